@@ -1,0 +1,112 @@
+"""Every error recassay raises on purpose, and the code each one carries.
+
+    RecassayError
+    ├── InputError      exit 2   the data handed in cannot be used
+    ├── UsageError      exit 2   what was asked for cannot be done
+    └── InternalError   exit 3   recassay itself is wrong: please report it
+
+An error says *what* is wrong (with counts and an example), *where*, and *what to do next*:
+
+>>> print(UsageError("U101", "there is no metric 'ndgc'", where="-m ndgc@10", hint="did you mean 'ndcg'?"))
+[U101] there is no metric 'ndgc'.
+  Where: -m ndgc@10
+  Try:   did you mean 'ndcg'?
+
+Codes are permanent: a code is never given another meaning. Each has an entry in ``docs/reference/errors.md``.
+"""
+
+from __future__ import annotations
+
+CODES: dict[str, str] = {
+    # input files
+    "I101": "file not found",
+    "I102": "file has no bytes",
+    "I103": "table has no rows",
+    "I104": "file is damaged or not what its name says",
+    "I105": "a line does not parse",
+    "I106": "file is not valid UTF-8",
+    "I107": "format not recognised",
+    "I108": "object cannot be read as a table",
+    "I109": "folder has no run files",
+    # columns
+    "I201": "required column missing",
+    "I202": "column has the wrong type",
+    "I203": "two columns have the same meaning",
+    # values
+    "I301": "score is NaN or infinite",
+    "I302": "rank is negative",
+    "I303": "gain is negative",
+    "I304": "id is missing",
+    "I305": "duplicate rows",
+    "I306": "gain is NaN or infinite",
+    # ids across tables
+    "I401": "run and truth share no query",
+    "I402": "run and truth share no item",
+    "I403": "one table has integer ids, the other strings",
+    "I404": "queries missing from the run",
+    "I405": "queries without a relevant item",
+    # usage
+    "U101": "unknown metric",
+    "U102": "unknown or invalid parameter",
+    "U103": "cut-off is not a positive whole number",
+    "U104": "expression does not parse",
+    "U105": "metric needs data that was not given",
+    "U106": "unknown profile",
+    "U107": "unknown name of an option",
+    "U108": "unknown system",
+    "U109": "two systems have the same name",
+    "U110": "metric has no value under this tie policy",
+    "U111": "output folder cannot be used",
+    "U112": "optional package missing",
+    "U113": "comparison needs more than it was given",
+    # internal
+    "X101": "metric value outside its range",
+}
+
+
+class RecassayError(Exception):
+    """Base of every error raised on purpose: a permanent code, what, where, and what to do next."""
+
+    exit_code = 3
+
+    def __init__(self, code: str, what: str, *, where: str = "", hint: str = "") -> None:
+        if code not in CODES:
+            raise KeyError(f"error code {code} is not registered in recassay.errors.CODES")
+        super().__init__(code, what, where, hint)
+        self.code = code
+        self.what = what.rstrip(".")
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"[{self.code}] {self.what}."]
+        if self.where:
+            lines.append(f"  Where: {self.where}")
+        if self.hint:
+            lines.append(f"  Try:   {self.hint}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.code, self.what, self.where, self.hint)
+
+
+def _rebuild(kind: type[RecassayError], code: str, what: str, where: str, hint: str) -> RecassayError:
+    return kind(code, what, where=where, hint=hint)
+
+
+class InputError(RecassayError):
+    """The data handed in cannot be used."""
+
+    exit_code = 2
+
+
+class UsageError(RecassayError):
+    """What was asked for cannot be done."""
+
+    exit_code = 2
+
+
+class InternalError(RecassayError):
+    """recassay itself is wrong."""
+
+    exit_code = 3
