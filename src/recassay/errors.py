@@ -28,6 +28,7 @@ CODES: dict[str, str] = {
     "I107": "format not recognised",
     "I108": "object cannot be read as a table",
     "I109": "folder has no run files",
+    "I110": "file cannot be opened",
     # columns
     "I201": "required column missing",
     "I202": "column has the wrong type",

@@ -1,0 +1,1 @@
+"""The nouns: what recassay reads, keeps and writes."""

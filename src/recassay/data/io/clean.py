@@ -1,0 +1,160 @@
+"""Gives each column its one type: ids are whole numbers or text and never missing, values are numbers."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from recassay.data.io.roles import GAIN, ITEM, RANK, RATING, SCORE, TIMESTAMP, USER
+from recassay.errors import InputError
+
+# Every whole number below this is exact as a float.
+EXACT_FLOAT = 2**53
+
+
+def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str) -> pl.DataFrame:
+    """Each of the named canonical columns in its type; the others untouched.
+
+    Ids stay integers or strings (whole floats become integers, categories strings); score, rating and gain become
+    Float64 and rank Int64, with missing values left null; timestamps stay whole numbers, floats or datetimes.
+    """
+    rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, RANK: as_whole_number}
+    rules[TIMESTAMP] = as_time
+    changed = {name: rules[name](frame[name], where) for name in columns if name in frame.columns}
+    return frame.with_columns([series.alias(name) for name, series in changed.items()])
+
+
+def as_ids(series: pl.Series, where: str = "") -> pl.Series:
+    """Ids as integers or strings; an id that is missing or empty is I304, one that is no id is I202.
+
+    >>> as_ids(pl.Series("user_id", [3.0, 1.0])).to_list()
+    [3, 1]
+    """
+    dtype = series.dtype
+    if dtype.is_float():
+        series = _whole(series.fill_nan(None), where)
+    elif dtype.is_decimal():
+        series = _whole(series.cast(pl.Float64), where) if (series != series.floor()).any() else series.cast(pl.Int64)
+    elif isinstance(dtype, pl.Categorical | pl.Enum):
+        series = series.cast(pl.String)
+    elif dtype == pl.Binary:
+        series = _text_of_bytes(series, where)
+    elif not (dtype.is_integer() or dtype in (pl.String, pl.Null)):
+        hint = "one row per pair is needed: explode the lists first" if dtype.is_nested() else "make it text or integer"
+        raise InputError(
+            "I202", f"ids are {dtype}, for example {series.drop_nulls().head(1).to_list()}", where=_at(series, where), hint=hint
+        )
+    missing = series.is_null()
+    if series.dtype == pl.String:
+        missing = missing | (series == "")
+    if missing.any():
+        first = missing.arg_true()[0] + 1
+        raise InputError(
+            "I304",
+            f"{missing.sum():,} of {len(series):,} ids are missing, the first in row {first:,}",
+            where=_at(series, where),
+            hint="remove these rows, or give each its id",
+        )
+    return series
+
+
+def as_number(series: pl.Series, where: str = "") -> pl.Series:
+    """Float64; text that is no number, and anything that cannot be one, is I202.
+
+    >>> as_number(pl.Series("score", ["1.5", None])).to_list()
+    [1.5, None]
+    """
+    dtype = series.dtype
+    if dtype == pl.Float64:
+        return series
+    if isinstance(dtype, pl.Categorical | pl.Enum):
+        series = series.cast(pl.String)
+    elif not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null, pl.String)):
+        raise InputError("I202", f"{dtype} where a number is needed", where=_at(series, where))
+    numbers = series.cast(pl.Float64, strict=False)
+    _refuse(series, numbers.is_null() & series.is_not_null(), "no number", where)
+    return numbers
+
+
+def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
+    """Int64; a fraction is I202.
+
+    >>> as_whole_number(pl.Series("rank", [1.0, 2.0])).to_list()
+    [1, 2]
+    """
+    if series.dtype.is_integer():
+        return series.cast(pl.Int64)
+    return _whole(as_number(series, where).fill_nan(None), where)
+
+
+def as_time(series: pl.Series, where: str = "") -> pl.Series:
+    """Whole numbers, floats and datetimes as they are, dates as datetimes, text parsed; other things are I202.
+
+    >>> as_time(pl.Series("timestamp", ["2014-04-07T10:51:09Z", None])).to_list()
+    [datetime.datetime(2014, 4, 7, 10, 51, 9), None]
+    """
+    dtype = series.dtype
+    if dtype.is_integer() or dtype.is_float() or isinstance(dtype, pl.Datetime):
+        return series
+    if dtype == pl.Date:
+        return series.cast(pl.Datetime("us"))
+    if dtype in (pl.Null, pl.String):
+        return _time_of_text(series.cast(pl.String), where)
+    if dtype.is_decimal():
+        return series.cast(pl.Float64)
+    raise InputError("I202", f"{dtype} where a time is needed", where=_at(series, where))
+
+
+def typed(series: pl.Series) -> pl.Series:
+    """Text as Int64 if every value is a plain whole number, else as Float64 if every value is a number, else as it is.
+
+    >>> typed(pl.Series(["7", "10"])).to_list(), typed(pl.Series(["007", "x10"])).to_list()
+    ([7, 10], ['007', 'x10'])
+    """
+    if series.dtype != pl.String or series.null_count() == len(series):
+        return series
+    if series.str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
+        return series.cast(pl.Int64)
+    if series.str.contains(r"^-?(0|[1-9][0-9]*)?\.[0-9]+([eE][-+]?[0-9]+)?$|^(0|-?[1-9][0-9]{0,14})$").all():
+        return series.cast(pl.Float64)
+    return series
+
+
+def _whole(series: pl.Series, where: str) -> pl.Series:
+    _refuse(series, (series != series.floor()) | (series.abs() >= EXACT_FLOAT), "no exact whole number", where)
+    return series.cast(pl.Int64)
+
+
+def _time_of_text(series: pl.Series, where: str) -> pl.Series:
+    for dtype in (pl.Int64, pl.Float64):
+        numbers = series.cast(dtype, strict=False)
+        if numbers.null_count() == series.null_count():
+            return numbers
+    try:
+        times = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
+    except pl.exceptions.PolarsError:
+        times = pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us"))
+    _refuse(series, times.is_null() & series.is_not_null(), "no time", where)
+    return times
+
+
+def _text_of_bytes(series: pl.Series, where: str) -> pl.Series:
+    try:
+        return series.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise InputError("I202", "ids are bytes that are not UTF-8 text", where=_at(series, where)) from None
+
+
+def _refuse(series: pl.Series, bad: pl.Series, what: str, where: str) -> None:
+    """I202 with a count, the first row and its value, if any row is bad."""
+    rows = bad.arg_true()
+    if len(rows):
+        raise InputError(
+            "I202",
+            f"{len(rows):,} of {len(series):,} values are {what}, the first {series[rows[0]]!r} in row {rows[0] + 1:,}",
+            where=_at(series, where),
+            hint="correct these values, or choose another column with --columns",
+        )
+
+
+def _at(series: pl.Series, where: str) -> str:
+    return f"{where}, column {series.name!r}" if where else f"column {series.name!r}"
