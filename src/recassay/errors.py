@@ -60,6 +60,7 @@ CODES: dict[str, str] = {
     "U111": "output folder cannot be used",
     "U112": "optional package missing",
     "U113": "comparison needs more than it was given",
+    "U114": "test does not apply to this metric",
     # internal
     "X101": "metric value outside its range",
 }

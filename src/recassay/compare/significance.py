@@ -1,0 +1,178 @@
+"""Paired two-sided tests: could the difference of two systems come from the luck of which units were met?
+
+A test takes a matrix of paired differences (n units, m questions) and how to compute; it gives one p-value each.
+Adding a test is one function and its decorator.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import bdtr, chdtrc, ndtr, stdtr
+
+from recassay.compare.ranks import signed_ranks
+from recassay.compare.resampling import Floats, Progress, all_sign_patterns, bootstrap_sums, flipped_sums
+from recassay.errors import UsageError
+
+SMALLEST_P = sys.float_info.min  # p-values live in (0, 1]: one that rounds to 0 is reported as this
+EXACT_FLIPS = 16  # up to this many units all 2^n sign patterns are enumerated
+EXACT_RANKS = 12  # up to this many signed ranks all 2^n sign patterns are enumerated
+EXACT_DISCORDANT = 25  # below this many discordant units McNemar's test is the exact binomial
+
+
+@dataclass(frozen=True)
+class How:
+    """How a test computes: what a resampling test needs to know, and an analytic one ignores."""
+
+    seed: int = 0
+    resamples: int | str = "auto"
+    threads: int | None = None
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class Tested:
+    """p-values in (0, 1], NaN where there is no unit, and the number of resamples behind them (0: none needed)."""
+
+    p: Floats
+    resamples: int = 0
+
+
+Test = Callable[[Floats, How], Tested]
+TESTS: dict[str, Test] = {}
+
+
+def significance_test(name: str) -> Callable[[Test], Test]:
+    """Register a test under the name it is asked for by."""
+
+    def register(function: Test) -> Test:
+        TESTS[name] = function
+        return function
+
+    return register
+
+
+def run_test(name: str, differences: Floats, how: How | None = None) -> Tested:
+    """p-values of the named test for each column of differences (n, m), which hold no NaN.
+
+    No unit: NaN. A p-value below the smallest normal float (a difference without any variance) is that float.
+
+    >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
+    [0.375]
+    """
+    if name not in TESTS:
+        raise UsageError("U107", f"there is no test '{name}'", hint=f"one of {', '.join(TESTS)}")
+    if not differences.shape[0]:
+        return Tested(np.full(differences.shape[1], np.nan))
+    tested = TESTS[name](differences, how or How())
+    return Tested(np.clip(tested.p, SMALLEST_P, 1.0), tested.resamples)
+
+
+@significance_test("permutation")
+def permutation(d: Floats, how: How) -> Tested:
+    """Randomisation test of the mean: under no difference, the sign of every d_i could as well be the other one.
+
+    p is the share of sign patterns with |mean| >= the observed one (less a rounding tolerance of 1e-12): of all 2^n
+    for n <= 16, else (count + 1) / (B + 1) over B random ones (Phipson and Smyth 2010). By default B = 100,000, beyond
+    20,000 units fewer, so that n B <= 2e9, and never less than 10,000.
+    """
+    n = d.shape[0]
+    if n <= EXACT_FLIPS:
+        extreme = _count_extreme((all_sign_patterns(n) @ d).T / n, d)
+        return Tested(extreme / 2**n, 2**n)
+    resamples = _resolve(how.resamples, min(100_000, max(10_000, int(2e9) // n)))
+    sums = flipped_sums(d.T, resamples, seed=how.seed, threads=how.threads, progress=how.progress)
+    return Tested((_count_extreme(sums / n, d) + 1) / (resamples + 1), resamples)
+
+
+@significance_test("bootstrap")
+def bootstrap(d: Floats, how: How) -> Tested:
+    """Shift bootstrap of the mean: p = (count of |resampled mean of d - mean(d)| >= |mean(d)|, + 1) / (B + 1)."""
+    n, resamples = d.shape[0], _resolve(how.resamples, 10_000)
+    centred = (d - d.mean(axis=0)).T
+    sums = bootstrap_sums(centred, resamples, seed=how.seed, threads=how.threads, progress=how.progress)
+    return Tested((_count_extreme(sums / n, d) + 1) / (resamples + 1), resamples)
+
+
+@significance_test("t")
+def paired_t(d: Floats, how: How) -> Tested:  # noqa: ARG001
+    """Student's t: mean / (sd / sqrt(n)) on n - 1 degrees of freedom; NaN for one unit; no variance: 1 if all are 0."""
+    n = d.shape[0]
+    if n < 2:
+        return Tested(np.full(d.shape[1], np.nan))
+    mean = d.mean(axis=0)
+    constant = d.min(axis=0) == d.max(axis=0)
+    error = np.where(constant, 1.0, d.std(axis=0, ddof=1)) / np.sqrt(n)
+    return Tested(np.where(constant, np.where(mean == 0, 1.0, 0.0), 2 * stdtr(n - 1, -np.abs(mean / error))))
+
+
+@significance_test("wilcoxon")
+def wilcoxon(d: Floats, how: How) -> Tested:  # noqa: ARG001
+    """Wilcoxon signed rank, zeros dropped before ranking: exact up to 12 units, then normal with tie correction."""
+    return Tested(np.array([_wilcoxon(column, rank_zeros=False) for column in d.T]))
+
+
+@significance_test("wilcoxon-pratt")
+def wilcoxon_pratt(d: Floats, how: How) -> Tested:  # noqa: ARG001
+    """Wilcoxon signed rank with zeros ranked, then dropped (Pratt 1959)."""
+    return Tested(np.array([_wilcoxon(column, rank_zeros=True) for column in d.T]))
+
+
+@significance_test("sign")
+def sign(d: Floats, how: How) -> Tested:  # noqa: ARG001
+    """Binomial test of as many ups as downs, zeros dropped; nothing left: 1."""
+    return Tested(_binomial((d > 0).sum(axis=0), (d < 0).sum(axis=0)))
+
+
+@significance_test("mcnemar")
+def mcnemar(d: Floats, how: How) -> Tested:  # noqa: ARG001
+    """McNemar for metrics of 0 or 1: chi-square (n10 - n01)^2 / (n10 + n01), exact binomial for fewer than 25 of them."""
+    other = d[~np.isin(d, (-1.0, 0.0, 1.0))]
+    if other.size:
+        raise UsageError(
+            "U114",
+            f"McNemar's test is for metrics of 0 or 1, and {other.size} differences are neither -1, 0 nor 1",
+            where=f"a difference of {other[0]:g}",
+            hint="a metric such as hit@10, or the permutation test",
+        )
+    wins, losses = (d > 0).sum(axis=0), (d < 0).sum(axis=0)
+    discordant = wins + losses
+    chi_square = (wins - losses) ** 2 / np.maximum(discordant, 1)
+    return Tested(np.where(discordant < EXACT_DISCORDANT, _binomial(wins, losses), chdtrc(1, chi_square)))
+
+
+def _resolve(resamples: int | str, automatic: int) -> int:
+    if resamples == "auto":
+        return automatic
+    if not isinstance(resamples, int) or resamples < 1:
+        raise UsageError("U102", f"{resamples!r} resamples cannot be drawn", hint="'auto' or a positive whole number")
+    return resamples
+
+
+def _count_extreme(resampled: Floats, d: Floats) -> Floats:
+    """How many resampled means (m, B) are at least as far from 0 as the mean of each column of d (n, m)."""
+    tolerance = 1e-12 * np.minimum(1.0, np.abs(d).max(axis=0))
+    threshold = np.abs(d.sum(axis=0) / d.shape[0]) - tolerance
+    counts: Floats = np.count_nonzero(np.abs(resampled) >= threshold[:, None], axis=1).astype(np.float64)
+    return counts
+
+
+def _binomial(wins: np.ndarray, losses: np.ndarray) -> Floats:  # type: ignore[type-arg]
+    """Twice the smaller tail of a fair coin, at most 1."""
+    p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(wins, losses), wins + losses, 0.5))
+    return p
+
+
+def _wilcoxon(d: Floats, *, rank_zeros: bool) -> float:
+    ranks = signed_ranks(d, rank_zeros=rank_zeros)
+    if not ranks.size:
+        return 1.0
+    observed = abs(float(ranks.sum()))  # W+ - W-, of mean 0 under no difference
+    if ranks.size <= EXACT_RANKS:
+        every = np.abs(all_sign_patterns(ranks.size) @ np.abs(ranks))
+        return np.count_nonzero(every >= observed - 1e-9) / every.size
+    # The variance of W+ - W- is the sum of squared mid-ranks: ties and zeros are accounted for by the ranks themselves.
+    return 2 * float(ndtr(-observed / np.sqrt(np.sum(ranks**2))))
