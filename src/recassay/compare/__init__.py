@@ -1,0 +1,1 @@
+"""Uncertainty: intervals for means, paired tests, corrections, effect sizes, and the comparison that joins them."""

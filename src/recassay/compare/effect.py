@@ -18,8 +18,8 @@ from recassay.errors import UsageError
 def effect_size(name: str) -> Callable[[Floats, Floats], float]:
     """The effect size of that name.
 
-    >>> effect_size("relative")(np.array([0.6]), np.array([0.5]))
-    0.2...
+    >>> effect_size("relative")(np.array([6.0]), np.array([5.0]))
+    0.2
     """
     if name not in EFFECTS:
         raise UsageError("U107", f"there is no effect size '{name}'", hint=f"one of {', '.join(EFFECTS)}")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 
-from recassay.compare.resampling import Floats, Progress, bootstrap_sums
+from recassay.compare.resampling import Floats, How, Progress, bootstrap_sums
 from recassay.errors import UsageError
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which no longer differs from BCa visibly
@@ -41,9 +41,10 @@ def means(values: Floats, weights: Floats | None = None) -> Floats:
     [2.0]
     """
     if weights is None:
-        return values.sum(axis=0) / values.shape[0] if values.shape[0] else np.full(values.shape[1], np.nan)
-    total = weights.sum(axis=0)
-    return np.divide((weights * values).sum(axis=0), total, out=np.full(values.shape[1], np.nan), where=total != 0)
+        weights = np.ones_like(values)
+    total, mean = weights.sum(axis=0), np.full(values.shape[1], np.nan)
+    np.divide((weights * values).sum(axis=0), total, out=mean, where=total != 0)
+    return mean
 
 
 def intervals(
@@ -65,7 +66,7 @@ def intervals(
 
     >>> low, high = intervals(np.array([[0.50], [0.62], [0.30], [0.81]]), method="normal")
     >>> float(low[0].round(6)), float(high[0].round(6))
-    (0.216061, 0.898939)
+    (0.217118, 0.897882)
     """
     method = _resolve(method, values.shape[0])
     if not 0 < level < 1:
@@ -81,7 +82,7 @@ def intervals(
     v, w = values[:, chosen], None if weights is None else weights[:, chosen]
     resampled = np.empty((chosen.size, 0))
     if needs_resamples:
-        resampled = _resampled_means(v, w, resamples, seed, threads, progress)
+        resampled = _resampled_means(v, w, How(seed, resamples, threads, progress))
     for i, column in enumerate(chosen):
         one = _column(v[:, i], None if w is None else w[:, i], float(estimate[column]), resampled[i])
         low[column], high[column] = bounds(one, level)
@@ -122,9 +123,10 @@ def bca(column: Column, level: float) -> Bounds:
 def abc(column: Column, level: float) -> Bounds:
     """Approximate bootstrap confidence: BCa without resampling, from the influence of the units alone.
 
-    a = sum L_i^3 / (6 (sum L_i^2)^1.5), sigma = sqrt(sum L_i^2) / n, w = z0 + z, lambda = w / (1 - a w)^2; the bound is
-    the mean on weights 1/n + lambda L_i / (n^2 sigma). For a mean, and for a ratio of means, z0 is exactly a (the
-    bias and the curvature along the least favourable direction cancel) and the bound is t + lambda sigma / (1 + lambda k).
+    a = sum L_i^3 / (6 (sum L_i^2)^1.5), sigma = sqrt(sum L_i^2) / n, w = z0 + z, lambda = w / (1 - a w)^2; the bound
+    is the mean on weights 1/n + lambda L_i / (n^2 sigma). For a mean, and for a ratio of means, z0 is exactly a: bias
+    and curvature along the least favourable direction cancel. The bound is then t + lambda sigma / (1 + lambda k), with
+    k = sum L_i w_i / (n^2 sigma mean(w)), which is 0 without weights.
     """
     a = acceleration(column.influence)
     sigma = float(np.sqrt(np.sum(column.influence**2))) / column.influence.size
@@ -176,17 +178,18 @@ def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags
     return enough & (low == high), enough & (high > low)
 
 
-def _resampled_means(
-    v: Floats, w: Floats | None, resamples: int, seed: int, threads: int | None, progress: Progress | None
-) -> Floats:
+def _resampled_means(v: Floats, w: Floats | None, how: How) -> Floats:
+    resamples = how.count(10_000)
     if w is None:
-        return bootstrap_sums(v.T, resamples, seed=seed, threads=threads, progress=progress) / v.shape[0]
+        return bootstrap_sums(v.T, resamples, how) / float(v.shape[0])
     shared = w[:, :1] if np.array_equal(w, np.broadcast_to(w[:, :1], w.shape)) else w
     m = v.shape[1]
     stacked = np.concatenate([(v * w).T, shared.T])
-    sums = bootstrap_sums(stacked, resamples, seed=seed, threads=threads, progress=progress)
+    sums = bootstrap_sums(stacked, resamples, how)
     bottom = np.broadcast_to(sums[m:], (m, resamples))
-    return np.divide(sums[:m], bottom, out=np.full((m, resamples), np.nan), where=bottom != 0)
+    ratio = np.full((m, resamples), np.nan)
+    np.divide(sums[:m], bottom, out=ratio, where=bottom != 0)
+    return ratio
 
 
 def _column(v: Floats, w: Floats | None, estimate: float, resampled: Floats) -> Column:

@@ -31,5 +31,5 @@ def signed_ranks(d: Floats, *, rank_zeros: bool = False) -> Floats:
     d = np.round(d, DIGITS)
     if not rank_zeros:
         d = d[d != 0]
-    ranks: Floats = np.sign(d) * mid_ranks(np.abs(d))
-    return ranks[d != 0]
+    ranks: Floats = (np.sign(d) * mid_ranks(np.abs(d)))[d != 0]
+    return ranks

@@ -1,4 +1,4 @@
-"""Sums over resampled units: bootstrap draws and sign flips of many columns at once, the same bits for any thread count.
+"""Sums over resampled units: bootstrap draws and sign flips of many columns at once, the same for any thread count.
 
 Every resample is a pure function of (seed, number of units, index of the resample), so columns handled in one call
 share their resamples, and blocks of resamples can be spread over threads without changing a bit.
@@ -9,15 +9,41 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.errors import UsageError
 from recassay.rng import derive, derive_seed
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]  # (blocks done, blocks in all)
+
+
+@dataclass(frozen=True)
+class How:
+    """How to resample: what is drawn (seed, resamples) and what it takes (threads: all cores unless said)."""
+
+    seed: int = 0
+    resamples: int | str = "auto"
+    threads: int | None = None
+    progress: Progress | None = None
+
+    def count(self, automatic: int) -> int:
+        """The number of resamples, given what "auto" stands for.
+
+        >>> How().count(10_000)
+        10000
+        """
+        if self.resamples == "auto":
+            return automatic
+        if not isinstance(self.resamples, int) or self.resamples < 1:
+            what = f"{self.resamples!r} resamples cannot be drawn"
+            raise UsageError("U102", what, hint="'auto' or a positive whole number")
+        return self.resamples
+
 
 # Constants of the random streams and of the order of addition: a change here changes results.
 CHUNK = 1024  # units drawn and added together: their counts stay in the fastest cache
@@ -29,7 +55,7 @@ WORD = 64  # units whose signs are the bits of one random word
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
+@njit(inline="always")
 def _mix(x):  # type: ignore[no-untyped-def]
     """The output function of SplitMix64 (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -37,9 +63,9 @@ def _mix(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
-def _add_lanes(columns, j, start, size, times, sums, r):  # type: ignore[no-untyped-def]
-    """sums[j, r + lane] += columns[j, start:start+size] . times[:, lane], written out so that lanes stay in registers."""
+@njit(nogil=True, cache=True)
+def _add_lanes(columns, j, start, size, times, sums, r):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """sums[j, r + lane] += columns[j, start:start+size] . times[:, lane]; written out to keep lanes in registers."""
     s0, s1, s2, s3 = sums[j, r], sums[j, r + 1], sums[j, r + 2], sums[j, r + 3]
     s4, s5, s6, s7 = sums[j, r + 4], sums[j, r + 5], sums[j, r + 6], sums[j, r + 7]
     for i in range(size):
@@ -50,9 +76,9 @@ def _add_lanes(columns, j, start, size, times, sums, r):  # type: ignore[no-unty
     sums[j, r + 4], sums[j, r + 5], sums[j, r + 6], sums[j, r + 7] = s4, s5, s6, s7
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _bootstrap_block(columns, draws, first, key, sums):  # type: ignore[no-untyped-def]
-    """Add to sums (m, R) the resampled sums of columns (m, n), with draws (R, chunks) draws from each chunk of units."""
+    """Add to sums (m, R) the resampled sums of columns (m, n), draws (R, chunks) of them from each chunk."""
     m, n = columns.shape
     # A unit is drawn once per resample on average, so 255 is out of reach unless n < 256, and then n is the bound.
     counts = np.empty((CHUNK, LANES), np.uint8)
@@ -81,7 +107,7 @@ def _bootstrap_block(columns, draws, first, key, sums):  # type: ignore[no-untyp
                 _add_lanes(columns, j, start, size, times, sums, r)
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@njit(nogil=True, cache=True)
 def _flip_block(columns, first, key, sums):  # type: ignore[no-untyped-def]
     """Add to sums (m, R) the sums of columns (m, n) under random signs; n is a multiple of WORD.
 
@@ -113,50 +139,46 @@ def _flip_block(columns, first, key, sums):  # type: ignore[no-untyped-def]
                 sums[j, r] += total
 
 
-def bootstrap_sums(
-    columns: Floats, resamples: int, *, seed: int, threads: int | None = None, progress: Progress | None = None
-) -> Floats:
+def bootstrap_sums(columns: Floats, resamples: int, how: How) -> Floats:
     """Sums (m, resamples) of columns (m, n) over n units drawn with replacement: exact multinomial resampling.
 
     A resample first draws how many of its n draws fall into each chunk of 1,024 units, then the units in each chunk.
 
-    >>> sums = bootstrap_sums(np.ones((1, 5)), 1000, seed=1)
+    >>> sums = bootstrap_sums(np.ones((1, 5)), 1000, How(seed=1))
     >>> float(sums.min()), float(sums.max())
     (5.0, 5.0)
     """
     columns = np.ascontiguousarray(columns, dtype=np.float64)
     m, n = columns.shape
     sizes = np.diff(np.append(np.arange(0, n, CHUNK), n))
-    key = _key(seed, "bootstrap", n)
+    key = _key(how.seed, "bootstrap", n)
 
     def block(first: int) -> Floats:
-        draws = derive(seed, "bootstrap", n, first).multinomial(n, sizes / n, size=BOOTSTRAP_BLOCK)
+        draws = derive(how.seed, "bootstrap", n, first).multinomial(n, sizes / n, size=BOOTSTRAP_BLOCK)
         sums = np.zeros((m, BOOTSTRAP_BLOCK))
         _bootstrap_block(columns, draws, first, key, sums)
         return sums
 
-    return _over_blocks(block, m, resamples, BOOTSTRAP_BLOCK, threads, progress)
+    return _over_blocks(block, m, resamples, BOOTSTRAP_BLOCK, how)
 
 
-def flipped_sums(
-    columns: Floats, resamples: int, *, seed: int, threads: int | None = None, progress: Progress | None = None
-) -> Floats:
+def flipped_sums(columns: Floats, resamples: int, how: How) -> Floats:
     """Sums (m, resamples) of columns (m, n) after giving each unit a random sign, the same signs in every column.
 
-    >>> bool(np.all(np.abs(flipped_sums(np.ones((1, 3)), 100, seed=1)) <= 3))
+    >>> bool(np.all(np.abs(flipped_sums(np.ones((1, 3)), 100, How(seed=1))) <= 3))
     True
     """
     m, n = columns.shape
     padded = np.zeros((m, -(-n // WORD) * WORD))
     padded[:, :n] = columns
-    key = _key(seed, "flips", n)
+    key = _key(how.seed, "flips", n)
 
     def block(first: int) -> Floats:
         sums = np.zeros((m, FLIP_BLOCK))
         _flip_block(padded, first, key, sums)
         return sums
 
-    return _over_blocks(block, m, resamples, FLIP_BLOCK, threads, progress)
+    return _over_blocks(block, m, resamples, FLIP_BLOCK, how)
 
 
 def all_sign_patterns(n: int) -> Floats:
@@ -165,7 +187,8 @@ def all_sign_patterns(n: int) -> Floats:
     >>> all_sign_patterns(2).tolist()
     [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
     """
-    return ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) * 2.0 - 1.0
+    bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    return bits.astype(np.float64) * 2 - 1
 
 
 def _key(seed: int, purpose: str, n: int) -> np.uint64:
@@ -178,9 +201,7 @@ def _available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _over_blocks(
-    block: Callable[[int], Floats], m: int, resamples: int, size: int, threads: int | None, progress: Progress | None
-) -> Floats:
+def _over_blocks(block: Callable[[int], Floats], m: int, resamples: int, size: int, how: How) -> Floats:
     """Fill (m, resamples) block by block. Whole blocks are always computed, so a prefix never depends on the total."""
     firsts = range(0, resamples, size)
     out = np.empty((m, resamples))
@@ -188,8 +209,8 @@ def _over_blocks(
     def fill(first: int) -> None:
         out[:, first : first + size] = block(first)[:, : resamples - first]
 
-    with ThreadPoolExecutor(max_workers=threads or _available_cores()) as pool:
+    with ThreadPoolExecutor(max_workers=how.threads or _available_cores()) as pool:
         for done, _ in enumerate(pool.map(fill, firsts), start=1):
-            if progress is not None:
-                progress(done, len(firsts))
+            if how.progress is not None:
+                how.progress(done, len(firsts))
     return out

@@ -11,26 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import bdtr, chdtrc, ndtr, stdtr
 
 from recassay.compare.ranks import signed_ranks
-from recassay.compare.resampling import Floats, Progress, all_sign_patterns, bootstrap_sums, flipped_sums
+from recassay.compare.resampling import Floats, How, all_sign_patterns, bootstrap_sums, flipped_sums
 from recassay.errors import UsageError
 
 SMALLEST_P = sys.float_info.min  # p-values live in (0, 1]: one that rounds to 0 is reported as this
 EXACT_FLIPS = 16  # up to this many units all 2^n sign patterns are enumerated
 EXACT_RANKS = 12  # up to this many signed ranks all 2^n sign patterns are enumerated
 EXACT_DISCORDANT = 25  # below this many discordant units McNemar's test is the exact binomial
-
-
-@dataclass(frozen=True)
-class How:
-    """How a test computes: what a resampling test needs to know, and an analytic one ignores."""
-
-    seed: int = 0
-    resamples: int | str = "auto"
-    threads: int | None = None
-    progress: Progress | None = None
 
 
 @dataclass(frozen=True)
@@ -56,9 +47,9 @@ def significance_test(name: str) -> Callable[[Test], Test]:
 
 
 def run_test(name: str, differences: Floats, how: How | None = None) -> Tested:
-    """p-values of the named test for each column of differences (n, m), which hold no NaN.
+    """p-values of the named test for each column of differences (n, m).
 
-    No unit: NaN. A p-value below the smallest normal float (a difference without any variance) is that float.
+    No unit, or an undefined one: NaN. A p-value below the smallest normal float (a difference without any variance) is that float.
 
     >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
     [0.375]
@@ -68,7 +59,8 @@ def run_test(name: str, differences: Floats, how: How | None = None) -> Tested:
     if not differences.shape[0]:
         return Tested(np.full(differences.shape[1], np.nan))
     tested = TESTS[name](differences, how or How())
-    return Tested(np.clip(tested.p, SMALLEST_P, 1.0), tested.resamples)
+    p = np.where(np.isnan(differences).any(axis=0), np.nan, tested.p)
+    return Tested(np.clip(p, SMALLEST_P, 1.0), tested.resamples)
 
 
 @significance_test("permutation")
@@ -83,17 +75,17 @@ def permutation(d: Floats, how: How) -> Tested:
     if n <= EXACT_FLIPS:
         extreme = _count_extreme((all_sign_patterns(n) @ d).T / n, d)
         return Tested(extreme / 2**n, 2**n)
-    resamples = _resolve(how.resamples, min(100_000, max(10_000, int(2e9) // n)))
-    sums = flipped_sums(d.T, resamples, seed=how.seed, threads=how.threads, progress=how.progress)
+    resamples = how.count(min(100_000, max(10_000, int(2e9) // n)))
+    sums = flipped_sums(d.T, resamples, how)
     return Tested((_count_extreme(sums / n, d) + 1) / (resamples + 1), resamples)
 
 
 @significance_test("bootstrap")
 def bootstrap(d: Floats, how: How) -> Tested:
     """Shift bootstrap of the mean: p = (count of |resampled mean of d - mean(d)| >= |mean(d)|, + 1) / (B + 1)."""
-    n, resamples = d.shape[0], _resolve(how.resamples, 10_000)
+    n, resamples = d.shape[0], how.count(10_000)
     centred = (d - d.mean(axis=0)).T
-    sums = bootstrap_sums(centred, resamples, seed=how.seed, threads=how.threads, progress=how.progress)
+    sums = bootstrap_sums(centred, resamples, how)
     return Tested((_count_extreme(sums / n, d) + 1) / (resamples + 1), resamples)
 
 
@@ -129,7 +121,7 @@ def sign(d: Floats, how: How) -> Tested:  # noqa: ARG001
 
 @significance_test("mcnemar")
 def mcnemar(d: Floats, how: How) -> Tested:  # noqa: ARG001
-    """McNemar for metrics of 0 or 1: chi-square (n10 - n01)^2 / (n10 + n01), exact binomial for fewer than 25 of them."""
+    """McNemar for metrics of 0 or 1: chi-square (n10 - n01)^2 / (n10 + n01); exact binomial if n10 + n01 < 25."""
     other = d[~np.isin(d, (-1.0, 0.0, 1.0))]
     if other.size:
         raise UsageError(
@@ -144,14 +136,6 @@ def mcnemar(d: Floats, how: How) -> Tested:  # noqa: ARG001
     return Tested(np.where(discordant < EXACT_DISCORDANT, _binomial(wins, losses), chdtrc(1, chi_square)))
 
 
-def _resolve(resamples: int | str, automatic: int) -> int:
-    if resamples == "auto":
-        return automatic
-    if not isinstance(resamples, int) or resamples < 1:
-        raise UsageError("U102", f"{resamples!r} resamples cannot be drawn", hint="'auto' or a positive whole number")
-    return resamples
-
-
 def _count_extreme(resampled: Floats, d: Floats) -> Floats:
     """How many resampled means (m, B) are at least as far from 0 as the mean of each column of d (n, m)."""
     tolerance = 1e-12 * np.minimum(1.0, np.abs(d).max(axis=0))
@@ -160,7 +144,7 @@ def _count_extreme(resampled: Floats, d: Floats) -> Floats:
     return counts
 
 
-def _binomial(wins: np.ndarray, losses: np.ndarray) -> Floats:  # type: ignore[type-arg]
+def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
     """Twice the smaller tail of a fair coin, at most 1."""
     p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(wins, losses), wins + losses, 0.5))
     return p
