@@ -41,7 +41,10 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
     elif not (dtype.is_integer() or dtype in (pl.String, pl.Null)):
         hint = "one row per pair is needed: explode the lists first" if dtype.is_nested() else "make it text or integer"
         raise InputError(
-            "I202", f"ids are {dtype}, for example {series.drop_nulls().head(1).to_list()}", where=_at(series, where), hint=hint
+            "I202",
+            f"ids are {dtype}, for example {series.drop_nulls().head(1).to_list()}",
+            where=_at(series, where),
+            hint=hint,
         )
     missing = series.is_null()
     if series.dtype == pl.String:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from recassay.data.io.roles import GAIN, ITEM, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.errors import InputError, UsageError
 
-# Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are one name.
+# Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are one.
 # Each meaning has tiers: a later tier counts only where no earlier one is present, so `session` is the user of a log
 # that has no user, and `rating` is the score of a run that has no score.
 ALIASES: dict[str, tuple[str, ...]] = {

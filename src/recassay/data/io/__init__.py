@@ -1,0 +1,19 @@
+"""Reads tables from anywhere, and writes files whole or not at all."""
+
+from __future__ import annotations
+
+from recassay.data.io.formats import FORMATS, Format
+from recassay.data.io.read import read_table
+from recassay.data.io.sources import run_sources
+from recassay.data.io.write import atomic, write_json, write_parquet, write_text
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "atomic",
+    "read_table",
+    "run_sources",
+    "write_json",
+    "write_parquet",
+    "write_text",
+]

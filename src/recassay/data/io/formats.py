@@ -1,0 +1,237 @@
+"""The file formats: how each is recognised and opened. A new format is one function and one line in ``FORMATS``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from recassay.data.io.clean import typed
+from recassay.data.io.head import Head, opened
+from recassay.data.io.lines import BLANKS, Layout, broken_line, check_encoding, walk
+from recassay.data.io.objects import object_table
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
+from recassay.data.io.sniff import sniff
+from recassay.data.io.table import Table, Wanted, of_frame
+from recassay.data.io.text import sample_rows, text_table
+from recassay.errors import InputError, UsageError
+
+PARQUET_MAGIC = b"PAR1"
+RECBOLE_FIELD = re.compile(r"[^:\s]+:(token|token_seq|float|float_seq)")
+RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
+QRELS_COLUMNS = ["query_id", "iteration", "doc_id", "relevance"]
+# The second column of TREC files, which nobody reads, holds one of these.
+TREC_FILLERS = {"q0", "0"}
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: what it is, how a file's head shows it, and how such a file is opened as a table."""
+
+    description: str
+    matches: Callable[[Head], bool]
+    table: Callable[[Head, Role], Table]
+
+
+def open_path(head: Head, role: Role, format: str | None) -> Table:
+    """The table in a file, in the named format or in the first one that recognises it; none is I107."""
+    if format is not None:
+        if format not in FORMATS:
+            raise UsageError("U107", f"there is no file format {format!r}", hint=f"one of: {', '.join(FORMATS)}")
+        return FORMATS[format].table(head, role)
+    for known in FORMATS.values():
+        if known.matches(head):
+            return known.table(head, role)
+    check_encoding(head)
+    raise InputError(
+        "I107",
+        f"{head.path.name} is neither Parquet, JSON nor text: it begins with {head.data[:8]!r}",
+        where=str(head.path),
+        hint=f"write it as one of: {', '.join(FORMATS)}",
+    )
+
+
+def parquet(head: Head, _role: Role) -> Table:
+    """Parquet: only the wanted columns are read; damage is I104."""
+    damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+    try:
+        scan = pl.scan_parquet(head.path, glob=False, hive_partitioning=False)
+        names = scan.collect_schema().names()
+    except damage as error:
+        raise _damaged_parquet(head, error) from None
+
+    def read(wanted: Wanted) -> pl.DataFrame:
+        try:
+            return scan.select(list(wanted.values())).collect()
+        except damage as error:
+            raise _damaged_parquet(head, error) from None
+
+    return Table(names, read, str(head.path))
+
+
+def delimited(head: Head, role: Role) -> Table:
+    """Text with one separator, with or without a header."""
+    return text_table(head, sniff(head), role)
+
+
+def positional(head: Head, role: Role) -> Table:
+    """Text without a header, its columns known by their position (user, item, rating, timestamp)."""
+    return text_table(head, sniff(head, header=False), role)
+
+
+def movielens(head: Head, role: Role) -> Table:
+    """MovieLens: ``ratings.dat`` has ``::`` between its fields, ``u.data`` tabs, ``ratings.csv`` a header."""
+    return text_table(head, sniff(head, separator="::") if _has_double_colons(head) else sniff(head), role)
+
+
+def trec(head: Head, role: Role) -> Table:
+    """TREC: a run ``qid Q0 docid rank score tag`` or judgements ``qid 0 docid relevance``, between blanks or tabs."""
+    widths = [len(line.split()) for line in head.lines(20)]
+    names = QRELS_COLUMNS if widths and widths.count(4) > widths.count(6) else RUN_COLUMNS
+    return text_table(head, Layout(names, BLANKS), role)
+
+
+def recbole(head: Head, role: Role) -> Table:
+    """RecBole's atomic files: tabs, and a header of names with types, ``user_id:token``."""
+    layout = sniff(head, separator="\t", header=True)
+    names = [name.rsplit(":", 1)[0] for name in layout.names]
+    return text_table(head, replace(layout, names=names, quotes=False), role)
+
+
+def sasrec(head: Head, role: Role) -> Table:
+    """SASRec's text: ``user item`` per line, each user's items in the order of time, which becomes the timestamp."""
+    table = text_table(head, Layout([USER, ITEM], BLANKS), role)
+    if role.name != "log":
+        return table
+
+    def read(_wanted: Wanted) -> pl.DataFrame:
+        frame = table.read({USER: USER, ITEM: ITEM})
+        return frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(USER).alias(TIMESTAMP))
+
+    return Table([USER, ITEM, TIMESTAMP], read, table.where)
+
+
+def json_document(head: Head, role: Role) -> Table:
+    """JSON: ``{user: {item: number}}``, ``{user: [items]}`` or a list of records; a cut-off document is I104."""
+    with opened(head.path) as file:
+        data = file.read()
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        check_encoding(replace(head, data=data, whole=True))
+        raise
+    except json.JSONDecodeError as error:
+        cut_off = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
+        raise InputError(
+            "I104",
+            f"{head.path.name} is {'a cut-off' if cut_off else 'no valid'} JSON document: {error.msg}",
+            where=f"{head.path}, line {error.lineno}, column {error.colno}",
+            hint=f"write it again; check it with: python -m json.tool '{head.path}'",
+        ) from None
+    table = object_table(content, role, where=str(head.path))
+    # Keys of a JSON object are always text, whatever they were before.
+    return replace(table, read=lambda wanted: table.read(wanted).with_columns(pl.all().map_batches(typed)))
+
+
+def json_lines(head: Head, _role: Role) -> Table:
+    """JSON lines: a record per line; a line that is none is I105."""
+    check_encoding(head)
+    with opened(head.path) as file:
+        data = file.read()
+    try:
+        frame = pl.read_ndjson(data, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError):
+        frame = pl.from_dicts(_records(head), infer_schema_length=None, strict=False)
+    return of_frame(frame, str(head.path))
+
+
+def _records(head: Head) -> list[dict[str, object]]:
+    records = []
+    for line in walk(head, Layout([], "\n")):
+        if not line.fields:
+            continue
+        try:
+            record = json.loads(line.text)
+        except json.JSONDecodeError as error:
+            raise broken_line(head, line.number, line.text, f"is no JSON ({error.msg})") from None
+        if not isinstance(record, dict):
+            raise broken_line(head, line.number, line.text, "is no JSON object")
+        records.append(record)
+    return records
+
+
+def _is_parquet(head: Head) -> bool:
+    return head.data.startswith(PARQUET_MAGIC) or bool({".parquet", ".pq"} & set(head.suffixes))
+
+
+def _is_json_lines(head: Head) -> bool:
+    if {".jsonl", ".ndjson"} & set(head.suffixes):
+        return True
+    lines = head.lines(2)
+    return len(lines) == 2 and all(line.startswith("{") for line in lines) and lines[0].rstrip().endswith("}")
+
+
+def _is_json(head: Head) -> bool:
+    return ".json" in head.suffixes or head.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+
+def _is_trec(head: Head) -> bool:
+    rows = [line.split() for line in head.lines(50)]
+    if not rows or {".csv", ".tsv"} & set(head.suffixes):
+        return False
+    usual = rows[len(rows) // 2]
+    fitting = (
+        [row for row in rows if len(row) == len(usual) and row[1].lower() in TREC_FILLERS] if len(usual) > 1 else []
+    )
+    return len(usual) in (4, 6) and 2 * len(fitting) > len(rows)
+
+
+def _is_sasrec(head: Head) -> bool:
+    rows = sample_rows(head.lines(50), Layout([], BLANKS))
+    return (
+        not {".csv", ".tsv"} & set(head.suffixes)
+        and bool(rows)
+        and all(len(row) == 2 and row[0].isdecimal() and row[1].isdecimal() for row in rows)
+    )
+
+
+def _is_recbole(head: Head) -> bool:
+    first = head.lines(1)
+    return bool(first) and all(RECBOLE_FIELD.fullmatch(field) for field in first[0].split("\t"))
+
+
+def _has_double_colons(head: Head) -> bool:
+    return bool(first := head.lines(1)) and "::" in first[0]
+
+
+def _is_text(head: Head) -> bool:
+    return b"\0" not in head.data
+
+
+def _is_uirt(head: Head) -> bool:
+    return ".uirt" in head.suffixes
+
+
+def _damaged_parquet(head: Head, error: BaseException) -> InputError:
+    return InputError(
+        "I104",
+        f"{head.path.name} is no whole Parquet file ({str(error).splitlines()[0]})",
+        where=f"{head.path}, {head.path.stat().st_size:,} bytes",
+        hint="write or copy the file again; if it is not Parquet, give it the suffix of what it is",
+    )
+
+
+FORMATS: dict[str, Format] = {
+    "parquet": Format("Parquet files", _is_parquet, parquet),
+    "jsonl": Format("a JSON record per line", _is_json_lines, json_lines),
+    "json": Format("{user: {item: number}}, {user: [items]} or [records]", _is_json, json_document),
+    "recbole": Format("RecBole .inter and .item files", _is_recbole, recbole),
+    "trec": Format("TREC runs and judgements (qrels)", _is_trec, trec),
+    "movielens": Format("MovieLens u.data, ratings.dat and ratings.csv", _has_double_colons, movielens),
+    "sasrec": Format("`user item` per line, in the order of time", _is_sasrec, sasrec),
+    "uirt": Format("user, item, rating, timestamp without a header", _is_uirt, positional),
+    "csv": Format("CSV, TSV and text with any one separator", _is_text, delimited),
+}

@@ -1,0 +1,170 @@
+"""Walks a text file line by line, slowly, to find the one line that a fast reader could not use and to show it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from recassay.data.io.head import BOM, Head, opened
+from recassay.errors import InputError
+
+# The separator that stands for any run of blanks and tabs.
+BLANKS = " "
+SHOWN_CHARACTERS = 80
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the lines of a file are cut: the columns in file order, what separates them, the lines above them."""
+
+    names: list[str]
+    separator: str
+    header_lines: int = 0
+    quotes: bool = False
+    by_position: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One record of a file: the number of its first line, its text and its fields (none for a blank line)."""
+
+    number: int
+    text: str
+    fields: list[str]
+
+
+def check_encoding(head: Head) -> None:
+    """Raise I106 if the head of the file is not UTF-8; the rest is looked at only when reading it fails."""
+    if head.data[:2] in UTF16_MARKS:
+        raise _wrong_encoding(head, "UTF-16", "byte 0 starts a UTF-16 byte order mark")
+    try:
+        head.data.decode()
+    except UnicodeDecodeError as error:
+        # A character cut in half by the end of the sample is no error.
+        if head.whole or error.start < len(head.data) - 4:
+            for _ in walk(head, Layout([], "\n")):
+                pass
+
+
+def walk(head: Head, layout: Layout) -> Iterator[Line]:
+    """Every record below the header; a byte that is not UTF-8 is I106, a quote that is never closed I105."""
+    if layout.quotes:
+        yield from _walk_quoted(head, layout)
+        return
+    for number, text in enumerate(_decoded(head), start=1):
+        line = text.rstrip("\r\n")
+        if number > layout.header_lines:
+            fields = line.split() if layout.separator == BLANKS else line.split(layout.separator)
+            yield Line(number, line, fields if line.strip() else [])
+
+
+def blank_lines(head: Head, layout: Layout) -> int:
+    """How many lines are blank; a line of another width is I105."""
+    blank = 0
+    for line in walk(head, layout):
+        if not line.fields:
+            blank += 1
+        elif len(line.fields) != len(layout.names):
+            raise _broken(head, line, f"has {_count(line.fields)}, where {len(layout.names)} are expected")
+    return blank
+
+
+def broken_file(head: Head, layout: Layout, numeric: Collection[str], reason: str) -> InputError:
+    """I105 for the first line of another width, or with a word where one of the numeric columns needs a number."""
+    positions = [(layout.names.index(name), name) for name in numeric]
+    for line in walk(head, layout):
+        if not line.fields:
+            continue
+        if len(line.fields) != len(layout.names):
+            return _broken(head, line, f"has {_count(line.fields)}, where {len(layout.names)} are expected")
+        for position, name in positions:
+            if not _is_number(line.fields[position]):
+                return _broken(head, line, f"has {line.fields[position]!r} where {name} needs a number")
+        if layout.quotes and any('"' in field for field in line.fields) and line.text.count('"') % 2:
+            return _broken(head, line, "has a quotation mark that is not paired")
+    return InputError("I105", f"{head.path.name} does not parse: {reason.splitlines()[0]}", where=str(head.path))
+
+
+def broken_line(head: Head, number: int, text: str, problem: str) -> InputError:
+    """The I105 that shows one line of a file, cut to 80 characters.
+
+    >>> from pathlib import Path
+    >>> print(broken_line(Head(Path("a.csv"), b"", True), 3, "1", "has 1 field, where 2 are expected"))
+    [I105] line 3 of a.csv has 1 field, where 2 are expected: '1'.
+      Where: a.csv, line 3
+      Try:   look at it with: sed -n 3p 'a.csv'
+    """
+    shown = text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+    reader = f"zcat '{head.path}' |" if head.path.suffix == ".gz" else ""
+    target = "" if reader else f" '{head.path}'"
+    return InputError(
+        "I105",
+        f"line {number} of {head.path.name} {problem}: {shown!r}",
+        where=f"{head.path}, line {number}",
+        hint=f"look at it with: {reader}{' ' if reader else ''}sed -n {number}p{target}",
+    )
+
+
+def _broken(head: Head, line: Line, problem: str) -> InputError:
+    return broken_line(head, line.number, line.text, problem)
+
+
+def _walk_quoted(head: Head, layout: Layout) -> Iterator[Line]:
+    pending: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for text in _decoded(head):
+            pending.append(text)
+            yield text
+
+    reader = csv.reader(remembered(), delimiter=layout.separator, strict=True)
+    start = 1
+    while True:
+        pending.clear()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise broken_line(head, start, pending[0].rstrip("\r\n"), f"is not quoted properly ({error})") from None
+        if start > layout.header_lines:
+            text = "".join(pending).rstrip("\r\n")
+            yield Line(start, text, fields if text.strip() else [])
+        start = reader.line_num + 1
+
+
+def _decoded(head: Head) -> Iterator[str]:
+    offset = 0
+    with opened(head.path) as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError as error:
+                place = f"byte {offset + error.start:,}, in line {number:,}, is 0x{raw[error.start]:02x}"
+                raise _wrong_encoding(head, "WINDOWS-1252", place) from None
+            offset += len(raw)
+            yield text.removeprefix(BOM.decode()) if number == 1 else text
+
+
+def _wrong_encoding(head: Head, likely: str, place: str) -> InputError:
+    name = head.path.name
+    return InputError(
+        "I106",
+        f"{name} is not UTF-8 text: {place}",
+        where=str(head.path),
+        hint=f"convert it, for example: iconv -f {likely} -t UTF-8 '{name}' > 'utf8-{name}'",
+    )
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field or "0")
+    except ValueError:
+        return False
+    return True
+
+
+def _count(fields: list[str]) -> str:
+    return f"{len(fields)} field" + ("s" if len(fields) != 1 else "")

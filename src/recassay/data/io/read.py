@@ -1,0 +1,83 @@
+"""Any source becomes a Polars frame with canonical column names, or an error that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from recassay.data.io.clean import clean
+from recassay.data.io.columns import parse_columns, resolve
+from recassay.data.io.formats import open_path
+from recassay.data.io.head import read_head
+from recassay.data.io.objects import object_table
+from recassay.data.io.roles import Role, role_named
+from recassay.data.io.sources import parts_of
+from recassay.data.io.table import Table
+from recassay.errors import InputError
+
+
+def read_table(
+    source: object, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
+) -> pl.DataFrame:
+    """The table of a role (``run``, ``truth``, ``log`` or ``items``) in a file, a folder of parts or an object.
+
+    ========  ===================  ==========================================
+    role      columns              columns where the source has them
+    ========  ===================  ==========================================
+    run       user_id, item_id     rank, score
+    truth     user_id, item_id     gain
+    log       user_id, item_id     timestamp, rating
+    items     item_id              every other column, untouched
+    ========  ===================  ==========================================
+
+    The names of common libraries are known; ``columns="user=uid,item=iid"`` overrides. Without a header the columns go
+    by position: user, item, then score, gain, or rating and timestamp. The format is recognised, or one of
+    ``FORMATS``. Rows keep their order. Ids are integers or strings and never missing (I304); values may be null.
+
+    >>> read_table({"ann": {"x": 0.9, "y": 0.4}}, "run").rows()
+    [('ann', 'x', 0.9), ('ann', 'y', 0.4)]
+    """
+    wanted = role_named(role)
+    chosen = parse_columns(columns)
+    if not isinstance(source, str | Path):
+        frame = _read(object_table(source, wanted, columns=columns), wanted, chosen)
+        where = f"the {role} ({type(source).__name__})"
+    else:
+        frame = _read_parts(parts_of(source), wanted, chosen, format)
+        where = str(source)
+    if frame.height == 0:
+        raise InputError("I103", f"the {role} has no rows", where=where, hint="check what wrote it")
+    return frame
+
+
+def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format: str | None) -> pl.DataFrame:
+    frames = []
+    for path in paths:
+        # Spark writes a part without rows, or without bytes, for every empty partition.
+        if len(paths) == 1 or path.stat().st_size > 0:
+            frames.append(_read(open_path(read_head(path), role, format), role, chosen))
+    filled = [frame for frame in frames if frame.height] or frames[:1] or [pl.DataFrame()]
+    if len(filled) == 1:
+        return filled[0]
+    try:
+        return pl.concat(filled, how="vertical_relaxed")
+    except pl.exceptions.PolarsError:
+        kinds = {str(dict(frame.schema)): path for path, frame in zip(paths, frames, strict=False) if frame.height}
+        (first, one), (second, other), *_ = kinds.items()
+        raise InputError(
+            "I202",
+            f"the parts differ in their columns: {first} and {second}",
+            where=f"{one} and {other}",
+            hint="write all parts with the same columns and types",
+        ) from None
+
+
+def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> pl.DataFrame:
+    found = resolve(table.names, role, chosen, where=table.where, by_position=table.by_position)
+    wanted = dict(found)
+    if role.name == "items":
+        wanted |= {name: name for name in table.names if name not in found.values() and name not in found}
+    frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
+    return clean(frame, columns=tuple(found), where=table.where)

@@ -1,0 +1,71 @@
+"""Tells the separator of a text file and whether its first line is a header."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from recassay.data.io.columns import names_a_column
+from recassay.data.io.head import Head
+from recassay.data.io.lines import Layout
+from recassay.data.io.table import column_names
+from recassay.data.io.text import is_number, sample_rows
+from recassay.errors import InputError
+
+# Earlier ones win a draw: a time of day holds colons, a title holds blanks.
+SEPARATORS = (",", "\t", ";", "|", "::", "\x01", "^", "~", ":", " ")
+SAMPLE_LINES = 200
+
+
+def sniff(head: Head, *, separator: str | None = None, header: bool | None = None) -> Layout:
+    """The layout of delimited text, as far as it is not given.
+
+    The separator is the one that cuts most of the first lines into the same number (two or more) of fields. The first
+    line is a header if it names a known column, or if no field of it is a number; a line with a number never is.
+
+    >>> from pathlib import Path
+    >>> sniff(Head(Path("x.txt"), b"u1;i1;0.5\\nu1;i2;0.4\\n", True))
+    Layout(names=['column_1', 'column_2', 'column_3'], separator=';', header_lines=0, quotes=True, by_position=True)
+    """
+    lines = head.lines(SAMPLE_LINES)
+    if not lines:
+        raise InputError("I103", f"{head.path.name} holds blank lines only", where=str(head.path))
+    cut = _cut(lines, separator) if separator else _best_cut(lines, tabs_first=".tsv" in head.suffixes)
+    rows = sample_rows(lines, cut)
+    if header is None:
+        header = _is_header(rows[0])
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    names = _distinct([name.strip() for name in rows[0]]) if header else column_names(width)
+    return Layout(names, cut.separator, int(header), cut.quotes, by_position=not header)
+
+
+def _best_cut(lines: list[str], *, tabs_first: bool) -> Layout:
+    candidates = [_cut(lines, separator) for separator in (("\t", *SEPARATORS) if tabs_first else SEPARATORS)]
+
+    def agreement(cut: Layout) -> int:
+        width, count = Counter(map(len, sample_rows(lines, cut))).most_common(1)[0]
+        return count if width > 1 else 0
+
+    return max(candidates, key=agreement)
+
+
+def _cut(lines: list[str], separator: str) -> Layout:
+    """Quotes mean something where a field begins with one, or where the separator is a comma or semicolon."""
+    if separator in (" ", "::"):
+        return Layout([], separator)
+    begins = any(line.startswith('"') or f'{separator}"' in line for line in lines)
+    return Layout([], separator, quotes=begins or separator in ",;")
+
+
+def _is_header(row: list[str]) -> bool:
+    if any(names_a_column(field) for field in row):
+        return True
+    return not any(is_number(field) for field in row)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, an empty or repeated one with its position added."""
+    seen = Counter(names)
+    return [
+        name if name and seen[name] == 1 else f"{name or 'column'}_{position}"
+        for position, name in enumerate(names, start=1)
+    ]

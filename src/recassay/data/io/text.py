@@ -1,0 +1,145 @@
+"""Lines of text cut into columns: Polars reads them, and when it cannot, the line at fault is found and shown."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from recassay.data.io.clean import typed
+from recassay.data.io.head import BOM, Head, opened
+from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding
+from recassay.data.io.roles import GAIN, ITEM, RANK, RATING, SCORE, TIMESTAMP, USER, Role
+from recassay.data.io.table import Table, Wanted
+
+# What a separator of several characters becomes before Polars, which knows single bytes only, sees the text.
+UNIT_SEPARATOR = "\x1f"
+
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+def text_table(head: Head, layout: Layout, role: Role) -> Table:
+    """The table in a text file of the given layout; text that is not UTF-8 is I106."""
+    check_encoding(head)
+    return Table(layout.names, lambda wanted: read_text(head, layout, role, wanted), str(head.path), layout.by_position)
+
+
+def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.DataFrame:
+    """The wanted columns; a line with too few or too many fields, or a word where a number belongs, is I105.
+
+    Every column is scanned, for only then does Polars check the width of every line: a stray separator in a title would
+    otherwise shift the columns after it unseen. Ids are integers if all of them are, else strings.
+    """
+    samples = _samples(head, layout)
+    guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
+    safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
+    failure = ""
+    for source, separator in _sources(head, layout):
+        for types in [guesses] if guesses == safe else [guesses, safe]:
+            try:
+                frame = _scan(source, separator, layout, types)
+            except (pl.exceptions.PolarsError, OSError) as error:
+                failure = str(error)
+                continue
+            if _may_hide_a_short_line(frame, separator) and (blank := blank_lines(head, layout)):
+                frame = _without_blank_lines(frame, blank)
+            return _select(frame, wanted, role)
+    numeric = [name for name, dtype in safe.items() if dtype == pl.Float64]
+    raise broken_file(head, layout, numeric, failure)
+
+
+def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
+    """The fields of some lines, the header lines among them.
+
+    >>> sample_rows(["1  2", "3 4"], Layout([], " "))
+    [['1', '2'], ['3', '4']]
+    """
+    if layout.separator == BLANKS:
+        return [line.split() for line in lines]
+    if layout.quotes:
+        return list(csv.reader(lines, delimiter=layout.separator))
+    return [line.split(layout.separator) for line in lines]
+
+
+def is_number(text: str) -> bool:
+    """Whether a field is a number.
+
+    >>> is_number("-1.5e3"), is_number("B00X")
+    (True, False)
+    """
+    return NUMBER.fullmatch(text.strip()) is not None
+
+
+def _samples(head: Head, layout: Layout) -> dict[str, list[str]]:
+    rows = sample_rows(head.lines(), layout)[layout.header_lines :]
+    width = len(layout.names)
+    return {name: [row[i] for row in rows if len(row) == width] for i, name in enumerate(layout.names)}
+
+
+def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
+    """The type to read a column as, from the meaning it has and a sample of its fields."""
+    if meaning in (SCORE, RATING, GAIN) and meaning in role.optional:
+        return pl.Float64
+    filled = [field for field in sample if field]
+    whole = all(INTEGER.fullmatch(field) for field in filled)
+    if meaning == RANK and meaning in role.optional:
+        return pl.Int64 if whole else pl.Float64
+    if meaning in (USER, ITEM) or (meaning == TIMESTAMP and meaning in role.optional):
+        if whole:
+            return pl.Int64
+        return pl.Float64 if all(WHOLE_FLOAT.fullmatch(field) for field in filled) else pl.String
+    return pl.String
+
+
+def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
+    """What to hand to Polars, and the single byte that separates its columns: the file itself wherever that works."""
+    if layout.separator == BLANKS:
+        first = head.lines(1)[0] if head.lines(1) else ""
+        yield head.path, "\t" if "\t" in first and " " not in first else " "
+    elif len(layout.separator) == 1:
+        yield head.path, layout.separator
+        return
+    with opened(head.path) as file:
+        data = file.read().removeprefix(BOM)
+    unit = UNIT_SEPARATOR.encode()
+    if layout.separator == BLANKS:
+        data = re.sub(rb"[ \t]+", unit, re.sub(rb"^[ \t]+|[ \t\r]+$", b"", data, flags=re.MULTILINE))
+    yield data.replace(layout.separator.encode(), unit), UNIT_SEPARATOR
+
+
+def _scan(source: Path | bytes, separator: str, layout: Layout, types: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+    schema: dict[str, type[pl.DataType]] = {name: types.get(name, pl.String) for name in layout.names}
+    return pl.scan_csv(
+        source,
+        has_header=False,
+        skip_rows=layout.header_lines,
+        schema=schema,
+        separator=separator,
+        quote_char='"' if layout.quotes else None,
+        raise_if_empty=False,
+        glob=False,
+    ).collect()
+
+
+def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
+    """Polars fills the end of a short line with nulls, so the last column tells; two blanks in a row fill any column."""
+    columns = frame.get_columns() if separator == BLANKS else frame.get_columns()[-1:]
+    return any(column.null_count() > 0 for column in columns)
+
+
+def _without_blank_lines(frame: pl.DataFrame, blank: int) -> pl.DataFrame:
+    kept = frame.filter(~pl.all_horizontal(pl.all().is_null()))
+    return kept if frame.height - kept.height == blank else frame
+
+
+def _select(frame: pl.DataFrame, wanted: Wanted, role: Role) -> pl.DataFrame:
+    frame = frame.select(list(wanted.values()))
+    if role.name != "items":
+        return frame
+    features = [name for meaning, name in wanted.items() if meaning != ITEM]
+    return frame.with_columns([typed(frame[name]) for name in features])
