@@ -1,0 +1,64 @@
+"""LensKit: ``RunAnalysis`` over collections of item lists; a user without recommendations has an empty list."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from importlib import metadata
+from typing import Any
+
+from lenskit.data import ItemList, ItemListCollection
+from lenskit.metrics import DCG, NDCG, RBP, AveragePrecision, Hit, Precision, Recall, RecipRank, RunAnalysis
+from lenskit.metrics.ranking import LogRankWeight
+
+from .shared import Answers, answer, attempt, relevant
+
+TRANSCRIBED = False
+
+
+def version() -> str:
+    return metadata.version("lenskit")
+
+
+def answers(case: dict[str, Any]) -> Answers:
+    k = case["k"]
+    computed = {
+        f"Precision@{k}": Precision(k),
+        f"Recall@{k}": Recall(k),
+        f"NDCG@{k}": NDCG(k),
+        f"NDCG(weight=LogRankWeight(offset=1))@{k}": NDCG(k, weight=LogRankWeight(offset=1)),
+        f"NDCG(gain='rating')@{k}": NDCG(k, gain="rating"),
+        f"DCG@{k}": DCG(k),
+        f"AveragePrecision@{k}": AveragePrecision(k),
+        f"RecipRank@{k}": RecipRank(k),
+        f"Hit@{k}": Hit(k),
+        f"RBP@{k}": RBP(k),
+        f"RBP(normalize=True)@{k}": RBP(k, normalize=True),
+    }
+    return {name: attempt(lambda metric=metric: _answer(case, metric)) for name, metric in computed.items()}
+
+
+def _answer(case: dict[str, Any], metric: Any) -> dict[str, Any]:
+    logging.getLogger("lenskit").setLevel(logging.ERROR)
+    liked = relevant(case)
+    truth = {
+        user: ItemList(liked[user], rating=[float(judged[item]) for item in liked[user]])
+        for user, judged in case["truth"].items()
+    }
+    users = [*case["run"], *(user for user in case["truth"] if user not in case["run"])]
+    lists = {user: _ranked(case["run"].get(user, [])) for user in users}
+    analysis = RunAnalysis()
+    analysis.add_metric(metric, "value")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 0/0 of a user without test items
+        result = analysis.measure(
+            ItemListCollection.from_dict(lists, key="user_id"), ItemListCollection.from_dict(truth, key="user_id")
+        )
+        per_user = result.list_metrics(fill_missing=False)["value"]
+        found = answer(result.list_summary().loc["value", "mean"], per_user.to_dict())
+        run_level = result.global_metrics().get("value.mean", result.global_metrics().get("value"))
+    return found | {"global": None if run_level is None else answer(run_level)["mean"]}
+
+
+def _ranked(rows: list[list[Any]]) -> Any:
+    return ItemList([item for item, _ in rows], scores=[float(score) for _, score in rows], ordered=True)

@@ -1,0 +1,108 @@
+"""Run every case through the real peer libraries and write what they answer to tests/golden/peers.
+
+    python tests/agreement/record.py [library ...]
+
+Each library gets a virtual environment in .peers/<library>, made from tests/agreement/peers/requirements/<library>.txt.
+The interpreter is python3.11, or what the environment variable RECASSAY_PEER_PYTHON names.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+REQUIREMENTS = HERE / "peers" / "requirements"
+ENVIRONMENTS = HERE.parents[1] / ".peers"
+GOLDEN = HERE.parent / "golden" / "peers"
+LIBRARIES = (
+    "pytrec_eval",
+    "ir_measures",
+    "ranx",
+    "torchmetrics",
+    "cornac",
+    "rectools",
+    "recpack",
+    "microsoft",
+    "replay",
+    "recbole",
+    "lenskit",
+    "daisyrec",
+    "elliot",
+)
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--answer"]:
+        print(json.dumps(answer_every_case(arguments[1]), allow_nan=False))
+        return 0
+    unknown = sorted(set(arguments) - set(LIBRARIES))
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; there are {', '.join(LIBRARIES)}", file=sys.stderr)
+        return 2
+    for library in arguments or LIBRARIES:
+        recorded = record(library)
+        GOLDEN.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(recorded, indent=1, ensure_ascii=False, allow_nan=False)
+        (GOLDEN / f"{library}.json").write_text(text + "\n", encoding="utf-8")
+        print(f"{library} {recorded['version']}: {len(recorded['cases'])} cases")
+    return 0
+
+
+def record(library: str) -> dict[str, Any]:
+    """The answers of one library, asked inside its own environment."""
+    command = [str(environment(library)), str(Path(__file__).resolve()), "--answer", library]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    # A library may greet on standard output before the answer, which is the last line.
+    recorded: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return recorded
+
+
+def environment(library: str) -> Path:
+    """The interpreter of the library's environment, made on first use; a restated library needs none."""
+    pins = REQUIREMENTS / f"{library}.txt"
+    if not pins.exists():
+        return Path(sys.executable)
+    folder = ENVIRONMENTS / library
+    python = folder / "bin" / "python"
+    ready = folder / "ready.txt"  # holds the pins of a finished installation
+    if ready.exists() and ready.read_text(encoding="utf-8") == pins.read_text(encoding="utf-8"):
+        return python
+    subprocess.run([interpreter(), "-m", "venv", "--clear", str(folder)], check=True)
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(pins)], check=True)
+    shutil.copyfile(pins, ready)
+    return python
+
+
+def interpreter() -> str:
+    """A Python 3.11 to make environments with."""
+    asked = os.environ.get("RECASSAY_PEER_PYTHON", "python3.11")
+    found = shutil.which(asked)
+    if found is None and sys.version_info[:2] == (3, 11):
+        return sys.executable
+    if found is None:
+        raise SystemExit(f"{asked} is not on the path: the peers are pinned for Python 3.11; set RECASSAY_PEER_PYTHON")
+    return found
+
+
+def answer_every_case(library: str) -> dict[str, Any]:
+    """Runs inside the library's environment."""
+    sys.path[0] = str(HERE)
+    peer = importlib.import_module(f"peers.{library}")
+    asked = importlib.import_module("cases").cases()
+    return {
+        "library": library,
+        "version": peer.version(),
+        "transcribed": peer.TRANSCRIBED,
+        "cases": {case["name"]: peer.answers(case) for case in asked},
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
