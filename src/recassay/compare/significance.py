@@ -49,7 +49,8 @@ def significance_test(name: str) -> Callable[[Test], Test]:
 def run_test(name: str, differences: Floats, how: How | None = None) -> Tested:
     """p-values of the named test for each column of differences (n, m).
 
-    No unit, or an undefined one: NaN. A p-value below the smallest normal float (a difference without any variance) is that float.
+    No unit, or an undefined one: NaN. A p-value that rounds to 0 (a difference without any variance) is the smallest
+    normal float.
 
     >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
     [0.375]

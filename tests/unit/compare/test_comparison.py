@@ -1,0 +1,225 @@
+"""Comparisons: which pairs, which units, which family, and the record they leave."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, dataclass, field
+
+import numpy as np
+import pytest
+
+from recassay.compare.adjust import adjust
+from recassay.compare.comparison import compare
+from recassay.compare.intervals import intervals
+from recassay.compare.significance import run_test
+from recassay.errors import UsageError
+
+A = np.array([0.50, 0.62, 0.30, 0.81, 0.45, 0.70, 0.55, 0.40])
+B = np.array([0.45, 0.60, 0.35, 0.70, 0.40, 0.62, 0.55, 0.33])
+
+
+@dataclass
+class Table:
+    """Scores as a comparison sees them."""
+
+    columns: dict  # (system, metric) -> one value per unit
+    unit_weights: dict = field(default_factory=dict)
+
+    @property
+    def systems(self):
+        return tuple(dict.fromkeys(system for system, _ in self.columns))
+
+    @property
+    def unit_metrics(self):
+        return tuple(dict.fromkeys(metric for _, metric in self.columns))
+
+    def values(self, system, metric):
+        return self.columns[system, metric]
+
+    def weights(self, system, metric):
+        return self.unit_weights.get((system, metric))
+
+
+def systems(n=300, names=("x", "y", "z"), metrics=("ndcg@10", "recall@10"), seed=1):
+    random = np.random.default_rng(seed)
+    base = random.random((len(metrics), n))
+    noise = {(s, m): random.normal(0.01 * i, 0.1, n) for i, s in enumerate(names) for m in metrics}
+    return Table({(s, m): base[j] + noise[s, m] for s in names for j, m in enumerate(metrics)})
+
+
+def test_worked_pair():
+    (row,) = compare(Table({("a", "m"): A, ("b", "m"): B})).rows
+    assert (row.metric, row.a, row.b, row.n, row.dropped) == ("m", "a", "b", 8, 0)
+    assert (row.difference, row.p, row.p_adjusted) == pytest.approx((0.04125, 0.078125, 0.078125))
+    assert row.effect == pytest.approx(0.820616, abs=5e-7)
+    assert (row.test, row.correction, row.resamples, row.significant) == ("permutation", "holm", 256, False)
+    low, high = intervals((A - B)[:, None])
+    assert (row.low, row.high) == (low[0], high[0])
+    assert "only 8 units" in row.note
+
+
+def test_all_pairs_come_in_the_order_of_the_systems_metric_by_metric():
+    rows = compare(systems(), resamples=500).rows
+    assert [(r.metric, r.a, r.b) for r in rows] == [
+        (metric, a, b) for metric in ("ndcg@10", "recall@10") for a, b in (("x", "y"), ("x", "z"), ("y", "z"))
+    ]
+
+
+def test_against_a_baseline_every_difference_is_system_less_baseline():
+    table = systems()
+    rows = compare(table, baseline="y", resamples=500).rows
+    assert [(r.a, r.b) for r in rows] == [("x", "y"), ("z", "y")] * 2
+    for row in rows:
+        assert row.difference == pytest.approx(
+            table.values(row.a, row.metric).mean() - table.values("y", row.metric).mean()
+        )
+        assert row.low < row.difference < row.high
+
+
+@pytest.mark.parametrize(("family", "size"), [("metric", 3), ("all", 6)])
+def test_p_values_are_corrected_within_their_family(family, size):
+    rows = compare(systems(), family=family, resamples=500, correction="bonferroni").rows
+    for row in rows:
+        assert row.p_adjusted == min(1.0, size * row.p)
+        assert row.significant == (row.p_adjusted <= 0.05)
+    p = np.array([row.p for row in rows])
+    holm = [row.p_adjusted for row in compare(systems(), family=family, resamples=500).rows]
+    assert np.array_equal(holm, np.concatenate([adjust(part) for part in np.split(p, 6 // size)]))
+
+
+def test_units_undefined_for_one_system_are_dropped_for_both_and_counted():
+    table = systems(n=200)
+    hole = table.columns["x", "ndcg@10"]
+    hole[:30] = np.nan
+    rows = {(r.metric, r.a, r.b): r for r in compare(table, resamples=500).rows}
+    assert {key: row.dropped for key, row in rows.items()} == {
+        key: 30 if key[0] == "ndcg@10" and key[1] == "x" else 0 for key in rows
+    }
+    row, y = rows["ndcg@10", "x", "y"], table.columns["y", "ndcg@10"]
+    assert row.n == 170
+    assert row.difference == pytest.approx(hole[30:].mean() - y[30:].mean())
+
+
+def test_no_common_unit_is_undefined_and_said():
+    row = compare(Table({("a", "m"): np.array([1.0, np.nan]), ("b", "m"): np.array([np.nan, 1.0])})).rows[0]
+    assert all(np.isnan(v) for v in (row.difference, row.low, row.high, row.p, row.p_adjusted, row.effect))
+    assert (row.n, row.dropped, row.significant) == (0, 2, False)
+    assert "no unit" in row.note
+
+
+def test_an_undefined_pair_is_no_question_of_the_family():
+    table = systems(n=50, metrics=("m",))
+    table.columns["z", "m"][:] = np.nan
+    first = compare(table, resamples=500).rows[0]
+    assert first.p_adjusted == first.p
+
+
+def test_weighted_metrics_compare_their_weighted_means():
+    table = systems(n=120, names=("x", "y"), metrics=("m",))
+    weights = np.random.default_rng(3).integers(1, 9, 120).astype(float)
+    table.unit_weights = {("x", "m"): weights, ("y", "m"): weights}
+    row = compare(table).rows[0]
+    x, y = table.values("x", "m"), table.values("y", "m")
+    assert row.difference == pytest.approx(np.average(x, weights=weights) - np.average(y, weights=weights))
+    low, high = intervals((x - y)[:, None], weights[:, None])
+    assert (row.low, row.high) == (low[0], high[0])
+    assert row.p == run_test("permutation", (weights * (x - y) / weights.mean())[:, None]).p[0]
+
+
+def test_weights_of_the_systems_may_differ():
+    table = systems(n=120, names=("x", "y"), metrics=("m",))
+    random = np.random.default_rng(3)
+    table.unit_weights = {key: random.integers(1, 9, 120).astype(float) for key in table.columns}
+    row = compare(table).rows[0]
+    x, y = (np.average(table.values(s, "m"), weights=table.weights(s, "m")) for s in ("x", "y"))
+    assert row.difference == pytest.approx(x - y)
+    assert row.low < row.difference < row.high
+
+
+def test_equal_systems_are_not_different():
+    row = compare(Table({("a", "m"): A, ("b", "m"): A}), test="t").rows[0]
+    assert (row.difference, row.low, row.high, row.p, row.significant) == (0, 0, 0, 1, False)
+
+
+def test_a_constant_difference_is_flagged():
+    table = Table({("a", "m"): np.full(40, 0.75), ("b", "m"): np.full(40, 0.5)})
+    row = compare(table, test="t").rows[0]
+    assert (row.low, row.difference, row.high, row.effect) == (0.25, 0.25, 0.25, np.inf)
+    assert 0 < row.p < 1e-300
+    assert "no variance" in row.note
+
+
+def test_only_metrics_with_units_are_compared():
+    class CatalogueOnly(Table):
+        unit_metrics = ()
+
+    with pytest.raises(UsageError, match="U113"):
+        compare(CatalogueOnly({("a", "coverage"): A, ("b", "coverage"): B}))
+
+
+def test_one_system_is_no_comparison():
+    with pytest.raises(UsageError, match="U113"):
+        compare(Table({("a", "m"): A}))
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "hint"),
+    [
+        ({"baseline": "popp"}, "U108", "did you mean 'pop'"),
+        ({"baseline": "42"}, "U108", "pop"),
+        ({"test": "permutatoin"}, "U107", "did you mean 'permutation'"),
+        ({"correction": "home"}, "U107", "did you mean 'holm'"),
+        ({"effect": "dz"}, "U107", "did you mean 'd_z'"),
+        ({"family": "pair"}, "U107", "one of metric, all"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(options, code, hint):
+    with pytest.raises(UsageError, match=hint) as caught:
+        compare(Table({("pop", "m"): A, ("als", "m"): B}), **options)
+    assert caught.value.code == code
+
+
+def test_a_comparison_is_immutable():
+    comparison = compare(Table({("a", "m"): A, ("b", "m"): B}))
+    with pytest.raises(FrozenInstanceError):
+        comparison.seed = 2
+    with pytest.raises(FrozenInstanceError):
+        comparison.rows[0].p = 0.01
+
+
+def test_frame_and_dictionaries_carry_every_field():
+    comparison = compare(systems(), resamples=500)
+    frame, dicts = comparison.frame(), comparison.to_dicts()
+    assert frame.to_dicts() == dicts
+    assert frame.columns[:8] == ["metric", "a", "b", "difference", "low", "high", "p", "p_adjusted"]
+    assert {"test", "effect", "n", "dropped", "correction", "resamples", "significant", "note"} <= set(frame.columns)
+
+
+def test_dictionaries_are_strict_json_whatever_is_undefined():
+    nothing = Table({("a", "m"): np.array([1.0, np.nan]), ("b", "m"): np.array([np.nan, 1.0])})
+    (row,) = json.loads(json.dumps(compare(nothing).to_dicts(), allow_nan=False))
+    assert row["p"] is None
+
+
+def test_the_seed_decides_and_the_threads_do_not():
+    table = systems()
+    once = compare(table, seed=1, threads=1, resamples=5000)
+    assert compare(table, seed=1, threads=4, resamples=5000) == once
+    other = compare(table, seed=2, threads=1, resamples=5000)
+    assert [r.low for r in other.rows] != [r.low for r in once.rows]
+    assert [r.p for r in other.rows] != [r.p for r in once.rows]
+
+
+def test_a_row_does_not_depend_on_the_other_systems():
+    three, two = systems(), systems(names=("x", "y", "z"))
+    two.columns = {key: column for key, column in two.columns.items() if key[0] != "y"}
+    wanted = {(r.metric, r.a, r.b): (r.difference, r.low, r.high, r.p) for r in compare(three, resamples=500).rows}
+    for row in compare(two, resamples=500).rows:
+        assert wanted[row.metric, row.a, row.b] == (row.difference, row.low, row.high, row.p)
+
+
+def test_more_questions_than_a_batch(monkeypatch):
+    table = systems(names=tuple("uvwxyz"))
+    whole = compare(table, resamples=500)
+    monkeypatch.setattr("recassay.compare.comparison.BATCH", 4)
+    assert compare(table, resamples=500) == whole

@@ -1,0 +1,169 @@
+"""Tests of significance: worked values, oracles, edge policies, and what a p-value promises."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.stats
+from statsmodels.stats.contingency_tables import mcnemar as other_mcnemar
+
+from recassay.compare.ranks import signed_ranks
+from recassay.compare.resampling import How
+from recassay.compare.significance import SMALLEST_P, TESTS, run_test
+from recassay.errors import UsageError
+
+A = np.array([0.50, 0.62, 0.30, 0.81, 0.45, 0.70, 0.55, 0.40])
+B = np.array([0.45, 0.60, 0.35, 0.70, 0.40, 0.62, 0.55, 0.33])
+D = A - B  # as a user has it, with rounding errors: 0.50 - 0.45 is not quite 0.45 - 0.40
+
+
+def p_of(test, d, **how):
+    return float(run_test(test, np.asarray(d, float)[:, None], How(**how)).p[0])
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [("t", 0.053312), ("wilcoxon", 0.078125), ("wilcoxon-pratt", 0.078125), ("permutation", 0.078125), ("sign", 0.125)],
+)
+def test_worked_values(test, expected):
+    assert p_of(test, D) == pytest.approx(expected, abs=5e-7)
+
+
+def test_worked_wilcoxon_without_enumeration(monkeypatch):
+    monkeypatch.setattr("recassay.compare.significance.EXACT_RANKS", 0)
+    assert p_of("wilcoxon", D) == pytest.approx(0.061101, abs=5e-7)
+    assert p_of("wilcoxon-pratt", D) == pytest.approx(0.056854, abs=5e-7)
+
+
+def test_worked_rank_sums():
+    ranks = signed_ranks(D)
+    assert (ranks[ranks > 0].sum(), -ranks[ranks < 0].sum()) == (25, 3)
+    pratt = signed_ranks(D, rank_zeros=True)
+    assert -pratt[pratt < 0].sum() == 4
+
+
+def test_worked_shift_bootstrap_by_all_256_resamples_of_four_units():
+    d = np.array([0.05, 0.02, -0.05, 0.11])
+    every = np.array([np.mean(units) for units in itertools.product(d - d.mean(), repeat=4)])
+    exact = np.mean(np.abs(every) >= d.mean() - 1e-12)
+    assert exact == pytest.approx(0.304688, abs=6e-7)
+    assert p_of("bootstrap", d, resamples=100_000) == pytest.approx(exact, abs=0.006)
+
+
+@pytest.mark.parametrize("n", [2, 9, 13, 30, 500])
+def test_analytic_tests_agree_with_scipy(n):
+    d = np.round(np.random.default_rng(n).normal(0.1, 1, size=n), 1)  # with ties and zeros
+    assert p_of("t", d) == pytest.approx(scipy.stats.ttest_1samp(d, 0).pvalue, rel=1e-9)
+    wins, discordant = int((d > 0).sum()), int((d != 0).sum())
+    assert p_of("sign", d) == pytest.approx(scipy.stats.binomtest(wins, discordant).pvalue, rel=1e-9)
+    for name, zeros in (("wilcoxon", "wilcox"), ("wilcoxon-pratt", "pratt")):
+        if discordant > 12:
+            other = scipy.stats.wilcoxon(d, zero_method=zeros, correction=False, method="asymptotic")
+            assert p_of(name, d) == pytest.approx(other.pvalue, rel=1e-9)
+
+
+def test_exact_wilcoxon_agrees_with_scipy_without_ties():
+    d = np.random.default_rng(2).normal(0.5, 1, size=11)
+    assert p_of("wilcoxon", d) == pytest.approx(scipy.stats.wilcoxon(d, method="exact").pvalue, rel=1e-9)
+
+
+def test_exact_permutation_agrees_with_scipy():
+    d = np.random.default_rng(2).normal(0.5, 1, size=12)
+    other = scipy.stats.permutation_test((d,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    tested = run_test("permutation", d[:, None])
+    assert tested.p[0] == pytest.approx(other.pvalue, rel=1e-9)
+    assert tested.resamples == 4096
+
+
+def test_sampled_permutation_agrees_with_the_exact_one(monkeypatch):
+    d = np.random.default_rng(2).normal(0.4, 1, size=(16, 3))
+    exact = run_test("permutation", d).p
+    monkeypatch.setattr("recassay.compare.significance.EXACT_FLIPS", 0)
+    sampled = run_test("permutation", d)
+    assert sampled.resamples == 100_000
+    assert np.abs(sampled.p - exact).max() < 4 * np.sqrt(0.25 / 100_000)
+
+
+@pytest.mark.parametrize(
+    ("n10", "n01", "p"),
+    [(20, 6, 0.006040), (8, 0, 0.007813), (9, 1, 0.021484), (35, 10, scipy.stats.chi2.sf(13.888889, 1))],
+)
+def test_worked_mcnemar(n10, n01, p):
+    d = np.repeat([1.0, -1.0, 0.0], [n10, n01, 50])
+    assert p_of("mcnemar", d) == pytest.approx(p, abs=6e-7)
+    assert p_of("mcnemar", -d) == p_of("mcnemar", d)
+    other = other_mcnemar([[20, n10], [n01, 30]], exact=n10 + n01 < 25, correction=False)
+    assert p_of("mcnemar", d) == pytest.approx(other.pvalue, rel=1e-9)
+
+
+def test_mcnemar_refuses_other_metrics():
+    with pytest.raises(UsageError, match="U114"):
+        p_of("mcnemar", D)
+
+
+def test_unknown_test_is_refused():
+    with pytest.raises(UsageError, match="U107"):
+        p_of("anova", D)
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("n", [1, 5, 16, 17, 100])
+def test_p_lies_above_zero_and_up_to_one(test, n):
+    random = np.random.default_rng(n)
+    d = np.column_stack([np.zeros(n), np.ones(n), random.integers(-1, 2, size=n), random.choice([1.0, 0.0], size=n)])
+    p = run_test(test, d.astype(float), How(resamples=999)).p
+    if test == "t" and n == 1:
+        assert np.isnan(p).all()
+        return
+    assert ((p > 0) & (p <= 1)).all()
+    assert p[0] == 1.0
+
+
+def test_no_variance_is_never_certainty():
+    assert p_of("t", np.full(50, 0.2)) == SMALLEST_P > 0
+    assert p_of("permutation", np.full(50, 0.2), resamples=999) == 1 / 1000
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_nothing_to_test_is_undefined(test):
+    assert np.isnan(run_test(test, np.empty((0, 2))).p).all()
+    if test != "mcnemar":
+        p = run_test(test, np.array([[0.1, 0.2], [np.nan, 0.1], [0.2, 0.1]])).p
+        assert np.isnan(p[0])
+        assert p[1] > 0
+
+
+@pytest.mark.parametrize("test", ["permutation", "bootstrap"])
+def test_the_seed_decides_and_the_threads_do_not(test):
+    d = np.random.default_rng(1).normal(0.03, 1, size=(900, 2))
+    once = run_test(test, d, How(seed=1, threads=1)).p
+    for threads in (1, 2, 4):
+        assert np.array_equal(once, run_test(test, d, How(seed=1, threads=threads)).p)
+    assert not np.array_equal(once, run_test(test, d, How(seed=2)).p)
+
+
+@pytest.mark.parametrize("test", ["permutation", "bootstrap", "t", "wilcoxon", "wilcoxon-pratt"])
+def test_false_alarms_are_as_rare_as_promised(test):
+    m, alpha = 2000, 0.05
+    d = np.random.default_rng(6).laplace(size=(60, m))
+    rate = np.mean(run_test(test, d, How(resamples=1999)).p <= alpha)
+    assert abs(rate - alpha) < 4 * np.sqrt(alpha * (1 - alpha) / m)
+
+
+def test_a_real_difference_is_found():
+    d = np.random.default_rng(6).normal(0.5, 1, size=(200, 1))
+    for test in ("permutation", "bootstrap", "t", "wilcoxon", "sign"):
+        assert run_test(test, d).p[0] < 0.001
+
+
+@pytest.mark.parametrize(("n", "resamples"), [(17, 100_000), (25_000, 80_000), (300_000, 10_000)])
+def test_automatic_number_of_flips(n, resamples, monkeypatch):
+    monkeypatch.setattr("recassay.compare.significance.flipped_sums", lambda d, b, how: np.zeros((d.shape[0], b)))
+    assert run_test("permutation", np.ones((n, 1))).resamples == resamples
+
+
+def test_tiny_differences_are_not_lost_in_the_tolerance():
+    d = np.random.default_rng(6).normal(0.5, 1, size=200)
+    assert p_of("permutation", d * 1e-14) == p_of("permutation", d)
