@@ -132,11 +132,16 @@ def json_document(head: Head, role: Role) -> Table:
             hint=f"write it again; check it with: python -m json.tool '{head.path}'",
         ) from None
     table = object_table(content, role, where=str(head.path))
-    # Keys of a JSON object are always text, whatever they were before.
-    return replace(table, read=lambda wanted: table.read(wanted).with_columns(pl.all().map_batches(typed)))
+    keys = [name for name in _made_of_keys(content, table.names) if name in table.names]
+
+    def read(wanted: Wanted) -> pl.DataFrame:
+        frame = table.read(wanted)
+        return frame.with_columns([typed(frame[name]) for name in keys if name in frame.columns])
+
+    return replace(table, read=read)
 
 
-def json_lines(head: Head, _role: Role) -> Table:
+def json_lines(head: Head, role: Role) -> Table:
     """JSON lines: a record per line; a line that is none is I105."""
     check_encoding(head)
     with opened(head.path) as file:
@@ -144,8 +149,15 @@ def json_lines(head: Head, _role: Role) -> Table:
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, OSError):
-        frame = pl.from_dicts(_records(head), infer_schema_length=None, strict=False)
+        return object_table(_records(head), role, where=str(head.path))
     return of_frame(frame, str(head.path))
+
+
+def _made_of_keys(content: object, names: list[str]) -> list[str]:
+    """The id columns that were keys of JSON objects: text there, whatever they were before."""
+    if not isinstance(content, dict) or list(content) == names:
+        return []
+    return [USER, ITEM] if all(isinstance(value, dict) for value in content.values()) else [USER]
 
 
 def _records(head: Head) -> list[dict[str, object]]:

@@ -10,8 +10,11 @@ from pathlib import Path
 from recassay.errors import InputError, UsageError
 
 TABLE_SUFFIXES = frozenset(
-    (".parquet", ".pq", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".run", ".trec", ".res", ".qrels")
-    + (".inter", ".item", ".dat", ".data", ".uirt")
+    f".{name}"
+    for name in (
+        *("parquet", "pq", "csv", "tsv", "txt", "json", "jsonl", "ndjson"),
+        *("run", "trec", "res", "qrels", "inter", "item", "dat", "data", "uirt"),
+    )
 )
 GLOB_CHARACTERS = frozenset("*?[")
 

@@ -127,7 +127,7 @@ def _scan(source: Path | bytes, separator: str, layout: Layout, types: dict[str,
 
 
 def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
-    """Polars fills the end of a short line with nulls, so the last column tells; two blanks in a row fill any column."""
+    """Polars fills the end of a short line with nulls, so the last column tells; two blanks in a row fill any."""
     columns = frame.get_columns() if separator == BLANKS else frame.get_columns()[-1:]
     return any(column.null_count() > 0 for column in columns)
 
