@@ -8,8 +8,8 @@ from importlib import metadata
 from typing import Any
 
 from lenskit.data import ItemList, ItemListCollection
-from lenskit.metrics import DCG, NDCG, RBP, AveragePrecision, Hit, Precision, Recall, RecipRank, RunAnalysis
-from lenskit.metrics.ranking import LogRankWeight
+from lenskit.metrics import DCG, NDCG, RBP, Hit, Precision, Recall, RecipRank, RunAnalysis
+from lenskit.metrics.ranking import AveragePrecision, LogRankWeight
 
 from .shared import Answers, answer, attempt, relevant
 

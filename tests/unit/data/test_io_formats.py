@@ -129,7 +129,9 @@ def test_parquet_file_folder_and_glob(tmp_path: Path) -> None:
     (folder / "day=1").mkdir(parents=True)
     RUN.head(2).write_parquet(folder / "day=1" / "part-00000.parquet")
     RUN.head(0).write_parquet(folder / "part-00001.parquet")
-    RUN.tail(1).select("score", "item_id", pl.col("user_id").cast(pl.Int32)).write_parquet(folder / "part-00002.parquet")
+    RUN.tail(1).select("score", "item_id", pl.col("user_id").cast(pl.Int32)).write_parquet(
+        folder / "part-00002.parquet"
+    )
     (folder / "_SUCCESS").touch()
     (folder / ".part-00000.crc").write_bytes(b"x")
     assert read_table(folder, "run").equals(RUN)

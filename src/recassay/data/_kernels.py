@@ -1,0 +1,101 @@
+"""Loops over rows that lay tables out: interning of ids, duplicates and ties inside lists.
+
+Each has a readable twin in ``tests/property/test_layout.py`` that it is held to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(nogil=True, cache=True)
+def intern(keys: NDArray[np.uint64], checks: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Number distinct (key, check) pairs in order of arrival: the number of each row, the first row of each number."""
+    size = 1024
+    slots = np.empty((size, 2), np.uint64)  # key and check stand side by side: one cache line a look-up
+    code_of = np.full(size, -1, np.int32)
+    first_row = np.empty(size, np.int64)
+    codes = np.empty(keys.size, np.int32)
+    count = 0
+    for row in range(keys.size):
+        if 2 * count >= size:  # half full: double the table and put every number back in its place
+            old_slots, old_codes = slots, code_of
+            size *= 2
+            slots = np.empty((size, 2), np.uint64)
+            code_of = np.full(size, -1, np.int32)
+            for old in range(old_codes.size):
+                if old_codes[old] >= 0:
+                    slot = _free_or_equal(slots, code_of, old_slots[old, 0], old_slots[old, 1])
+                    slots[slot] = old_slots[old]
+                    code_of[slot] = old_codes[old]
+            grown = np.empty(size, np.int64)
+            grown[:count] = first_row[:count]
+            first_row = grown
+        slot = _free_or_equal(slots, code_of, keys[row], checks[row])
+        if code_of[slot] < 0:
+            slots[slot, 0], slots[slot, 1] = keys[row], checks[row]
+            code_of[slot] = count
+            first_row[count] = row
+            count += 1
+        codes[row] = code_of[slot]
+    return codes, first_row[:count].copy()
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _free_or_equal(
+    slots: NDArray[np.uint64], code_of: NDArray[np.int32], key: np.uint64, check: np.uint64
+) -> np.uint64:
+    mask = np.uint64(code_of.size - 1)
+    mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    slot = (mixed ^ (mixed >> np.uint64(29))) & mask
+    while code_of[slot] >= 0 and (slots[slot, 0] != key or slots[slot, 1] != check):
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@njit(nogil=True, cache=True)
+def repeats(offsets: NDArray[np.int64], items: NDArray[np.int32], begin: int, end: int) -> NDArray[np.bool_]:
+    """Rows of lists begin..end whose item stands earlier in the same list."""
+    base = offsets[begin]
+    found = np.zeros(offsets[end] - base, np.bool_)
+    size = 64
+    slots = np.empty(size, np.int32)
+    owner = np.full(size, -1, np.int64)  # the list that filled a slot: nothing is cleared between lists
+    for query in range(begin, end):
+        length = offsets[query + 1] - offsets[query]
+        if 2 * length > size:
+            while 2 * length > size:
+                size *= 2
+            slots = np.empty(size, np.int32)
+            owner = np.full(size, -1, np.int64)
+        mask = np.uint32(size - 1)
+        for row in range(offsets[query], offsets[query + 1]):
+            slot = (np.uint32(items[row]) * np.uint32(0x9E3779B1) >> np.uint32(7)) & mask
+            while owner[slot] == query and slots[slot] != items[row]:
+                slot = (slot + np.uint32(1)) & mask
+            if owner[slot] == query:
+                found[row - base] = True
+            else:
+                owner[slot] = query
+                slots[slot] = items[row]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def stable_order(
+    offsets: NDArray[np.int64], keys: NDArray[np.float64], begin: int, end: int, order: NDArray[np.int64]
+) -> None:
+    """Write into ``order`` the rows of stretches begin..end, each stretch stably ascending by key."""
+    for stretch in range(begin, end):
+        first, last = offsets[stretch], offsets[stretch + 1]
+        if last - first > 48:
+            order[first:last] = first + np.argsort(keys[first:last], kind="mergesort")
+            continue
+        for row in range(first, last):  # insertion sort: most lists are short and nearly in order
+            place = row
+            while place > first and keys[order[place - 1]] > keys[row]:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = row

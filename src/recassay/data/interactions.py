@@ -1,0 +1,99 @@
+"""The log: who met what, when, and how much they liked it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.vocabulary import Vocabulary
+
+SCHEMA = {
+    "user_id": "integer or string",
+    "item_id": "integer or string",
+    "timestamp": "any order of time, optional",
+    "rating": "Float64, optional",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Rows of (user, item, timestamp?, rating?) in the order they came; ids are coded 0..n-1 in ascending order.
+
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
+    >>> log.users.tolist(), log.items.tolist(), log.item_users.tolist(), log.item_events.tolist()
+    ([1, 0, 1], [0, 1, 0], [1, 1], [2, 1])
+    """
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    user_vocabulary: Vocabulary
+    item_vocabulary: Vocabulary
+    timestamps: pl.Series | None = None
+    ratings: NDArray[np.float64] | None = None
+    origin: str = field(default="", repr=False)
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame, *, origin: str = "") -> Interactions:
+        """Lay out a table with columns user_id, item_id and perhaps timestamp and rating."""
+        user_vocabulary, users = Vocabulary.dense(frame["user_id"])
+        item_vocabulary, items = Vocabulary.dense(frame["item_id"])
+        timestamps = frame["timestamp"] if "timestamp" in frame.columns else None
+        ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
+        return cls(users, items, user_vocabulary, item_vocabulary, timestamps, ratings, origin)
+
+    def __len__(self) -> int:
+        return int(self.users.size)
+
+    @property
+    def n_users(self) -> int:
+        """Number of distinct users."""
+        return self.user_vocabulary.size
+
+    @property
+    def n_items(self) -> int:
+        """Number of distinct items."""
+        return self.item_vocabulary.size
+
+    @functools.cached_property
+    def item_events(self) -> NDArray[np.int64]:
+        """Rows of each item, repeats counted."""
+        return np.bincount(self.items, minlength=self.n_items)
+
+    @functools.cached_property
+    def by_user(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Offsets and items of each user's profile: distinct items, ascending."""
+        pairs = np.unique(self.users.astype(np.int64) * self.n_items + self.items)
+        offsets = np.searchsorted(pairs, np.arange(self.n_users + 1) * self.n_items)
+        return offsets, (pairs % max(self.n_items, 1)).astype(np.int32)
+
+    @functools.cached_property
+    def item_users(self) -> NDArray[np.int64]:
+        """Distinct users of each item."""
+        return np.bincount(self.by_user[1], minlength=self.n_items)
+
+    def frame(self) -> pl.DataFrame:
+        """The log as a table."""
+        columns = {
+            "user_id": self.user_vocabulary.decode(self.users),
+            "item_id": self.item_vocabulary.decode(self.items),
+        }
+        if self.timestamps is not None:
+            columns["timestamp"] = self.timestamps
+        if self.ratings is not None:
+            columns["rating"] = pl.Series(self.ratings)
+        return pl.DataFrame(columns)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of the rows as a set: the same log gives the same digest in any order of rows."""
+        rows = self.frame().sort(pl.all()).with_columns(pl.all().cast(pl.String).fill_null("\0"))
+        text = rows.select(pl.concat_str(pl.all(), separator="\x1f")).to_series()
+        digest = hashlib.blake2b(digest_size=16)
+        for line in text.to_list():
+            digest.update(line.encode() + b"\n")
+        return digest.hexdigest()

@@ -1,0 +1,193 @@
+"""What a system answered: one ranked list per query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.layout import ascending_within, grouped, offsets_without, repeated, stretch_of
+from recassay.data.vocabulary import Vocabulary
+from recassay.errors import InputError, UsageError
+
+Nan = Literal["error", "last"]
+Order = Literal["rank", "score", "row"]
+
+SCHEMA = {"user_id": "integer or string", "item_id": "integer or string", "rank": "Int32", "score": "Float64"}
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Ranked lists of one system, laid out by query (ascending), each list in the order it was given.
+
+    ``tied`` marks rows that the given order does not separate from the row before them in the same list (equal score
+    or equal rank); None where there is no such row. :meth:`arranged` settles them.
+
+    >>> run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [5, 9], "score": [0.1, 0.7]}), "mine")
+    >>> run.queries.to_list(), run.items.tolist(), run.order
+    ([1], [9, 5], 'score')
+    """
+
+    name: str
+    queries: pl.Series
+    offsets: NDArray[np.int64]
+    items: NDArray[np.int32]
+    vocabulary: Vocabulary
+    order: Order
+    scores: NDArray[np.float64] | None = None
+    tied: NDArray[np.bool_] | None = None
+    nan_scores: int = 0
+    origin: str = field(default="", repr=False)
+
+    @classmethod
+    def from_frame(
+        cls, frame: pl.DataFrame, name: str, *, order: Order | None = None, nan: Nan = "error", origin: str = ""
+    ) -> Run:
+        """Lay out a table with columns user_id, item_id and rank and/or score.
+
+        Order: by ``rank`` if there is one, else by ``score`` descending, else the order of the rows.
+        """
+        where = origin or name
+        order = order or ("rank" if "rank" in frame.columns else "score" if "score" in frame.columns else "row")
+        if order != "row" and order not in frame.columns:
+            raise UsageError("U107", f"the run has no {order} column to order by", where=where)
+        frame, queries, offsets = grouped(frame, "user_id")
+        vocabulary, items = Vocabulary.encode(frame["item_id"])
+        scores, nan_scores = _scores(frame, nan, where)
+        run = cls(name, queries, offsets, items, vocabulary, "row", scores, None, nan_scores, where)
+        if order == "rank":
+            return run._ordered_by(_ranks(frame, where), "rank")
+        return run.by_score() if order == "score" else run
+
+    def by_score(self) -> Run:
+        """The same lists by score descending, whatever ranks said."""
+        if self.order == "score":
+            return self
+        if self.scores is None:
+            raise UsageError("U107", "the run has no score column to order by", where=self.origin)
+        return self._ordered_by(-self.scores, "score")
+
+    def _ordered_by(self, keys: NDArray[np.generic], order: Order) -> Run:
+        rows = ascending_within(self.offsets, keys)
+        items, scores = self.items, self.scores
+        if rows is not None:
+            keys, items = keys[rows], items[rows]
+            scores = None if scores is None else scores[rows]
+        return replace(self, items=items, scores=scores, order=order, tied=_tied(self.offsets, keys))
+
+    def rounded(self) -> Run:
+        """Ties as single-precision scores see them (trec_eval reads scores as C floats)."""
+        if self.order != "score" or self.scores is None:
+            return self
+        with np.errstate(over="ignore"):
+            return replace(self, tied=_tied(self.offsets, self.scores.astype(np.float32)))
+
+    def arranged(self, preference: NDArray[np.int64] | None = None) -> Run:
+        """Settle ties: rows that tie stand in ascending order of preference (by item code; default: of the id)."""
+        if self.tied is None:
+            return self
+        group = np.cumsum(~self.tied)
+        affected = self.tied.copy()
+        affected[:-1] |= self.tied[1:]
+        rows = np.flatnonzero(affected)
+        key = self.items[rows] if preference is None else preference[rows]
+        order = rows[np.lexsort((key, group[rows]))]
+        items = self.items.copy()
+        items[rows] = items[order]
+        scores = self.scores
+        if scores is not None:
+            scores = scores.copy()
+            scores[rows] = scores[order]
+        return replace(self, items=items, scores=scores)
+
+    def repeated(self) -> NDArray[np.bool_]:
+        """Rows whose item stands earlier in the same list."""
+        return repeated(self.offsets, self.items)
+
+    def without(self, dropped: NDArray[np.bool_]) -> Run:
+        """The lists without some rows; what follows moves up."""
+        if not dropped.any():
+            return self
+        keep = ~dropped
+        tied = self.tied
+        if tied is not None:  # a row still ties with the row before it if every row dropped between them tied too
+            group = np.cumsum(~tied)[keep]
+            tied = np.append(False, group[1:] == group[:-1])[: group.size]
+        return replace(
+            self,
+            offsets=offsets_without(self.offsets, dropped),
+            items=self.items[keep],
+            scores=None if self.scores is None else self.scores[keep],
+            tied=tied,
+        )
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Length of each list."""
+        return np.diff(self.offsets)
+
+    def frame(self) -> pl.DataFrame:
+        """The run as a table: user_id, item_id, rank from 1, and score if there is one."""
+        of = stretch_of(self.offsets)
+        columns = {
+            "user_id": self.queries.gather(of),
+            "item_id": self.vocabulary.decode(self.items),
+            "rank": pl.Series(np.arange(self.items.size) - self.offsets[of] + 1, dtype=pl.Int32),
+        }
+        if self.scores is not None:
+            columns["score"] = pl.Series(self.scores)
+        return pl.DataFrame(columns)
+
+
+def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.bool_] | None:
+    tied = np.empty(keys.size, np.bool_)
+    tied[:1] = False
+    np.equal(keys[1:], keys[:-1], out=tied[1:])
+    tied[offsets[:-1][np.diff(offsets) > 0]] = False
+    return tied if tied.any() else None
+
+
+def _scores(frame: pl.DataFrame, nan: Nan, where: str) -> tuple[NDArray[np.float64] | None, int]:
+    if "score" not in frame.columns:
+        return None, 0
+    column = frame["score"].cast(pl.Float64)
+    scores = column.fill_null(float("nan")).to_numpy() if column.null_count() else column.to_numpy()
+    if scores.size == 0 or np.isfinite(scores.sum()):  # one NaN or infinity would make the sum one
+        return scores, 0
+    bad = ~np.isfinite(scores)
+    if not bad.any():  # the sum overflowed, the scores did not
+        return scores, 0
+    if nan == "error":
+        row = int(np.argmax(bad))
+        raise InputError(
+            "I301",
+            f"{int(bad.sum()):,} of {scores.size:,} scores are NaN or infinite, the first ({scores[row]}) for user "
+            f"{frame['user_id'][row]!r}, item {frame['item_id'][row]!r}",
+            where=where,
+            hint="repair the system, or place such items last with --nan last",
+        )
+    return np.where(np.isnan(scores), -np.inf, scores), int(np.isnan(scores).sum())
+
+
+def _ranks(frame: pl.DataFrame, where: str) -> NDArray[np.generic]:
+    ranks = frame["rank"]
+    if ranks.null_count():
+        raise InputError(
+            "I302", f"{ranks.null_count():,} of {ranks.len():,} ranks are missing", where=where,
+            hint="give every row a rank, or leave the column out",
+        )
+    low = ranks.min()
+    if low is not None and low < 0:  # type: ignore[operator]
+        bad = ranks < 0
+        row = int(bad.arg_max() or 0)
+        raise InputError(
+            "I302",
+            f"{bad.sum():,} of {ranks.len():,} ranks are negative, the first ({ranks[row]}) for user "
+            f"{frame['user_id'][row]!r}, item {frame['item_id'][row]!r}",
+            where=where,
+            hint="ranks count from 0 or 1 upwards; if the column is a score, say --columns score=rank",
+        )
+    return ranks.to_numpy()

@@ -1,0 +1,109 @@
+"""The sealed answers: which items were right for each query, and how right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.layout import ascending_within, grouped, offsets_without, repeated, stretch_of
+from recassay.data.vocabulary import Vocabulary
+from recassay.errors import InputError
+
+Negative = Literal["error", "unjudged"]
+
+SCHEMA = {"user_id": "integer or string", "item_id": "integer or string", "gain": "Float64"}
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Judged items per query (queries ascending), highest gain first, then ascending by id.
+
+    A gain of 0 is a judgement too: not relevant. Rows that repeat a (query, item) are merged into the highest gain
+    and counted in ``merged``; ``conflicting`` of them disagreed.
+
+    >>> truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [5, 9, 9], "gain": [1, 2, 2]}))
+    >>> truth.items.tolist(), truth.gains.tolist(), truth.merged
+    ([9, 5], [2.0, 1.0], 1)
+    """
+
+    queries: pl.Series
+    offsets: NDArray[np.int64]
+    items: NDArray[np.int32]
+    gains: NDArray[np.float64]
+    vocabulary: Vocabulary
+    merged: int = 0
+    conflicting: int = 0
+    origin: str = field(default="", repr=False)
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame, *, negative: Negative = "error", origin: str = "") -> Truth:
+        """Lay out a table with columns user_id, item_id and, if judgements are graded, gain (absent: 1).
+
+        ``negative="unjudged"`` keeps negative gains, which then mean «in the pool but unjudged» as in TREC.
+        """
+        frame, queries, offsets = grouped(frame, "user_id")
+        vocabulary, items = Vocabulary.encode(frame["item_id"])
+        gains = _gains(frame, negative, origin)
+        order = ascending_within(offsets, items)
+        items, gains = (items, gains) if order is None else (items[order], gains[order])
+        order = ascending_within(offsets, -gains) if "gain" in frame.columns else None
+        items, gains = (items, gains) if order is None else (items[order], gains[order])
+        again = repeated(offsets, items)
+        merged, conflicting = int(again.sum()), 0
+        if merged:
+            conflicting = _conflicts(offsets, items, gains, again)
+            items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
+        return cls(queries, offsets, items, gains, vocabulary, merged, conflicting, origin)
+
+    def frame(self) -> pl.DataFrame:
+        """The truth as a table: user_id, item_id, gain."""
+        return pl.DataFrame(
+            {
+                "user_id": self.queries.gather(stretch_of(self.offsets)),
+                "item_id": self.vocabulary.decode(self.items),
+                "gain": pl.Series(self.gains),
+            }
+        )
+
+
+def _gains(frame: pl.DataFrame, negative: Negative, where: str) -> NDArray[np.float64]:
+    if "gain" not in frame.columns:
+        return np.ones(frame.height)
+    gains = frame["gain"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    for code, bad, what, hint in (
+        ("I306", ~np.isfinite(gains), "missing, NaN or infinite", "give every judged item a gain of 0 or more"),
+        (
+            "I303",
+            gains < 0 if negative == "error" else np.zeros(0, np.bool_),
+            "negative",
+            "gains are 0 (not relevant) or more; if negative means unjudged, as in TREC pools, say --negative unjudged",
+        ),
+    ):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                code,
+                f"{int(bad.sum()):,} of {gains.size:,} gains are {what}, the first ({gains[row]}) for user "
+                f"{frame['user_id'][row]!r}, item {frame['item_id'][row]!r}",
+                where=where,
+                hint=hint,
+            )
+    return gains
+
+
+def _conflicts(
+    offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64], again: NDArray[np.bool_]
+) -> int:
+    """Repeated rows whose gain is not that of the row kept."""
+    rows = np.flatnonzero(again)
+    stretches = np.searchsorted(offsets, rows, side="right") - 1
+    pairs = pl.DataFrame({"query": stretch_of(offsets), "item": items, "gain": gains})
+    touched = pl.DataFrame({"query": stretches, "item": items[rows]}).unique()
+    differing = pairs.join(touched, on=["query", "item"], how="semi").group_by("query", "item").agg(
+        (pl.col("gain") < pl.col("gain").max()).sum().alias("lower")
+    )
+    return int(differing["lower"].sum())

@@ -1,0 +1,126 @@
+"""Ids of any kind become small integers and come back.
+
+Integer ids that fit 32 bits *are* their codes (nothing to build, nothing to look up). All other ids are numbered in
+ascending order, so that the order of codes is the order of ids, whatever order the rows came in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data._kernels import intern
+from recassay.errors import InputError
+
+INT32 = np.iinfo(np.int32)
+UNKNOWN = INT32.min  # the one 32-bit integer that is never a code
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """A set of ids and their codes. ``ids`` is None when ids are their own codes.
+
+    >>> vocabulary, codes = Vocabulary.encode(pl.Series(["b", "a", "b"]))
+    >>> codes.tolist(), vocabulary.decode(codes).to_list()
+    ([1, 0, 1], ['b', 'a', 'b'])
+    """
+
+    ids: pl.Series | None
+
+    @classmethod
+    def encode(cls, ids: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """The vocabulary of a column and the column's codes."""
+        if ids.dtype.is_integer():
+            if ids.len() == 0:
+                return cls(None), np.empty(0, np.int32)
+            low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]
+            if INT32.min < low and high <= INT32.max:
+                return cls(None), ids.to_numpy().astype(np.int32, copy=False)
+        return cls.dense(ids)
+
+    @classmethod
+    def dense(cls, ids: pl.Series) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """As :meth:`encode`, with codes 0..n-1 for integers too."""
+        if ids.dtype.is_integer():
+            ids = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
+            keys = ids.to_numpy().view(np.uint64)
+            return cls._interned(ids, keys, keys)
+        # Two independent 64-bit hashes stand for a string: the pair of two different strings collides with
+        # probability 2^-128, and it saves comparing the strings themselves row by row.
+        return cls._interned(ids, ids.hash(seed=1).to_numpy(), ids.hash(seed=2).to_numpy())
+
+    @classmethod
+    def _interned(
+        cls, ids: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
+    ) -> tuple[Vocabulary, NDArray[np.int32]]:
+        arrival, first_row = intern(keys, checks)
+        distinct = ids.gather(first_row)
+        order = distinct.arg_sort().to_numpy()
+        code_of_arrival = np.empty(order.size, np.int32)
+        code_of_arrival[order] = np.arange(order.size, dtype=np.int32)
+        return cls(distinct.gather(order)), code_of_arrival[arrival]
+
+    @property
+    def size(self) -> int:
+        """Number of codes of a table."""
+        if self.ids is None:
+            raise ValueError("a vocabulary of 32-bit integers has no table")
+        return self.ids.len()
+
+    @property
+    def kind(self) -> str:
+        """``integer`` or ``string``, as a person would say it."""
+        return "integer" if self.ids is None or self.ids.dtype.is_integer() else "string"
+
+    def decode(self, codes: NDArray[np.int32]) -> pl.Series:
+        """The ids behind codes."""
+        return pl.Series(codes.astype(np.int64)) if self.ids is None else self.ids.gather(codes)
+
+    def translate(self, codes: NDArray[np.int32], target: Vocabulary) -> NDArray[np.int32]:
+        """The same ids as codes of another vocabulary; :data:`UNKNOWN` where it does not have them.
+
+        Two vocabularies without a table share their codes already.
+        """
+        if self.ids is target.ids:
+            return codes
+        if self.kind != target.kind:
+            raise mixed_kinds("item", self, target)
+        if self.ids is None:
+            distinct, inverse = np.unique(codes, return_inverse=True)
+            return _known(positions(pl.Series(distinct.astype(np.int64)), target.ids))[inverse]
+        if target.ids is None:
+            inside = self.ids.is_between(INT32.min + 1, INT32.max)
+            return self.ids.set(~inside, UNKNOWN).cast(pl.Int32).to_numpy()[codes]
+        return _known(positions(self.ids, target.ids))[codes]
+
+
+def _known(places: NDArray[np.int64]) -> NDArray[np.int32]:
+    return np.where(places < 0, UNKNOWN, places).astype(np.int32)
+
+
+def mixed_kinds(what: str, left: Vocabulary, right: Vocabulary) -> InputError:
+    """The error for a table with integer ids that meets one with strings."""
+    return InputError(
+        "I403",
+        f"{what} ids are {left.kind}s in one table and {right.kind}s in the other, so none can match",
+        hint="write both files with the same type of id",
+    )
+
+
+def positions(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
+    """For each id its row in a table of distinct ids, or -1.
+
+    >>> positions(pl.Series(["a", "x"]), pl.Series(["x", "y", "z"])).tolist()
+    [-1, 0]
+    """
+    if ids.len() == table.len() and ids.dtype == table.dtype and ids.equals(table):
+        return np.arange(ids.len())
+    if ids.dtype.is_integer():
+        ids, table = ids.cast(pl.Int64), table.cast(pl.Int64)
+    left = pl.DataFrame({"id": ids})
+    right = pl.DataFrame({"id": table}).with_row_index("row")
+    rows = left.join(right, on="id", how="left", maintain_order="left")["row"]
+    return rows.cast(pl.Int64).fill_null(-1).to_numpy()

@@ -1,0 +1,1 @@
+"""Metrics: a folder a family, a file a metric."""

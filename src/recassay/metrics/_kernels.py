@@ -1,0 +1,239 @@
+"""Loops over marks (judged items found in lists). Single-threaded, arrays in, arrays out, no validation.
+
+A *mark* is a judged item that stands in a list. ``start[q]:start[q+1]`` are the marks of query q in ascending rank.
+``first[m]..last[m]`` are the positions (from 1) the mark may take: one position, or the stretch it ties with, every
+order of which is equally likely. Tables indexed by position have position p in place p - 1.
+Each loop has a readable twin in ``tests/property/test_kernels.py`` that it is held to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+LINEAR = 12  # up to this many judged items a scan is faster than a hash table
+
+
+@njit(nogil=True, cache=True)
+def find_marks(
+    offsets: Int64, items: Int32, match: Int64, truth_offsets: Int64, truth_items: Int32,
+    begin: int, end: int, depth: int, start: Int64, rank: Int32, judged: Int64,
+) -> int:  # fmt: skip
+    """Meet lists and truth for queries begin..end, the first ``depth`` places; returns the number of marks."""
+    count = 0
+    slots = np.empty(256, np.int64)
+    for query in range(begin, end):
+        start[query - begin] = count
+        if match[query] < 0:
+            continue
+        top = offsets[match[query]]
+        bottom = min(offsets[match[query] + 1], top + depth)
+        low, high = truth_offsets[query], truth_offsets[query + 1]
+        mask = np.uint32(0)
+        if high - low > LINEAR:
+            while slots.size < 2 * (high - low):
+                slots = np.empty(2 * slots.size, np.int64)
+            mask = _hash_rows(truth_items, low, high, slots)
+        for row in range(top, bottom):
+            at = -1
+            if mask == 0:
+                for candidate in range(low, high):
+                    if truth_items[candidate] == items[row]:
+                        at = candidate
+                        break
+            else:
+                at = _look_up(truth_items, items[row], slots, mask)
+            if at >= 0:
+                rank[count] = row - top + 1
+                judged[count] = at
+                count += 1
+    start[end - begin] = count
+    return count
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _hash_rows(items: Int32, low: int, high: int, slots: Int64) -> np.uint32:
+    size = np.uint32(32)
+    while size < 2 * (high - low):
+        size *= np.uint32(2)
+    mask = size - np.uint32(1)
+    slots[:size] = -1
+    for row in range(low, high):
+        slot = (np.uint32(items[row]) * np.uint32(0x9E3779B1) >> np.uint32(7)) & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint32(1)) & mask
+        slots[slot] = row
+    return mask
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _look_up(items: Int32, item: int, slots: Int64, mask: np.uint32) -> int:
+    slot = (np.uint32(item) * np.uint32(0x9E3779B1) >> np.uint32(7)) & mask
+    while slots[slot] >= 0 and items[slots[slot]] != item:
+        slot = (slot + np.uint32(1)) & mask
+    return slots[slot]
+
+
+@njit(nogil=True, cache=True)
+def weighted_sum(
+    start: Int64, first: Int32, last: Int32, value: Float, weight: Float, cumulative: Float, cutoff: Int64, out: Float
+) -> None:
+    """Expected sum of value x weight(position) over positions up to each query's cut-off.
+
+    ``cumulative[p]`` is the sum of the weights of positions 1..p.
+    """
+    for query in range(start.size - 1):
+        total = 0.0
+        for mark in range(start[query], start[query + 1]):
+            top, bottom = first[mark], last[mark]
+            if top > cutoff[query]:
+                break
+            if top == bottom:
+                total += value[mark] * weight[top - 1]
+            else:
+                stop = min(np.int64(bottom), cutoff[query])
+                total += value[mark] * (cumulative[stop] - cumulative[top - 1]) / (bottom - top + 1)
+        out[query] = total
+
+
+@njit(nogil=True, cache=True)
+def top_sum(offsets: Int64, value: Float, weight: Float, begin: int, end: int, k: int, out: Float) -> None:
+    """Sum of value x weight over the first k values of stretches begin..end: the ideal ranking of graded truth."""
+    base = offsets[begin]
+    for stretch in range(begin, end):
+        low, high = offsets[stretch] - base, offsets[stretch + 1] - base
+        total = 0.0
+        for place in range(min(high - low, k)):
+            total += value[low + place] * weight[place]
+        out[stretch - begin] = total
+
+
+@njit(nogil=True, cache=True)
+def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: Float, cutoff: int, out: Float) -> None:
+    """Expected weight of the position of the first relevant item, 0 beyond the cut-off.
+
+    In a tied stretch of n places with r relevant items, place j (from 0) is the first relevant one with probability
+    r/(n-j) prod_{i<j} (n-r-i)/(n-i).
+    """
+    for query in range(start.size - 1):
+        out[query] = 0.0
+        mark, stop = start[query], start[query + 1]
+        while mark < stop and first[mark] <= cutoff:
+            top, size, hits = first[mark], last[mark] - first[mark] + 1, 0
+            while mark < stop and first[mark] == top:
+                hits += relevant[mark]
+                mark += 1
+            if hits == 0:
+                continue
+            none_yet = 1.0
+            for place in range(min(size - hits, cutoff - top) + 1):
+                here = none_yet * hits / (size - place)
+                out[query] += here * weight[top - 1 + place]
+                none_yet -= here
+            break
+
+
+@njit(nogil=True, cache=True)
+def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: Int64, out: Float) -> None:
+    """Expected sum of precision at the positions of relevant items, up to each query's cut-off.
+
+    In a tied stretch each place holds a relevant item with probability r/n, and then (r-1)/(n-1) of the places above
+    it in the stretch do too (McSherry and Najork 2008).
+    """
+    for query in range(start.size - 1):
+        total, above = 0.0, 0
+        mark, stop = start[query], start[query + 1]
+        while mark < stop and first[mark] <= cutoff[query]:
+            top, size, hits = first[mark], last[mark] - first[mark] + 1, 0
+            while mark < stop and first[mark] == top:
+                hits += relevant[mark]
+                mark += 1
+            if hits == 0:
+                continue
+            share = hits / size
+            others = (hits - 1) / (size - 1) if size > 1 else 0.0
+            for place in range(min(np.int64(size), cutoff[query] - top + 1)):
+                total += share * (above + 1 + place * others) / (top + place)
+            above += hits
+        out[query] = total
+
+
+@njit(nogil=True, cache=True)
+def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float) -> None:
+    """Sum of (1/position) x the chance that the reader is satisfied there and not before."""
+    for query in range(start.size - 1):
+        total, still_reading = 0.0, 1.0
+        for mark in range(start[query], start[query + 1]):
+            if rank[mark] > cutoff:
+                break
+            total += still_reading * satisfied[mark] / rank[mark]
+            still_reading *= 1.0 - satisfied[mark]
+        out[query] = total
+
+
+@njit(nogil=True, cache=True)
+def preference(start: Int64, relevant: Bool, negative: Bool, most: Int64, bound: Int64, out: Float) -> None:
+    """Sum over relevant marks of 1 - min(negatives above, most) / bound; 1 where nothing stands above."""
+    for query in range(start.size - 1):
+        total, above = 0.0, 0
+        for mark in range(start[query], start[query + 1]):
+            if relevant[mark]:
+                total += 1.0 if above == 0 else 1.0 - min(above, most[query]) / bound[query]
+            elif negative[mark]:
+                above += 1
+        out[query] = total
+
+
+@njit(nogil=True, cache=True)
+def inferred_precision(start: Int64, rank: Int32, relevant: Bool, pooled: Bool, out: Float) -> None:
+    """Sum over relevant marks of precision inferred from the judged and pooled items above (infAP)."""
+    tiny = 0.00001
+    for query in range(start.size - 1):
+        total, right, wrong, unjudged = 0.0, 0, 0, 0
+        for mark in range(start[query], start[query + 1]):
+            if pooled[mark]:
+                unjudged += 1
+            elif not relevant[mark]:
+                wrong += 1
+            else:
+                above = rank[mark] - 1
+                total += 1.0 / (above + 1)
+                if above > 0:
+                    seen = (right + wrong + unjudged) / above
+                    total += above / (above + 1) * seen * (right + tiny) / (right + wrong + 2 * tiny)
+                right += 1
+        out[query] = total
+
+
+@njit(nogil=True, cache=True)
+def ordered_pairs(
+    start: Int64, first: Int32, last: Int32, relevant: Bool, counted: Bool,
+    negatives: Int64, shown: Int64, positives: Int64, out: Float,
+) -> None:  # fmt: skip
+    """(Relevant, negative) pairs in the right order, ties one half; what is not listed ties at the end.
+
+    An empty ``counted`` means that every listed place that is not relevant is a negative.
+    """
+    for query in range(start.size - 1):
+        total, above, found = 0.0, 0, 0
+        mark, stop = start[query], start[query + 1]
+        while mark < stop:
+            top, size, hits, wrong = first[mark], last[mark] - first[mark] + 1, 0, 0
+            while mark < stop and first[mark] == top:
+                hits += relevant[mark]
+                wrong += counted.size > 0 and counted[mark]
+                mark += 1
+            if counted.size == 0:
+                above = top - 1 - found
+                wrong = size - hits
+            total += hits * (negatives[query] - above - 0.5 * wrong)
+            above += wrong
+            found += hits
+        hidden = negatives[query] - shown[query]
+        out[query] = total + (positives[query] - found) * 0.5 * hidden

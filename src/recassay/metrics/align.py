@@ -1,0 +1,379 @@
+"""The only place where a run meets the truth.
+
+:func:`meet` settles once what every metric must agree on (order, ties, duplicates, which query is which, which item
+is which) and counts what it met. The result hands out :class:`Aligned` blocks: for each query the *marks*, that is,
+the ranks at which judged items stand in its list. Metrics see blocks and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.layout import stretch_of
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.data.vocabulary import positions
+from recassay.errors import InputError
+from recassay.metrics import _kernels
+from recassay.threads import blocks
+
+Ties = Literal["id", "trec", "row", "expected", "optimistic", "pessimistic"]
+
+WHOLE_LIST = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """How lists are read before any metric looks at them. Every choice is named and printed with the result.
+
+    order:       ``given`` (rank if there is one, else score, else row), or ``score`` whatever the ranks say
+    ties:        rows the order does not separate: ascending ``id``; ``trec`` (descending id as text); ``row``, as
+                 they came; or judged as the ``expected``, ``optimistic`` or ``pessimistic`` order of the tied rows
+    precision:   ``double``; ``single`` sees scores as C floats, as trec_eval does
+    duplicates:  an item again in a list: the ``first`` is kept, or ``error``, or ``keep`` (counts again)
+    missing:     a query without a list: ``allow`` (each metric's ``missing`` decides) or ``error``
+    """
+
+    order: Literal["given", "score"] = "given"
+    ties: Ties = "id"
+    precision: Literal["double", "single"] = "double"
+    duplicates: Literal["first", "error", "keep"] = "first"
+    missing: Literal["allow", "error"] = "allow"
+
+
+@dataclass(frozen=True)
+class Met:
+    """What the meeting of one run with the truth found: counts, and an example of each kind."""
+
+    queries: int
+    lists: int
+    missing: int
+    extra_queries: int
+    duplicate_rows: int
+    duplicate_lists: int
+    tied_rows: int
+    tied_lists: int
+    nan_scores: int
+    examples: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """One run and the truth, ready to be judged block by block."""
+
+    run: Run
+    truth: Truth
+    match: NDArray[np.int64]  # for each query of the truth the place of its list in the run, or -1
+    items: NDArray[np.int32]  # the run's items in the truth's codes
+    conventions: Conventions
+    met: Met
+    tie_first: NDArray[np.int32] | None = None
+    tie_last: NDArray[np.int32] | None = None
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """Length of the longest list."""
+        return int(self.run.lengths.max(initial=0))
+
+    def block(self, begin: int, end: int, depth: int = WHOLE_LIST) -> Aligned:
+        """Queries begin..end of the truth; marks in the first ``depth`` places (and what ties with them)."""
+        run, truth, match = self.run, self.truth, self.match
+        own = match[begin:end]
+        found = own >= 0
+        length = np.where(found, run.lengths[own], 0) if run.lengths.size else np.zeros(end - begin, np.int64)
+        judged_per_query = np.diff(truth.offsets[begin : end + 1])
+        reach = depth if self.tie_first is None else WHOLE_LIST
+        most = length if self.conventions.duplicates == "keep" else np.minimum(length, judged_per_query)
+        capacity = int(most.sum())
+        start = np.empty(end - begin + 1, np.int64)
+        rank, judged = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
+        count = _kernels.find_marks(
+            run.offsets, self.items, match, truth.offsets, truth.items, begin, end, reach, start, rank, judged
+        )
+        rank, judged = rank[:count], judged[:count]
+        first = last = rank
+        if self.tie_first is not None and self.tie_last is not None:
+            rows = run.offsets[own[stretch_of(start)]] + rank - 1
+            first, last = self.tie_first[rows], self.tie_last[rows]
+        lists = Aligned(self, begin, end, length, found, start, rank, first, last, judged)
+        return lists.resolved(self.conventions.ties)
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """A block of queries in which lists met truth. Marks of query q: ``start[q]:start[q+1]``, ascending by rank.
+
+    ``first`` and ``last`` bound the position of a mark that ties; without ties they are ``rank`` itself.
+    ``judged`` is the mark's row in the truth.
+    """
+
+    meeting: Meeting
+    begin: int
+    end: int
+    length: NDArray[np.int64]
+    found: NDArray[np.bool_]
+    start: NDArray[np.int64]
+    rank: NDArray[np.int32]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    judged: NDArray[np.int64]
+    _memo: dict[object, NDArray[np.generic]] = field(default_factory=dict, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Number of queries in the block."""
+        return self.end - self.begin
+
+    @property
+    def distinct(self) -> bool:
+        """Whether lists hold no item twice (always, unless duplicates were asked to count)."""
+        return self.meeting.conventions.duplicates != "keep"
+
+    @property
+    def tied(self) -> bool:
+        """Whether marks stand for stretches of positions."""
+        return self.first is not self.last
+
+    @property
+    def any_missing(self) -> bool:
+        """Whether some query has no list."""
+        return not bool(self.found.all())
+
+    @property
+    def truth(self) -> Truth:
+        """The truth; its rows of this block are :attr:`truth_rows`."""
+        return self.meeting.truth
+
+    @property
+    def truth_rows(self) -> slice:
+        """Rows of the truth that belong to this block."""
+        offsets = self.meeting.truth.offsets
+        return slice(int(offsets[self.begin]), int(offsets[self.end]))
+
+    @property
+    def truth_offsets(self) -> NDArray[np.int64]:
+        """Offsets of the block's queries into its truth rows, from 0."""
+        offsets = self.meeting.truth.offsets[self.begin : self.end + 1]
+        return offsets - offsets[0]
+
+    def remember(self, key: object, make: Callable[[], NDArray[np.generic]]) -> NDArray[np.generic]:
+        """A value several metrics of one block share, computed once."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        return self._memo[key]
+
+    @property
+    def grade(self) -> NDArray[np.float64]:
+        """Gain of each mark."""
+        return self.remember("grade", lambda: self.truth.gains[self.judged])  # type: ignore[return-value]
+
+    def is_relevant(self, relevant_from: float) -> NDArray[np.bool_]:
+        """Whether each mark is relevant."""
+        return self.remember(("marks", relevant_from), lambda: self.grade >= relevant_from)  # type: ignore[return-value]
+
+    def relevant(self, relevant_from: float) -> NDArray[np.int64]:
+        """Number of relevant items of each query, R."""
+        return self.remember(("R", relevant_from), lambda: self._judged_between(relevant_from, np.inf))  # type: ignore[return-value]
+
+    def nonrelevant(self, relevant_from: float) -> NDArray[np.int64]:
+        """Number of judged items of each query that are not relevant, |N|."""
+        return self.remember(("N", relevant_from), lambda: self._judged_between(0.0, relevant_from))  # type: ignore[return-value]
+
+    def _judged_between(self, low: float, high: float) -> NDArray[np.int64]:
+        gains = self.truth.gains[self.truth_rows]
+        counted = np.append(0, np.cumsum((gains >= low) & (gains < high)))
+        return np.asarray(np.diff(counted[self.truth_offsets]))
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Row of each mark in the run."""
+        own = self.meeting.match[self.begin : self.end]
+        top = self.meeting.run.offsets[own[stretch_of(self.start)]]
+        return np.asarray(top + self.rank - 1)
+
+    def places(self, k: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first k places of every list: offsets by query, and the rows of the run that stand there."""
+        shown = self.length if k is None else np.minimum(self.length, k)
+        offsets = np.append(0, np.cumsum(shown))
+        own = self.meeting.match[self.begin : self.end]
+        top = self.meeting.run.offsets[own] if self.meeting.run.offsets.size > 1 else np.zeros(self.size, np.int64)
+        return offsets, np.repeat(top - offsets[:-1], shown) + np.arange(offsets[-1])
+
+    def cutoffs(self, k: int | None) -> NDArray[np.int64]:
+        """The cut-off of each query, the same for all: k, or the longest list."""
+        return np.full(self.size, self.depth(k), np.int64)
+
+    def depth(self, k: int | None) -> int:
+        """The last position that can matter under cut-off k: no list is longer."""
+        longest = max(self.meeting.longest, 1)
+        return longest if k is None else min(k, longest)
+
+    def expected_sum(
+        self, value: NDArray[np.float64], weight: NDArray[np.float64], cutoff: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Per query the (expected) sum of value x weight(position) over its marks up to its cut-off.
+
+        ``weight`` holds position p in place p - 1 and covers the longest list or the largest cut-off.
+        """
+        out = np.empty(self.size)
+        cumulative = np.append(0.0, np.cumsum(weight))
+        _kernels.weighted_sum(self.start, self.first, self.last, value, weight, cumulative, cutoff, out)
+        return out
+
+    def hits(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
+        """Per query the (expected) number of relevant items in the first k places."""
+
+        def count() -> NDArray[np.float64]:
+            ones = np.ones(self.depth(k))
+            return self.expected_sum(self.is_relevant(relevant_from).astype(np.float64), ones, self.cutoffs(k))
+
+        return self.remember(("hits", self.depth(k), relevant_from), count)  # type: ignore[return-value]
+
+    def resolved(self, ties: Ties) -> Aligned:
+        """Marks that tie put in the best or the worst order, if that was asked for."""
+        if ties not in ("optimistic", "pessimistic") or not self.tied:
+            return self
+        query = stretch_of(self.start)
+        best_first = -self.grade if ties == "optimistic" else self.grade
+        order = np.lexsort((best_first, self.first, query))
+        group_start = np.flatnonzero(np.append(True, (np.diff(self.first) != 0) | (np.diff(query) != 0)))
+        group = np.repeat(np.arange(group_start.size), np.diff(np.append(group_start, self.first.size)))
+        place = np.arange(self.first.size) - group_start[group]
+        sizes = np.bincount(group)
+        top = self.first if ties == "optimistic" else self.last - sizes[group].astype(np.int32) + 1
+        rank = (top + place).astype(np.int32)
+        return Aligned(
+            self.meeting, self.begin, self.end, self.length, self.found, self.start, rank, rank, rank, self.judged[order]
+        )
+
+
+def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meeting:
+    """Settle order, ties, duplicates and identities of one run against the truth, and count what was met."""
+    conventions = conventions or Conventions()
+    run = run.by_score() if conventions.order == "score" else run
+    run = run.rounded() if conventions.precision == "single" else run
+    tied_rows = 0 if run.tied is None else int(run.tied.sum())
+    tied_lists = 0 if run.tied is None else int(np.unique(stretch_of(run.offsets)[run.tied]).size)
+    run = _settled(run, conventions.ties)
+    again = run.repeated()
+    duplicate_lists = int(np.unique(stretch_of(run.offsets)[again]).size) if again.any() else 0
+    examples = _duplicate_example(run, again)
+    if again.any() and conventions.duplicates == "error":
+        raise InputError(
+            "I305",
+            f"{int(again.sum()):,} rows of {duplicate_lists:,} lists repeat an item of the same list, the first item "
+            f"{examples['duplicate'][1]!r} for user {examples['duplicate'][0]!r}",  # type: ignore[index]
+            where=run.origin,
+            hint="drop the repeats, or keep the first of each with --duplicates first",
+        )
+    if conventions.duplicates == "first":
+        run = run.without(again)
+    match = _match(run, truth)
+    found = match >= 0
+    items = run.vocabulary.translate(run.items, truth.vocabulary)
+    _refuse_other_users(run, truth, match)
+    missing = int((~found).sum())
+    if missing:
+        examples["missing"] = truth.queries[int(np.argmin(found))]
+        if conventions.missing == "error":
+            raise InputError(
+                "I404",
+                f"{missing:,} of {match.size:,} queries have no list, the first {examples['missing']!r}",
+                where=run.origin,
+                hint="add their lists, or count them as empty with --missing zero",
+            )
+    lists = int(found.sum())
+    if lists < run.queries.len():
+        asked = np.zeros(run.queries.len(), np.bool_)
+        asked[match[found]] = True
+        examples["extra_query"] = run.queries[int(np.argmin(asked))]
+    met = Met(
+        match.size, lists, missing, run.queries.len() - lists, int(again.sum()), duplicate_lists, tied_rows, tied_lists,
+        run.nan_scores, examples,
+    )  # fmt: skip
+    bounds = _tie_bounds(run) if conventions.ties in ("expected", "optimistic", "pessimistic") else (None, None)
+    meeting = Meeting(run, truth, match, items, conventions, met, *bounds)
+    _refuse_other_items(meeting)
+    return meeting
+
+
+def _settled(run: Run, ties: Ties) -> Run:
+    if run.tied is None or ties == "row":
+        return run
+    if ties != "trec":
+        return run.arranged()
+    text = run.vocabulary.decode(run.items).cast(pl.String)
+    return run.arranged(-text.rank("dense").to_numpy().astype(np.int64))
+
+
+def _match(run: Run, truth: Truth) -> NDArray[np.int64]:
+    """For each query of the truth the place of its list in the run, or -1."""
+    integers = run.queries.dtype.is_integer(), truth.queries.dtype.is_integer()
+    if integers[0] != integers[1]:
+        kinds = ["integers" if integer else "strings" for integer in integers]
+        raise InputError(
+            "I403",
+            f"user ids are {kinds[0]} in the run (such as {run.queries[0]!r}) and {kinds[1]} in the truth "
+            f"(such as {truth.queries[0]!r}), so none can match",
+            where=f"{run.origin} against {truth.origin or 'the truth'}",
+            hint="write both files with the same type of id",
+        )
+    return positions(truth.queries, run.queries)
+
+
+def _refuse_other_users(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:
+    """Users that never meet are a mistake of the files, not a bad recommender."""
+    if (match >= 0).any():
+        return
+    raise InputError(
+        "I401",
+        f"none of the {truth.queries.len():,} users of the truth (such as {_examples(truth.queries)}) is among the "
+        f"{run.queries.len():,} of the run (such as {_examples(run.queries)})",
+        where=f"{run.origin} against {truth.origin or 'the truth'}",
+        hint="check that both files use the same ids, and name the columns with --columns user=...,item=...",
+    )
+
+
+def _refuse_other_items(meeting: Meeting) -> None:
+    """Likewise for items; the first mark anywhere settles it."""
+    run, truth = meeting.run, meeting.truth
+    if any(meeting.block(*cut).rank.size for cut in blocks(meeting.match.size, 65_536)):
+        return
+    if np.isin(meeting.items, truth.items).any():  # the items are known, only never right
+        return
+    raise InputError(
+        "I402",
+        f"no item of the run (such as {_examples(run.vocabulary.decode(run.items[:50]))}) is among the items of "
+        f"the truth (such as {_examples(truth.vocabulary.decode(truth.items[:50]))})",
+        where=f"{run.origin} against {truth.origin or 'the truth'}",
+        hint="check that both files use the same ids, and name the columns with --columns user=...,item=...",
+    )
+
+
+def _examples(ids: pl.Series) -> str:
+    return ", ".join(repr(value) for value in ids.unique(maintain_order=True).head(3).to_list())
+
+
+def _duplicate_example(run: Run, again: NDArray[np.bool_]) -> dict[str, object]:
+    if not again.any():
+        return {}
+    row = int(np.argmax(again))
+    query = int(np.searchsorted(run.offsets, row, side="right")) - 1
+    return {"duplicate": (run.queries[query], run.vocabulary.decode(run.items[row : row + 1])[0])}
+
+
+def _tie_bounds(run: Run) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
+    """First and last position of the stretch each row ties with."""
+    if run.tied is None:
+        return None, None
+    heads = np.flatnonzero(~run.tied)
+    sizes = np.diff(np.append(heads, run.tied.size))
+    first = (heads - run.offsets[np.searchsorted(run.offsets, heads, side="right") - 1] + 1).astype(np.int32)
+    return np.repeat(first, sizes), np.repeat((first + sizes - 1).astype(np.int32), sizes)

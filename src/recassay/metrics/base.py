@@ -1,0 +1,229 @@
+"""What a metric is: a value with a name, named conventions, and one function from aligned lists to numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.errors import InternalError, UsageError
+from recassay.spec import Expression, Value, suggest
+
+if TYPE_CHECKING:
+    from recassay.data.truth import Truth
+    from recassay.metrics.align import Aligned
+    from recassay.metrics.context import Context
+
+Values = NDArray[np.float64]
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, repr=False)
+class Metric:
+    """A metric with all its conventions. Its name reads the same everywhere and parses back to an equal value.
+
+    A subclass is one file in a folder of ``recassay.metrics``: it sets the class variables below, adds its
+    parameters as dataclass fields with defaults, and says what it computes in its docstring under the headings
+    Formula, Edges, Libraries and Reference.
+    """
+
+    name: ClassVar[str] = ""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    family: ClassVar[str] = ""
+    cutoff: ClassVar[Literal["required", "optional", "none"]] = "optional"
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    higher_is_better: ClassVar[bool | None] = True
+    needs: ClassVar[frozenset[str]] = frozenset()
+
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_cutoff()
+        for field, kind in _kinds(type(self)).items():
+            _check_type(self.name, field, getattr(self, field), kind)
+        self.validate()
+
+    def _check_cutoff(self) -> None:
+        k = self.k
+        if k is None and self.cutoff == "required":
+            raise UsageError("U103", f"{self.name} needs a cut-off", hint=f"write {self.name}@10")
+        if k is not None and self.cutoff == "none":
+            raise UsageError("U103", f"{self.name} has no cut-off", where=f"{self.name}@{k}", hint=f"write {self.name}")
+        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+            raise UsageError(
+                "U103", f"the cut-off of {self.name} is {k!r}", where=self.name, hint="give a whole number of at least 1"
+            )
+
+    def validate(self) -> None:
+        """Check parameters against each other; a subclass raises :class:`UsageError` U102."""
+
+    def refuse(self, parameter: str, why: str) -> UsageError:
+        """The error for a parameter value that makes no sense."""
+        return UsageError("U102", f"{parameter}={getattr(self, parameter)!r}: {why}", where=str(self))
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """Every parameter with its value, defaults too, without the cut-off."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "k"}
+
+    @classmethod
+    def defaults(cls) -> dict[str, Value]:
+        """Every parameter with its default."""
+        return {f.name: f.default for f in dataclasses.fields(cls) if f.name != "k"}  # type: ignore[misc]
+
+    @classmethod
+    def build(cls, expression: Expression, fallback: Mapping[str, Value]) -> Self:
+        """The metric an expression names; ``fallback`` replaces defaults of parameters the expression leaves out."""
+        known = cls.defaults()
+        for parameter in expression.parameters:
+            if parameter not in known:
+                raise UsageError(
+                    "U102",
+                    f"{cls.name} has no parameter '{parameter}'",
+                    where=str(expression),
+                    hint=suggest(parameter, known) if known else f"{cls.name} takes no parameters",
+                )
+        usable = {key: value for key, value in fallback.items() if key in known}
+        return cls(k=expression.k, **{**usable, **expression.parameters})  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        defaults = self.defaults()
+        stated = {key: value for key, value in self.parameters.items() if value != defaults[key]}
+        return str(Expression(self.name, stated, self.k))
+
+    __repr__ = __str__
+
+    def resolve(self, truth: Truth) -> Metric:
+        """The metric with parameters that were left to the data settled; itself if there are none."""
+        return self
+
+    def prepare(self, truth: Truth, context: Context) -> None:
+        """Look at the whole input once before any list is judged; raise if the metric cannot be computed on it."""
+        missing = self.needs - context.has
+        if missing:
+            flags = {"train": "--train LOG", "items": "--items FILE"}
+            wanted = " and ".join(sorted(missing))
+            raise UsageError(
+                "U105",
+                f"{self} needs the {wanted} data",
+                where=str(self),
+                hint=f"give it with {' '.join(flags[name] for name in sorted(missing))}",
+            )
+
+
+@dataclass(frozen=True, repr=False)
+class UnitMetric(Metric):
+    """A metric with a value for every unit (query).
+
+    Its mean is ``(sum w v^power / sum w)^(1/power)`` over the units where it is defined: the plain mean unless a
+    metric has :meth:`weights` or a ``power`` (2 for a root mean square).
+    """
+
+    power: ClassVar[float] = 1.0
+
+    def evaluate(self, lists: Aligned) -> Values:
+        """The value of each query of a block: NaN where undefined."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it judges a block of lists")
+
+    def weights(self, lists: Aligned) -> Values | None:
+        """Weight of each query in the mean; None for equal weights."""
+        return None
+
+    def checked(self, lists: Aligned) -> Values:
+        """:meth:`evaluate`, and an :class:`InternalError` where a value leaves the metric's range."""
+        values = self.evaluate(lists)
+        low, high = self.bounds
+        if values.size and lists.distinct:
+            outside = (values < low - ROUNDING) | (values > high + ROUNDING)
+            if outside.any():
+                at = int(np.argmax(outside))
+                raise InternalError(
+                    "X101",
+                    f"{self} is {values[at]!r} for the query in place {lists.begin + at}, outside [{low}, {high}]",
+                    hint="please report this with the two files",
+                )
+        return values
+
+
+@dataclass(frozen=True, repr=False)
+class CatalogueMetric(Metric):
+    """A metric of all lists together: how often each item of the catalogue was shown. It has no value per unit."""
+
+    family: ClassVar[str] = "catalogue"
+    cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
+
+    def measure(self, exposure: NDArray[np.int64]) -> float:
+        """The value from the number of top-k lists that hold each item of the catalogue, zeros included."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it judges exposure")
+
+
+@dataclass(frozen=True, repr=False)
+class Accuracy(UnitMetric):
+    """A metric of relevance at ranks, with the policies every such metric shares.
+
+    ``relevant_from``: an item is relevant from this gain. ``missing``: a query without a list counts as an empty
+    list (``zero``) or is left out (``skip``). ``no_relevant``: a query without a relevant item is left out and counted
+    (``undefined``) or counts 0 (``zero``).
+    """
+
+    family: ClassVar[str] = "ranking"
+
+    relevant_from: float = 1.0
+    missing: Literal["zero", "skip"] = "zero"
+    no_relevant: Literal["undefined", "zero"] = "undefined"
+
+    def judge(self, lists: Aligned) -> Values:
+        """The value of each query that has something to find; anything elsewhere."""
+        raise NotImplementedError(f"{type(self).__name__} must say how it judges a block of lists")
+
+    def need_strict_order(self, lists: Aligned) -> None:
+        """Raise if lists have tied stretches and this metric has no expected value over their orders."""
+        if lists.tied:
+            raise UsageError(
+                "U110",
+                f"{self} has no closed form for its expected value over tied items",
+                where="ties='expected'",
+                hint="choose ties id, optimistic or pessimistic for it, or leave it out",
+            )
+
+    def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
+        """Queries on which the metric is defined: those with a relevant item."""
+        return lists.relevant(self.relevant_from) > 0
+
+    def evaluate(self, lists: Aligned) -> Values:
+        values = self.judge(lists)
+        judgeable = self.judgeable(lists)
+        if not judgeable.all():
+            values = np.where(judgeable, values, np.nan if self.no_relevant == "undefined" else 0.0)
+        if self.missing == "skip" and lists.any_missing:
+            values = np.where(lists.found, values, np.nan)
+        return values
+
+
+@functools.cache
+def _kinds(metric: type[Metric]) -> dict[str, Any]:
+    hints = typing.get_type_hints(metric)
+    return {field.name: hints[field.name] for field in dataclasses.fields(metric) if field.name != "k"}
+
+
+def _check_type(name: str, field: str, value: object, kind: Any) -> None:
+    choices = typing.get_args(kind)
+    if typing.get_origin(kind) is Literal:
+        if value in choices:
+            return
+        hint = suggest(str(value), [str(choice) for choice in choices])
+        raise UsageError("U102", f"{name} does not know {field}={value!r}", where=name, hint=hint)
+    kinds = choices or (kind,)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    fits = {float: number, int: number and isinstance(value, int), str: isinstance(value, str)}
+    fits |= {bool: isinstance(value, bool), type(None): value is None}
+    if not any(fits[one] for one in kinds):
+        wanted = " or ".join("nothing" if one is type(None) else one.__name__ for one in kinds)
+        raise UsageError("U102", f"{name} does not know {field}={value!r}", where=name, hint=f"give a {wanted}")

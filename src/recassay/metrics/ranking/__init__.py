@@ -1,0 +1,1 @@
+"""Accuracy of ranked lists: are the relevant items there, and how high?"""

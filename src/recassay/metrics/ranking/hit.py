@@ -1,0 +1,44 @@
+"""Hit rate: was anything right at all?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from recassay.metrics import _kernels
+from recassay.metrics.align import Aligned
+from recassay.metrics.base import Accuracy, Values
+
+
+@dataclass(frozen=True, repr=False)
+class Hit(Accuracy):
+    """1 if a relevant item stands in the first k places, else 0.
+
+    Formula: ``[hits@k >= 1]``. ``form="count"`` gives the number of hits instead.
+
+    Edges: with one relevant item per user it equals recall. An empty list is 0.
+
+    Libraries: trec_eval success, ir_measures Success, ranx hit_rate, RecBole Hit, RecTools HitRate, Cornac,
+    torchmetrics, Elliot HR. RecPack's HitK is the ``count``, so it can exceed 1.
+
+    Reference: Deshpande and Karypis, Item-based top-N recommendation algorithms, TOIS 2004.
+    """
+
+    name = "hit"
+    aliases = ("hr", "hit_rate", "success", "HR")
+    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+
+    form: Literal["any", "count"] = "any"
+
+    def judge(self, lists: Aligned) -> Values:
+        if self.form == "count":
+            return lists.hits(self.k, self.relevant_from)
+        if not lists.tied:
+            return (lists.hits(self.k, self.relevant_from) > 0).astype(np.float64)
+        depth = lists.depth(self.k)
+        out = np.empty(lists.size)
+        relevant = lists.is_relevant(self.relevant_from)
+        _kernels.first_hit(lists.start, lists.first, lists.last, relevant, np.ones(depth), depth, out)
+        return out

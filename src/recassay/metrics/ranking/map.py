@@ -1,0 +1,82 @@
+"""Average precision: precision wherever a relevant item stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from recassay.errors import UsageError
+from recassay.metrics import _kernels
+from recassay.metrics.align import Aligned
+from recassay.metrics.base import Accuracy, Values
+
+Denominator = Literal["relevant", "reachable", "list", "hits", "k"]
+
+
+@dataclass(frozen=True, repr=False)
+class AveragePrecision(Accuracy):
+    """Mean precision at the ranks of the relevant items; its mean over users is MAP.
+
+    Formula: ``(1 / D) sum over relevant positions p <= k of precision@p``. ``divide_by`` names D: ``relevant``, R;
+    ``reachable``, min(k, R); ``list``, min(R, length of the list, k); ``hits``, the relevant items found; ``k``.
+
+    Edges: without @k the whole list counts. No hit: 0.
+
+    Libraries: ``relevant`` as trec_eval map and map_cut, ranx, ir_measures, RecTools, Microsoft map. ``reachable`` as
+    RecBole, RePlay, RankSys, Microsoft map_at_k; ``list`` as LensKit; ``hits`` as torchmetrics and DaisyRec; ``k`` as
+    RecTools(divide_by_k=True). Elliot's MAP is another thing: ``mean_precision``.
+
+    Reference: Buckley and Voorhees, Evaluating evaluation measure stability, SIGIR 2000.
+    """
+
+    name = "map"
+    aliases = ("ap", "AP", "MAP", "map_cut")
+
+    divide_by: Denominator = "relevant"
+
+    def validate(self) -> None:
+        if self.k is None and self.divide_by == "k":
+            raise UsageError("U103", "map(divide_by='k') needs a cut-off", hint="write map(divide_by='k')@10")
+
+    def judge(self, lists: Aligned) -> Values:
+        out = np.empty(lists.size)
+        relevant = lists.is_relevant(self.relevant_from)
+        _kernels.precision_sum(lists.start, lists.first, lists.last, relevant, lists.cutoffs(self.k), out)
+        return out / np.maximum(self._denominator(lists), 1e-300)
+
+    def _denominator(self, lists: Aligned) -> Values:
+        relevant = lists.relevant(self.relevant_from).astype(np.float64)
+        if self.divide_by == "relevant":
+            return relevant
+        if self.divide_by == "hits":
+            return lists.hits(self.k, self.relevant_from)
+        k = np.inf if self.k is None else float(self.k)
+        if self.divide_by == "k":
+            return np.full(lists.size, k)
+        reachable = np.minimum(relevant, k)
+        return reachable if self.divide_by == "reachable" else np.minimum(reachable, lists.length)
+
+
+@dataclass(frozen=True, repr=False)
+class MeanPrecision(Accuracy):
+    """Mean of precision at every rank from 1 to k, hit or not. Elliot calls it MAP.
+
+    Formula: ``(1 / k) sum_{p=1..k} precision@p``, which is the sum over hits of ``(1/k) sum_{q=p..k} 1/q``.
+
+    Edges: an empty list is 0.
+
+    Libraries: Elliot MAP. It is not average precision: a rank without a hit adds to it.
+
+    Reference: none; it is named here so that it can be told from ``map``.
+    """
+
+    name = "mean_precision"
+    cutoff = "required"
+
+    def judge(self, lists: Aligned) -> Values:
+        assert self.k is not None
+        tail = np.cumsum(1.0 / np.arange(self.k, 0, -1))[::-1] / self.k
+        value = lists.is_relevant(self.relevant_from).astype(np.float64)
+        return lists.expected_sum(value, tail[: max(lists.depth(self.k), 1)], lists.cutoffs(self.k))

@@ -1,0 +1,81 @@
+"""Every metric there is, by name. A metric joins by standing in a module below ``recassay.metrics``."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
+
+from recassay.errors import UsageError
+from recassay.metrics.base import Metric
+from recassay.spec import Value, parse, split, suggest
+
+
+@functools.cache
+def metrics() -> Mapping[str, type[Metric]]:
+    """Metric classes by their canonical name, in alphabetical order.
+
+    >>> "ndcg" in metrics()
+    True
+    """
+    import recassay.metrics
+
+    for module in pkgutil.walk_packages(recassay.metrics.__path__, "recassay.metrics."):
+        importlib.import_module(module.name)
+    return {kind.name: kind for kind in sorted(_named(Metric), key=lambda kind: kind.name)}
+
+
+def _named(kind: type[Metric]) -> Iterator[type[Metric]]:
+    for child in kind.__subclasses__():
+        if child.name:
+            yield child
+        yield from _named(child)
+
+
+@functools.cache
+def names() -> Mapping[str, type[Metric]]:
+    """Metric classes by every name they answer to, aliases too."""
+    found = {alias: kind for kind in metrics().values() for alias in kind.aliases}
+    return {**found, **metrics()}
+
+
+def find(name: str, *, where: str = "") -> type[Metric]:
+    """The metric class of a name or alias; names are forgiving of case, and say what was meant otherwise."""
+    known = names()
+    kind = known.get(name) or {key.lower(): value for key, value in known.items()}.get(name.lower())
+    if kind is None:
+        raise UsageError("U101", f"there is no metric '{name}'", where=where or name, hint=suggest(name, known))
+    return kind
+
+
+def parse_metric(text: str | Metric, defaults: Mapping[str, Value] | None = None) -> Metric:
+    """One metric from its name; ``defaults`` stand in for parameters that the text leaves out.
+
+    >>> parse_metric("ndcg(gain='exp2')@10")
+    ndcg(gain='exp2')@10
+    >>> parse_metric("recall@5", {"relevant_from": 4.0})
+    recall(relevant_from=4.0)@5
+    """
+    if isinstance(text, Metric):
+        return text
+    expression = parse(text)
+    return find(expression.name, where=text).build(expression, defaults or {})
+
+
+def parse_metrics(
+    texts: str | Metric | Iterable[str | Metric], defaults: Mapping[str, Value] | None = None
+) -> tuple[Metric, ...]:
+    """Metrics from a list of names, or from one string with several; a repeated one is kept once.
+
+    >>> parse_metrics("ndcg@10 recall@20, ndcg@10")
+    (ndcg@10, recall@20)
+    """
+    given = [texts] if isinstance(texts, str | Metric) else list(texts)
+    parts: list[str | Metric] = []
+    for text in given:
+        parts.extend(split(text) if isinstance(text, str) else [text])
+    found = dict.fromkeys(parse_metric(part, defaults) for part in parts)
+    if not found:
+        raise UsageError("U101", "no metric was named", hint="say for example -m ndcg@10 -m recall@20")
+    return tuple(found)
