@@ -101,7 +101,7 @@ BROKEN_LINES = {
     "late": ("x.csv", GOOD + b"1,a,0.5\n" * 50_000 + b"2,c\n", 50_004, "has 2 fields"),
     "after blank": ("x.csv", GOOD + b"\n2,c\n", 5, "has 2 fields"),
     "after quoted break": ("x.csv", GOOD + b'2,"c\nd",0.5\n2,c\n', 6, "has 2 fields"),
-    "open quote": ("x.csv", GOOD + b'2,"c,0.5\n3,d,1\n', 4, "is not quoted properly"),
+    "open quote": ("x.csv", GOOD + b'2,"c,0.5\n3,d,1\n', 4, "does not parse (unexpected end of data)"),
     "lone quote": ("x.csv", GOOD + b'2,c"c,0.5\n3,d,1\n', 4, "has a quotation mark that is not paired"),
     "packed": ("x.csv.gz", gzip.compress(GOOD + b"2,c\n"), 4, "has 2 fields"),
     "trec": ("x.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25\n", 2, "has 5 fields, where 6 are expected"),
@@ -244,7 +244,7 @@ def test_values_of_the_wrong_type() -> None:
     error = error_of(pl.DataFrame({**ids, "score": ["0.5", "high"]}))
     assert (error.code, "1 of 2 values are no number, the first 'high' in row 2" in error.what) == ("I202", True)
     assert error_of(pl.DataFrame({**ids, "score": [[1], [2]]})).code == "I202"
-    assert error_of(pl.DataFrame({**ids, "rank": [1, 1.5]})).code == "I202"
+    assert error_of(pl.DataFrame({**ids, "rank": [1.0, 1.5]})).code == "I202"
     assert error_of(pl.DataFrame({**ids, "timestamp": ["2014-01-01", "soon"]}), "log").code == "I202"
     assert "'a' (str)" in error_of([("a", 1), (1, 2)]).what
     assert error_of(pd.DataFrame({"user_id": ["a", 1], "item_id": [1, 2]})).code == "I202"
@@ -260,3 +260,11 @@ def test_parts_that_differ(tmp_path: Path) -> None:
     assert error.code == "I202"
     assert "part-0.parquet" in error.where
     assert "part-1.parquet" in error.where
+
+
+def test_parts_of_text_may_differ_in_what_their_ids_look_like(tmp_path: Path) -> None:
+    (tmp_path / "part-0.csv").write_bytes(GOOD)
+    (tmp_path / "part-1.csv").write_bytes(b"user_id,item_id,score\nu2,a,1\n")
+    assert read_table(tmp_path, "run")["user_id"].to_list() == ["1", "1", "u2"]
+    (tmp_path / "part-2.csv").write_bytes(b"user_id,item_id\nu2,a\n")
+    assert error_of(tmp_path).code == "I202"

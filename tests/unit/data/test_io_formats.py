@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -172,13 +171,13 @@ class ArrowOnly:
 TUPLES = [(1, "a", 0.5), (1, "b", 0.25), (2, "a", 1.0)]
 OBJECTS = {
     "polars": lambda: RUN,
-    "lazy": lambda: RUN.lazy(),
+    "lazy": RUN.lazy,
     "pandas": lambda: pd.DataFrame(TUPLES, columns=["user_id", "item_id", "score"]),
     "pandas_category": lambda: pd.DataFrame(TUPLES, columns=["uid", "iid", "score"]).astype({"iid": "category"}),
     "pandas_float_ids": lambda: pd.DataFrame(TUPLES, columns=["userId", "itemId", "score"]).astype({"userId": float}),
     "pandas_nullable": lambda: pd.DataFrame(TUPLES, columns=["userId", "itemId", "score"]).convert_dtypes(),
     "pandas_object": lambda: pd.DataFrame(TUPLES, columns=["userId", "itemId", "score"]).astype(object),
-    "arrow": lambda: RUN.to_arrow(),
+    "arrow": RUN.to_arrow,
     "reader": lambda: RUN.to_arrow().to_reader(),
     "arrow_capsule": lambda: ArrowOnly(RUN.to_arrow()),
     "dict_of_dicts": lambda: {1: {"a": 0.5, "b": 0.25}, 2: {"a": 1}},
@@ -205,11 +204,10 @@ def test_duckdb_relation() -> None:
 
 
 @pytest.fixture
-def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "pyarrow"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(pl.Series, "__init__", _refusing_pandas(pl.Series.__init__))
-    yield
 
 
 def _refusing_pandas(init: Any) -> Any:
@@ -312,7 +310,7 @@ def test_a_title_with_a_separator_or_quote_shifts_nothing(tmp_path: Path) -> Non
     path.write_text('user_id,title,item_id\nu1,"Crouching, ""Tiger""",i1\nu2,"a\nb",i2\n')
     assert read_table(path, "truth").rows() == [("u1", "i1"), ("u2", "i2")]
     path.write_text("user_id,title,item_id\n" + "u1,t,i1\n" * 10 + "u1,Crouching, Tiger,i2\n")
-    with pytest.raises(InputError, match="I105.*line 12 .* has 4 fields, where 3 are expected"):
+    with pytest.raises(InputError, match=r"I105.*line 12 .* has 4 fields, where 3 are expected"):
         read_table(path, "truth")
 
 

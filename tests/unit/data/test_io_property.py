@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import tempfile
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay.data.io import read_table
+from recassay.errors import InputError
 
 Rows = list[tuple[object, object, float]]
 
@@ -103,13 +105,7 @@ def test_objects_read_back(rows: Rows) -> None:
 @settings(max_examples=200, deadline=None)
 @given(data=st.binary(min_size=0, max_size=80), name=st.sampled_from([*WRITERS, "x.parquet", "x.csv.gz", "noname"]))
 def test_no_bytes_are_a_crash(data: bytes, name: str) -> None:
-    from recassay.errors import RecassayError
-
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / name).write_bytes(data)
-        try:
-            frame = read_table(Path(folder) / name, "run")
-        except RecassayError as error:
-            assert error.exit_code == 2
-        else:
-            assert frame.height > 0
+        with contextlib.suppress(InputError):
+            assert read_table(Path(folder) / name, "run").height > 0

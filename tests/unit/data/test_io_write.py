@@ -19,10 +19,15 @@ from recassay.errors import UsageError
 def test_an_error_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     target = tmp_path / "out.txt"
     write_text("old", target)
-    with pytest.raises(ZeroDivisionError), atomic(target) as temporary:
-        temporary.write_text("half")
-        assert target.read_text() == "old"
-        raise ZeroDivisionError
+
+    def write_half() -> None:
+        with atomic(target) as temporary:
+            temporary.write_text("half")
+            assert target.read_text() == "old"
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_half()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
     with atomic(target) as temporary:
@@ -72,5 +77,5 @@ def test_parquet_and_text(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="U111.*cannot write x.txt"):
+    with pytest.raises(UsageError, match=r"U111.*cannot write x.txt"):
         write_text("x", tmp_path / "absent" / "x.txt")

@@ -11,7 +11,7 @@ import polars as pl
 
 from recassay.data.io.clean import typed
 from recassay.data.io.head import Head, opened
-from recassay.data.io.lines import BLANKS, Layout, broken_line, check_encoding, walk
+from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.sniff import sniff
@@ -45,7 +45,8 @@ def open_path(head: Head, role: Role, format: str | None) -> Table:
     for known in FORMATS.values():
         if known.matches(head):
             return known.table(head, role)
-    check_encoding(head)
+    if head.data[:2] in UTF16_MARKS:
+        check_encoding(head)
     raise InputError(
         "I107",
         f"{head.path.name} is neither Parquet, JSON nor text: it begins with {head.data[:8]!r}",
@@ -194,11 +195,8 @@ def _is_trec(head: Head) -> bool:
     rows = [line.split() for line in head.lines(50)]
     if not rows or {".csv", ".tsv"} & set(head.suffixes):
         return False
-    usual = rows[len(rows) // 2]
-    fitting = (
-        [row for row in rows if len(row) == len(usual) and row[1].lower() in TREC_FILLERS] if len(usual) > 1 else []
-    )
-    return len(usual) in (4, 6) and 2 * len(fitting) > len(rows)
+    fitting = [row for row in rows if len(row) in (4, 6) and row[1].lower() in TREC_FILLERS]
+    return 2 * len(fitting) >= len(rows)
 
 
 def _is_sasrec(head: Head) -> bool:

@@ -128,7 +128,7 @@ def _walk_quoted(head: Head, layout: Layout) -> Iterator[Line]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise broken_line(head, start, pending[0].rstrip("\r\n"), f"is not quoted properly ({error})") from None
+            raise broken_line(head, start, pending[0].rstrip("\r\n"), f"does not parse ({error})") from None
         if start > layout.header_lines:
             text = "".join(pending).rstrip("\r\n")
             yield Line(start, text, fields if text.strip() else [])

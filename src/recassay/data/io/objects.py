@@ -116,6 +116,8 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
 
 
 def _rows(source: Sequence[Any], role: Role, where: str) -> Table:
+    if not source:
+        return of_frame(_frame_of_tuples([], role.required, where), where)
     if all(isinstance(row, Mapping) for row in source):
         return of_frame(_frame_of_records(list(source), where), where)
     width = len(source[0]) if isinstance(source[0], list | tuple) else 0

@@ -13,7 +13,7 @@ from recassay.data.io.formats import open_path
 from recassay.data.io.head import read_head
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import Role, role_named
-from recassay.data.io.sources import parts_of
+from recassay.data.io.sources import PARQUET_SUFFIXES, parts_of
 from recassay.data.io.table import Table
 from recassay.errors import InputError
 
@@ -53,25 +53,39 @@ def read_table(
 
 
 def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format: str | None) -> pl.DataFrame:
-    frames = []
-    for path in paths:
-        # Spark writes a part without rows, or without bytes, for every empty partition.
-        if len(paths) == 1 or path.stat().st_size > 0:
-            frames.append(_read(open_path(read_head(path), role, format), role, chosen))
-    filled = [frame for frame in frames if frame.height] or frames[:1] or [pl.DataFrame()]
-    if len(filled) == 1:
-        return filled[0]
-    try:
-        return pl.concat(filled, how="vertical_relaxed")
-    except pl.exceptions.PolarsError:
-        kinds = {str(dict(frame.schema)): path for path, frame in zip(paths, frames, strict=False) if frame.height}
+    if len(paths) == 1:
+        return _read(open_path(read_head(paths[0]), role, format), role, chosen)
+    # Spark writes a part without rows, or without bytes, for every empty partition.
+    full = [path for path in paths if path.stat().st_size]
+    parts = [(path, _read(open_path(read_head(path), role, format), role, chosen)) for path in full]
+    parts = [(path, frame) for path, frame in parts if frame.height]
+    if not parts:
+        return pl.DataFrame()
+    kinds = {_kinds(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
+    if len(kinds) > 1:
         (first, one), (second, other), *_ = kinds.items()
         raise InputError(
             "I202",
-            f"the parts differ in their columns: {first} and {second}",
+            f"the parts of the table differ: {first} and {second}",
             where=f"{one} and {other}",
             hint="write all parts with the same columns and types",
-        ) from None
+        )
+    return pl.concat((frame for _, frame in parts), how="vertical_relaxed")
+
+
+def _kinds(frame: pl.DataFrame, *, stated: bool) -> str:
+    """The columns and what they hold, whatever the width of the numbers.
+
+    Where a file states its types they must agree. In text they are guessed, and ids that are all digits in one part
+    and have letters in another are text in both.
+    """
+
+    def kind(dtype: pl.DataType) -> str:
+        if not stated:
+            return "times" if dtype.is_temporal() else "text or numbers"
+        return "integers" if dtype.is_integer() else str(dtype)
+
+    return ", ".join(f"{name} ({kind(dtype)})" for name, dtype in frame.schema.items())
 
 
 def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> pl.DataFrame:

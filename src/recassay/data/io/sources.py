@@ -16,6 +16,7 @@ TABLE_SUFFIXES = frozenset(
         *("run", "trec", "res", "qrels", "inter", "item", "dat", "data", "uirt"),
     )
 )
+PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 GLOB_CHARACTERS = frozenset("*?[")
 
 
@@ -30,7 +31,7 @@ def parts_of(source: str | Path) -> list[Path]:
         return [path]
     if path.is_dir():
         files = [file for file in sorted(path.rglob("*")) if file.is_file() and _is_table(file.relative_to(path))]
-        parquet = [file for file in files if file.suffix in (".parquet", ".pq")]
+        parquet = [file for file in files if file.suffix in PARQUET_SUFFIXES]
         if not files:
             raise _no_tables(path)
         return parquet or files

@@ -11,7 +11,7 @@ import polars as pl
 
 from recassay.data.io.clean import typed
 from recassay.data.io.head import BOM, Head, opened
-from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding
+from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
 from recassay.data.io.roles import GAIN, ITEM, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
 
@@ -49,6 +49,8 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
             if _may_hide_a_short_line(frame, separator) and (blank := blank_lines(head, layout)):
                 frame = _without_blank_lines(frame, blank)
             return _select(frame, wanted, role)
+    if not any(line.fields for line in walk(head, layout)):
+        return pl.DataFrame(schema=dict.fromkeys(wanted.values(), pl.String))
     numeric = [name for name, dtype in safe.items() if dtype == pl.Float64]
     raise broken_file(head, layout, numeric, failure)
 
@@ -62,7 +64,7 @@ def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
     if layout.separator == BLANKS:
         return [line.split() for line in lines]
     if layout.quotes:
-        return list(csv.reader(lines, delimiter=layout.separator))
+        return list(csv.reader((line.replace("\r", " ") for line in lines), delimiter=layout.separator))
     return [line.split(layout.separator) for line in lines]
 
 
