@@ -11,20 +11,22 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from recassay.compare.adjust import CORRECTIONS, adjust
-from recassay.compare.effect import EFFECTS, effect_size
+from recassay.compare.effect import EFFECTS
 from recassay.compare.intervals import intervals, means
 from recassay.compare.resampling import Floats, How, Progress
 from recassay.compare.significance import TESTS, run_test
 from recassay.errors import UsageError
 
 FEW_UNITS = 10  # below this an interval deserves little trust
-BATCH = 64  # questions resampled together: bounds the memory
+BATCH = 64  # questions resampled together, and the values they may hold: bounds the memory, changes no bit
+BATCH_VALUES = 16_000_000
 FAMILIES = ("metric", "all")
 
 
@@ -108,6 +110,20 @@ def compare(
     difference of the two weighted means. A unit that is undefined for either system is dropped from the pair and
     counted. p-values are corrected over all pairs of one metric (``family="metric"``) or of all metrics (``"all"``).
     The interval is the paired bootstrap of the difference. ``significant`` says p_adjusted <= 1 - level.
+    Equal bits need equal units in an equal order; neither the threads nor the other systems matter. ``progress`` is
+    called with (blocks done, blocks in all) of each round of resampling.
+
+    >>> from types import SimpleNamespace
+    >>> hits = {"als": np.array([1.0, 1, 1, 0, 1, 1]), "pop": np.array([0.0, 1, 0, 0, 0, 0])}
+    >>> scores = SimpleNamespace(
+    ...     systems=("als", "pop"),
+    ...     unit_metrics=("hit@10",),
+    ...     values=lambda system, metric: hits[system],
+    ...     weights=lambda system, metric: None,
+    ... )
+    >>> row = compare(scores, baseline="pop").rows[0]
+    >>> row.difference, row.p, row.resamples, row.note
+    (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
     for name, asked, known in (
         ("test", test, TESTS),
@@ -119,75 +135,66 @@ def compare(
     pairs = _pairs(scores.systems, baseline)
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
-    how = How(seed, resamples, threads, progress)
-    questions = [_ask(scores, metric, a, b, effect) for metric in scores.unit_metrics for a, b in pairs]
-    answers: dict[int, _Answer] = {}
-    for batch in _batches(questions):
-        answers.update(_answer([questions[i] for i in batch], batch, test, level, how))
-    p = np.array([answers[i].p for i in range(len(questions))])
+    questions = [_Question(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
+    plan = _Plan(test, correction, effect, level, How(seed, resamples, threads, progress))
+    answers: dict[_Question, Row] = {}
+    for batch in _batches(scores, questions):
+        answers.update(zip(batch, _answer([_pair_up(scores, question) for question in batch], plan), strict=True))
+    rows = [answers[question] for question in questions]
     size = len(pairs) if family == "metric" else len(questions)
-    adjusted = np.concatenate([adjust(p[i : i + size], correction) for i in range(0, p.size, size)])
-    claim = _Claim(test, correction, threshold=round(1 - level, 12))
-    rows = tuple(_row(question, answers[i], float(adjusted[i]), claim) for i, question in enumerate(questions))
-    return Comparison(rows, baseline, family, effect, level, seed)
+    families = [rows[start : start + size] for start in range(0, len(rows), size)]
+    adjusted = tuple(row for family_rows in families for row in _adjusted(family_rows, plan))
+    return Comparison(adjusted, baseline, family, effect, level, seed)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """One pair on one metric: the units kept, what each adds to the difference, and the column of its interval."""
-
+class _Question(NamedTuple):
     metric: str
     a: str
     b: str
-    units: bytes  # which units were kept: questions about the same units share their resamples
-    dropped: int
-    differences: Floats
-    values: Floats
-    weights: Floats | None
-    effect: float
 
 
-@dataclass(frozen=True)
-class _Answer:
-    difference: float
-    low: float
-    high: float
-    p: float
-    resamples: int
-
-
-@dataclass(frozen=True)
-class _Claim:
+class _Plan(NamedTuple):
     test: str
     correction: str
-    threshold: float
+    effect: str
+    level: float
+    how: How
 
 
-def _ask(scores: ComparableScores, metric: str, a: str, b: str, effect: str) -> _Question:
-    left, right = scores.values(a, metric), scores.values(b, metric)
-    keep = ~(np.isnan(left) | np.isnan(right))
-    left, right = left[keep], right[keep]
-    w_left, w_right = (None if w is None else w[keep] for w in (scores.weights(a, metric), scores.weights(b, metric)))
-    share_left, share_right = _share_of_mean(left, w_left), _share_of_mean(right, w_right)
-    differences = share_left - share_right
-    values, weights = differences, None
-    if w_left is not None and w_right is not None and np.array_equal(w_left, w_right):
-        values, weights = left - right, w_left  # a true ratio: the bootstrap then also redraws sum(w)
-    return _Question(
-        metric=metric,
-        a=a,
-        b=b,
-        units=np.packbits(keep).tobytes(),
-        dropped=int(keep.size - np.count_nonzero(keep)),
-        differences=differences,
-        values=values,
-        weights=weights,
-        effect=effect_size(effect)(share_left, share_right),
+@dataclass(frozen=True)
+class _Paired:
+    """The units both systems have, and what each unit adds to either mean."""
+
+    question: _Question
+    dropped: int
+    shares_a: Floats  # the plain means of these are the two (weighted) means
+    shares_b: Floats
+    values: Floats  # the column of the interval, and its weights
+    weights: Floats | None
+
+
+def _pair_up(scores: ComparableScores, question: _Question) -> _Paired:
+    metric, a, b = question
+    keep = _common_units(scores, question)
+    values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
+    weights_a, weights_b = (
+        None if w is None else w[keep] for w in (scores.weights(a, metric), scores.weights(b, metric))
     )
+    shares_a, shares_b = _shares(values_a, weights_a), _shares(values_b, weights_b)
+    dropped = int(keep.size - np.count_nonzero(keep))
+    if weights_a is not None and weights_b is not None and np.array_equal(weights_a, weights_b):
+        # a true ratio: its interval redraws sum(w) as well
+        return _Paired(question, dropped, shares_a, shares_b, values_a - values_b, weights_a)
+    return _Paired(question, dropped, shares_a, shares_b, shares_a - shares_b, None)
 
 
-def _share_of_mean(values: Floats, weights: Floats | None) -> Floats:
-    """What each unit adds to n times the mean: w v / mean(w), so that the plain mean of the shares is the mean."""
+def _common_units(scores: ComparableScores, question: _Question) -> NDArray[np.bool_]:
+    metric, a, b = question
+    return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
+
+
+def _shares(values: Floats, weights: Floats | None) -> Floats:
+    """What each unit adds to n times the mean: v, or with weights w v / mean(w)."""
     if weights is None:
         return values
     mean = weights.mean() if weights.size else np.nan
@@ -195,27 +202,62 @@ def _share_of_mean(values: Floats, weights: Floats | None) -> Floats:
     return shares
 
 
-def _batches(questions: list[_Question]) -> Iterable[list[int]]:
-    """Questions about the same units, weighted ones apart, at most BATCH at a time."""
-    groups: dict[tuple[bytes, bool], list[int]] = {}
-    for i, question in enumerate(questions):
-        groups.setdefault((question.units, question.weights is None), []).append(i)
-    for group in groups.values():
-        for start in range(0, len(group), BATCH):
-            yield group[start : start + BATCH]
+def _batches(scores: ComparableScores, questions: list[_Question]) -> Iterable[list[_Question]]:
+    """Questions about the same units, weighted metrics apart, as many at a time as BATCH_VALUES allows."""
+    groups: dict[tuple[bytes, int, bool], list[_Question]] = {}
+    for question in questions:
+        keep = _common_units(scores, question)
+        weighted = scores.weights(question.a, question.metric) is not None
+        groups.setdefault((np.packbits(keep).tobytes(), int(keep.sum()), weighted), []).append(question)
+    for (_, n, _), group in groups.items():
+        size = min(BATCH, max(1, BATCH_VALUES // max(1, n)))
+        for start in range(0, len(group), size):
+            yield group[start : start + size]
 
 
-def _answer(questions: list[_Question], indices: list[int], test: str, level: float, how: How) -> dict[int, _Answer]:
-    values = np.column_stack([question.values for question in questions])
-    given = [question.weights for question in questions if question.weights is not None]
-    weights = np.column_stack(given) if given else None
-    low, high = intervals(values, weights, level=level, seed=how.seed, threads=how.threads, progress=how.progress)
+def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
+    """One row per question about the same units, with p_adjusted and significance still to be settled."""
+    how = plan.how
+    differences = np.column_stack([paired.shares_a - paired.shares_b for paired in batch])
+    tested = run_test(plan.test, differences, how)
+    values = np.column_stack([paired.values for paired in batch])
+    weights = _stack_weights(batch)
+    low, high = intervals(values, weights, level=plan.level, seed=how.seed, threads=how.threads, progress=how.progress)
     difference = means(values, weights)
-    tested = run_test(test, np.column_stack([question.differences for question in questions]), how)
-    return {
-        index: _Answer(float(difference[j]), float(low[j]), float(high[j]), float(tested.p[j]), tested.resamples)
-        for j, index in enumerate(indices)
-    }
+    return [
+        Row(
+            *paired.question,
+            difference=float(difference[j]),
+            low=float(low[j]),
+            high=float(high[j]),
+            p=float(tested.p[j]),
+            p_adjusted=np.nan,
+            effect=EFFECTS[plan.effect](paired.shares_a, paired.shares_b),
+            n=paired.values.size,
+            dropped=paired.dropped,
+            test=plan.test,
+            correction=plan.correction,
+            resamples=tested.resamples,
+            significant=False,
+            note=_note(differences[:, j]),
+        )
+        for j, paired in enumerate(batch)
+    ]
+
+
+def _stack_weights(batch: list[_Paired]) -> Floats | None:
+    """Weights of the columns of an interval; 1 for a pair whose systems are weighted unlike each other."""
+    if all(paired.weights is None for paired in batch):
+        return None
+    columns = [np.ones_like(paired.values) if paired.weights is None else paired.weights for paired in batch]
+    return np.column_stack(columns)
+
+
+def _adjusted(rows: list[Row], plan: _Plan) -> Iterable[Row]:
+    threshold = round(1 - plan.level, 12)
+    p_adjusted = adjust(np.array([row.p for row in rows]), plan.correction)
+    for row, p in zip(rows, p_adjusted.tolist(), strict=True):
+        yield dataclasses.replace(row, p_adjusted=p, significant=p <= threshold)
 
 
 def _pairs(systems: tuple[str, ...], baseline: str | None) -> list[tuple[str, str]]:
@@ -237,27 +279,6 @@ def _check_known(what: str, asked: str, known: Iterable[str]) -> None:
     near = difflib.get_close_matches(asked, known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(known)}"
     raise UsageError("U107", f"there is no {what} '{asked}'", hint=hint)
-
-
-def _row(question: _Question, answer: _Answer, adjusted: float, claim: _Claim) -> Row:
-    return Row(
-        metric=question.metric,
-        a=question.a,
-        b=question.b,
-        difference=answer.difference,
-        low=answer.low,
-        high=answer.high,
-        p=answer.p,
-        p_adjusted=adjusted,
-        effect=question.effect,
-        n=question.values.size,
-        dropped=question.dropped,
-        test=claim.test,
-        correction=claim.correction,
-        resamples=answer.resamples,
-        significant=adjusted <= claim.threshold,
-        note=_note(question.differences),
-    )
 
 
 def _note(differences: Floats) -> str:

@@ -40,8 +40,8 @@ def means(values: Floats, weights: Floats | None = None) -> Floats:
     >>> means(np.array([[1.0], [4.0]]), np.array([[2.0], [1.0]])).tolist()
     [2.0]
     """
-    if weights is None:
-        weights = np.ones_like(values)
+    values = np.asfortranarray(values)  # columns in one piece: a sum must not round differently beside other columns
+    weights = np.ones_like(values) if weights is None else np.asfortranarray(weights)
     total, mean = weights.sum(axis=0), np.full(values.shape[1], np.nan)
     np.divide((weights * values).sum(axis=0), total, out=mean, where=total != 0)
     return mean

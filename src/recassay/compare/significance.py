@@ -59,6 +59,7 @@ def run_test(name: str, differences: Floats, how: How | None = None) -> Tested:
         raise UsageError("U107", f"there is no test '{name}'", hint=f"one of {', '.join(TESTS)}")
     if not differences.shape[0]:
         return Tested(np.full(differences.shape[1], np.nan))
+    differences = np.asfortranarray(differences)  # columns in one piece: no sum rounds differently beside other columns
     tested = TESTS[name](differences, how or How())
     p = np.where(np.isnan(differences).any(axis=0), np.nan, tested.p)
     return Tested(np.clip(p, SMALLEST_P, 1.0), tested.resamples)
@@ -91,7 +92,7 @@ def bootstrap(d: Floats, how: How) -> Tested:
 
 
 @significance_test("t")
-def paired_t(d: Floats, how: How) -> Tested:  # noqa: ARG001
+def paired_t(d: Floats, _how: How) -> Tested:
     """Student's t: mean / (sd / sqrt(n)) on n - 1 degrees of freedom; NaN for one unit; no variance: 1 if all are 0."""
     n = d.shape[0]
     if n < 2:
@@ -103,25 +104,25 @@ def paired_t(d: Floats, how: How) -> Tested:  # noqa: ARG001
 
 
 @significance_test("wilcoxon")
-def wilcoxon(d: Floats, how: How) -> Tested:  # noqa: ARG001
+def wilcoxon(d: Floats, _how: How) -> Tested:
     """Wilcoxon signed rank, zeros dropped before ranking: exact up to 12 units, then normal with tie correction."""
     return Tested(np.array([_wilcoxon(column, rank_zeros=False) for column in d.T]))
 
 
 @significance_test("wilcoxon-pratt")
-def wilcoxon_pratt(d: Floats, how: How) -> Tested:  # noqa: ARG001
+def wilcoxon_pratt(d: Floats, _how: How) -> Tested:
     """Wilcoxon signed rank with zeros ranked, then dropped (Pratt 1959)."""
     return Tested(np.array([_wilcoxon(column, rank_zeros=True) for column in d.T]))
 
 
 @significance_test("sign")
-def sign(d: Floats, how: How) -> Tested:  # noqa: ARG001
+def sign(d: Floats, _how: How) -> Tested:
     """Binomial test of as many ups as downs, zeros dropped; nothing left: 1."""
     return Tested(_binomial((d > 0).sum(axis=0), (d < 0).sum(axis=0)))
 
 
 @significance_test("mcnemar")
-def mcnemar(d: Floats, how: How) -> Tested:  # noqa: ARG001
+def mcnemar(d: Floats, _how: How) -> Tested:
     """McNemar for metrics of 0 or 1: chi-square (n10 - n01)^2 / (n10 + n01); exact binomial if n10 + n01 < 25."""
     other = d[~np.isin(d, (-1.0, 0.0, 1.0))]
     if other.size:

@@ -210,16 +210,24 @@ def test_the_seed_decides_and_the_threads_do_not():
     assert [r.p for r in other.rows] != [r.p for r in once.rows]
 
 
-def test_a_row_does_not_depend_on_the_other_systems():
-    three, two = systems(), systems(names=("x", "y", "z"))
+@pytest.mark.parametrize("test", ["permutation", "bootstrap", "t", "wilcoxon"])
+def test_a_row_does_not_depend_on_the_other_systems(test):
+    three, two = (
+        systems(metrics=("m",)),
+        systems(metrics=("m",)),
+    )  # three columns and one: sums take other paths in NumPy
     two.columns = {key: column for key, column in two.columns.items() if key[0] != "y"}
-    wanted = {(r.metric, r.a, r.b): (r.difference, r.low, r.high, r.p) for r in compare(three, resamples=500).rows}
-    for row in compare(two, resamples=500).rows:
+    wanted = {
+        (r.metric, r.a, r.b): (r.difference, r.low, r.high, r.p) for r in compare(three, test=test, resamples=500).rows
+    }
+    for row in compare(two, test=test, resamples=500).rows:
         assert wanted[row.metric, row.a, row.b] == (row.difference, row.low, row.high, row.p)
 
 
 def test_more_questions_than_a_batch(monkeypatch):
     table = systems(names=tuple("uvwxyz"))
     whole = compare(table, resamples=500)
-    monkeypatch.setattr("recassay.compare.comparison.BATCH", 4)
-    assert compare(table, resamples=500) == whole
+    for limit in ({"BATCH": 4}, {"BATCH_VALUES": 700}, {"BATCH_VALUES": 1}):
+        for name, value in limit.items():
+            monkeypatch.setattr(f"recassay.compare.comparison.{name}", value)
+        assert compare(table, resamples=500) == whole

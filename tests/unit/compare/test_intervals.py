@@ -123,6 +123,18 @@ def test_columns_share_their_resamples():
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_column_has_the_same_bits_alone_and_in_company(method, weighted):
+    random = np.random.default_rng(1)
+    values, weights = random.random((1200, 5)), random.random((1200, 5)) if weighted else None
+    together = np.array([means(values, weights), *intervals(values, weights, method=method, resamples=500)])
+    for j in range(5):
+        v, w = values[:, [j]], None if weights is None else weights[:, [j]]
+        alone = np.array([means(v, w), *intervals(v, w, method=method, resamples=500)])
+        assert np.array_equal(alone[:, 0], together[:, j])
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_edges(method):
     assert np.isnan(intervals(np.empty((0, 2)), method=method)).all()
     assert np.isnan(intervals(np.array([[0.3, 0.4]]), method=method)).all()
