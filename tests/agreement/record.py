@@ -3,7 +3,8 @@
     python tests/agreement/record.py [library ...]
 
 Each library gets a virtual environment in .peers/<library>, made from tests/agreement/peers/requirements/<library>.txt.
-The interpreter is python3.11, or what the environment variable RECASSAY_PEER_PYTHON names.
+It is made by python3.11, or by the version that the file's first line asks for ("# python 3.13"), found on the path or in
+an environment variable (RECASSAY_PYTHON_3_13).
 """
 
 from __future__ import annotations
@@ -66,28 +67,32 @@ def record(library: str) -> dict[str, Any]:
 
 def environment(library: str) -> Path:
     """The interpreter of the library's environment, made on first use; a restated library needs none."""
-    pins = REQUIREMENTS / f"{library}.txt"
-    if not pins.exists():
+    requirements = REQUIREMENTS / f"{library}.txt"
+    if not requirements.exists():
         return Path(sys.executable)
+    pins = requirements.read_text(encoding="utf-8")
     folder = ENVIRONMENTS / library
     python = folder / "bin" / "python"
     ready = folder / "ready.txt"  # holds the pins of a finished installation
-    if ready.exists() and ready.read_text(encoding="utf-8") == pins.read_text(encoding="utf-8"):
-        return python
-    subprocess.run([interpreter(), "-m", "venv", "--clear", str(folder)], check=True)
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(pins)], check=True)
-    shutil.copyfile(pins, ready)
+    if not ready.exists() or ready.read_text(encoding="utf-8") != pins:
+        subprocess.run([interpreter(pins), "-m", "venv", "--clear", str(folder)], check=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(requirements)], check=True
+        )
+        ready.write_text(pins, encoding="utf-8")
     return python
 
 
-def interpreter() -> str:
-    """A Python 3.11 to make environments with."""
-    asked = os.environ.get("RECASSAY_PEER_PYTHON", "python3.11")
-    found = shutil.which(asked)
-    if found is None and sys.version_info[:2] == (3, 11):
+def interpreter(pins: str) -> str:
+    """The Python that the pins were made for, from its environment variable or the path."""
+    first = pins.partition("\n")[0]
+    wanted = first.removeprefix("# python ") if first.startswith("# python ") else "3.11"
+    variable = f"RECASSAY_PYTHON_{wanted.replace('.', '_')}"
+    found = os.environ.get(variable) or shutil.which(f"python{wanted}")
+    if found is None and sys.version_info[:2] == tuple(int(part) for part in wanted.split(".")):
         return sys.executable
     if found is None:
-        raise SystemExit(f"{asked} is not on the path: the peers are pinned for Python 3.11; set RECASSAY_PEER_PYTHON")
+        raise SystemExit(f"python{wanted} is not on the path, and the pins were made for it: set {variable}")
     return found
 
 

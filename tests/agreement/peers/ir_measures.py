@@ -19,7 +19,7 @@ def version() -> str:
 def answers(case: dict[str, Any]) -> Answers:
     k = case["k"]
     at_cutoff = ("P", "R", "nDCG", "AP", "RR", "Success", "Judged")
-    names = [f"{name}@{k}" for name in at_cutoff] + ["AP", "RR", "nDCG", "Rprec", "Bpref", "infAP", "SetF", "NumRel"]
+    names = [f"{name}@{k}" for name in at_cutoff] + ["AP", "RR", "nDCG", "Rprec", "Bpref", "infAP", "SetF"]
     return {name: attempt(lambda name=name: _answer(case, name)) for name in names}
 
 

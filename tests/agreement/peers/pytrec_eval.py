@@ -19,7 +19,7 @@ def version() -> str:
 
 def answers(case: dict[str, Any]) -> Answers:
     k = case["k"]
-    whole_list = ("map", "ndcg", "recip_rank", "Rprec", "bpref", "infAP", "num_rel", "num_rel_ret", "set_F")
+    whole_list = ("map", "ndcg", "recip_rank", "Rprec", "bpref", "infAP", "set_F")
     at_cutoff = ("P", "recall", "ndcg_cut", "map_cut", "success")
     names = {name: name for name in whole_list} | {f"{name}.{k}": f"{name}_{k}" for name in at_cutoff}
     return {shown: attempt(partial(_answer, case, asked, shown)) for asked, shown in names.items()}

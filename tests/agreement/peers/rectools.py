@@ -31,7 +31,6 @@ def answers(case: dict[str, Any]) -> Answers:
         f"MAP(divide_by_k)@{k}": metrics.MAP(k=k, divide_by_k=True),
         f"MRR@{k}": metrics.MRR(k=k),
         f"HitRate@{k}": metrics.HitRate(k=k),
-        f"PAP@{k}": metrics.PAP(k=k),
     }
     return {name: attempt(lambda metric=metric: _answer(case, metric)) for name, metric in computed.items()}
 

@@ -31,7 +31,6 @@ def answers(case: dict[str, Any]) -> Answers:
         f"RetrievalMAP@{k}": lambda: retrieval.RetrievalMAP(top_k=k),
         f"RetrievalMRR@{k}": lambda: retrieval.RetrievalMRR(top_k=k),
         f"RetrievalHitRate@{k}": lambda: retrieval.RetrievalHitRate(top_k=k),
-        f"RetrievalFallOut@{k}": lambda: retrieval.RetrievalFallOut(top_k=k),
         "RetrievalRPrecision": retrieval.RetrievalRPrecision,
     }
     return {
