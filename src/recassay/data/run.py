@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -124,7 +125,7 @@ class Run:
             tied=tied,
         )
 
-    @property
+    @functools.cached_property
     def lengths(self) -> NDArray[np.int64]:
         """Length of each list."""
         return np.diff(self.offsets)

@@ -39,6 +39,21 @@ class Head:
         lines = data.decode("utf-8", errors="replace").split("\n")
         return [line.removesuffix("\r") for line in lines if line.strip()][:most]
 
+    def lines_above_data(self, header_lines: int) -> int:
+        """How many lines stand above the first one of data: the header and blank lines before and after it.
+
+        >>> Head(Path("x"), b"\\nuser,item\\n\\n1,2\\n", True).lines_above_data(1)
+        3
+        """
+        above = 0
+        for line in self.data.removeprefix(BOM).split(b"\n"):
+            if line.strip():
+                if header_lines == 0:
+                    break
+                header_lines -= 1
+            above += 1
+        return above
+
 
 def read_head(path: Path) -> Head:
     """The head of a file; no bytes is I102, a broken archive I104, a file that cannot be opened I110."""

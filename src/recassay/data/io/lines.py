@@ -17,7 +17,7 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of a file are cut: the columns in file order, what separates them, the lines above them."""
+    """How the lines of a file are cut: the columns in file order, what separates them, how many lines name them."""
 
     names: list[str]
     separator: str
@@ -53,9 +53,10 @@ def walk(head: Head, layout: Layout) -> Iterator[Line]:
     if layout.quotes:
         yield from _walk_quoted(head, layout)
         return
+    above = head.lines_above_data(layout.header_lines)
     for number, text in enumerate(_decoded(head), start=1):
         line = text.rstrip("\r\n")
-        if number > layout.header_lines:
+        if number > above:
             fields = line.split() if layout.separator == BLANKS else line.split(layout.separator)
             yield Line(number, line, fields if line.strip() else [])
 
@@ -120,6 +121,7 @@ def _walk_quoted(head: Head, layout: Layout) -> Iterator[Line]:
             yield text
 
     reader = csv.reader(remembered(), delimiter=layout.separator, strict=True)
+    above = head.lines_above_data(layout.header_lines)
     start = 1
     while True:
         pending.clear()
@@ -129,7 +131,7 @@ def _walk_quoted(head: Head, layout: Layout) -> Iterator[Line]:
             return
         except csv.Error as error:
             raise broken_line(head, start, pending[0].rstrip("\r\n"), f"does not parse ({error})") from None
-        if start > layout.header_lines:
+        if start > above:
             text = "".join(pending).rstrip("\r\n")
             yield Line(start, text, fields if text.strip() else [])
         start = reader.line_num + 1

@@ -38,11 +38,12 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
     samples = _samples(head, layout)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
     safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
+    above = head.lines_above_data(layout.header_lines)
     failure = ""
     for source, separator in _sources(head, layout):
         for types in [guesses] if guesses == safe else [guesses, safe]:
             try:
-                frame = _scan(source, separator, layout, types)
+                frame = _scan(source, separator, layout, types, above)
             except (pl.exceptions.PolarsError, OSError) as error:
                 failure = str(error)
                 continue
@@ -114,12 +115,14 @@ def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
     yield data.replace(layout.separator.encode(), unit), UNIT_SEPARATOR
 
 
-def _scan(source: Path | bytes, separator: str, layout: Layout, types: dict[str, type[pl.DataType]]) -> pl.DataFrame:
+def _scan(
+    source: Path | bytes, separator: str, layout: Layout, types: dict[str, type[pl.DataType]], above: int
+) -> pl.DataFrame:
     schema: dict[str, type[pl.DataType]] = {name: types.get(name, pl.String) for name in layout.names}
     return pl.scan_csv(
         source,
         has_header=False,
-        skip_rows=layout.header_lines,
+        skip_rows=above,
         schema=schema,
         separator=separator,
         quote_char='"' if layout.quotes else None,

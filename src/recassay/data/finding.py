@@ -1,0 +1,33 @@
+"""What is worth knowing about a study before its numbers are believed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Severity = Literal["info", "warning", "error"]
+
+SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One numbered observation. The code is permanent and has an entry in ``docs/reference/findings.md``."""
+
+    code: str
+    severity: Severity
+    title: str
+    detail: str
+    system: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """As written to ``findings.jsonl``."""
+        return asdict(self)
+
+    def at_least(self, severity: Severity) -> bool:
+        """Whether this finding is as severe as ``severity`` or more.
+
+        >>> Finding("C001", "warning", "t", "d").at_least("info")
+        True
+        """
+        return SEVERITIES.index(self.severity) >= SEVERITIES.index(severity)

@@ -1,0 +1,130 @@
+"""What systems were worth: a value per system, metric and unit, with the counts beside each mean."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.finding import Finding
+from recassay.errors import UsageError
+from recassay.spec import Value, suggest
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One mean with everything that must travel with it."""
+
+    system: str
+    metric: str
+    mean: float
+    low: float
+    high: float
+    n: int
+    missing: int
+    short: int
+    duplicate: int
+    undefined: int
+    higher_is_better: bool | None = True
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+
+    COUNTS = ("n", "missing", "short", "duplicate", "undefined")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Mean, bounds, counts and parameters; an undefined number is None."""
+        numbers = {name: _json_number(getattr(self, name)) for name in ("mean", "low", "high")}
+        counts = {name: getattr(self, name) for name in self.COUNTS}
+        return {**numbers, **counts, "parameters": dict(self.parameters)}
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Values of every system under every metric on the same units, their summary, and what was found on the way.
+
+    A unit is a user here; its values are NaN where a metric is undefined. Metrics of the whole catalogue have a
+    summary and no values per unit.
+    """
+
+    units: pl.Series
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    per_unit: Mapping[tuple[str, str], Values]
+    per_unit_weights: Mapping[tuple[str, str], Values] = field(default_factory=dict)
+    rows: tuple[Summary, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def unit_metrics(self) -> tuple[str, ...]:
+        """Metrics that have a value for every unit."""
+        return tuple(metric for metric in self.metrics if (self.systems[0], metric) in self.per_unit)
+
+    def values(self, system: str, metric: str) -> Values:
+        """The value of every unit; NaN where undefined."""
+        self._known(system, metric)
+        if (system, metric) not in self.per_unit:
+            raise UsageError(
+                "U105", f"{metric} is a property of the whole catalogue and has no value per unit",
+                hint="see .summary()",
+            )  # fmt: skip
+        return self.per_unit[system, metric]
+
+    def weights(self, system: str, metric: str) -> Values | None:
+        """The weight of every unit in the mean; None for equal weights."""
+        return self.per_unit_weights.get((system, metric))
+
+    def _known(self, system: str, metric: str) -> None:
+        if system not in self.systems:
+            raise UsageError("U108", f"there is no system '{system}'", hint=suggest(system, self.systems))
+        if metric not in self.metrics:
+            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.metrics))
+
+    def summary(self) -> pl.DataFrame:
+        """A row per system and metric: mean, low, high, n, missing, short, duplicate, undefined."""
+        names = ("system", "metric", "mean", "low", "high", *Summary.COUNTS)
+        return pl.DataFrame([{name: getattr(row, name) for name in names} for row in self.rows])
+
+    def row(self, system: str, metric: str) -> Summary:
+        """The summary of one system under one metric."""
+        self._known(system, metric)
+        return next(row for row in self.rows if (row.system, row.metric) == (system, metric))
+
+    def frame(self, **identity: str | int | None) -> pl.DataFrame:
+        """Values per unit as a table: system, dataset, split, protocol, design, seed, unit, user, then the metrics."""
+        names = ("dataset", "split", "protocol", "design")
+        same = [pl.lit(identity.get(name) or "given").alias(name) for name in names]
+        same.append(pl.lit(identity.get("seed"), dtype=pl.Int64).alias("seed"))
+        parts = [
+            pl.DataFrame({metric: self.per_unit[system, metric] for metric in self.unit_metrics}).select(
+                pl.lit(system).alias("system"),
+                *same,
+                pl.Series("unit", self.units),
+                pl.Series("user", self.units),
+                *(pl.col(metric).fill_nan(None) for metric in self.unit_metrics),
+            )
+            for system in self.systems
+        ]
+        return pl.concat(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Systems with their metrics, ready for JSON."""
+        return {
+            system: {"metrics": {row.metric: row.to_dict() for row in self.rows if row.system == system}}
+            for system in self.systems
+        }
+
+    def with_findings(self, *findings: Finding) -> Scores:
+        """The same scores with more findings."""
+        return dataclasses.replace(self, findings=(*self.findings, *findings))
+
+
+def _json_number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,7 @@
+"""Numbered checks: what may be wrong with a study, said before anybody believes it."""
+
+from __future__ import annotations
+
+from recassay.diagnose.base import CHECKS, Check, Facts, diagnose
+
+__all__ = ["CHECKS", "Check", "Facts", "diagnose"]

@@ -1,0 +1,119 @@
+"""A check is a numbered question to the facts of a scoring; its answer is a sentence, or None when all is well."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from recassay.data.finding import Finding, Severity
+from recassay.data.interactions import Interactions
+from recassay.data.run import Run
+from recassay.data.scores import Summary
+from recassay.data.truth import Truth
+from recassay.metrics.align import Meeting
+
+Bounds = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """All that is known once a run was scored."""
+
+    meeting: Meeting
+    rows: tuple[Summary, ...]
+    deepest: int | None
+    train: Interactions | None = None
+    tie_bounds: Bounds = field(default_factory=dict)  # metric -> (mean in the worst order of ties, in the best)
+
+    @property
+    def run(self) -> Run:
+        """The run as it was scored."""
+        return self.meeting.run
+
+    @property
+    def truth(self) -> Truth:
+        """The truth it was scored against."""
+        return self.meeting.truth
+
+
+Answer = str | tuple[Severity, str] | None
+
+
+@dataclass(frozen=True)
+class Check:
+    """A numbered check. ``needs`` names facts it cannot do without; where they are absent it does not apply."""
+
+    code: str
+    title: str
+    severity: Severity
+    needs: frozenset[str]
+    ask: Callable[[Facts], Answer]
+
+    def __call__(self, facts: Facts) -> Finding | None:
+        """The finding, or None."""
+        if any(getattr(facts, need) is None for need in self.needs):
+            return None
+        answer = self.ask(facts)
+        if answer is None:
+            return None
+        severity, detail = (self.severity, answer) if isinstance(answer, str) else answer
+        return Finding(self.code, severity, self.title, detail, facts.run.name)
+
+
+CHECKS: dict[str, Check] = {}
+
+
+def check(
+    code: str, title: str, severity: Severity, *, needs: tuple[str, ...] = ()
+) -> Callable[[Callable[[Facts], Answer]], Check]:
+    """Register a function from facts to an answer as a check."""
+
+    def register(ask: Callable[[Facts], Answer]) -> Check:
+        if code in CHECKS:
+            raise ValueError(f"two checks have the code {code}")
+        CHECKS[code] = Check(code, title, severity, frozenset(needs), ask)
+        return CHECKS[code]
+
+    return register
+
+
+def load() -> Mapping[str, Check]:
+    """Every check by code."""
+    import recassay.diagnose
+
+    for module in pkgutil.iter_modules(recassay.diagnose.__path__, "recassay.diagnose."):
+        importlib.import_module(module.name)
+    return dict(sorted(CHECKS.items()))
+
+
+def diagnose(facts: Facts) -> tuple[Finding, ...]:
+    """What every check finds, in the order of their codes."""
+    return tuple(finding for one in load().values() if (finding := one(facts)) is not None)
+
+
+def share(part: int, whole: int) -> str:
+    """A count with its share.
+
+    >>> share(37, 6040)
+    '37 of 6,040 (0.6 %)'
+    """
+    percent = 100 * part / max(whole, 1)
+    return f"{part:,} of {whole:,} ({percent:.{0 if percent >= 10 or percent == 0 else 1 if percent >= 0.1 else 2}f} %)"
+
+
+def several(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> several(1, "list"), several(1200, "list")
+    ('1 list', '1,200 lists')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def example(values: object) -> str:
+    """How an id is shown in a sentence."""
+    return repr(values.item() if isinstance(values, np.generic) else values)

@@ -1,0 +1,1 @@
+"""Engines run the work: here, on this machine's threads."""

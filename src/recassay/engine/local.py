@@ -1,0 +1,319 @@
+"""Judging runs on this machine: every run meets the truth once, blocks of users go over threads, metrics fill columns.
+
+Equivalent to, and held by the tests to, this loop:
+
+    for run in runs:
+        meeting = meet(run, truth)
+        for metric in metrics:
+            values = [metric.checked(meeting.block(q, q + 1)) for q in range(len(truth.queries))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.compare.intervals import intervals, means
+from recassay.data.finding import Finding
+from recassay.data.interactions import Interactions
+from recassay.data.read import read_interactions, read_runs, read_truth
+from recassay.data.run import Run
+from recassay.data.scores import Scores, Summary
+from recassay.data.truth import Truth
+from recassay.diagnose import Facts, diagnose
+from recassay.errors import UsageError
+from recassay.metrics.align import WHOLE_LIST, Conventions, Meeting, meet
+from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric, Values
+from recassay.metrics.context import Context
+from recassay.metrics.registry import parse_metrics
+from recassay.spec import Value
+from recassay.threads import Progress, each_block
+
+USERS_PER_BLOCK = 8_192
+INTERVAL_CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
+
+Judged = dict[str, Values]
+Report = Callable[[str, int, int], None]  # stage, done, of
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How intervals are made; None as a method leaves them out."""
+
+    method: str | None = "bootstrap"
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+def score(
+    runs: Any,
+    truth: Any,
+    metrics: str | Metric | Iterable[str | Metric],
+    *,
+    train: Any = None,
+    items: Any = None,
+    relevant_from: float = 1.0,
+    missing: str = "zero",
+    no_relevant: str = "undefined",
+    order: str = "given",
+    ties: str = "id",
+    precision: str = "double",
+    duplicates: str = "first",
+    interval: str | None = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Report | None = None,
+) -> Scores:
+    """Judge runs against the truth: values per user, means with intervals and counts, and findings.
+
+    ``runs`` and ``truth`` are nouns or anything the readers take (paths, frames, dicts). ``relevant_from``, ``missing``
+    and ``no_relevant`` are defaults of every metric that does not state its own; ``missing="error"`` refuses a run that
+    lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, see
+    :class:`~recassay.metrics.align.Conventions`.
+
+    >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
+    >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
+    >>> scores.values("mine", "recall@2").tolist(), scores.row("mine", "hit@1").mean
+    ([0.5, 1.0], 0.5)
+    """
+    conventions = _conventions(order=order, ties=ties, precision=precision, duplicates=duplicates, missing=missing)
+    defaults: dict[str, Value] = {"relevant_from": float(relevant_from), "no_relevant": no_relevant}
+    if missing != "error":
+        defaults["missing"] = missing
+    truth = read_truth(truth)
+    asked = tuple(metric.resolve(truth) for metric in parse_metrics(metrics, defaults))
+    context = Context(_log(train), items)
+    for metric in asked:
+        metric.prepare(truth, context)
+    systems = _distinctly_named(read_runs(runs))
+    job = _Job(truth, asked, conventions, context, threads, progress)
+    judged = {run.name: job.judge(run) for run in systems}
+    uncertainty = Uncertainty(interval, level, resamples, seed)
+    return _assemble(job, judged, uncertainty)
+
+
+def _conventions(**choices: str) -> Conventions:
+    from typing import get_args, get_type_hints
+
+    from recassay.spec import suggest
+
+    choices["missing"] = "error" if choices["missing"] == "error" else "allow"
+    for name, kind in get_type_hints(Conventions).items():
+        if choices[name] not in get_args(kind):
+            raise UsageError(
+                "U107", f"{name}={choices[name]!r} is not known", hint=suggest(choices[name], get_args(kind))
+            )
+    return Conventions(**choices)  # type: ignore[arg-type]
+
+
+def _log(train: Any) -> Interactions | None:
+    return None if train is None else read_interactions(train)
+
+
+def _distinctly_named(runs: Sequence[Run]) -> list[Run]:
+    names = [run.name for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                "U109", f"{names.count(name)} runs have the name '{name}'", hint="give them as a dict of name to run"
+            )
+    return list(runs)
+
+
+@dataclass(frozen=True, eq=False)
+class _JudgedRun:
+    meeting: Meeting
+    values: Judged
+    weights: Judged
+    catalogue: dict[str, float]
+    tie_means: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One truth, one list of metrics, one set of conventions: judges any number of runs."""
+
+    truth: Truth
+    metrics: tuple[Metric, ...]
+    conventions: Conventions
+    context: Context
+    threads: int | None
+    progress: Report | None
+
+    @property
+    def unit_metrics(self) -> tuple[UnitMetric, ...]:
+        return tuple(metric for metric in self.metrics if isinstance(metric, UnitMetric))
+
+    def judge(self, run: Run) -> _JudgedRun:
+        meeting = meet(run, self.truth, self.conventions)
+        values, weights = self._columns(meeting, self.unit_metrics)
+        catalogue = {
+            str(metric): metric.measure(self._exposure(meeting, metric))
+            for metric in self.metrics
+            if isinstance(metric, CatalogueMetric)
+        }
+        return _JudgedRun(meeting, values, weights, catalogue, self._tie_means(run, meeting))
+
+    def _columns(self, meeting: Meeting, metrics: Sequence[UnitMetric]) -> tuple[Judged, Judged]:
+        """Values, and weights where a metric has them, of all units: filled block by block."""
+        n = self.truth.queries.len()
+        values = {str(metric): np.empty(n) for metric in metrics}
+        weights: Judged = {}
+        cutoffs = [metric.k for metric in metrics]
+        depth = WHOLE_LIST if None in cutoffs or not cutoffs else max(k for k in cutoffs if k is not None)
+
+        def fill(begin: int, end: int) -> dict[str, Values | None]:
+            lists = meeting.block(begin, end, depth)
+            for metric in metrics:
+                values[str(metric)][begin:end] = metric.checked(lists)
+            return {str(metric): metric.weights(lists) for metric in metrics}
+
+        parts = each_block(fill, n, size=USERS_PER_BLOCK, threads=self.threads, progress=self._told(meeting, n))
+        for name in values if parts else ():
+            column = [part[name] for part in parts]
+            if column[0] is not None:
+                weights[name] = np.concatenate([block for block in column if block is not None])
+        return values, weights
+
+    def _told(self, meeting: Meeting, n: int) -> Progress | None:
+        report, done = self.progress, 0
+        if report is None:
+            return None
+
+        def told(users: int) -> None:
+            nonlocal done
+            done += users
+            report(f"judging {meeting.run.name}", done, n)
+
+        return told
+
+    def _exposure(self, meeting: Meeting, metric: CatalogueMetric) -> NDArray[np.int64]:
+        raise NotImplementedError
+
+    def _tie_means(self, run: Run, meeting: Meeting) -> dict[str, tuple[float, float]]:
+        """Means in the worst and the best order of tied rows, if rows tie and an order was picked for them."""
+        if not meeting.met.tied_rows or self.conventions.ties not in ("id", "trec", "row"):
+            return {}
+        bounds: dict[str, list[float]] = {}
+        ranked = [metric for metric in self.unit_metrics if metric.family == "ranking"]
+        for extreme in ("pessimistic", "optimistic"):
+            other = meet(run, self.truth, replace(self.conventions, ties=extreme))
+            values, weights = self._columns(other, ranked)
+            for metric in ranked:
+                mean = _mean(metric, values[str(metric)], weights.get(str(metric)))
+                bounds.setdefault(str(metric), []).append(mean)
+        return {name: (min(pair), max(pair)) for name, pair in bounds.items()}
+
+
+def _mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
+    defined = ~np.isnan(values)
+    column = values[defined, None] ** metric.power
+    mean = means(column, None if weights is None else weights[defined, None])[0]
+    return float(mean ** (1 / metric.power))
+
+
+def _assemble(job: _Job, judged: Mapping[str, _JudgedRun], uncertainty: Uncertainty) -> Scores:
+    per_unit = {(name, metric): column for name, run in judged.items() for metric, column in run.values.items()}
+    weights = {(name, metric): column for name, run in judged.items() for metric, column in run.weights.items()}
+    bounds = _intervals(job, per_unit, weights, uncertainty)
+    rows: list[Summary] = []
+    findings: list[Finding] = []
+    cutoffs = [metric.k for metric in job.metrics if metric.k is not None]
+    for name, run in judged.items():
+        own = tuple(_summary(name, metric, run, weights, bounds) for metric in job.metrics)
+        rows.extend(own)
+        facts = Facts(run.meeting, own, max(cutoffs, default=None), job.context.train, run.tie_means)
+        findings.extend(diagnose(facts))
+    settings = {"conventions": asdict(job.conventions), "uncertainty": asdict(uncertainty)}
+    return Scores(
+        units=job.truth.queries,
+        systems=tuple(judged),
+        metrics=tuple(str(metric) for metric in job.metrics),
+        per_unit=per_unit,
+        per_unit_weights=weights,
+        rows=tuple(rows),
+        findings=_once(findings),
+        settings=settings,
+    )
+
+
+def _summary(
+    name: str,
+    metric: Metric,
+    run: _JudgedRun,
+    weights: Mapping[tuple[str, str], Values],
+    bounds: Mapping[tuple[str, str], tuple[float, float]],
+) -> Summary:
+    met, heading = run.meeting.met, str(metric)
+    same: dict[str, Any] = {
+        "missing": met.missing,
+        "duplicate": met.duplicate_rows,
+        "higher_is_better": metric.higher_is_better,
+        "parameters": metric.parameters,
+    }
+    found = run.meeting.match >= 0
+    lengths = run.meeting.run.lengths[run.meeting.match[found]]
+    short = 0 if metric.k is None else int((lengths < metric.k).sum())
+    if not isinstance(metric, UnitMetric):
+        nan = float("nan")
+        return Summary(name, heading, run.catalogue[heading], nan, nan, met.lists, short=short, undefined=0, **same)
+    values = run.values[heading]
+    defined = ~np.isnan(values)
+    skipped = ~found if getattr(metric, "missing", "zero") == "skip" else np.zeros(values.size, np.bool_)
+    mean = _mean(metric, values, weights.get((name, heading)))
+    low, high = bounds.get((name, heading), (float("nan"), float("nan")))
+    undefined = int((~defined & ~skipped).sum())
+    return Summary(name, heading, mean, low, high, int(defined.sum()), short=short, undefined=undefined, **same)
+
+
+def _intervals(
+    job: _Job,
+    per_unit: Mapping[tuple[str, str], Values],
+    weights: Mapping[tuple[str, str], Values],
+    uncertainty: Uncertainty,
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Bounds of every mean. Columns defined on the same units share their resamples."""
+    if uncertainty.method is None:
+        return {}
+    metric_of = {str(metric): metric for metric in job.unit_metrics}
+    alike: dict[tuple[bytes, bool], list[tuple[str, str]]] = {}
+    for key, column in per_unit.items():
+        alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
+    bounds: dict[tuple[str, str], tuple[float, float]] = {}
+    for (_, weighted), keys in alike.items():
+        defined = ~np.isnan(per_unit[keys[0]])
+        width = max(1, INTERVAL_CELLS // max(int(defined.sum()), 1))
+        for begin in range(0, len(keys), width):
+            group = keys[begin : begin + width]
+            powers = np.array([metric_of[metric].power for _, metric in group])
+            low, high = intervals(
+                np.column_stack([per_unit[key][defined] for key in group]) ** powers,
+                np.column_stack([weights[key][defined] for key in group]) if weighted else None,
+                method=uncertainty.method,
+                level=uncertainty.level,
+                resamples=uncertainty.resamples,
+                seed=uncertainty.seed,
+                threads=job.threads,
+            )
+            low, high = np.maximum(low, 0) ** (1 / powers) if (powers != 1).any() else low, high ** (1 / powers)
+            bounds |= dict(zip(group, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    return bounds
+
+
+def _once(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Findings about the truth come up for every system alike: said once, without a system."""
+    systems: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        systems.setdefault((finding.code, finding.detail), []).append(finding)
+    merged = []
+    for same in systems.values():
+        named = ", ".join(dict.fromkeys(finding.system for finding in same))
+        merged.append(replace(same[0], system=named))
+    return tuple(sorted(merged, key=lambda finding: finding.code))

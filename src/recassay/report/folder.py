@@ -1,0 +1,62 @@
+"""A folder of results: ``scores.parquet``, ``summary.json``, ``findings.jsonl`` and the tables, each whole or absent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from recassay._version import __version__
+from recassay.compare.comparison import Comparison
+from recassay.data.io import write_json, write_parquet, write_text
+from recassay.data.scores import Scores
+from recassay.errors import UsageError
+
+Identity = dict[str, Any]
+
+
+def document(scores: Scores, comparison: Comparison | None = None) -> dict[str, Any]:
+    """The one JSON document of a scoring: systems, comparisons, findings, and the settings that made them."""
+    return {
+        "recassay": __version__,
+        "systems": scores.to_dict(),
+        "comparisons": comparison.to_dicts() if comparison else [],
+        "findings": [finding.to_dict() for finding in scores.findings],
+        "settings": dict(scores.settings),
+    }
+
+
+def write_results(
+    scores: Scores, comparison: Comparison | None, folder: str | Path, identity: Identity | None = None
+) -> Path:
+    """Write everything a scoring found into a folder, which is made if need be."""
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "U111", f"cannot make the folder: {error.strerror or error}", where=str(target), hint="choose another -o"
+        ) from None
+    identity = identity or {}
+    if scores.unit_metrics:
+        write_parquet(scores.frame(**identity), target / "scores.parquet")
+    write_json(_summary(scores, comparison, identity), target / "summary.json")
+    lines = [json.dumps(finding.to_dict(), ensure_ascii=False) for finding in scores.findings]
+    write_text("".join(line + "\n" for line in lines), target / "findings.jsonl")
+    return target
+
+
+def _summary(scores: Scores, comparison: Comparison | None, identity: Identity) -> dict[str, Any]:
+    names = ("dataset", "split", "protocol", "design")
+    where = {**{name: identity.get(name) or "given" for name in names}, "seed": identity.get("seed")}
+    content = document(scores, comparison)
+    rows = [
+        {"system": row.system, **where, "metric": row.metric, **row.to_dict()} for row in scores.rows
+    ]
+    return {
+        "recassay": content["recassay"],
+        "rows": rows,
+        "comparisons": content["comparisons"],
+        "findings": content["findings"],
+        "settings": content["settings"],
+    }
