@@ -101,6 +101,7 @@ BROKEN_LINES = {
     "late": ("x.csv", GOOD + b"1,a,0.5\n" * 50_000 + b"2,c\n", 50_004, "has 2 fields"),
     "after blank": ("x.csv", GOOD + b"\n2,c\n", 5, "has 2 fields"),
     "after quoted break": ("x.csv", GOOD + b'2,"c\nd",0.5\n2,c\n', 6, "has 2 fields"),
+    "below blanks": ("x.csv", b"\n" + GOOD + b"2,c\n", 5, "has 2 fields, where 3"),
     "open quote": ("x.csv", GOOD + b'2,"c,0.5\n3,d,1\n', 4, "does not parse (unexpected end of data)"),
     "lone quote": ("x.csv", GOOD + b'2,c"c,0.5\n3,d,1\n', 4, "has a quotation mark that is not paired"),
     "packed": ("x.csv.gz", gzip.compress(GOOD + b"2,c\n"), 4, "has 2 fields"),
