@@ -3,8 +3,8 @@
     python tests/agreement/record.py [library ...]
 
 Each library gets a virtual environment in .peers/<library>, made from tests/agreement/peers/requirements/<library>.txt.
-It is made by python3.11, or by the version that the file's first line asks for ("# python 3.13"), found on the path or in
-an environment variable (RECASSAY_PYTHON_3_13).
+It is made by python3.11, or by the version that the file asks for in its first line ("# python 3.13"): found on the
+path, or in an environment variable (RECASSAY_PYTHON_3_13).
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ def environment(library: str) -> Path:
     ready = folder / "ready.txt"  # holds the pins of a finished installation
     if not ready.exists() or ready.read_text(encoding="utf-8") != pins:
         subprocess.run([interpreter(pins), "-m", "venv", "--clear", str(folder)], check=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(requirements)], check=True
-        )
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)], check=True)
         ready.write_text(pins, encoding="utf-8")
     return python
 
