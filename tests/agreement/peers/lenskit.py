@@ -1,14 +1,13 @@
-"""LensKit: ``RunAnalysis`` over collections of item lists; a user without recommendations has an empty list."""
+"""LensKit: a ``MeasurementCollector`` over two collections of item lists; a user that has no list gets an empty one."""
 
 from __future__ import annotations
 
-import logging
 import warnings
 from importlib import metadata
 from typing import Any
 
 from lenskit.data import ItemList, ItemListCollection
-from lenskit.metrics import DCG, NDCG, RBP, Hit, Precision, Recall, RecipRank, RunAnalysis
+from lenskit.metrics import DCG, NDCG, RBP, Hit, MeasurementCollector, Precision, Recall, RecipRank
 from lenskit.metrics.ranking import AveragePrecision, LogRankWeight
 
 from .shared import Answers, answer, attempt, relevant
@@ -39,7 +38,6 @@ def answers(case: dict[str, Any]) -> Answers:
 
 
 def _answer(case: dict[str, Any], metric: Any) -> dict[str, Any]:
-    logging.getLogger("lenskit").setLevel(logging.ERROR)
     liked = relevant(case)
     truth = {
         user: ItemList(liked[user], rating=[float(judged[item]) for item in liked[user]])
@@ -47,17 +45,14 @@ def _answer(case: dict[str, Any], metric: Any) -> dict[str, Any]:
     }
     users = [*case["run"], *(user for user in case["truth"] if user not in case["run"])]
     lists = {user: _ranked(case["run"].get(user, [])) for user in users}
-    analysis = RunAnalysis()
-    analysis.add_metric(metric, "value")
+    collector = MeasurementCollector()
+    collector.add_metric(metric, "value")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # 0/0 of a user without test items
-        result = analysis.measure(
+        summary, per_list = collector.measure_run(
             ItemListCollection.from_dict(lists, key="user_id"), ItemListCollection.from_dict(truth, key="user_id")
         )
-        per_user = result.list_metrics(fill_missing=False)["value"]
-        found = answer(result.list_summary().loc["value", "mean"], per_user.to_dict())
-        run_level = result.global_metrics().get("value.mean", result.global_metrics().get("value"))
-    return found | {"global": None if run_level is None else answer(run_level)["mean"]}
+    return answer(summary["value.mean"], per_list["value"].to_dict())
 
 
 def _ranked(rows: list[list[Any]]) -> Any:
