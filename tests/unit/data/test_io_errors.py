@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from recassay.data.io import read_table
@@ -104,6 +105,7 @@ BROKEN_LINES = {
     "below blanks": ("x.csv", b"\n" + GOOD + b"2,c\n", 5, "has 2 fields, where 3"),
     "open quote": ("x.csv", GOOD + b'2,"c,0.5\n3,d,1\n', 4, "does not parse (unexpected end of data)"),
     "lone quote": ("x.csv", GOOD + b'2,c"c,0.5\n3,d,1\n', 4, "has a quotation mark that is not paired"),
+    "quote alone": ("x.csv", GOOD + b'2,c,"\n', 4, "does not parse"),
     "packed": ("x.csv.gz", gzip.compress(GOOD + b"2,c\n"), 4, "has 2 fields"),
     "trec": ("x.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2 0.25\n", 2, "has 5 fields, where 6 are expected"),
     "trec gap": ("x.run", b"q1 Q0 d1 1 0.5 t\nq1 Q0 d2 2  t\n", 2, "has 5 fields, where 6 are expected"),
@@ -217,6 +219,12 @@ def test_column_names() -> None:
     assert read_table(merged, "log").columns == ["user_id", "item_id", "rating"]
     sessions = pl.DataFrame({"Session_ID": [1], "Artist": ["x"], "time": [3]})
     assert read_table(sessions, "log").rows() == [(1, "x", 3)]
+
+
+def test_two_columns_of_one_name() -> None:
+    assert error_of(pd.DataFrame([[1, 2, 3]], columns=["user_id", "user_id", "item_id"])).code == "I203"
+    twice = pa.table([[1], [2], [3]], names=["user_id", "user_id", "item_id"])
+    assert error_of(twice).code == "I108"
 
 
 def test_ids_that_are_missing_or_none(tmp_path: Path) -> None:

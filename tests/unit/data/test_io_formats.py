@@ -237,6 +237,20 @@ def test_missing_pandas_id_without_pyarrow() -> None:
         read_table(frame, "truth")
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_pandas(unit: str) -> None:
+    times = np.array(["2014-01-01T00:00:01", "NaT"], dtype=f"datetime64[{unit}]")
+    frame = pd.DataFrame({"user": [1, 2], "item": [2, 3], "time": times})
+    assert read_table(frame, "log")["timestamp"].to_list() == [datetime(2014, 1, 1, 0, 0, 1), None]
+
+
+def test_missing_values_stay_missing(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("user_id,item_id,score\n1,a,\n1,b,0.25\n2,a,\n")
+    assert read_table(tmp_path / "x.csv", "run")["score"].to_list() == [None, 0.25, None]
+    (tmp_path / "x.csv").write_text('user_id,item_id,score\n1,"a",\n\n1,b,0.25\n2,a,\n')
+    assert read_table(tmp_path / "x.csv", "run")["score"].to_list() == [None, 0.25, None]
+
+
 def test_dict_of_lists_is_ranked_timed_or_neither() -> None:
     lists = {"ann": ["x", "y"], "bob": ("y",)}
     assert read_table(lists, "run").to_dict(as_series=False)["rank"] == [1, 2, 1]

@@ -134,19 +134,20 @@ def names_a_column(name: str) -> bool:
     return any(_plain(name) in _words(tier) for tiers in ALIASES.values() for tier in tiers)
 
 
-def _match(meaning: str, names: Sequence[str], role: Role, where: str) -> str | None:
-    if meaning in names:
+def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None:
+    if names.count(meaning) == 1:
         return meaning
     tiers = ALIASES[meaning] + ((ITEMS_LAST_TIER,) if role.name == "items" else ())
     for tier in tiers:
         matches = [name for name in names if _plain(name) in _words(tier)]
         if len(matches) > 1:
             short = next(key for key, value in SHORT_NAMES.items() if value == meaning)
+            say_which = f"say which: --columns {short}={matches[0]}"
             raise InputError(
                 "I203",
                 f"{len(matches)} columns can be {meaning}: {_listed(matches)}",
                 where=where,
-                hint=f"say which: --columns {short}={matches[0]}",
+                hint=say_which if len(set(matches)) > 1 else "rename one of them",
             )
         if matches:
             return matches[0]

@@ -29,7 +29,10 @@ def object_table(
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return _pandas(source, where)
     if hasattr(source, "__arrow_c_stream__"):
-        return of_frame(pl.DataFrame(source), where)
+        try:
+            return of_frame(pl.DataFrame(source), where)
+        except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+            raise InputError("I108", f"its Arrow data cannot be read: {error}", where=where) from None
     if isinstance(source, Mapping):
         return _mapping(source, role, columns, where)
     if isinstance(source, list | tuple):
@@ -53,7 +56,9 @@ def _pandas(source: Any, where: str) -> Table:
 def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
     """Numbers without a copy, the rest through Arrow where pyarrow is there and value by value where it is not."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufM":
-        return pl.Series(name, column.to_numpy())
+        values = column.to_numpy()
+        # Polars knows no times in whole seconds.
+        return pl.Series(name, values.astype("datetime64[ms]") if values.dtype == "datetime64[s]" else values)
     try:
         return pl.Series(name, column)
     except (ImportError, TypeError, ValueError, pl.exceptions.PolarsError):

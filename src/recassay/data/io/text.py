@@ -44,11 +44,11 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
         for types in [guesses] if guesses == safe else [guesses, safe]:
             try:
                 frame = _scan(source, separator, layout, types, above)
-            except (pl.exceptions.PolarsError, OSError) as error:
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
                 failure = str(error)
                 continue
-            if _may_hide_a_short_line(frame, separator) and (blank := blank_lines(head, layout)):
-                frame = _without_blank_lines(frame, blank)
+            if _may_hide_a_short_line(frame, separator) and not _all_lines_even(source, separator, layout, above):
+                frame = _without_blank_lines(frame, blank_lines(head, layout))
             return _select(frame, wanted, role)
     if not any(line.fields for line in walk(head, layout)):
         return pl.DataFrame(schema=dict.fromkeys(wanted.values(), pl.String))
@@ -135,6 +135,32 @@ def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
     """Polars fills the end of a short line with nulls, so the last column tells; two blanks in a row fill any."""
     columns = frame.get_columns() if separator == BLANKS else frame.get_columns()[-1:]
     return any(column.null_count() > 0 for column in columns)
+
+
+def _all_lines_even(source: Path | bytes, separator: str, layout: Layout, above: int) -> bool:
+    """Whether each line holds as many separators as there must be and no quotation mark: then no line is short.
+
+    Where any run of blanks separates, their number tells nothing, and the answer is no.
+    """
+    if separator == BLANKS:
+        return False
+    lines = pl.scan_csv(
+        source,
+        has_header=False,
+        skip_rows=above,
+        schema={"line": pl.String},
+        separator="\0",
+        quote_char=None,
+        glob=False,
+    )
+    line = pl.col("line")
+    even = line.str.count_matches(separator, literal=True) == len(layout.names) - 1
+    if layout.quotes:
+        even &= ~line.str.contains('"', literal=True)
+    try:
+        return bool(lines.select(even.fill_null(False).all()).collect().item())
+    except (pl.exceptions.PolarsError, OSError):
+        return False
 
 
 def _without_blank_lines(frame: pl.DataFrame, blank: int) -> pl.DataFrame:
