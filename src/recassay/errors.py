@@ -46,6 +46,8 @@ CODES: dict[str, str] = {
     "I403": "one table has integer ids, the other strings",
     "I404": "queries missing from the run",
     "I405": "queries without a relevant item",
+    "I406": "run and training log share no item",
+    "I407": "run and item features share no item",
     # usage
     "U101": "unknown metric",
     "U102": "unknown or invalid parameter",

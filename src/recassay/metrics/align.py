@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -23,6 +23,9 @@ from recassay.data.vocabulary import positions
 from recassay.errors import InputError
 from recassay.metrics import _kernels
 from recassay.threads import blocks
+
+if TYPE_CHECKING:
+    from recassay.metrics.base import Metric
 
 Ties = Literal["id", "trec", "row", "expected", "optimistic", "pessimistic"]
 
@@ -76,6 +79,7 @@ class Meeting:
     met: Met
     tie_first: NDArray[np.int32] | None = None
     tie_last: NDArray[np.int32] | None = None
+    bound: dict[Metric, Any] = field(default_factory=dict)  # what each metric prepared for this run
 
     @functools.cached_property
     def longest(self) -> int:
@@ -111,7 +115,8 @@ class Aligned:
     """A block of queries in which lists met truth. Marks of query q: ``start[q]:start[q+1]``, ascending by rank.
 
     ``first`` and ``last`` bound the position of a mark that ties; without ties they are ``rank`` itself.
-    ``judged`` is the mark's row in the truth.
+    ``judged`` is the mark's row in the truth. Metrics that look at the items of a list see tied rows as the run has
+    them laid out, ascending by id.
     """
 
     meeting: Meeting
@@ -124,6 +129,7 @@ class Aligned:
     first: NDArray[np.int32]
     last: NDArray[np.int32]
     judged: NDArray[np.int64]
+    standing: NDArray[np.int32] | None = None  # ranks in the run as laid out, where ties moved marks elsewhere
     _memo: dict[object, NDArray[np.generic]] = field(default_factory=dict, repr=False)
 
     @property
@@ -163,6 +169,10 @@ class Aligned:
         offsets = self.meeting.truth.offsets[self.begin : self.end + 1]
         return offsets - offsets[0]
 
+    def bound(self, metric: Metric) -> Any:
+        """What a metric prepared for this run before any block was judged."""
+        return self.meeting.bound[metric]
+
     def remember(self, key: object, make: Callable[[], NDArray[np.generic]]) -> NDArray[np.generic]:
         """A value several metrics of one block share, computed once."""
         if key not in self._memo:
@@ -196,7 +206,7 @@ class Aligned:
         """Row of each mark in the run."""
         own = self.meeting.match[self.begin : self.end]
         top = self.meeting.run.offsets[own[stretch_of(self.start)]]
-        return np.asarray(top + self.rank - 1)
+        return np.asarray(top + (self.rank if self.standing is None else self.standing) - 1)
 
     def places(self, k: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The first k places of every list: offsets by query, and the rows of the run that stand there."""
@@ -250,8 +260,9 @@ class Aligned:
         top = self.first if ties == "optimistic" else self.last - sizes[group].astype(np.int32) + 1
         rank = (top + place).astype(np.int32)
         return Aligned(
-            self.meeting, self.begin, self.end, self.length, self.found, self.start, rank, rank, rank, self.judged[order]
-        )
+            self.meeting, self.begin, self.end, self.length, self.found, self.start, rank, rank, rank,
+            self.judged[order], self.rank[order],
+        )  # fmt: skip
 
 
 def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meeting:

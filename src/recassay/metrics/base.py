@@ -17,8 +17,8 @@ from recassay.spec import Expression, Value, suggest
 
 if TYPE_CHECKING:
     from recassay.data.truth import Truth
-    from recassay.metrics.align import Aligned
-    from recassay.metrics.context import Context
+    from recassay.metrics.align import Aligned, Meeting
+    from recassay.metrics.context import Beside, Context
 
 Values = NDArray[np.float64]
 
@@ -106,16 +106,30 @@ class Metric:
 
     def prepare(self, truth: Truth, context: Context) -> None:
         """Look at the whole input once before any list is judged; raise if the metric cannot be computed on it."""
-        missing = self.needs - context.has
+        self.require(self.needs, context)
+
+    def require(self, names: frozenset[str], context: Context) -> None:
+        """Raise U105 unless all of these data were given."""
+        missing = sorted(names - context.has)
         if missing:
             flags = {"train": "--train LOG", "items": "--items FILE"}
-            wanted = " and ".join(sorted(missing))
             raise UsageError(
                 "U105",
-                f"{self} needs the {wanted} data",
+                f"{self} needs the {' and '.join(missing)} data",
                 where=str(self),
-                hint=f"give it with {' '.join(flags[name] for name in sorted(missing))}",
+                hint=f"give it with {' '.join(flags[name] for name in missing)}",
             )
+
+    def bind(self, beside: Beside) -> object:
+        """What judging blocks of one run needs besides the block; the metric finds it in ``lists.bound(self)``.
+
+        Called once a run, on one thread, before any block is judged.
+        """
+        return None
+
+    def accompanying(self, meeting: Meeting) -> Mapping[str, float]:
+        """Numbers that must be read with the mean of one run (an effective sample size, say), by name."""
+        return {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +140,10 @@ class UnitMetric(Metric):
     metric has :meth:`weights` or a ``power`` (2 for a root mean square).
     """
 
-    power: ClassVar[float] = 1.0
+    @property
+    def power(self) -> float:
+        """Power of the mean: 1 unless a metric is a root mean square."""
+        return 1.0
 
     def evaluate(self, lists: Aligned) -> Values:
         """The value of each query of a block: NaN where undefined."""
@@ -154,10 +171,20 @@ class UnitMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class CatalogueMetric(Metric):
-    """A metric of all lists together: how often each item of the catalogue was shown. It has no value per unit."""
+    """A metric of all lists together: how often each item of the catalogue was shown. It has no value per unit.
+
+    ``catalogue`` says which items count, shown or not: those of the ``train`` log, those of the ``truth``, or those in
+    the table of ``items``.
+    """
 
     family: ClassVar[str] = "catalogue"
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
+
+    catalogue: Literal["train", "truth", "items"] = "train"
+
+    def prepare(self, truth: Truth, context: Context) -> None:
+        super().prepare(truth, context)
+        self.require(frozenset({self.catalogue} - {"truth"}), context)
 
     def measure(self, exposure: NDArray[np.int64]) -> float:
         """The value from the number of top-k lists that hold each item of the catalogue, zeros included."""

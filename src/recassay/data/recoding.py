@@ -1,0 +1,66 @@
+"""Codes of one vocabulary read as codes of another: a run's items as items of the training log, say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.vocabulary import INT32, Vocabulary, mixed_kinds, positions
+
+DENSE = 16  # a table over the range of the ids may be this many times as long as there are ids
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """For each code of one vocabulary the row of the same id in a table of distinct, ascending ids; -1 if absent.
+
+    ``table`` holds the rows of codes ``low``, ``low + 1``, ...; None where the ids are too far apart for that, and are
+    looked up in ``ids`` instead.
+
+    >>> source, codes = Vocabulary.encode(pl.Series([30, 10, 99]))
+    >>> Recoding.between(source, pl.Series([10, 20, 30]))(codes).tolist()
+    [2, 0, -1]
+    """
+
+    low: int
+    table: NDArray[np.int32] | None
+    ids: NDArray[np.int64]
+
+    @classmethod
+    def between(cls, source: Vocabulary, ids: pl.Series, what: str = "item") -> Recoding:
+        """The recoding from a vocabulary's codes to rows of ``ids``; I403 if one has integers and one strings."""
+        target = Vocabulary(ids)
+        if source.kind != target.kind:
+            raise mixed_kinds(what, source, target)
+        if source.ids is not None:
+            return cls(0, positions(source.ids, ids).astype(np.int32), np.empty(0, np.int64))
+        inside = ids.filter(ids.is_between(INT32.min, INT32.max))
+        below = int((ids < INT32.min).sum())
+        return cls._of_integers(inside.cast(pl.Int64).to_numpy(), below)
+
+    @classmethod
+    def _of_integers(cls, ids: NDArray[np.int64], below: int) -> Recoding:
+        if ids.size == 0:
+            return cls(0, np.empty(0, np.int32), ids)
+        low, high = int(ids[0]), int(ids[-1])
+        if high - low >= DENSE * ids.size + 4096:
+            return cls(below, None, ids)
+        table = np.full(high - low + 1, -1, np.int32)
+        table[ids - low] = below + np.arange(ids.size, dtype=np.int32)
+        return cls(low, table, ids)
+
+    def __call__(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The row of each code, or -1."""
+        if self.table is None:
+            place = np.minimum(np.searchsorted(self.ids, codes), self.ids.size - 1)
+            return np.where(self.ids[place] == codes, self.low + place, -1).astype(np.int32)
+        if self.table.size == 0:
+            return np.full(codes.shape, -1, np.int32)
+        place = codes.astype(np.int64) - self.low
+        known = (place >= 0) & (place < self.table.size)
+        if known.all():
+            return self.table[place]
+        return np.where(known, self.table[np.where(known, place, 0)], np.int32(-1))
