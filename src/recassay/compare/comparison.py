@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from recassay.compare.adjust import CORRECTIONS, adjust
+from recassay.compare.differences import Differences
 from recassay.compare.effect import EFFECTS
-from recassay.compare.intervals import intervals, means
+from recassay.compare.intervals import Flags, intervals, means
 from recassay.compare.resampling import Floats, How, Progress
 from recassay.compare.significance import TESTS, run_test
 from recassay.errors import UsageError
@@ -136,7 +136,7 @@ def compare(
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
     questions = [_Question(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
-    plan = _Plan(test, correction, effect, level, How(seed, resamples, threads, progress))
+    plan = _Plan(len(pairs), test, correction, effect, level, How(seed, resamples, threads, progress))
     answers: dict[_Question, Row] = {}
     for batch in _batches(scores, questions):
         answers.update(zip(batch, _answer([_pair_up(scores, question) for question in batch], plan), strict=True))
@@ -154,6 +154,7 @@ class _Question(NamedTuple):
 
 
 class _Plan(NamedTuple):
+    pairs: int
     test: str
     correction: str
     effect: str
@@ -169,28 +170,38 @@ class _Paired:
     dropped: int
     shares_a: Floats  # the plain means of these are the two (weighted) means
     shares_b: Floats
-    values: Floats  # the column of the interval, and its weights
-    weights: Floats | None
+    ratio: tuple[Floats, Floats] | None  # differences and weights, when both systems share their weights
 
 
 def _pair_up(scores: ComparableScores, question: _Question) -> _Paired:
     metric, a, b = question
     keep = _common_units(scores, question)
     values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
-    weights_a, weights_b = (
-        None if w is None else w[keep] for w in (scores.weights(a, metric), scores.weights(b, metric))
+    weights = _shared_weights(scores, question, keep)
+    return _Paired(
+        question=question,
+        dropped=int(keep.size - np.count_nonzero(keep)),
+        shares_a=_shares(values_a, _kept(scores.weights(a, metric), keep)),
+        shares_b=_shares(values_b, _kept(scores.weights(b, metric), keep)),
+        ratio=None if weights is None else (values_a - values_b, weights),
     )
-    shares_a, shares_b = _shares(values_a, weights_a), _shares(values_b, weights_b)
-    dropped = int(keep.size - np.count_nonzero(keep))
-    if weights_a is not None and weights_b is not None and np.array_equal(weights_a, weights_b):
-        # a true ratio: its interval redraws sum(w) as well
-        return _Paired(question, dropped, shares_a, shares_b, values_a - values_b, weights_a)
-    return _Paired(question, dropped, shares_a, shares_b, shares_a - shares_b, None)
 
 
-def _common_units(scores: ComparableScores, question: _Question) -> NDArray[np.bool_]:
+def _common_units(scores: ComparableScores, question: _Question) -> Flags:
     metric, a, b = question
     return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
+
+
+def _shared_weights(scores: ComparableScores, question: _Question, keep: Flags) -> Floats | None:
+    metric, a, b = question
+    weights_a, weights_b = _kept(scores.weights(a, metric), keep), _kept(scores.weights(b, metric), keep)
+    if weights_a is None or weights_b is None or not np.array_equal(weights_a, weights_b):
+        return None
+    return weights_a
+
+
+def _kept(weights: Floats | None, keep: Flags) -> Floats | None:
+    return None if weights is None else weights[keep]
 
 
 def _shares(values: Floats, weights: Floats | None) -> Floats:
@@ -203,12 +214,12 @@ def _shares(values: Floats, weights: Floats | None) -> Floats:
 
 
 def _batches(scores: ComparableScores, questions: list[_Question]) -> Iterable[list[_Question]]:
-    """Questions about the same units, weighted metrics apart, as many at a time as BATCH_VALUES allows."""
+    """Questions about the same units, ratios apart, as many at a time as BATCH_VALUES allows."""
     groups: dict[tuple[bytes, int, bool], list[_Question]] = {}
     for question in questions:
         keep = _common_units(scores, question)
-        weighted = scores.weights(question.a, question.metric) is not None
-        groups.setdefault((np.packbits(keep).tobytes(), int(keep.sum()), weighted), []).append(question)
+        ratio = _shared_weights(scores, question, keep) is not None
+        groups.setdefault((np.packbits(keep).tobytes(), int(keep.sum()), ratio), []).append(question)
     for (_, n, _), group in groups.items():
         size = min(BATCH, max(1, BATCH_VALUES // max(1, n)))
         for start in range(0, len(group), size):
@@ -218,12 +229,14 @@ def _batches(scores: ComparableScores, questions: list[_Question]) -> Iterable[l
 def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
     """One row per question about the same units, with p_adjusted and significance still to be settled."""
     how = plan.how
-    differences = np.column_stack([paired.shares_a - paired.shares_b for paired in batch])
+    differences = _stack(batch, plan)
     tested = run_test(plan.test, differences, how)
-    values = np.column_stack([paired.values for paired in batch])
-    weights = _stack_weights(batch)
-    low, high = intervals(values, weights, level=plan.level, seed=how.seed, threads=how.threads, progress=how.progress)
+    values, weights = differences.matrix, None
+    ratios = [paired.ratio for paired in batch if paired.ratio is not None]
+    if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
+        values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
     difference = means(values, weights)
+    low, high = intervals(values, weights, level=plan.level, seed=how.seed, threads=how.threads, progress=how.progress)
     return [
         Row(
             *paired.question,
@@ -233,24 +246,29 @@ def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
             p=float(tested.p[j]),
             p_adjusted=np.nan,
             effect=EFFECTS[plan.effect](paired.shares_a, paired.shares_b),
-            n=paired.values.size,
+            n=differences.n,
             dropped=paired.dropped,
             test=plan.test,
             correction=plan.correction,
             resamples=tested.resamples,
             significant=False,
-            note=_note(differences[:, j]),
+            note=_note(differences.matrix[:, j]),
         )
         for j, paired in enumerate(batch)
     ]
 
 
-def _stack_weights(batch: list[_Paired]) -> Floats | None:
-    """Weights of the columns of an interval; 1 for a pair whose systems are weighted unlike each other."""
-    if all(paired.weights is None for paired in batch):
-        return None
-    columns = [np.ones_like(paired.values) if paired.weights is None else paired.weights for paired in batch]
-    return np.column_stack(columns)
+def _stack(batch: list[_Paired], plan: _Plan) -> Differences:
+    """Each system's column once, however many pairs it is in; a lone pair as one column of differences."""
+    if plan.pairs == 1:
+        return Differences(np.column_stack([paired.shares_a - paired.shares_b for paired in batch]))
+    columns: dict[tuple[str, str], Floats] = {}
+    for paired in batch:
+        metric, a, b = paired.question
+        columns.update({(metric, a): paired.shares_a, (metric, b): paired.shares_b})
+    place = {key: i for i, key in enumerate(columns)}
+    pairs = [[place[metric, a], place[metric, b]] for metric, a, b in (paired.question for paired in batch)]
+    return Differences(np.column_stack(list(columns.values())), np.array(pairs))
 
 
 def _adjusted(rows: list[Row], plan: _Plan) -> Iterable[Row]:

@@ -1,6 +1,6 @@
 """Paired two-sided tests: could the difference of two systems come from the luck of which units were met?
 
-A test takes a matrix of paired differences (n units, m questions) and how to compute; it gives one p-value each.
+A test takes paired differences (n units, m questions) and how to compute; it gives one p-value per question.
 Adding a test is one function and its decorator.
 """
 
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, chdtrc, ndtr, stdtr
 
+from recassay.compare.differences import Differences
+from recassay.compare.intervals import means
 from recassay.compare.ranks import signed_ranks
 from recassay.compare.resampling import Floats, How, all_sign_patterns, bootstrap_sums, flipped_sums
 from recassay.errors import UsageError
@@ -32,7 +34,7 @@ class Tested:
     resamples: int = 0
 
 
-Test = Callable[[Floats, How], Tested]
+Test = Callable[[Differences, How], Tested]
 TESTS: dict[str, Test] = {}
 
 
@@ -46,8 +48,8 @@ def significance_test(name: str) -> Callable[[Test], Test]:
     return register
 
 
-def run_test(name: str, differences: Floats, how: How | None = None) -> Tested:
-    """p-values of the named test for each column of differences (n, m).
+def run_test(name: str, differences: Floats | Differences, how: How | None = None) -> Tested:
+    """p-values of the named test for each question of differences, which may be a plain matrix (n, m).
 
     No unit, or an undefined one: NaN. A p-value that rounds to 0 (a difference without any variance) is the smallest
     normal float.
@@ -57,44 +59,49 @@ def run_test(name: str, differences: Floats, how: How | None = None) -> Tested:
     """
     if name not in TESTS:
         raise UsageError("U107", f"there is no test '{name}'", hint=f"one of {', '.join(TESTS)}")
-    if not differences.shape[0]:
-        return Tested(np.full(differences.shape[1], np.nan))
-    differences = np.asfortranarray(differences)  # columns in one piece: no sum rounds differently beside other columns
+    if not isinstance(differences, Differences):
+        differences = Differences(differences)
+    d = differences.matrix
+    if not differences.n:
+        return Tested(np.full(d.shape[1], np.nan))
     tested = TESTS[name](differences, how or How())
-    p = np.where(np.isnan(differences).any(axis=0), np.nan, tested.p)
+    p = np.where(np.isnan(d).any(axis=0), np.nan, tested.p)
     return Tested(np.clip(p, SMALLEST_P, 1.0), tested.resamples)
 
 
 @significance_test("permutation")
-def permutation(d: Floats, how: How) -> Tested:
+def permutation(differences: Differences, how: How) -> Tested:
     """Randomisation test of the mean: under no difference, the sign of every d_i could as well be the other one.
 
     p is the share of sign patterns with |mean| >= the observed one (less a rounding tolerance of 1e-12): of all 2^n
     for n <= 16, else (count + 1) / (B + 1) over B random ones (Phipson and Smyth 2010). By default B = 100,000, beyond
     20,000 units fewer, so that n B <= 2e9, and never less than 10,000.
     """
-    n = d.shape[0]
+    n = differences.n
     if n <= EXACT_FLIPS:
-        extreme = _count_extreme((all_sign_patterns(n) @ d).T / n, d)
+        extreme = _count_extreme(differences, lambda columns: (all_sign_patterns(n) @ columns).T)
         return Tested(extreme / 2**n, 2**n)
     resamples = how.count(min(100_000, max(10_000, int(2e9) // n)))
-    sums = flipped_sums(d.T, resamples, how)
-    return Tested((_count_extreme(sums / n, d) + 1) / (resamples + 1), resamples)
+    extreme = _count_extreme(differences, lambda columns: flipped_sums(columns.T, resamples, how))
+    return Tested((extreme + 1) / (resamples + 1), resamples)
 
 
 @significance_test("bootstrap")
-def bootstrap(d: Floats, how: How) -> Tested:
+def bootstrap(differences: Differences, how: How) -> Tested:
     """Shift bootstrap of the mean: p = (count of |resampled mean of d - mean(d)| >= |mean(d)|, + 1) / (B + 1)."""
-    n, resamples = d.shape[0], how.count(10_000)
-    centred = (d - d.mean(axis=0)).T
-    sums = bootstrap_sums(centred, resamples, how)
-    return Tested((_count_extreme(sums / n, d) + 1) / (resamples + 1), resamples)
+    resamples = how.count(10_000)
+
+    def shifted(columns: Floats) -> Floats:
+        centred = np.asfortranarray(columns - means(columns))
+        return bootstrap_sums(centred.T, resamples, how)
+
+    return Tested((_count_extreme(differences, shifted) + 1) / (resamples + 1), resamples)
 
 
 @significance_test("t")
-def paired_t(d: Floats, _how: How) -> Tested:
+def paired_t(differences: Differences, _how: How) -> Tested:
     """Student's t: mean / (sd / sqrt(n)) on n - 1 degrees of freedom; NaN for one unit; no variance: 1 if all are 0."""
-    n = d.shape[0]
+    n, d = differences.n, differences.matrix
     if n < 2:
         return Tested(np.full(d.shape[1], np.nan))
     mean = d.mean(axis=0)
@@ -104,26 +111,28 @@ def paired_t(d: Floats, _how: How) -> Tested:
 
 
 @significance_test("wilcoxon")
-def wilcoxon(d: Floats, _how: How) -> Tested:
+def wilcoxon(differences: Differences, _how: How) -> Tested:
     """Wilcoxon signed rank, zeros dropped before ranking: exact up to 12 units, then normal with tie correction."""
-    return Tested(np.array([_wilcoxon(column, rank_zeros=False) for column in d.T]))
+    return Tested(np.array([_wilcoxon(column, rank_zeros=False) for column in differences.matrix.T]))
 
 
 @significance_test("wilcoxon-pratt")
-def wilcoxon_pratt(d: Floats, _how: How) -> Tested:
+def wilcoxon_pratt(differences: Differences, _how: How) -> Tested:
     """Wilcoxon signed rank with zeros ranked, then dropped (Pratt 1959)."""
-    return Tested(np.array([_wilcoxon(column, rank_zeros=True) for column in d.T]))
+    return Tested(np.array([_wilcoxon(column, rank_zeros=True) for column in differences.matrix.T]))
 
 
 @significance_test("sign")
-def sign(d: Floats, _how: How) -> Tested:
+def sign(differences: Differences, _how: How) -> Tested:
     """Binomial test of as many ups as downs, zeros dropped; nothing left: 1."""
+    d = differences.matrix
     return Tested(_binomial((d > 0).sum(axis=0), (d < 0).sum(axis=0)))
 
 
 @significance_test("mcnemar")
-def mcnemar(d: Floats, _how: How) -> Tested:
+def mcnemar(differences: Differences, _how: How) -> Tested:
     """McNemar for metrics of 0 or 1: chi-square (n10 - n01)^2 / (n10 + n01); exact binomial if n10 + n01 < 25."""
+    d = differences.matrix
     other = d[~np.isin(d, (-1.0, 0.0, 1.0))]
     if other.size:
         raise UsageError(
@@ -138,12 +147,13 @@ def mcnemar(d: Floats, _how: How) -> Tested:
     return Tested(np.where(discordant < EXACT_DISCORDANT, _binomial(wins, losses), chdtrc(1, chi_square)))
 
 
-def _count_extreme(resampled: Floats, d: Floats) -> Floats:
-    """How many resampled means (m, B) are at least as far from 0 as the mean of each column of d (n, m)."""
-    tolerance = 1e-12 * np.minimum(1.0, np.abs(d).max(axis=0))
-    threshold = np.abs(d.sum(axis=0) / d.shape[0]) - tolerance
-    counts: Floats = np.count_nonzero(np.abs(resampled) >= threshold[:, None], axis=1).astype(np.float64)
-    return counts
+def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats]) -> Floats:
+    """How many resampled means are at least as far from 0 as the observed mean, less a rounding tolerance."""
+    n, m = differences.matrix.shape
+    tolerance = 1e-12 * np.minimum(1.0, differences.scale)
+    threshold = n * (np.abs(means(differences.matrix)) - tolerance)
+    sums = differences.resampled(resample)
+    return np.array([np.count_nonzero(np.abs(sums(j)) >= threshold[j]) for j in range(m)], np.float64)
 
 
 def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:

@@ -136,6 +136,22 @@ def test_weights_of_the_systems_may_differ():
     assert row.low < row.difference < row.high
 
 
+def test_shared_unlike_and_absent_weights_can_meet_in_one_comparison():
+    table = systems(n=120, names=("x", "y", "z"), metrics=("m",))
+    random = np.random.default_rng(3)
+    common, own = random.random(120) + 0.5, random.random(120) + 0.5
+    table.unit_weights = {("x", "m"): common, ("y", "m"): common, ("z", "m"): own}
+    together = {(r.a, r.b): r for r in compare(table, resamples=500).rows}
+    for a, b in (("x", "y"), ("x", "z"), ("y", "z")):
+        pair = Table({key: column for key, column in table.columns.items() if key[0] in {a, b}}, table.unit_weights)
+        alone, row = compare(pair, resamples=500).rows[0], together[a, b]
+        assert (row.low, row.high, row.p) == (alone.low, alone.high, alone.p)
+    table.unit_weights.pop(("z", "m"))
+    row = compare(table, resamples=500).rows[1]
+    expected = np.average(table.values("x", "m"), weights=common) - table.values("z", "m").mean()
+    assert row.difference == pytest.approx(expected)
+
+
 def test_equal_systems_are_not_different():
     row = compare(Table({("a", "m"): A, ("b", "m"): A}), test="t").rows[0]
     assert (row.difference, row.low, row.high, row.p, row.significant) == (0, 0, 0, 1, False)

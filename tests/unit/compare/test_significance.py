@@ -9,6 +9,7 @@ import pytest
 import scipy.stats
 from statsmodels.stats.contingency_tables import mcnemar as other_mcnemar
 
+from recassay.compare.differences import Differences
 from recassay.compare.ranks import signed_ranks
 from recassay.compare.resampling import How
 from recassay.compare.significance import SMALLEST_P, TESTS, run_test
@@ -162,6 +163,24 @@ def test_a_real_difference_is_found():
 def test_automatic_number_of_flips(n, resamples, monkeypatch):
     monkeypatch.setattr("recassay.compare.significance.flipped_sums", lambda d, b, how: np.zeros((d.shape[0], b)))
     assert run_test("permutation", np.ones((n, 1))).resamples == resamples
+
+
+@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize("n", [1, 14, 200])
+def test_differences_of_columns_are_tested_as_the_plain_matrix_is(test, n):
+    columns = np.random.default_rng(n).integers(0, 2, size=(n, 4)).astype(float)
+    pairs = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [3, 1], [2, 2]])
+    lazy = run_test(test, Differences(columns, pairs), How(resamples=2000))
+    plain = run_test(test, columns[:, pairs[:, 0]] - columns[:, pairs[:, 1]], How(resamples=2000))
+    assert np.array_equal(lazy.p, plain.p, equal_nan=True)
+    assert lazy.resamples == plain.resamples
+
+
+def test_systems_that_differ_in_one_unit_are_told_apart_from_rounding_errors():
+    columns = np.random.default_rng(3).random((5000, 1)).repeat(3, axis=1)
+    columns[7, 1] += 0.1
+    same, other = run_test("permutation", Differences(columns, np.array([[0, 2], [0, 1]])), How(resamples=999)).p
+    assert (same, other) == (1.0, 1.0)  # one unit can only come out as far, or as far on the other side
 
 
 def test_tiny_differences_are_not_lost_in_the_tolerance():
