@@ -140,9 +140,10 @@ def _flip_block(columns, first, key, sums):  # type: ignore[no-untyped-def]
 
 
 def bootstrap_sums(columns: Floats, resamples: int, how: How) -> Floats:
-    """Sums (m, resamples) of columns (m, n) over n units drawn with replacement: exact multinomial resampling.
+    """Sums (m, resamples) of columns (m, n) over n units drawn with replacement.
 
-    A resample first draws how many of its n draws fall into each chunk of 1,024 units, then the units in each chunk.
+    A resample first draws how many of its n draws fall into each chunk of 1,024 units (multinomial), then the units
+    in each chunk, whose chances are equal to one part in four million.
 
     >>> sums = bootstrap_sums(np.ones((1, 5)), 1000, How(seed=1))
     >>> float(sums.min()), float(sums.max())
