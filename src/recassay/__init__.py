@@ -1,7 +1,86 @@
-"""recassay judges recommender systems: exact metrics, named conventions, uncertainty, caveats."""
+"""recassay judges recommender systems: exact metrics, named conventions, uncertainty, caveats.
+
+>>> import recassay as ra
+>>> scores = ra.score({"mine": {"ann": ["x", "q"]}}, {"ann": ["x", "y"]}, ["recall@2", "mrr"], interval=None)
+>>> scores.row("mine", "recall@2").mean
+0.5
+"""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from recassay._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison, compare
+    from recassay.data.finding import Finding
+    from recassay.data.interactions import Interactions
+    from recassay.data.read import read_interactions, read_run, read_runs, read_truth
+    from recassay.data.run import Run
+    from recassay.data.scores import Scores
+    from recassay.data.truth import Truth
+    from recassay.data.vocabulary import Vocabulary
+    from recassay.engine.local import score
+    from recassay.errors import InputError, InternalError, RecassayError, UsageError
+    from recassay.metrics.base import Metric
+    from recassay.metrics.registry import metrics, parse_metric
+
+# Where each public name lives. Nothing is imported before it is asked for: `import recassay` costs nothing.
+_HOMES = {
+    "Comparison": "compare.comparison",
+    "Finding": "data.finding",
+    "InputError": "errors",
+    "Interactions": "data.interactions",
+    "InternalError": "errors",
+    "Metric": "metrics.base",
+    "RecassayError": "errors",
+    "Run": "data.run",
+    "Scores": "data.scores",
+    "Truth": "data.truth",
+    "UsageError": "errors",
+    "Vocabulary": "data.vocabulary",
+    "compare": "compare.comparison",
+    "metrics": "metrics.registry",
+    "parse_metric": "metrics.registry",
+    "read_interactions": "data.read",
+    "read_run": "data.read",
+    "read_runs": "data.read",
+    "read_truth": "data.read",
+    "score": "engine.local",
+}
+
+__all__ = [
+    "Comparison",
+    "Finding",
+    "InputError",
+    "Interactions",
+    "InternalError",
+    "Metric",
+    "RecassayError",
+    "Run",
+    "Scores",
+    "Truth",
+    "UsageError",
+    "Vocabulary",
+    "__version__",
+    "compare",
+    "metrics",
+    "parse_metric",
+    "read_interactions",
+    "read_run",
+    "read_runs",
+    "read_truth",
+    "score",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'recassay' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"recassay.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

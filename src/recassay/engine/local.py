@@ -10,9 +10,9 @@ Equivalent to, and held by the tests to, this loop:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,10 @@ from recassay.errors import UsageError
 from recassay.metrics.align import WHOLE_LIST, Conventions, Meeting, meet
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric, Values
 from recassay.metrics.context import Context
-from recassay.metrics.registry import parse_metrics
-from recassay.spec import Value
+from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.profiles import Profile
+from recassay.profiles import find as find_profile
+from recassay.spec import Value, suggest
 from recassay.threads import Progress, each_block
 
 USERS_PER_BLOCK = 8_192
@@ -53,17 +55,18 @@ class Uncertainty:
 def score(
     runs: Any,
     truth: Any,
-    metrics: str | Metric | Iterable[str | Metric],
+    metrics: Metrics,
     *,
     train: Any = None,
     items: Any = None,
+    profile: str | None = None,
     relevant_from: float = 1.0,
-    missing: str = "zero",
-    no_relevant: str = "undefined",
-    order: str = "given",
-    ties: str = "id",
-    precision: str = "double",
-    duplicates: str = "first",
+    missing: str | None = None,
+    no_relevant: str | None = None,
+    order: str | None = None,
+    ties: str | None = None,
+    precision: str | None = None,
+    duplicates: str | None = None,
     interval: str | None = "bootstrap",
     level: float = 0.95,
     resamples: int = 10_000,
@@ -76,41 +79,45 @@ def score(
     ``runs`` and ``truth`` are nouns or anything the readers take (paths, frames, dicts). ``relevant_from``, ``missing``
     and ``no_relevant`` are defaults of every metric that does not state its own; ``missing="error"`` refuses a run that
     lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, see
-    :class:`~recassay.metrics.align.Conventions`.
+    :class:`~recassay.metrics.align.Conventions`. ``profile`` names a library whose conventions fill all that is left
+    open here, so that the numbers are those it would print.
 
     >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
     >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
     >>> scores.values("mine", "recall@2").tolist(), scores.row("mine", "hit@1").mean
     ([0.5, 1.0], 0.5)
     """
-    conventions = _conventions(order=order, ties=ties, precision=precision, duplicates=duplicates, missing=missing)
-    defaults: dict[str, Value] = {"relevant_from": float(relevant_from), "no_relevant": no_relevant}
-    if missing != "error":
-        defaults["missing"] = missing
+    like = find_profile(profile) if profile else None
+    choices = {"order": order, "ties": ties, "precision": precision, "duplicates": duplicates, "missing": missing}
+    conventions = _conventions(choices, like)
+    defaults: dict[str, Value] = {"relevant_from": float(relevant_from)}
+    defaults |= {"missing": missing} if missing not in (None, "error") else {}
+    defaults |= {"no_relevant": no_relevant} if no_relevant is not None else {}
     truth = read_truth(truth)
-    asked = tuple(metric.resolve(truth) for metric in parse_metrics(metrics, defaults))
+    named = like.translate(metrics, defaults) if like else parse_metrics(metrics, defaults)
+    asked = {heading: metric.resolve(truth) for heading, metric in named.items()}
     context = Context(_log(train), items)
-    for metric in asked:
+    for metric in asked.values():
         metric.prepare(truth, context)
     systems = _distinctly_named(read_runs(runs))
-    job = _Job(truth, asked, conventions, context, threads, progress)
+    job = _Job(truth, asked, conventions, context, threads, progress, profile)
     judged = {run.name: job.judge(run) for run in systems}
     uncertainty = Uncertainty(interval, level, resamples, seed)
     return _assemble(job, judged, uncertainty)
 
 
-def _conventions(**choices: str) -> Conventions:
-    from typing import get_args, get_type_hints
-
-    from recassay.spec import suggest
-
-    choices["missing"] = "error" if choices["missing"] == "error" else "allow"
+def _conventions(choices: Mapping[str, str | None], like: Profile | None) -> Conventions:
+    """Conventions as stated, then those of the profile, then ours."""
+    stated = {name: choice for name, choice in choices.items() if choice is not None}
+    if "missing" in stated and stated["missing"] in ("zero", "skip"):
+        stated["missing"] = "allow"
+    merged = {**(like.conventions if like else {}), **stated}
     for name, kind in get_type_hints(Conventions).items():
-        if choices[name] not in get_args(kind):
-            raise UsageError(
-                "U107", f"{name}={choices[name]!r} is not known", hint=suggest(choices[name], get_args(kind))
-            )
-    return Conventions(**choices)  # type: ignore[arg-type]
+        known = ("zero", "skip", "error") if name == "missing" else get_args(kind)
+        if merged.get(name, known[0]) not in (*known, "allow"):
+            hint = suggest(merged[name], known)
+            raise UsageError("U107", f"{name}={merged[name]!r} is not known", where=f"--{name}", hint=hint)
+    return Conventions(**merged)  # type: ignore[arg-type]
 
 
 def _log(train: Any) -> Interactions | None:
@@ -141,39 +148,40 @@ class _Job:
     """One truth, one list of metrics, one set of conventions: judges any number of runs."""
 
     truth: Truth
-    metrics: tuple[Metric, ...]
+    metrics: Mapping[str, Metric]  # by heading
     conventions: Conventions
     context: Context
     threads: int | None
     progress: Report | None
+    profile: str | None
 
     @property
-    def unit_metrics(self) -> tuple[UnitMetric, ...]:
-        return tuple(metric for metric in self.metrics if isinstance(metric, UnitMetric))
+    def unit_metrics(self) -> dict[str, UnitMetric]:
+        return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
 
     def judge(self, run: Run) -> _JudgedRun:
         meeting = meet(run, self.truth, self.conventions)
         values, weights = self._columns(meeting, self.unit_metrics)
         catalogue = {
-            str(metric): metric.measure(self._exposure(meeting, metric))
-            for metric in self.metrics
+            heading: metric.measure(self._exposure(meeting, metric))
+            for heading, metric in self.metrics.items()
             if isinstance(metric, CatalogueMetric)
         }
         return _JudgedRun(meeting, values, weights, catalogue, self._tie_means(run, meeting))
 
-    def _columns(self, meeting: Meeting, metrics: Sequence[UnitMetric]) -> tuple[Judged, Judged]:
+    def _columns(self, meeting: Meeting, metrics: Mapping[str, UnitMetric]) -> tuple[Judged, Judged]:
         """Values, and weights where a metric has them, of all units: filled block by block."""
         n = self.truth.queries.len()
-        values = {str(metric): np.empty(n) for metric in metrics}
+        values = {heading: np.empty(n) for heading in metrics}
         weights: Judged = {}
-        cutoffs = [metric.k for metric in metrics]
+        cutoffs = [metric.k for metric in metrics.values()]
         depth = WHOLE_LIST if None in cutoffs or not cutoffs else max(k for k in cutoffs if k is not None)
 
         def fill(begin: int, end: int) -> dict[str, Values | None]:
             lists = meeting.block(begin, end, depth)
-            for metric in metrics:
-                values[str(metric)][begin:end] = metric.checked(lists)
-            return {str(metric): metric.weights(lists) for metric in metrics}
+            for heading, metric in metrics.items():
+                values[heading][begin:end] = metric.checked(lists)
+            return {heading: metric.weights(lists) for heading, metric in metrics.items()}
 
         parts = each_block(fill, n, size=USERS_PER_BLOCK, threads=self.threads, progress=self._told(meeting, n))
         for name in values if parts else ():
@@ -202,13 +210,12 @@ class _Job:
         if not meeting.met.tied_rows or self.conventions.ties not in ("id", "trec", "row"):
             return {}
         bounds: dict[str, list[float]] = {}
-        ranked = [metric for metric in self.unit_metrics if metric.family == "ranking"]
+        ranked = {name: metric for name, metric in self.unit_metrics.items() if metric.family == "ranking"}
         for extreme in ("pessimistic", "optimistic"):
             other = meet(run, self.truth, replace(self.conventions, ties=extreme))
             values, weights = self._columns(other, ranked)
-            for metric in ranked:
-                mean = _mean(metric, values[str(metric)], weights.get(str(metric)))
-                bounds.setdefault(str(metric), []).append(mean)
+            for heading, metric in ranked.items():
+                bounds.setdefault(heading, []).append(_mean(metric, values[heading], weights.get(heading)))
         return {name: (min(pair), max(pair)) for name, pair in bounds.items()}
 
 
@@ -225,17 +232,22 @@ def _assemble(job: _Job, judged: Mapping[str, _JudgedRun], uncertainty: Uncertai
     bounds = _intervals(job, per_unit, weights, uncertainty)
     rows: list[Summary] = []
     findings: list[Finding] = []
-    cutoffs = [metric.k for metric in job.metrics if metric.k is not None]
+    cutoffs = [metric.k for metric in job.metrics.values() if metric.k is not None]
     for name, run in judged.items():
-        own = tuple(_summary(name, metric, run, weights, bounds) for metric in job.metrics)
+        own = tuple(_summary(name, heading, metric, run, weights, bounds) for heading, metric in job.metrics.items())
         rows.extend(own)
         facts = Facts(run.meeting, own, max(cutoffs, default=None), job.context.train, run.tie_means)
         findings.extend(diagnose(facts))
-    settings = {"conventions": asdict(job.conventions), "uncertainty": asdict(uncertainty)}
+    settings = {
+        "profile": job.profile,
+        "conventions": asdict(job.conventions),
+        "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
+        "interval": asdict(uncertainty),
+    }
     return Scores(
         units=job.truth.queries,
         systems=tuple(judged),
-        metrics=tuple(str(metric) for metric in job.metrics),
+        metrics=tuple(job.metrics),
         per_unit=per_unit,
         per_unit_weights=weights,
         rows=tuple(rows),
@@ -246,12 +258,13 @@ def _assemble(job: _Job, judged: Mapping[str, _JudgedRun], uncertainty: Uncertai
 
 def _summary(
     name: str,
+    heading: str,
     metric: Metric,
     run: _JudgedRun,
     weights: Mapping[tuple[str, str], Values],
     bounds: Mapping[tuple[str, str], tuple[float, float]],
 ) -> Summary:
-    met, heading = run.meeting.met, str(metric)
+    met = run.meeting.met
     same: dict[str, Any] = {
         "missing": met.missing,
         "duplicate": met.duplicate_rows,
@@ -282,7 +295,6 @@ def _intervals(
     """Bounds of every mean. Columns defined on the same units share their resamples."""
     if uncertainty.method is None:
         return {}
-    metric_of = {str(metric): metric for metric in job.unit_metrics}
     alike: dict[tuple[bytes, bool], list[tuple[str, str]]] = {}
     for key, column in per_unit.items():
         alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
@@ -292,7 +304,7 @@ def _intervals(
         width = max(1, INTERVAL_CELLS // max(int(defined.sum()), 1))
         for begin in range(0, len(keys), width):
             group = keys[begin : begin + width]
-            powers = np.array([metric_of[metric].power for _, metric in group])
+            powers = np.array([job.unit_metrics[heading].power for _, heading in group])
             low, high = intervals(
                 np.column_stack([per_unit[key][defined] for key in group]) ** powers,
                 np.column_stack([weights[key][defined] for key in group]) if weighted else None,

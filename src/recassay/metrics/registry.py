@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
-from recassay.spec import Value, parse, split, suggest
+from recassay.spec import Expression, Value, parse, split, suggest
+
+Metrics = str | Metric | Iterable[str | Metric]
 
 
 @functools.cache
@@ -63,19 +65,34 @@ def parse_metric(text: str | Metric, defaults: Mapping[str, Value] | None = None
     return find(expression.name, where=text).build(expression, defaults or {})
 
 
-def parse_metrics(
-    texts: str | Metric | Iterable[str | Metric], defaults: Mapping[str, Value] | None = None
-) -> tuple[Metric, ...]:
-    """Metrics from a list of names, or from one string with several; a repeated one is kept once.
+Build = Callable[[Expression], Metric]
 
-    >>> parse_metrics("ndcg@10 recall@20, ndcg@10")
-    (ndcg@10, recall@20)
+
+def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
+    """Metrics by the heading of their column: the name as it was asked for, aliases resolved, parameters as stated.
+
+    ``build`` makes the metric of an expression; what it fills in beyond the stated parameters does not change the
+    heading and stands in the parameters of the result. A repeated metric is kept once.
     """
     given = [texts] if isinstance(texts, str | Metric) else list(texts)
-    parts: list[str | Metric] = []
+    found: dict[str, Metric] = {}
     for text in given:
-        parts.extend(split(text) if isinstance(text, str) else [text])
-    found = dict.fromkeys(parse_metric(part, defaults) for part in parts)
+        if isinstance(text, Metric):
+            found[str(text)] = text
+            continue
+        for part in split(text):
+            asked = parse(part)
+            asked = Expression(find(asked.name, where=part).name, asked.parameters, asked.k)
+            found[str(asked)] = build(asked)
     if not found:
         raise UsageError("U101", "no metric was named", hint="say for example -m ndcg@10 -m recall@20")
-    return tuple(found)
+    return found
+
+
+def parse_metrics(texts: Metrics, defaults: Mapping[str, Value] | None = None) -> dict[str, Metric]:
+    """Metrics by heading from a list of names, or from one string with several.
+
+    >>> parse_metrics("ndcg@10 RR, ndcg@10")
+    {'ndcg@10': ndcg@10, 'mrr': mrr}
+    """
+    return headed(texts, lambda asked: find(asked.name).build(asked, defaults or {}))
