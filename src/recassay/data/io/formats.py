@@ -149,7 +149,7 @@ def json_lines(head: Head, role: Role) -> Table:
         data = file.read()
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError):
+    except (pl.exceptions.PolarsError, RuntimeError, OSError):
         return object_table(_records(head), role, where=str(head.path))
     return of_frame(frame, str(head.path))
 

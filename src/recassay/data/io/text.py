@@ -122,7 +122,7 @@ def _scan(
     return pl.scan_csv(
         source,
         has_header=False,
-        skip_rows=above,
+        skip_lines=above,
         schema=schema,
         separator=separator,
         quote_char='"' if layout.quotes else None,
@@ -147,7 +147,7 @@ def _all_lines_even(source: Path | bytes, separator: str, layout: Layout, above:
     lines = pl.scan_csv(
         source,
         has_header=False,
-        skip_rows=above,
+        skip_lines=above,
         schema={"line": pl.String},
         separator="\0",
         quote_char=None,
