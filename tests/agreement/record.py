@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         print(f"unknown: {', '.join(unknown)}; there are {', '.join(LIBRARIES)}", file=sys.stderr)
         return 2
     for library in arguments or LIBRARIES:
-        recorded = record(library)
+        recorded = ask(library, environment(library))
         GOLDEN.mkdir(parents=True, exist_ok=True)
         text = json.dumps(recorded, indent=1, ensure_ascii=False, allow_nan=False)
         (GOLDEN / f"{library}.json").write_text(text + "\n", encoding="utf-8")
@@ -56,13 +56,15 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def record(library: str) -> dict[str, Any]:
-    """The answers of one library, asked inside its own environment."""
-    command = [str(environment(library)), str(Path(__file__).resolve()), "--answer", library]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+def ask(library: str, python: Path) -> dict[str, Any]:
+    """What one library answers when this Python runs it; uncompiled, which a few small cases are not worth."""
+    command = [str(python), str(Path(__file__).resolve()), "--answer", library]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    )
     # A library may greet on standard output before the answer, which is the last line.
-    recorded: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return recorded
+    answered: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answered
 
 
 def environment(library: str) -> Path:
