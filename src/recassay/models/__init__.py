@@ -1,0 +1,1 @@
+"""Baselines every study should have beside its own systems."""
