@@ -46,7 +46,7 @@ class Head:
         3
         """
         above = 0
-        for line in self.data.removeprefix(BOM).split(b"\n"):
+        for line in self.data.removeprefix(BOM).removesuffix(b"\n").split(b"\n"):
             if line.strip():
                 if header_lines == 0:
                     break

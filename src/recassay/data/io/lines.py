@@ -85,7 +85,12 @@ def broken_file(head: Head, layout: Layout, numeric: Collection[str], reason: st
                 return _broken(head, line, f"has {line.fields[position]!r} where {name} needs a number")
         if layout.quotes and any('"' in field for field in line.fields) and line.text.count('"') % 2:
             return _broken(head, line, "has a quotation mark that is not paired")
-    return InputError("I105", f"{head.path.name} does not parse: {reason.splitlines()[0]}", where=str(head.path))
+    return InputError(
+        "I105",
+        f"{head.path.name} does not parse: {' '.join(reason.split())[: 2 * SHOWN_CHARACTERS]}",
+        where=str(head.path),
+        hint="write it again with the CSV writer of a library, or as Parquet",
+    )
 
 
 def broken_line(head: Head, number: int, text: str, problem: str) -> InputError:
@@ -161,6 +166,9 @@ def _wrong_encoding(head: Head, likely: str, place: str) -> InputError:
 
 
 def _is_number(field: str) -> bool:
+    """What Polars takes for a number; Python alone allows 1_000 and line ends."""
+    if "_" in field or field != field.strip("\r\n"):
+        return False
     try:
         float(field or "0")
     except ValueError:

@@ -17,6 +17,16 @@ from recassay.errors import InputError, RecassayError
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
 
 
+class _ArrowStream:
+    """Shows of an object only that it exports Arrow, so that Polars does not iterate over it or guess its kind."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.source.__arrow_c_stream__(requested_schema)
+
+
 def object_table(
     source: object, role: Role, *, columns: str | Mapping[str, str] | None = None, where: str = ""
 ) -> Table:
@@ -30,7 +40,7 @@ def object_table(
         return _pandas(source, where)
     if hasattr(source, "__arrow_c_stream__"):
         try:
-            return of_frame(pl.DataFrame(source), where)
+            return of_frame(pl.DataFrame(_ArrowStream(source)), where)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise InputError("I108", f"its Arrow data cannot be read: {error}", where=where) from None
     if isinstance(source, Mapping):
