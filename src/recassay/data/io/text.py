@@ -111,8 +111,16 @@ def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
         data = file.read().removeprefix(BOM)
     unit = UNIT_SEPARATOR.encode()
     if layout.separator == BLANKS:
-        data = re.sub(rb"[ \t]+", unit, re.sub(rb"^[ \t]+|[ \t\r]+$", b"", data, flags=re.MULTILINE))
+        data = _with_single_blanks(data)
     yield data.replace(layout.separator.encode(), unit), UNIT_SEPARATOR
+
+
+def _with_single_blanks(data: bytes) -> bytes:
+    """Lines without blanks at their ends, and one blank wherever there were several blanks or tabs."""
+    data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
 
 
 def _scan(
