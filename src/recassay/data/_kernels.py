@@ -84,18 +84,54 @@ def repeats(offsets: NDArray[np.int64], items: NDArray[np.int32], begin: int, en
 
 
 @njit(nogil=True, cache=True)
+def order_state(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, begin: int, end: int) -> int:
+    """How stretches begin..end stand to the order of sign x key: 0 strictly ascending, 1 with ties, 2 out of order."""
+    state = 0
+    for stretch in range(begin, end):
+        for row in range(offsets[stretch] + 1, offsets[stretch + 1]):
+            if keys[row] == keys[row - 1]:
+                state = max(state, 1)
+            elif (keys[row] < keys[row - 1]) == (sign > 0):
+                return 2
+    return state
+
+
+@njit(nogil=True, cache=True)
 def stable_order(
-    offsets: NDArray[np.int64], keys: NDArray[np.float64], begin: int, end: int, order: NDArray[np.int64]
+    offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, begin: int, end: int, order: NDArray[np.int64]
 ) -> None:
-    """Write into ``order`` the rows of stretches begin..end, each stretch stably ascending by key."""
+    """Write into ``order`` the rows of stretches begin..end, each stretch stably ascending by sign x key."""
     for stretch in range(begin, end):
         first, last = offsets[stretch], offsets[stretch + 1]
         if last - first > 48:
-            order[first:last] = first + np.argsort(keys[first:last], kind="mergesort")
+            order[first:last] = first + np.argsort(sign * keys[first:last], kind="mergesort")
             continue
         for row in range(first, last):  # insertion sort: most lists are short and nearly in order
             place = row
-            while place > first and keys[order[place - 1]] > keys[row]:
+            while place > first and sign * keys[order[place - 1]] > sign * keys[row]:
                 order[place] = order[place - 1]
                 place -= 1
             order[place] = row
+
+
+@njit(nogil=True, cache=True)
+def sort_judged(
+    offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64], begin: int, end: int
+) -> None:
+    """Sort stretches begin..end in place: gain descending, then item ascending."""
+    for stretch in range(begin, end):
+        first, last = offsets[stretch], offsets[stretch + 1]
+        if last - first > 48:
+            order = np.argsort(items[first:last], kind="mergesort")
+            order = order[np.argsort(-gains[first:last][order], kind="mergesort")]
+            items[first:last] = items[first:last][order]
+            gains[first:last] = gains[first:last][order]
+            continue
+        for row in range(first + 1, last):
+            item, gain, place = items[row], gains[row], row
+            while place > first and (
+                gains[place - 1] < gain or (gains[place - 1] == gain and items[place - 1] > item)
+            ):
+                items[place], gains[place] = items[place - 1], gains[place - 1]
+                place -= 1
+            items[place], gains[place] = item, gain

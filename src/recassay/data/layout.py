@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data._kernels import repeats, stable_order
+from recassay.data._kernels import order_state, repeats, stable_order
 from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
@@ -48,23 +48,27 @@ def _differs(values: pl.Series) -> NDArray[np.bool_]:
     return (values.slice(1) != values.slice(0, max(values.len() - 1, 0))).to_numpy()
 
 
-def ascending_within(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.int64] | None:
-    """The stable order of rows that makes ``keys`` ascend inside every stretch; None if they do already.
+def order_within(
+    offsets: NDArray[np.int64], keys: NDArray[np.float64], *, descending: bool = False
+) -> tuple[NDArray[np.int64] | None, bool]:
+    """The stable order of rows that sorts ``keys`` inside every stretch (None if they are sorted), and if keys tie.
 
-    >>> ascending_within(np.array([0, 2, 4]), np.array([2.0, 1.0, 3.0, 3.0])).tolist()
-    [1, 0, 2, 3]
+    >>> order, tied = order_within(np.array([0, 2, 4]), np.array([2.0, 1.0, 3.0, 3.0]))
+    >>> order.tolist(), tied
+    ([1, 0, 2, 3], True)
     """
-    falls = keys[1:] < keys[:-1]
-    inner = offsets[1:-1]
-    falls[inner[(inner > 0) & (inner < keys.size)] - 1] = False
-    if not falls.any():
-        return None
-    wide = keys.astype(np.float64, copy=False)
+    sign, stretches = -1.0 if descending else 1.0, offsets.size - 1
+    states = each_block(
+        lambda begin, end: order_state(offsets, keys, sign, begin, end), stretches, size=LISTS_PER_BLOCK
+    )
+    state = max(states, default=0)
+    if state < 2:
+        return None, state == 1
     order = np.empty(keys.size, np.int64)
     each_block(
-        lambda begin, end: stable_order(offsets, wide, begin, end, order), offsets.size - 1, size=LISTS_PER_BLOCK
+        lambda begin, end: stable_order(offsets, keys, sign, begin, end, order), stretches, size=LISTS_PER_BLOCK
     )
-    return order
+    return order, True  # whether any tie is only known once sorted; the caller looks
 
 
 def repeated(offsets: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.layout import ascending_within, grouped, offsets_without, repeated, stretch_of
+from recassay.data.layout import grouped, offsets_without, order_within, repeated, stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
 
@@ -69,15 +69,16 @@ class Run:
             return self
         if self.scores is None:
             raise UsageError("U107", "the run has no score column to order by", where=self.origin)
-        return self._ordered_by(-self.scores, "score")
+        return self._ordered_by(self.scores, "score")
 
-    def _ordered_by(self, keys: NDArray[np.generic], order: Order) -> Run:
-        rows = ascending_within(self.offsets, keys)
+    def _ordered_by(self, keys: NDArray[np.float64], order: Order) -> Run:
+        rows, may_tie = order_within(self.offsets, keys, descending=order == "score")
         items, scores = self.items, self.scores
         if rows is not None:
             keys, items = keys[rows], items[rows]
             scores = None if scores is None else scores[rows]
-        return replace(self, items=items, scores=scores, order=order, tied=_tied(self.offsets, keys))
+        tied = _tied(self.offsets, keys) if may_tie else None
+        return replace(self, items=items, scores=scores, order=order, tied=tied)
 
     def rounded(self) -> Run:
         """Ties as single-precision scores see them (trec_eval reads scores as C floats)."""
@@ -173,7 +174,7 @@ def _scores(frame: pl.DataFrame, nan: Nan, where: str) -> tuple[NDArray[np.float
     return np.where(np.isnan(scores), -np.inf, scores), int(np.isnan(scores).sum())
 
 
-def _ranks(frame: pl.DataFrame, where: str) -> NDArray[np.generic]:
+def _ranks(frame: pl.DataFrame, where: str) -> NDArray[np.float64]:
     ranks = frame["rank"]
     if ranks.null_count():
         raise InputError(
@@ -191,4 +192,4 @@ def _ranks(frame: pl.DataFrame, where: str) -> NDArray[np.generic]:
             where=where,
             hint="ranks count from 0 or 1 upwards; if the column is a score, say --columns score=rank",
         )
-    return ranks.to_numpy()
+    return ranks.cast(pl.Float64).to_numpy()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.layout import ascending_within, grouped, offsets_without, repeated, stretch_of
+from recassay.data._kernels import sort_judged
+from recassay.data.layout import LISTS_PER_BLOCK, grouped, offsets_without, repeated, stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
+from recassay.threads import each_block
 
 Negative = Literal["error", "unjudged"]
 
@@ -48,10 +50,7 @@ class Truth:
         frame, queries, offsets = grouped(frame, "user_id")
         vocabulary, items = Vocabulary.encode(frame["item_id"])
         gains = _gains(frame, negative, origin)
-        order = ascending_within(offsets, items)
-        items, gains = (items, gains) if order is None else (items[order], gains[order])
-        order = ascending_within(offsets, -gains) if "gain" in frame.columns else None
-        items, gains = (items, gains) if order is None else (items[order], gains[order])
+        items, gains = _best_first(offsets, items, gains)
         again = repeated(offsets, items)
         merged, conflicting = int(again.sum()), 0
         if merged:
@@ -93,6 +92,22 @@ def _gains(frame: pl.DataFrame, negative: Negative, where: str) -> NDArray[np.fl
                 hint=hint,
             )
     return gains
+
+
+def _best_first(
+    offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Judged items of each query by gain descending, then item ascending."""
+    items, gains = _own(items), _own(gains)
+    each_block(
+        lambda begin, end: sort_judged(offsets, items, gains, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
+    )
+    return items, gains
+
+
+def _own(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself if we made it, a copy if it is a read-only view of what was handed in."""
+    return array if array.flags.writeable else array.copy()
 
 
 def _conflicts(

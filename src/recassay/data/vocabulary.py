@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from recassay.data._kernels import intern
 from recassay.errors import InputError
+from recassay.threads import blocks, each_block
 
 INT32 = np.iinfo(np.int32)
+ROWS_PER_BLOCK = 1 << 20
 UNKNOWN = INT32.min  # the one 32-bit integer that is never a code
 
 
@@ -56,7 +58,7 @@ class Vocabulary:
     def _interned(
         cls, ids: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
     ) -> tuple[Vocabulary, NDArray[np.int32]]:
-        arrival, first_row = intern(keys, checks)
+        arrival, first_row = _interned_in_blocks(keys, checks)
         distinct = ids.gather(first_row)
         order = distinct.arg_sort().to_numpy()
         code_of_arrival = np.empty(order.size, np.int32)
@@ -95,6 +97,29 @@ class Vocabulary:
             inside = self.ids.is_between(INT32.min + 1, INT32.max)
             return self.ids.set(~inside, UNKNOWN).cast(pl.Int32).to_numpy()[codes]
         return _known(positions(self.ids, target.ids))[codes]
+
+
+def _interned_in_blocks(
+    keys: NDArray[np.uint64], checks: NDArray[np.uint64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Number distinct keys: each block by itself on a thread, then the distinct keys of all blocks together."""
+    cuts = list(blocks(keys.size, ROWS_PER_BLOCK))
+    parts = each_block(
+        lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK
+    )
+    if len(parts) <= 1:
+        return parts[0] if parts else (np.empty(0, np.int32), np.empty(0, np.int64))
+    rows = np.concatenate([first + begin for (_, first), (begin, _) in zip(parts, cuts, strict=True)])
+    shared, first_part = intern(keys[rows], checks[rows])
+    arrival = np.empty(keys.size, np.int32)
+    edges = np.append(0, np.cumsum([first.size for _, first in parts]))
+
+    def renumber(begin: int, end: int) -> None:
+        part = begin // ROWS_PER_BLOCK
+        np.take(shared[edges[part] : edges[part + 1]], parts[part][0], out=arrival[begin:end])
+
+    each_block(renumber, keys.size, size=ROWS_PER_BLOCK)
+    return arrival, rows[first_part]
 
 
 def _known(places: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -26,8 +26,7 @@ def short_lists(facts: Facts) -> str | None:
     """Some lists hold fewer items than the largest cut-off asked for; the empty places count as misses."""
     if facts.deepest is None:
         return None
-    match = facts.meeting.match
-    lengths = facts.run.lengths[match[match >= 0]]
+    lengths = facts.meeting.judged_lengths
     short = int((lengths < facts.deepest).sum())
     if not short:
         return None

@@ -220,10 +220,13 @@ class _Job:
 
 
 def _mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
-    defined = ~np.isnan(values)
-    column = values[defined, None] ** metric.power
-    mean = means(column, None if weights is None else weights[defined, None])[0]
-    return float(mean ** (1 / metric.power))
+    """Mean over the units where the metric is defined."""
+    undefined = np.isnan(values)
+    if undefined.any():
+        values, weights = values[~undefined], None if weights is None else weights[~undefined]
+    column = values if metric.power == 1 else values**metric.power
+    mean = float(means(column[:, None], None if weights is None else weights[:, None])[0])
+    return mean if metric.power == 1 else mean ** (1 / metric.power)
 
 
 def _assemble(job: _Job, judged: Mapping[str, _JudgedRun], uncertainty: Uncertainty) -> Scores:
@@ -271,19 +274,16 @@ def _summary(
         "higher_is_better": metric.higher_is_better,
         "parameters": metric.parameters,
     }
-    found = run.meeting.match >= 0
-    lengths = run.meeting.run.lengths[run.meeting.match[found]]
-    short = 0 if metric.k is None else int((lengths < metric.k).sum())
+    short = 0 if metric.k is None else int((run.meeting.judged_lengths < metric.k).sum())
     if not isinstance(metric, UnitMetric):
         nan = float("nan")
         return Summary(name, heading, run.catalogue[heading], nan, nan, met.lists, short=short, undefined=0, **same)
     values = run.values[heading]
-    defined = ~np.isnan(values)
-    skipped = ~found if getattr(metric, "missing", "zero") == "skip" else np.zeros(values.size, np.bool_)
+    n = values.size - int(np.isnan(values).sum())
+    skipped = met.missing if getattr(metric, "missing", "zero") == "skip" else 0
     mean = _mean(metric, values, weights.get((name, heading)))
     low, high = bounds.get((name, heading), (float("nan"), float("nan")))
-    undefined = int((~defined & ~skipped).sum())
-    return Summary(name, heading, mean, low, high, int(defined.sum()), short=short, undefined=undefined, **same)
+    return Summary(name, heading, mean, low, high, n, short=short, undefined=values.size - n - skipped, **same)
 
 
 def _intervals(

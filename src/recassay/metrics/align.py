@@ -86,6 +86,11 @@ class Meeting:
         """Length of the longest list."""
         return int(self.run.lengths.max(initial=0))
 
+    @functools.cached_property
+    def judged_lengths(self) -> NDArray[np.int64]:
+        """Lengths of the lists of queries that are in the truth."""
+        return np.asarray(self.run.lengths[self.match[self.match >= 0]])
+
     def block(self, begin: int, end: int, depth: int = WHOLE_LIST) -> Aligned:
         """Queries begin..end of the truth; marks in the first ``depth`` places (and what ties with them)."""
         run, truth, match = self.run, self.truth, self.match
@@ -355,7 +360,7 @@ def _refuse_other_users(run: Run, truth: Truth, match: NDArray[np.int64]) -> Non
 def _refuse_other_items(meeting: Meeting) -> None:
     """Likewise for items; the first mark anywhere settles it."""
     run, truth = meeting.run, meeting.truth
-    if any(meeting.block(*cut).rank.size for cut in blocks(meeting.match.size, 65_536)):
+    if any(meeting.block(*cut).rank.size for cut in blocks(meeting.match.size, 4_096)):
         return
     if np.isin(meeting.items, truth.items).any():  # the items are known, only never right
         return

@@ -1,0 +1,29 @@
+"""``recassay demo``: a whole small study on generated data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recassay.cli import _common
+
+
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files of the demo.")] = Path("recassay-demo"),
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated data.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Generate a log, let three systems recommend, score and compare them. Needs no data and no network."""
+    _common.announce_compilation(quiet or as_json)
+    from recassay.demo import run_demo
+    from recassay.report.folder import document
+
+    with _common.progress(quiet or as_json) as report:
+        result = run_demo(output, seed=seed, progress=report)
+    if as_json:
+        _common.print_json(document(result.scores, result.comparison))
+    else:
+        result.show(_common.console())

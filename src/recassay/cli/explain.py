@@ -1,0 +1,43 @@
+"""``recassay list`` and ``recassay explain``: what there is, and what it means."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recassay.cli import _common
+
+KINDS = ("metrics", "profiles", "checks")
+
+
+def list_names(
+    kind: Annotated[str, typer.Argument(help="metrics, profiles or checks")] = "metrics",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """List what there is: metrics, profiles or checks, a line each."""
+    from recassay.errors import UsageError
+    from recassay.report import listing
+    from recassay.spec import suggest
+
+    if kind not in KINDS:
+        raise UsageError("U107", f"there is no list of '{kind}'", where="recassay list", hint=suggest(kind, KINDS))
+    rows = listing.entries(kind)
+    if as_json:
+        _common.print_json([entry.to_dict() for entry in rows])
+    else:
+        _common.console().print(listing.listing_table(kind, rows))
+
+
+def explain(
+    name: Annotated[str, typer.Argument(help="A metric, profile, check or error code, such as ndcg, lenskit, C001, I201.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Explain one name: formula, parameters, edge policy, reference, and which libraries agree or differ."""
+    from recassay.report import listing
+
+    found = listing.explanation(name)
+    if as_json:
+        _common.print_json(found.to_dict())
+    else:
+        _common.console().print(listing.explanation_text(found))

@@ -1,0 +1,166 @@
+"""``recassay score``: judge run files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recassay.cli import _common
+
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison
+    from recassay.data.scores import Scores
+
+INPUT, JUDGING, STATISTICS, OUTPUT = "Input", "Conventions", "Uncertainty", "Output"
+
+
+def _option(names: str, help_text: str, panel: str, **more: Any) -> Any:
+    return typer.Option(*names.split(), help=help_text, rich_help_panel=panel, **more)
+
+
+def score(
+    truth: Annotated[str, typer.Argument(help="Held-out relevant items: Parquet, CSV, TREC qrels, JSON, ...")],
+    runs: Annotated[list[str], typer.Argument(help="Run files, globs, or a folder of them; the file names the system.")],
+    metric: Annotated[
+        list[str] | None,
+        _option("-m --metric", "A metric such as ndcg@10; repeat it, or quote several.", JUDGING, metavar="METRIC"),
+    ] = None,
+    train: Annotated[str | None, _option("--train", "Training log, for novelty, seen items, propensities.", INPUT)] = None,
+    items: Annotated[str | None, _option("--items", "Item features, for diversity.", INPUT)] = None,
+    columns: Annotated[
+        str | None, _option("--columns", "Column names of all tables, as user=uid,item=iid,score=pred.", INPUT)
+    ] = None,
+    truth_columns: Annotated[
+        str | None, _option("--truth-columns", "Column names of the truth, where they differ.", INPUT)
+    ] = None,
+    input_format: Annotated[
+        str | None, _option("--format", "Format of the run files, if it is not recognised.", INPUT)
+    ] = None,
+    profile: Annotated[
+        str | None, _option("--profile", "Print what another library would: see recassay list profiles.", JUDGING)
+    ] = None,
+    relevant_from: Annotated[float, _option("--relevant-from", "An item is relevant from this gain.", JUDGING)] = 1.0,
+    missing: Annotated[
+        str | None, _option("--missing", "A user without a list: zero, skip or error.  [default: zero]", JUDGING)
+    ] = None,
+    no_relevant: Annotated[
+        str | None,
+        _option("--no-relevant", "A user with nothing to find: undefined or zero.  [default: undefined]", JUDGING),
+    ] = None,
+    order: Annotated[
+        str | None, _option("--order", "given (rank, else score) or score.  [default: given]", JUDGING)
+    ] = None,
+    ties: Annotated[
+        str | None,
+        _option("--ties", "id, trec, row, expected, optimistic or pessimistic.  [default: id]", JUDGING),
+    ] = None,
+    precision: Annotated[
+        str | None, _option("--precision", "Scores as double or single precision.  [default: double]", JUDGING)
+    ] = None,
+    duplicates: Annotated[
+        str | None, _option("--duplicates", "An item again in a list: first, keep or error.  [default: first]", JUDGING)
+    ] = None,
+    nan: Annotated[str, _option("--nan", "A NaN score: error or last.", JUDGING)] = "error",
+    negative: Annotated[str, _option("--negative", "A negative gain: error or unjudged.", JUDGING)] = "error",
+    baseline: Annotated[str | None, _option("--baseline", "Compare every system with this one.", STATISTICS)] = None,
+    test: Annotated[str, _option("--test", "permutation, bootstrap, t, wilcoxon, sign or mcnemar.", STATISTICS)] = "permutation",
+    correction: Annotated[str, _option("--correction", "holm, bonferroni, bh, by or none.", STATISTICS)] = "holm",
+    interval: Annotated[
+        str, _option("--interval", "bootstrap, bca, percentile, abc, normal or none.", STATISTICS)
+    ] = "bootstrap",
+    level: Annotated[float, _option("--level", "Level of intervals and tests.", STATISTICS)] = 0.95,
+    resamples: Annotated[int, _option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, min=1)] = 10_000,
+    seed: Annotated[int, _option("--seed", "Seed of everything random.", STATISTICS)] = 0,
+    output: Annotated[
+        Path | None, _option("-o --output", "Write scores.parquet, summary.json, findings.jsonl and tables here.", OUTPUT)
+    ] = None,
+    table: Annotated[str, _option("--table", "Print as text, markdown, csv or latex.", OUTPUT)] = "text",
+    as_json: Annotated[bool, _option("--json", "Print one JSON document and nothing else.", OUTPUT)] = False,
+    fail_on: Annotated[
+        str | None, _option("--fail-on", "Exit with 1 if a finding is at least a warning or an error.", OUTPUT)
+    ] = None,
+    threads: Annotated[int | None, _option("--threads", "Threads; the result is the same for any number.", OUTPUT, min=1)] = None,
+    quiet: Annotated[bool, _option("-q --quiet", "No progress.", OUTPUT)] = False,
+) -> None:
+    """Judge run files against the truth: means with intervals, comparisons, and what is wrong with the files.
+
+    Example: recassay score truth.parquet runs/ -m "ndcg@10 recall@20" --baseline popular
+    """
+    _known("--table", table, TABLES)
+    _known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    quiet = quiet or as_json
+    _common.announce_compilation(quiet)
+    from recassay.compare.comparison import compare
+    from recassay.data.read import read_interactions, read_runs, read_truth
+    from recassay.engine.local import score as judge
+
+    answers = read_truth(truth, columns=truth_columns or columns, negative=_known("--negative", negative, ("error", "unjudged")))
+    systems = read_runs(runs, columns=columns, format=input_format, nan=_known("--nan", nan, ("error", "last")))
+    _known("--baseline", baseline or systems[0].name, [run.name for run in systems], code="U108")
+    with _common.progress(quiet) as report:
+        scores = judge(
+            systems,
+            answers,
+            metric or ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"],
+            train=read_interactions(train, columns=columns) if train else None,
+            items=items,
+            profile=profile,
+            relevant_from=relevant_from,
+            missing=missing,
+            no_relevant=no_relevant,
+            order=order,
+            ties=ties,
+            precision=precision,
+            duplicates=duplicates,
+            interval=None if interval == "none" else interval,
+            level=level,
+            resamples=resamples,
+            seed=seed,
+            threads=threads,
+            progress=report,
+        )
+        comparison = None
+        if len(systems) > 1 and scores.unit_metrics:
+            comparison = compare(
+                scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads
+            )  # fmt: skip
+    _show(scores, comparison, truth, output, table, as_json)
+    if fail_on and any(finding.at_least(fail_on) for finding in scores.findings):  # type: ignore[arg-type]
+        raise typer.Exit(1)
+
+
+TABLES = ("text", "markdown", "csv", "latex")
+
+
+def _known(option: str, value: str, choices: Any, code: str = "U107") -> Any:
+    """The value, if it is one of the choices."""
+    if value not in choices:
+        from recassay.errors import UsageError
+        from recassay.spec import suggest
+
+        raise UsageError(code, f"'{value}' is not known", where=option, hint=suggest(value, choices))
+    return value
+
+
+def _show(
+    scores: Scores, comparison: Comparison | None, truth: str, output: Path | None, table: str, as_json: bool
+) -> None:
+    from recassay.report import table as tables
+    from recassay.report.folder import document, write_results
+
+    if output is not None:
+        write_results(scores, comparison, output, {"dataset": Path(truth).stem})
+    if as_json:
+        _common.print_json(document(scores, comparison))
+        return
+    if table == "text":
+        screen = _common.console()
+        screen.print(tables.text_table(scores, comparison, width=screen.width))
+        screen.print(tables.findings_table(scores))
+    else:
+        write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
+        typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
+    if output is not None:
+        typer.echo(f"Results are in {output}", err=True)

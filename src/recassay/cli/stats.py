@@ -1,0 +1,28 @@
+"""``recassay stats``: what is in a log."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recassay.cli import _common
+
+
+def stats(
+    log: Annotated[str, typer.Argument(help="A log: Parquet, CSV, MovieLens, RecBole, UIRT, ...")],
+    columns: Annotated[str | None, typer.Option("--columns", help="Column names, as user=uid,item=iid.")] = None,
+    input_format: Annotated[str | None, typer.Option("--format", help="Format, if it is not recognised.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+) -> None:
+    """Say what is in a log: counts, density, concentration, time range, duplicates."""
+    from recassay.data.read import read_interactions
+    from recassay.data.stats import stats as count
+
+    found = count(read_interactions(log, columns=columns, format=input_format))
+    if as_json:
+        _common.print_json(found.to_dict())
+        return
+    from recassay.report.listing import stats_table
+
+    _common.console().print(stats_table(found))

@@ -1,0 +1,136 @@
+"""What there is and what it means: lists of metrics, profiles and checks, and pages on one of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from recassay.diagnose.base import load as checks
+from recassay.errors import CODES, UsageError
+from recassay.metrics.describe import Description, describe
+from recassay.metrics.registry import metrics, names
+from recassay.profiles import profiles
+from recassay.spec import suggest
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a list."""
+
+    name: str
+    group: str
+    title: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A page on one name: a title, then paragraphs under headings."""
+
+    name: str
+    kind: str
+    title: str
+    sections: Mapping[str, str]
+    parameters: tuple[dict[str, Any], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+def entries(kind: str) -> list[Entry]:
+    """The lines of one list."""
+    if kind == "metrics":
+        found = [describe(metric) for metric in metrics().values()]
+        return [Entry(_heading(one), one.family, one.title) for one in sorted(found, key=lambda d: (d.family, d.name))]
+    if kind == "profiles":
+        return [Entry(one.name, one.version, "; ".join(one.differs)) for one in profiles().values()]
+    return [Entry(one.code, one.severity, one.title) for one in checks().values()]
+
+
+def _heading(metric: Description) -> str:
+    return {"required": f"{metric.name}@k", "optional": f"{metric.name}[@k]"}.get(metric.cutoff, metric.name)
+
+
+def explanation(name: str) -> Explanation:
+    """The page of a metric (with or without parameters), a profile, a check or an error code."""
+    bare = name.partition("(")[0].partition("@")[0]
+    if bare in names():
+        return _metric_page(describe(names()[bare]))
+    if name in profiles():
+        profile = profiles()[name]
+        meaning = {"In general": "; ".join(f"{key}={value}" for key, value in profile.conventions.items()) or "as ours"}
+        return Explanation(
+            name, "profile", f"What {profile.title} {profile.version} prints.",
+            {"Differs": "; ".join(profile.differs) or "nothing", **meaning},
+            facts={"metrics": dict(profile.metrics)},
+        )  # fmt: skip
+    if name.upper() in checks():
+        check = checks()[name.upper()]
+        asks = inspect.getdoc(check.ask) or ""
+        return Explanation(check.code, "check", check.title, {"What": asks, "Severity": check.severity})
+    if name.upper() in CODES:
+        return Explanation(name.upper(), "error", CODES[name.upper()], {"See": "docs/reference/errors.md"})
+    known = [*names(), *profiles(), *checks(), *CODES]
+    raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=suggest(name, known))
+
+
+def _metric_page(metric: Description) -> Explanation:
+    parameters = tuple(
+        {"name": one.name, "default": one.default, "choices": list(one.choices)} for one in metric.parameters
+    )
+    low, high = metric.bounds
+    direction = {True: "higher is better", False: "lower is better", None: "neither way is better"}
+    facts = {
+        "family": metric.family,
+        "also called": ", ".join(metric.aliases) or "nothing else",
+        "cut-off": {"required": "required", "optional": "optional", "none": "none"}[metric.cutoff],
+        "range": f"{low:g} to {'any size' if high == float('inf') else f'{high:g}'}, {direction[metric.higher_is_better]}",
+        "needs": ", ".join(("lists and truth", *metric.needs)),
+    }
+    return Explanation(_heading(metric), "metric", metric.title, metric.sections, parameters, facts)
+
+
+def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
+    """A list as a table."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    second = {"metrics": "family", "profiles": "version", "checks": "severity"}[kind]
+    table.add_column({"metrics": "metric", "profiles": "profile", "checks": "code"}[kind], no_wrap=True, style="bold")
+    table.add_column(second, no_wrap=True)
+    table.add_column("what it is")
+    for row in rows:
+        table.add_row(Text(row.name), Text(row.group), Text(row.title))
+    return Group(table, Text(f"\n{len(rows)} {kind}. More on one: recassay explain NAME", style="dim"))
+
+
+def explanation_text(page: Explanation) -> RenderableType:
+    """A page as text for a terminal."""
+    parts: list[RenderableType] = [Text(page.name, style="bold"), Text(page.title), Text()]
+    for heading, text in page.sections.items():
+        parts += [Text(heading, style="bold"), Padding(Text(text.replace("``", "")), (0, 0, 1, 2))]
+    if page.parameters:
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for column in ("parameter", "default", "choices"):
+            table.add_column(column)
+        for one in page.parameters:
+            table.add_row(one["name"], Text(repr(one["default"])), Text(", ".join(one["choices"])))
+        parts += [Text("Parameters", style="bold"), Padding(table, (0, 0, 1, 2))]
+    for key, value in page.facts.items():
+        if isinstance(value, Mapping):
+            parts.append(Text(key.capitalize(), style="bold"))
+            parts += [Text(f"  {ours:<16} {theirs}") for ours, theirs in value.items()]
+        else:
+            parts.append(Text.assemble((f"{key}: ", "bold"), str(value)))
+    return Group(*parts)
