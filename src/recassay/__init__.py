@@ -15,9 +15,10 @@ from recassay._version import __version__
 
 if TYPE_CHECKING:
     from recassay.compare.comparison import Comparison, compare
+    from recassay.data.features import Features
     from recassay.data.finding import Finding
     from recassay.data.interactions import Interactions
-    from recassay.data.read import read_interactions, read_run, read_runs, read_truth
+    from recassay.data.read import read_interactions, read_items, read_run, read_runs, read_truth
     from recassay.data.run import Run
     from recassay.data.scores import Scores
     from recassay.data.truth import Truth
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 # Where each public name lives. Nothing is imported before it is asked for: `import recassay` costs nothing.
 _HOMES = {
     "Comparison": "compare.comparison",
+    "Features": "data.features",
     "Finding": "data.finding",
     "InputError": "errors",
     "Interactions": "data.interactions",
@@ -45,6 +47,7 @@ _HOMES = {
     "metrics": "metrics.registry",
     "parse_metric": "metrics.registry",
     "read_interactions": "data.read",
+    "read_items": "data.read",
     "read_run": "data.read",
     "read_runs": "data.read",
     "read_truth": "data.read",
@@ -53,6 +56,7 @@ _HOMES = {
 
 __all__ = [
     "Comparison",
+    "Features",
     "Finding",
     "InputError",
     "Interactions",
@@ -69,6 +73,7 @@ __all__ = [
     "metrics",
     "parse_metric",
     "read_interactions",
+    "read_items",
     "read_run",
     "read_runs",
     "read_truth",

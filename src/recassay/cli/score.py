@@ -93,7 +93,7 @@ def score(
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
     from recassay.compare.comparison import compare
-    from recassay.data.read import read_interactions, read_runs, read_truth
+    from recassay.data.read import read_interactions, read_items, read_runs, read_truth
     from recassay.engine.local import score as judge
 
     answers = read_truth(truth, columns=truth_columns or columns, negative=_known("--negative", negative, ("error", "unjudged")))
@@ -105,7 +105,7 @@ def score(
             answers,
             metric or ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"],
             train=read_interactions(train, columns=columns) if train else None,
-            items=items,
+            items=read_items(items, columns=columns) if items else None,
             profile=profile,
             relevant_from=relevant_from,
             missing=missing,

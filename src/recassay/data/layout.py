@@ -5,6 +5,8 @@ A file that is laid out like this already (most are) is recognised in one pass o
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -35,6 +37,17 @@ def grouped(frame: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.Series, NDAr
     return frame, heads, np.append(starts, frame.height)
 
 
+def readonly(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written to.
+
+    Kernels take such views of everything they only read: nouns stay immutable, and one compiled kernel serves arrays
+    of any origin (to numba a read-only array is another type).
+    """
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 def _starts(values: pl.Series) -> NDArray[np.int64]:
     """Rows at which a stretch of equal values begins."""
     return np.append(0, 1 + np.flatnonzero(_differs(values)))[: values.len()]
@@ -58,6 +71,7 @@ def order_within(
     ([1, 0, 2, 3], True)
     """
     sign, stretches = -1.0 if descending else 1.0, offsets.size - 1
+    offsets, keys = readonly(offsets), readonly(keys)
     states = each_block(
         lambda begin, end: order_state(offsets, keys, sign, begin, end), stretches, size=LISTS_PER_BLOCK
     )
@@ -77,6 +91,7 @@ def repeated(offsets: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np
     >>> repeated(np.array([0, 3, 4]), np.array([7, 8, 7, 7], np.int32)).tolist()
     [False, False, True, False]
     """
+    offsets, items = readonly(offsets), readonly(items)
     parts = each_block(
         lambda begin, end: repeats(offsets, items, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
     )

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io import read_table, run_sources
 from recassay.data.run import Nan, Run
@@ -23,6 +26,18 @@ def read_interactions(source: object, *, columns: Columns = None, format: str | 
     if isinstance(source, Interactions):
         return source
     return Interactions.from_frame(read_table(source, "log", columns=columns, format=format), origin=_origin(source))
+
+
+def read_items(source: object, *, columns: Columns = None, format: str | None = None) -> Features:
+    """Item features from a file or an object.
+
+    >>> items = pl.DataFrame({"item_id": ["x", "y"], "genres": ["drama|war", "war"]})
+    >>> read_items(items).names.to_list()
+    ['drama', 'war']
+    """
+    if isinstance(source, Features):
+        return source
+    return Features.from_frame(read_table(source, "items", columns=columns, format=format), origin=_origin(source))
 
 
 def read_truth(

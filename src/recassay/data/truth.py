@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import sort_judged
-from recassay.data.layout import LISTS_PER_BLOCK, grouped, offsets_without, repeated, stretch_of
+from recassay.data.layout import LISTS_PER_BLOCK, grouped, offsets_without, readonly, repeated, stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 from recassay.threads import each_block
@@ -98,7 +98,7 @@ def _best_first(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Judged items of each query by gain descending, then item ascending."""
-    items, gains = _own(items), _own(gains)
+    offsets, items, gains = readonly(offsets), _own(items), _own(gains)
     each_block(
         lambda begin, end: sort_judged(offsets, items, gains, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
     )

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import intern
+from recassay.data.layout import readonly
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block
 
@@ -103,6 +104,7 @@ def _interned_in_blocks(
     keys: NDArray[np.uint64], checks: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Number distinct keys: each block by itself on a thread, then the distinct keys of all blocks together."""
+    keys, checks = readonly(keys), readonly(checks)
     cuts = list(blocks(keys.size, ROWS_PER_BLOCK))
     parts = each_block(
         lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK
@@ -110,7 +112,7 @@ def _interned_in_blocks(
     if len(parts) <= 1:
         return parts[0] if parts else (np.empty(0, np.int32), np.empty(0, np.int64))
     rows = np.concatenate([first + begin for (_, first), (begin, _) in zip(parts, cuts, strict=True)])
-    shared, first_part = intern(keys[rows], checks[rows])
+    shared, first_part = intern(readonly(keys[rows]), readonly(checks[rows]))
     arrival = np.empty(keys.size, np.int32)
     edges = np.append(0, np.cumsum([first.size for _, first in parts]))
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from recassay.compare.intervals import intervals, means
 from recassay.data.finding import Finding
 from recassay.data.interactions import Interactions
-from recassay.data.read import read_interactions, read_runs, read_truth
+from recassay.data.read import read_interactions, read_items, read_runs, read_truth
 from recassay.data.run import Run
 from recassay.data.scores import Scores, Summary
 from recassay.data.truth import Truth
@@ -28,7 +28,8 @@ from recassay.diagnose import Facts, diagnose
 from recassay.errors import UsageError
 from recassay.metrics.align import WHOLE_LIST, Conventions, Meeting, meet
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric, Values
-from recassay.metrics.context import Context
+from recassay.metrics.catalogue.exposure import exposure
+from recassay.metrics.context import Context, bind
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
@@ -96,7 +97,7 @@ def score(
     truth = read_truth(truth)
     named = like.translate(metrics, defaults) if like else parse_metrics(metrics, defaults)
     asked = {heading: metric.resolve(truth) for heading, metric in named.items()}
-    context = Context(_log(train), items)
+    context = Context(_log(train), None if items is None else read_items(items))
     for metric in asked.values():
         metric.prepare(truth, context)
     systems = _distinctly_named(read_runs(runs))
@@ -161,9 +162,10 @@ class _Job:
 
     def judge(self, run: Run) -> _JudgedRun:
         meeting = meet(run, self.truth, self.conventions)
+        bind(self.metrics.values(), meeting, self.context)
         values, weights = self._columns(meeting, self.unit_metrics)
         catalogue = {
-            heading: metric.measure(self._exposure(meeting, metric))
+            heading: metric.measure(exposure(meeting, self.context, metric.catalogue, metric.k).counts)
             for heading, metric in self.metrics.items()
             if isinstance(metric, CatalogueMetric)
         }
@@ -202,9 +204,6 @@ class _Job:
 
         return told
 
-    def _exposure(self, meeting: Meeting, metric: CatalogueMetric) -> NDArray[np.int64]:
-        raise NotImplementedError
-
     def _tie_means(self, run: Run, meeting: Meeting) -> dict[str, tuple[float, float]]:
         """Means in the worst and the best order of tied rows, if rows tie and an order was picked for them."""
         if not meeting.met.tied_rows or self.conventions.ties not in ("id", "trec", "row"):
@@ -213,6 +212,7 @@ class _Job:
         ranked = {name: metric for name, metric in self.unit_metrics.items() if metric.family == "ranking"}
         for extreme in ("pessimistic", "optimistic"):
             other = meet(run, self.truth, replace(self.conventions, ties=extreme))
+            bind(ranked.values(), other, self.context)
             values, weights = self._columns(other, ranked)
             for heading, metric in ranked.items():
                 bounds.setdefault(heading, []).append(_mean(metric, values[heading], weights.get(heading)))
