@@ -63,7 +63,7 @@ class Beside:
     @functools.cached_property
     def train_items(self) -> Recoding:
         """From the run's item codes to items of the training log."""
-        ids = _table(self.train.item_vocabulary)
+        ids = known_ids(self.train.item_vocabulary)
         return self._met(Recoding.between(self.meeting.run.vocabulary, ids), "I406", "training log", ids)
 
     @functools.cached_property
@@ -76,13 +76,13 @@ class Beside:
     def train_users(self) -> NDArray[np.int32]:
         """For each query of the truth its user in the training log, or -1."""
         vocabulary, codes = Vocabulary.encode(self.meeting.truth.queries)
-        return Recoding.between(vocabulary, _table(self.train.user_vocabulary), "user")(codes)
+        return Recoding.between(vocabulary, known_ids(self.train.user_vocabulary), "user")(codes)
 
     @functools.cached_property
     def truth_train_items(self) -> NDArray[np.int32]:
         """For each row of the truth its item in the training log, or -1."""
         truth = self.meeting.truth
-        return Recoding.between(truth.vocabulary, _table(self.train.item_vocabulary))(truth.items)
+        return Recoding.between(truth.vocabulary, known_ids(self.train.item_vocabulary))(truth.items)
 
     @functools.cached_property
     def truth_feature_rows(self) -> NDArray[np.int32]:
@@ -119,6 +119,7 @@ def bind(metrics: Iterable[Metric], meeting: Meeting, context: Context) -> None:
         meeting.bound[metric] = metric.bind(beside)
 
 
-def _table(vocabulary: Vocabulary) -> pl.Series:
+def known_ids(vocabulary: Vocabulary) -> pl.Series:
+    """The ids behind the codes of a log, ascending."""
     assert vocabulary.ids is not None, "a log's ids are dense"
     return vocabulary.ids

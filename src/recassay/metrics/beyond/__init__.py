@@ -1,0 +1,1 @@
+"""Beyond accuracy: novelty, popularity, surprise, diversity and calibration of lists."""

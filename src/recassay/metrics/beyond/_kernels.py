@@ -1,0 +1,144 @@
+"""Loops over the items of lists and of profiles. Single-threaded, arrays in, arrays out, no validation.
+
+``offsets[q]:offsets[q+1]`` are the places of list q; ``rows`` is the item with features that stands there, or -1.
+``feature_offsets`` and ``feature_codes`` are the features of each such item, ascending.
+Each loop has a readable twin in ``tests/property/test_beyond.py`` that it is held to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+
+@njit(nogil=True, cache=True)
+def in_profile(profile_offsets: Int64, profile_items: Int32, user: Int32, item: Int32, out: Bool) -> None:
+    """Whether each item is in the profile (ascending) of the user beside it."""
+    for row in range(item.size):
+        out[row] = False
+        if user[row] < 0 or item[row] < 0:
+            continue
+        low, high = profile_offsets[user[row]], profile_offsets[user[row] + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if profile_items[middle] < item[row]:
+                low = middle + 1
+            else:
+                high = middle
+        out[row] = low < profile_offsets[user[row] + 1] and profile_items[low] == item[row]
+
+
+@njit(nogil=True, inline="always")
+def _distance(feature_offsets: Int64, feature_codes: Int32, one: int, other: int, cosine: bool) -> float:
+    """Jaccard or cosine distance of two items' features; 1 if one of them has none."""
+    if one < 0 or other < 0:
+        return 1.0
+    left, left_end = feature_offsets[one], feature_offsets[one + 1]
+    right, right_end = feature_offsets[other], feature_offsets[other + 1]
+    sizes = left_end - left, right_end - right
+    if sizes[0] == 0 or sizes[1] == 0:
+        return 1.0
+    shared = 0
+    while left < left_end and right < right_end:
+        difference = feature_codes[left] - feature_codes[right]
+        shared += difference == 0
+        left += difference <= 0
+        right += difference >= 0
+    if cosine:
+        return float(1.0 - shared / np.sqrt(sizes[0] * sizes[1]))
+    return float(1.0 - shared / (sizes[0] + sizes[1] - shared))
+
+
+@njit(nogil=True, inline="always")
+def _is_bare(feature_offsets: Int64, row: int) -> bool:
+    return row < 0 or feature_offsets[row] == feature_offsets[row + 1]
+
+
+@njit(nogil=True, cache=True)
+def pair_distance(
+    offsets: Int64, rows: Int32, feature_offsets: Int64, feature_codes: Int32, cosine: bool, skip: bool, out: Float
+) -> None:
+    """Mean distance over the unordered pairs of each list; NaN without a pair. ``skip`` leaves out bare items."""
+    for query in range(offsets.size - 1):
+        total, pairs = 0.0, 0
+        for place in range(offsets[query], offsets[query + 1]):
+            if skip and _is_bare(feature_offsets, rows[place]):
+                continue
+            for above in range(offsets[query], place):
+                if skip and _is_bare(feature_offsets, rows[above]):
+                    continue
+                pairs += 1
+                if rows[place] < 0 or rows[place] != rows[above]:
+                    total += _distance(feature_offsets, feature_codes, rows[above], rows[place], cosine)
+        out[query] = total / pairs if pairs else np.nan
+
+
+@njit(nogil=True, cache=True)
+def profile_distance(
+    offsets: Int64, rows: Int32, items: Int32, user: Int32, profile_offsets: Int64, profile_items: Int32,
+    profile_rows: Int32, feature_offsets: Int64, feature_codes: Int32, cosine: bool, skip: bool, out: Float,
+) -> None:  # fmt: skip
+    """Mean over the items of a list of their mean distance to the items of the user's profile."""
+    for query in range(offsets.size - 1):
+        total, counted = 0.0, 0
+        for place in range(offsets[query], offsets[query + 1]):
+            if user[query] < 0 or (skip and _is_bare(feature_offsets, rows[place])):
+                continue
+            away, pairs = 0.0, 0
+            for near in range(profile_offsets[user[query]], profile_offsets[user[query] + 1]):
+                liked = profile_items[near]
+                if skip and _is_bare(feature_offsets, profile_rows[liked]):
+                    continue
+                pairs += 1
+                if liked != items[place]:
+                    away += _distance(feature_offsets, feature_codes, rows[place], profile_rows[liked], cosine)
+            if pairs:
+                total += away / pairs
+                counted += 1
+        out[query] = total / counted if counted else np.nan
+
+
+@njit(nogil=True, cache=True)
+def distinct_features(
+    offsets: Int64, rows: Int32, counted: Bool, feature_offsets: Int64, feature_codes: Int32, features: int, out: Float
+) -> None:
+    """Number of different features among the counted items of each list."""
+    last_seen = np.full(features, -1, np.int64)
+    for query in range(offsets.size - 1):
+        found = 0
+        for place in range(offsets[query], offsets[query + 1]):
+            if not counted[place] or rows[place] < 0:
+                continue
+            for at in range(feature_offsets[rows[place]], feature_offsets[rows[place] + 1]):
+                found += last_seen[feature_codes[at]] != query
+                last_seen[feature_codes[at]] = query
+        out[query] = found
+
+
+@njit(nogil=True, inline="always")
+def _add_shares(feature_offsets: Int64, feature_codes: Int32, row: int, weight: float, shares: Float) -> float:
+    """Spread the weight of an item evenly over its features; returns what was spread."""
+    if _is_bare(feature_offsets, row):
+        return 0.0
+    first, last = feature_offsets[row], feature_offsets[row + 1]
+    for at in range(first, last):
+        shares[feature_codes[at]] += weight / (last - first)
+    return weight
+
+
+@njit(nogil=True, cache=True)
+def taste(offsets: Int64, rows: Int32, weight: Float, feature_offsets: Int64, feature_codes: Int32, out: Float) -> None:
+    """The weighted mean, over the items of each list, of the item's features sharing 1; NaN where no item has any."""
+    for query in range(offsets.size - 1):
+        total = 0.0
+        out[query, :] = 0.0
+        for place in range(offsets[query], offsets[query + 1]):
+            total += _add_shares(feature_offsets, feature_codes, rows[place], weight[place], out[query])
+        for feature in range(out.shape[1]):
+            out[query, feature] = out[query, feature] / total if total > 0 else np.nan

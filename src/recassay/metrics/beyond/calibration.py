@@ -1,0 +1,107 @@
+"""Calibration: does a list mix what the user likes in the proportions in which the user likes it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import rel_entr
+
+from recassay.data.layout import stretch_of
+from recassay.metrics.align import Aligned
+from recassay.metrics.base import Values
+from recassay.metrics.beyond import _kernels
+from recassay.metrics.beyond.base import Discount, ListMetric, rank_weights, recoded
+
+if TYPE_CHECKING:
+    from recassay.metrics.context import Beside
+
+Divergence = Literal["kl", "js", "sqrt_js", "hellinger", "tv"]
+
+CELLS = 1 << 21  # distributions are made for so many (user, feature) cells at a time
+
+
+@dataclass(frozen=True, repr=False)
+class Calibration(ListMetric):
+    """How far the features of the list are from the features of the user's training profile; 0 is calibrated.
+
+    Formula: p and q are the mean over profile and list of the features of each item, which share 1. ``divergence``:
+    ``kl``, sum p ln(p / ((1 - alpha) q + alpha p)), in nats; ``js``, (KL2(p, m) + KL2(q, m)) / 2 with m = (p + q) / 2,
+    in bits; ``sqrt_js``, its square root; ``hellinger``, sqrt(1 - sum sqrt(p q)); ``tv``, half of sum |p - q|.
+    ``rank_discount="log"`` weighs the items of the list by 1/log2(rank + 1).
+
+    Edges: items without features, or not in the table of items, are left out; a profile or a list in which no item is
+    left is undefined. ``alpha`` smooths ``kl`` only, where a feature the user likes is missing from the list.
+
+    Libraries: Steck's C_KL; Elliot and others print it under several names.
+
+    Reference: Steck, Calibrated recommendations, RecSys 2018.
+    """
+
+    name = "calibration"
+    aliases = ("miscalibration",)
+    bounds = (0.0, float("inf"))
+    higher_is_better = False
+    needs: ClassVar[frozenset[str]] = frozenset({"train", "items"})
+
+    divergence: Divergence = "kl"
+    alpha: float = 0.01
+    rank_discount: Discount = "none"
+
+    def validate(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise self.refuse("alpha", "it lies between 0 and 1")
+
+    def bind(self, beside: Beside) -> Beside:
+        _ = beside.feature_rows, beside.train_users, beside.train_feature_rows, beside.train.by_user
+        return beside
+
+    def judge(self, lists: Aligned) -> Values:
+        beside: Beside = lists.bound(self)
+        features = beside.features
+        offsets, _ = lists.places(self.k)
+        rows = recoded(lists, self.k, beside.feature_rows)
+        weight = rank_weights(offsets, self.rank_discount)
+        out = np.empty(lists.size)
+        step = max(1, CELLS // max(features.names.len(), 1))
+        for begin in range(0, lists.size, step):
+            end = min(begin + step, lists.size)
+            users = beside.train_users[lists.begin + begin : lists.begin + end]
+            own_offsets, own_rows = _profiles(beside, users)
+            p, q = np.empty((2, end - begin, features.names.len()))
+            table = features.offsets, features.codes
+            _kernels.taste(own_offsets, own_rows, np.ones(own_rows.size), *table, p)
+            _kernels.taste(offsets[begin : end + 1], rows, weight, *table, q)
+            out[begin:end] = divergence(p, q, self.divergence, self.alpha)
+        return out
+
+
+def _profiles(beside: Beside, users: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Offsets and items with features of the training profiles of users; unknown users have none."""
+    starts, items = beside.train.by_user
+    known = users >= 0
+    sizes = np.where(known, starts[np.where(known, users + 1, 0)] - starts[np.where(known, users, 0)], 0)
+    offsets = np.append(0, np.cumsum(sizes))
+    first = starts[np.where(known, users, 0)]
+    rows = np.arange(offsets[-1]) + (first - offsets[:-1])[stretch_of(offsets)]
+    return offsets, beside.train_feature_rows[items[rows]]
+
+
+def divergence(p: Values, q: Values, kind: Divergence, alpha: float = 0.01) -> Values:
+    """Divergence of each row of q from that row of p; see :class:`Calibration`. NaN where one of them is.
+
+    >>> p, q = np.array([[0.6, 0.3, 0.1]]), np.array([[0.8, 0.2, 0.0]])
+    >>> [round(float(divergence(p, q, kind)[0]), 6) for kind in ("kl", "js", "sqrt_js", "hellinger", "tv")]
+    [0.409553, 0.067603, 0.260005, 0.249461, 0.2]
+    """
+    if kind == "kl":
+        return np.asarray(np.maximum(rel_entr(p, (1 - alpha) * q + alpha * p).sum(axis=1), 0.0))
+    if kind == "hellinger":
+        return np.asarray(np.sqrt(np.maximum(1.0 - np.sqrt(p * q).sum(axis=1), 0.0)))
+    if kind == "tv":
+        return np.asarray(np.abs(p - q).sum(axis=1) / 2)
+    m = (p + q) / 2
+    js = np.maximum((rel_entr(p, m) + rel_entr(q, m)).sum(axis=1) / (2 * np.log(2)), 0.0)
+    return np.asarray(np.sqrt(js) if kind == "sqrt_js" else js)

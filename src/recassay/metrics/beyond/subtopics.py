@@ -1,0 +1,69 @@
+"""Subtopic recall: how many of the things items can be does a list touch?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from recassay.metrics.align import Aligned
+from recassay.metrics.base import Values
+from recassay.metrics.beyond import _kernels
+from recassay.metrics.beyond.base import ListMetric, ratio, recoded, relevant_places
+
+if TYPE_CHECKING:
+    from recassay.metrics.context import Beside
+
+
+@dataclass(frozen=True, repr=False)
+class SubtopicRecall(ListMetric):
+    """Share of the features that some item of the list has.
+
+    Formula: ``|union of the features of the items in the first k places| / |features|``. ``relevant_only``: only
+    relevant items add their features. ``denominator``: ``all`` features of the table of items, or those of the user's
+    ``relevant`` items.
+
+    Edges: an item that is not in the table of items has no features. Where relevance is looked at, a query without a
+    relevant item is undefined; so is one whose relevant items have no feature, under ``denominator="relevant"``.
+    An empty list is undefined.
+
+    Libraries: RankSys SRecall, Elliot SRecall.
+
+    Reference: Zhai, Cohen and Lafferty, Beyond independent relevance, SIGIR 2003.
+    """
+
+    name = "subtopic_recall"
+    aliases = ("srecall", "SRecall", "s_recall")
+    needs: ClassVar[frozenset[str]] = frozenset({"items"})
+
+    relevant_only: bool = True
+    denominator: Literal["all", "relevant"] = "all"
+    relevant_from: float = 1.0
+
+    def validate(self) -> None:
+        if self.denominator == "relevant" and not self.relevant_only:
+            raise self.refuse("denominator", "features of other items could exceed it; it goes with relevant_only=True")
+
+    def bind(self, beside: Beside) -> Beside:
+        _ = beside.feature_rows, beside.truth_feature_rows
+        return beside
+
+    def judge(self, lists: Aligned) -> Values:
+        beside: Beside = lists.bound(self)
+        features, touched = beside.features, np.empty(lists.size)
+        offsets, _ = lists.places(self.k)
+        rows = recoded(lists, self.k, beside.feature_rows)
+        counted = np.ones(rows.size, np.bool_)
+        if self.relevant_only:
+            counted = relevant_places(lists, self.k, self.relevant_from)
+        table = features.offsets, features.codes, features.names.len()
+        _kernels.distinct_features(offsets, rows, counted, *table, touched)
+        most = np.full(lists.size, float(features.names.len()))
+        if self.denominator == "relevant":
+            relevant = lists.truth.gains[lists.truth_rows] >= self.relevant_from
+            rows = beside.truth_feature_rows[lists.truth_rows]
+            _kernels.distinct_features(lists.truth_offsets, rows, relevant, *table, most)
+        if self.relevant_only:
+            most[lists.relevant(self.relevant_from) == 0] = 0.0
+        return ratio(touched, most)

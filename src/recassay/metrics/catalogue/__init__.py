@@ -1,0 +1,1 @@
+"""How often is each item of the catalogue shown?"""

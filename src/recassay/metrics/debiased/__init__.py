@@ -1,0 +1,1 @@
+"""Accuracy with the popularity of what was observed taken out again."""

@@ -1,0 +1,131 @@
+"""Inverse propensity scoring: a hit counts more, the less likely it was to be observed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.metrics.align import Aligned, Meeting
+from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.debiased.propensity import Observed, power_law_exponent, propensities
+from recassay.metrics.ranking.ndcg import discounts
+
+if TYPE_CHECKING:
+    from recassay.metrics.context import Beside
+
+Credit = Literal["hit", "dcg"]
+
+
+def credited(lists: Aligned, weight: Values, credit: Credit, k: int | None) -> Values:
+    """Sum of weight x credit over the relevant items found: 1 each, or 1/log2(rank + 1)."""
+    depth = lists.depth(k)
+    worth = np.ones(depth) if credit == "hit" else discounts("log2p1", depth)
+    return lists.expected_sum(weight[lists.judged], worth, lists.cutoffs(k))
+
+
+@dataclass(frozen=True, repr=False)
+class Weighted(Accuracy):
+    """What the estimators share: a credit for each relevant item found, over the propensity of its item."""
+
+    family: ClassVar[str] = "debiased"
+    needs: ClassVar[frozenset[str]] = frozenset({"train"})
+
+    credit: Credit = "hit"
+    gamma: float | None = None
+    p_min: float | None = None
+
+    def validate(self) -> None:
+        if self.p_min is not None and not 0 < self.p_min <= 1:
+            raise self.refuse("p_min", "it is a probability above 0")
+
+    def bind(self, beside: Beside) -> Observed:
+        counts = beside.train.item_users
+        gamma = power_law_exponent(counts) if self.gamma is None else float(self.gamma)
+        chance = propensities(counts, beside.train.n_users, gamma, self.p_min or 0.0)
+        return Observed.of(beside, 1.0 / chance, self.relevant_from, gamma)
+
+    def accompanying(self, meeting: Meeting) -> Mapping[str, float]:
+        """``gamma`` as used, ``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
+        observed: Observed = meeting.bound[self]
+        return {"gamma": observed.gamma, "unseen": observed.unseen, "effective_size": observed.effective_size}
+
+    def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
+        observed: Observed = lists.bound(self)
+        return observed.total(lists) > 0
+
+
+@dataclass(frozen=True, repr=False)
+class SNIPS(Weighted):
+    """Self-normalised inverse propensity score: accuracy as if every item had the same chance to be observed.
+
+    Formula: per user ``sum over relevant items of c_i / p_i`` divided by ``sum of 1 / p_i``; ``credit``: ``hit``, c = 1
+    in the first k places; ``dcg``, c = 1/log2(rank + 1) there. Propensity p_i = (n_i / U)^((gamma + 1) / 2), n_i the
+    training users of the item, U all of them, not below ``p_min``. ``pooled`` takes one ratio over all pairs: the mean
+    weighs users by their sum of 1 / p_i.
+
+    Edges: ``gamma`` is the exponent of the power law of the items' training counts, by default its maximum-likelihood
+    estimate under the zeta distribution, which is reported; gamma = -1 gives the plain mean. Relevant items without a
+    training count are left out and counted; a user left with none is undefined.
+
+    Libraries: the authors' code; RecPack's IPSHitRate has p = n_i / rows, capped.
+
+    Reference: Yang, Cui, Xuan, Wang, Belongie and Estrin, Unbiased offline recommender evaluation for
+    missing-not-at-random implicit feedback, RecSys 2018.
+    """
+
+    name = "snips"
+    aliases = ("SNIPS",)
+
+    pooled: bool = False
+
+    def judge(self, lists: Aligned) -> Values:
+        observed: Observed = lists.bound(self)
+        total = observed.total(lists)
+        return credited(lists, observed.weight, self.credit, self.k) / np.where(total > 0, total, 1.0)
+
+    def weights(self, lists: Aligned) -> Values | None:
+        observed: Observed = lists.bound(self)
+        return observed.total(lists) if self.pooled else None
+
+
+@dataclass(frozen=True, repr=False)
+class IPS(Weighted):
+    """Inverse propensity score: what accuracy would sum to had every liking been observed.
+
+    Formula: mean over users of ``(1/D) sum over relevant items of c_i / p_i``, with c and p as in ``snips``.
+    ``divide_by`` names D: ``catalogue``, the number of training items; ``relevant``, the relevant items of the user
+    that have a training count.
+
+    Edges: not bounded by 1, and reported as it is; ``effective_size``, (sum 1/p)^2 / sum 1/p^2 over the relevant
+    pairs, goes with it: a small one means that few pairs decide. Relevant items without a training count are left out
+    and counted; a user left with none is undefined.
+
+    Libraries: RecPack IPSHitRate; Cornac's propensity evaluation is ``snips``.
+
+    Reference: Schnabel, Swaminathan, Singh, Chandak and Joachims, Recommendations as treatments, ICML 2016.
+    """
+
+    name = "ips"
+    aliases = ("IPS",)
+    bounds = (0.0, float("inf"))
+
+    divide_by: Literal["catalogue", "relevant"] = "catalogue"
+
+    def bind(self, beside: Beside) -> Observed:
+        observed = super().bind(beside)
+        if self.divide_by == "relevant":
+            return observed
+        size = max(beside.train.n_items, 1)
+        return Observed(observed.weight / size, observed.unseen, observed.gamma)
+
+    def judge(self, lists: Aligned) -> Values:
+        observed: Observed = lists.bound(self)
+        values = credited(lists, observed.weight, self.credit, self.k)
+        if self.divide_by == "catalogue":
+            return values
+        counted = Observed((observed.weight > 0).astype(np.float64), 0).total(lists)
+        return values / np.maximum(counted, 1)

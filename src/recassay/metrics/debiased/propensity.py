@@ -1,0 +1,83 @@
+"""How likely is it that a liking was observed at all? Popular items have more than their share of the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import zeta
+
+from recassay.metrics.base import Values, sums
+
+if TYPE_CHECKING:
+    from recassay.metrics.align import Aligned
+    from recassay.metrics.context import Beside
+
+STEEPEST = 20.0
+GOLDEN = (np.sqrt(5.0) - 1) / 2
+
+
+def power_law_exponent(counts: NDArray[np.int64]) -> float:
+    """Exponent of the power law that item counts follow: the maximum-likelihood estimate under the zeta distribution.
+
+    Formula: the gamma in (1, 20] that maximises ``-gamma mean(ln n) - ln zeta(gamma)`` over the items with n >= 1, as
+    if P(n) were n^-gamma / zeta(gamma). Edges: no item with an event: NaN; no item with more than one: 20.
+
+    Reference: Clauset, Shalizi and Newman, Power-law distributions in empirical data, SIAM Review 2009, with the power
+    law starting at 1.
+
+    >>> round(power_law_exponent(np.array([1, 1, 1, 1, 2, 2, 3, 5, 0])), 3)
+    2.071
+    """
+    seen = counts[counts > 0]
+    if seen.size == 0:
+        return float("nan")
+    mean_log = float(np.log(np.sort(seen)).mean())
+
+    def cost(gamma: float) -> float:  # convex in gamma
+        return float(gamma * mean_log + np.log(zeta(gamma)))
+
+    low, high = 1.0 + 1e-9, STEEPEST
+    while high - low > 1e-9:  # golden section
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        low, high = (low, right) if cost(left) <= cost(right) else (left, high)
+    return float((low + high) / 2)
+
+
+def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: float = 0.0) -> Values:
+    """Chance that a liking of each item was observed: ``max((n_i / users)^((gamma + 1) / 2), p_min)``; NaN for n_i = 0.
+
+    >>> propensities(np.array([8, 4, 0]), 10, gamma=1.0).tolist()
+    [0.8, 0.4, nan]
+    """
+    known = np.where(counts > 0, counts, np.nan)
+    return np.maximum((known / max(users, 1)) ** ((gamma + 1) / 2), p_min)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The weight of every row of the truth: 0 where the item is not relevant, or has no training count (``unseen``)."""
+
+    weight: Values
+    unseen: int
+    gamma: float = float("nan")
+
+    @classmethod
+    def of(cls, beside: Beside, by_item: Values, relevant_from: float, gamma: float = float("nan")) -> Observed:
+        """Weights from those of the training items; NaN ones, and items that are not there, have none."""
+        weight = np.append(by_item, np.nan)[beside.truth_train_items]
+        relevant = beside.meeting.truth.gains >= relevant_from
+        unseen = int((relevant & np.isnan(weight)).sum())
+        return cls(np.where(relevant & ~np.isnan(weight), weight, 0.0), unseen, gamma)
+
+    @property
+    def effective_size(self) -> float:
+        """Number of equally weighted pairs that would vary as much: ``(sum w)^2 / sum w^2``."""
+        squares = np.square(self.weight).sum()
+        return float(self.weight.sum() ** 2 / squares) if squares > 0 else float("nan")
+
+    def total(self, lists: Aligned) -> Values:
+        """Sum of the weights of each query of a block."""
+        return sums(lists.truth_offsets, self.weight[lists.truth_rows])

@@ -1,0 +1,1 @@
+"""Error of predicted ratings."""

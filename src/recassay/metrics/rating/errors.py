@@ -1,0 +1,112 @@
+"""Mean absolute error and root mean square error of predicted ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from recassay.errors import UsageError
+from recassay.metrics.align import Aligned, Meeting
+from recassay.metrics.base import UnitMetric, Values, sums
+
+if TYPE_CHECKING:
+    from recassay.metrics.context import Beside
+
+
+@dataclass(frozen=True, repr=False)
+class Deviation(UnitMetric):
+    """An error of the run's scores, taken as predictions of the truth's gains, over the pairs that both have.
+
+    ``average``: over all ``pairs`` alike, or over each ``user`` first and then over users.
+    """
+
+    family: ClassVar[str] = "rating"
+    cutoff: ClassVar[Literal["required", "optional", "none"]] = "none"
+    bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
+    higher_is_better: ClassVar[bool | None] = False
+
+    average: Literal["pairs", "user"] = "pairs"
+
+    def bind(self, beside: Beside) -> None:
+        run = beside.meeting.run
+        if run.scores is None:
+            raise UsageError(
+                "U105",
+                f"{self} needs predicted ratings, and {run.name} has no scores",
+                where=run.origin,
+                hint="give the run a column of scores, or name it with --columns score=...",
+            )
+
+    def _errors(self, lists: Aligned) -> tuple[Values, Values]:
+        """Each query's number of predicted pairs, and prediction minus rating of its marks; 0 where not finite."""
+        scores = lists.meeting.run.scores
+        assert scores is not None
+        error = scores[lists.rows] - lists.grade
+        usable = np.isfinite(error) & (lists.grade >= 0)
+        return sums(lists.start, usable), np.where(usable, error, 0.0)
+
+    @staticmethod
+    def _mean(lists: Aligned, pairs: Values, error: Values) -> Values:
+        return np.where(pairs > 0, sums(lists.start, error) / np.maximum(pairs, 1), np.nan)
+
+    def weights(self, lists: Aligned) -> Values | None:
+        return self._errors(lists)[0] if self.average == "pairs" else None
+
+    def accompanying(self, meeting: Meeting) -> Mapping[str, float]:
+        """Rated ``pairs`` of the truth with a prediction, and ``unpredicted`` ones."""
+        predicted = float(self._errors(meeting.block(0, meeting.match.size))[0].sum())
+        return {"pairs": predicted, "unpredicted": float((meeting.truth.gains >= 0).sum()) - predicted}
+
+
+@dataclass(frozen=True, repr=False)
+class MAE(Deviation):
+    """Mean absolute error of predicted ratings. Lower is better.
+
+    Formula: ``(1/|P|) sum over pairs of |score - rating|``, P the pairs that both run and truth have.
+    ``average="user"``: the mean over users of each user's mean.
+
+    Edges: pairs without a prediction are left out and counted, so compare runs that predict the same pairs. A user
+    without a pair is undefined.
+
+    Libraries: Surprise and Microsoft mae, Cornac MAE (pairs), LensKit MAE (both).
+
+    Reference: Herlocker, Konstan, Terveen and Riedl, Evaluating collaborative filtering recommender systems, TOIS 2004.
+    """
+
+    name = "mae"
+    aliases = ("MAE",)
+
+    def evaluate(self, lists: Aligned) -> Values:
+        pairs, error = self._errors(lists)
+        return self._mean(lists, pairs, np.abs(error))
+
+
+@dataclass(frozen=True, repr=False)
+class RMSE(Deviation):
+    """Root mean square error of predicted ratings. Lower is better.
+
+    Formula: ``sqrt((1/|P|) sum over pairs of (score - rating)^2)``, P the pairs that both run and truth have.
+    ``average="user"``: the mean over users of each user's root.
+
+    Edges: pairs without a prediction are left out and counted, so compare runs that predict the same pairs. A user
+    without a pair is undefined.
+
+    Libraries: Surprise and Microsoft rmse, Cornac RMSE (pairs), LensKit RMSE (both).
+
+    Reference: Herlocker, Konstan, Terveen and Riedl, Evaluating collaborative filtering recommender systems, TOIS 2004.
+    """
+
+    name = "rmse"
+    aliases = ("RMSE",)
+
+    @property
+    def power(self) -> float:
+        """Over pairs the squares are averaged before the root is taken; over users the roots are."""
+        return 2.0 if self.average == "pairs" else 1.0
+
+    def evaluate(self, lists: Aligned) -> Values:
+        pairs, error = self._errors(lists)
+        return np.sqrt(self._mean(lists, pairs, np.square(error)))
