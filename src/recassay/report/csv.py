@@ -1,0 +1,22 @@
+"""Results as CSV: the long summary, at full precision."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from recassay.data.scores import Scores, Summary
+
+HEADINGS = ("system", "metric", "mean", "low", "high", *Summary.COUNTS)
+
+
+def to_csv(scores: Scores) -> str:
+    """A row per system and metric with every count; an undefined number is an empty field."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEADINGS)
+    for row in scores.rows:
+        values = [getattr(row, name) for name in HEADINGS]
+        writer.writerow("" if isinstance(value, float) and math.isnan(value) else value for value in values)
+    return text.getvalue()
