@@ -47,7 +47,7 @@ def findings_table(scores: Scores) -> RenderableType:
         return Text("No findings.", style="green")
     table = _table()
     for heading in ("severity", "code", "finding"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     table.add_column("system", max_width=SYSTEM_WIDTH[1] // 2, overflow="fold")
     for finding in sorted(scores.findings, key=lambda one: (-SEVERITIES.index(one.severity), one.code)):
         what = Text.assemble((f"{wording.printable(finding.title)}. ", "bold"), wording.printable(finding.detail))
@@ -103,7 +103,7 @@ class _TextTable:
         for group in filter(None, groups):
             yield self._filled(group, metric, system)
         if counted and groups is not choices[0]:
-            yield self._tallied(system)
+            yield self._tallied(counted, width, min(system, SYSTEM_WIDTH[1] // 2))
 
     def _room(self, width: int, groups: Sequence[Sequence[_Column]]) -> int:
         """What the columns leave for the names of metric and system, in the fullest of several tables."""
@@ -157,19 +157,20 @@ class _TextTable:
             row += len(rows)
         return table
 
-    def _tallied(self, system_width: int) -> Table:
+    def _tallied(self, counted: Sequence[_Column], width: int, system_width: int) -> Table:
         """The counts that are not 0, metrics with equal counts in one row."""
         table = _table()
         table.add_column("system", no_wrap=True)
         table.add_column("metrics", overflow="fold")
-        for name in self.board.counts:
-            table.add_column(name, justify="right", no_wrap=True)
+        for column in counted:
+            table.add_column(column.heading, justify="right", overflow="fold")
+        room = max(NARROWEST, self._room(width, [counted]) - system_width)
         for tally in self.board.tallies():
             counts = dict(zip(COUNTS, tally.counts[1:], strict=True))
             if any(counts.values()):
                 whole = len(tally.metrics) == len(self.board.scores.metrics)
                 system = Text(wording.shorten(wording.printable(tally.system), system_width))
-                metrics = Text("all" if whole else ", ".join(tally.metrics))
+                metrics = Text("all" if whole else "\n".join(_wrapped(", ".join(tally.metrics), room)))
                 table.add_row(system, metrics, *(Text(f"{counts[name]:,}") for name in self.board.counts))
         return table
 
