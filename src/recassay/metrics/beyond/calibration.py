@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import rel_entr
 
-from recassay.data.layout import stretch_of
+from recassay.data.layout import readonly, stretch_of
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import Discount, ListMetric, rank_weights, recoded
 
 if TYPE_CHECKING:
+    from recassay.data.features import Features
     from recassay.metrics.context import Beside
 
 Divergence = Literal["kl", "js", "sqrt_js", "hellinger", "tv"]
@@ -70,12 +71,19 @@ class Calibration(ListMetric):
             end = min(begin + step, lists.size)
             users = beside.train_users[lists.begin + begin : lists.begin + end]
             own_offsets, own_rows = _profiles(beside, users)
-            p, q = np.empty((2, end - begin, features.names.len()))
-            table = features.offsets, features.codes
-            _kernels.taste(own_offsets, own_rows, np.ones(own_rows.size), *table, p)
-            _kernels.taste(offsets[begin : end + 1], rows, weight, *table, q)
+            p = _taste(features, own_offsets, own_rows, np.ones(own_rows.size))
+            q = _taste(features, offsets[begin : end + 1], rows, weight)
             out[begin:end] = divergence(p, q, self.divergence, self.alpha)
         return out
+
+
+def _taste(features: Features, offsets: NDArray[np.int64], rows: NDArray[np.int32], weight: Values) -> Values:
+    """The mixture of features of the items of each stretch: a row each, which sums to 1."""
+    out = np.empty((offsets.size - 1, features.names.len()))
+    _kernels.taste(
+        readonly(offsets), readonly(rows), readonly(weight), readonly(features.offsets), readonly(features.codes), out
+    )
+    return out
 
 
 def _profiles(beside: Beside, users: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from recassay.data.layout import readonly
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
@@ -59,8 +60,10 @@ class ILD(Diversity):
         offsets, _ = lists.places(self.k)
         rows, features = recoded(lists, self.k, beside.feature_rows), beside.features
         out = np.empty(lists.size)
-        cosine, skip = self.distance == "cosine", self.bare == "skip"
-        _kernels.pair_distance(offsets, rows, features.offsets, features.codes, cosine, skip, out)
+        _kernels.pair_distance(
+            readonly(offsets), readonly(rows), readonly(features.offsets), readonly(features.codes),
+            self.distance == "cosine", self.bare == "skip", out,
+        )  # fmt: skip
         return out
 
 
@@ -93,8 +96,11 @@ class EPD(Diversity):
         rows, items = recoded(lists, self.k, beside.feature_rows), recoded(lists, self.k, beside.train_items)
         users, features = beside.train_users[lists.begin : lists.end], beside.features
         out = np.empty(lists.size)
+        profile_offsets, profile_items = beside.train.by_user
         _kernels.profile_distance(
-            offsets, rows, items, users, *beside.train.by_user, beside.train_feature_rows,
-            features.offsets, features.codes, self.distance == "cosine", self.bare == "skip", out,
+            readonly(offsets), readonly(rows), readonly(items), readonly(users),
+            readonly(profile_offsets), readonly(profile_items), readonly(beside.train_feature_rows),
+            readonly(features.offsets), readonly(features.codes),
+            self.distance == "cosine", self.bare == "skip", out,
         )  # fmt: skip
         return out

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recassay.data.layout import readonly
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import ListMetric, ratio, recoded, relevant_places
 
 if TYPE_CHECKING:
+    from recassay.data.features import Features
     from recassay.metrics.context import Beside
 
 
@@ -51,19 +54,29 @@ class SubtopicRecall(ListMetric):
 
     def judge(self, lists: Aligned) -> Values:
         beside: Beside = lists.bound(self)
-        features, touched = beside.features, np.empty(lists.size)
+        features = beside.features
         offsets, _ = lists.places(self.k)
         rows = recoded(lists, self.k, beside.feature_rows)
         counted = np.ones(rows.size, np.bool_)
         if self.relevant_only:
             counted = relevant_places(lists, self.k, self.relevant_from)
-        table = features.offsets, features.codes, features.names.len()
-        _kernels.distinct_features(offsets, rows, counted, *table, touched)
+        touched = _distinct(features, offsets, rows, counted)
         most = np.full(lists.size, float(features.names.len()))
         if self.denominator == "relevant":
             relevant = lists.truth.gains[lists.truth_rows] >= self.relevant_from
-            rows = beside.truth_feature_rows[lists.truth_rows]
-            _kernels.distinct_features(lists.truth_offsets, rows, relevant, *table, most)
+            most = _distinct(features, lists.truth_offsets, beside.truth_feature_rows[lists.truth_rows], relevant)
         if self.relevant_only:
             most[lists.relevant(self.relevant_from) == 0] = 0.0
         return ratio(touched, most)
+
+
+def _distinct(
+    features: Features, offsets: NDArray[np.int64], rows: NDArray[np.int32], counted: NDArray[np.bool_]
+) -> Values:
+    """Number of different features among the counted items of each stretch."""
+    out = np.empty(offsets.size - 1)
+    _kernels.distinct_features(
+        readonly(offsets), readonly(rows), readonly(counted), readonly(features.offsets), readonly(features.codes),
+        features.names.len(), out,
+    )  # fmt: skip
+    return out

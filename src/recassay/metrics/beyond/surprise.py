@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import stretch_of
+from recassay.data.layout import readonly, stretch_of
 from recassay.data.recoding import Recoding
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values, sums
@@ -37,7 +37,8 @@ class Expected:
     def missing(self, user: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether each item is not what the user beside it can expect; both as the training log codes them."""
         owned = np.empty(item.size, np.bool_)
-        _kernels.in_profile(*self.train.by_user, user, item, owned)
+        offsets, items = self.train.by_user
+        _kernels.in_profile(readonly(offsets), readonly(items), readonly(user), readonly(item), owned)
         return ~(owned | self.popular[item])
 
 

@@ -1,0 +1,91 @@
+"""Worked examples: every number here was computed by hand, and its arithmetic stands beside it.
+
+A row has a metric, what is given (an example of ``given.json`` by name, or inline), the mean over users (``value``) or
+the value of each user (``per_user``, null where undefined), and how it comes out.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recassay.data.features import Features
+from recassay.data.interactions import Interactions
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.metrics.align import meet
+from recassay.metrics.base import CatalogueMetric
+from recassay.metrics.catalogue.exposure import exposure
+from recassay.metrics.context import Context, bind
+from recassay.metrics.registry import metrics, parse_metric
+
+FOLDER = Path(__file__).parent
+EXAMPLES = json.loads((FOLDER / "given.json").read_text())
+ROWS = [
+    pytest.param(row, id=f"{path.stem}-{number}-{row['metric']}")
+    for path in sorted(FOLDER.glob("*.json"))
+    if path.name != "given.json"
+    for number, row in enumerate(json.loads(path.read_text()))
+]
+
+
+def run_of(lists):
+    """A run from {user: [items]} or {user: {item: score}}."""
+    rows = [(user, item) for user, items in lists.items() for item in items]
+    frame = {"user_id": [user for user, _ in rows], "item_id": [item for _, item in rows]}
+    if any(isinstance(items, dict) for items in lists.values()):
+        frame["score"] = [float(lists[user][item]) for user, item in rows]
+    return Run.from_frame(pl.DataFrame(frame), "golden")
+
+
+def truth_of(gains):
+    rows = [(user, item, float(gain)) for user, items in gains.items() for item, gain in items.items()]
+    return Truth.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "gain"], orient="row"), negative="unjudged")
+
+
+def context_of(given):
+    train = items = None
+    if "train" in given:
+        rows = [(user, item) for item, users in given["train"].items() for user in users]
+        train = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id"], orient="row"))
+    if "items" in given:
+        columns = {"item_id": list(given["items"]), "features": list(given["items"].values())}
+        items = Features.from_frame(pl.DataFrame(columns, schema_overrides={"features": pl.List(pl.String)}))
+    return Context(train, items)
+
+
+def judge(name, given):
+    """The mean of a metric, and its value for each user (none for a metric of the catalogue)."""
+    truth, context = truth_of(given["truth"]), context_of(given)
+    metric = parse_metric(name).resolve(truth)
+    metric.prepare(truth, context)
+    meeting = meet(run_of(given["lists"]), truth)
+    bind([metric], meeting, context)
+    if isinstance(metric, CatalogueMetric):
+        return metric.measure(exposure(meeting, context, metric.catalogue, metric.k).counts), {}
+    block = meeting.block(0, truth.queries.len())
+    values, weights = metric.checked(block), metric.weights(block)
+    defined = ~np.isnan(values)
+    weights = np.ones(values.size) if weights is None else weights
+    mean = np.average(values[defined] ** metric.power, weights=weights[defined]) ** (1 / metric.power)
+    return mean, dict(zip(truth.queries, values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_worked_example(row):
+    given = EXAMPLES[row["given"]] if isinstance(row["given"], str) else row["given"]
+    assert row["arithmetic"]
+    mean, per_user = judge(row["metric"], given)
+    assert ("value" in row) or ("per_user" in row)
+    if "value" in row:
+        assert mean == pytest.approx(row["value"], abs=1e-6)
+    for user, value in row.get("per_user", {}).items():
+        wanted = float("nan") if value is None else value
+        assert per_user[user] == pytest.approx(wanted, abs=1e-6, nan_ok=True), user
+
+
+def test_every_metric_has_a_worked_example():
+    shown = {parse_metric(row.values[0]["metric"]).name for row in ROWS}
+    assert sorted(set(metrics()) - shown) == []
