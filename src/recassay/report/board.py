@@ -33,15 +33,15 @@ class Board:
     def groups(self) -> Iterator[tuple[str, list[Summary]]]:
         """The summaries of every metric, in the order asked; systems in the order given."""
         for metric in self.scores.metrics:
-            yield metric, [self.scores.row(system, metric) for system in self.scores.systems]
+            yield metric, [self.row(system, metric) for system in self.scores.systems]
+
+    def row(self, system: str, metric: str) -> Summary:
+        """The summary of one system under one metric."""
+        return self._rows[system, metric]
 
     def best(self, metric: str) -> frozenset[str]:
         """The systems with the best mean; none if the metric has no good end or there is no choice."""
-        rows = [row for row in self._rows(metric) if not math.isnan(row.mean)]
-        if len(self.scores.systems) < 2 or not rows or rows[0].higher_is_better is None:
-            return frozenset()
-        top = max(_worth(row) for row in rows)
-        return frozenset(row.system for row in rows if _worth(row) == top)
+        return self._best[metric]
 
     def reference(self, metric: str) -> str | None:
         """The system others are compared with: the baseline, else the best (of several, the first given)."""
@@ -49,7 +49,8 @@ class Board:
             return None
         if self.comparison.baseline is not None:
             return self.comparison.baseline
-        return next((system for system in self.scores.systems if system in self.best(metric)), None)
+        best = self.best(metric)
+        return next((system for system in self.scores.systems if system in best), None)
 
     def versus(self, system: str, metric: str) -> Row | None:
         """The comparison of a system with the reference, as system minus reference."""
@@ -58,7 +59,7 @@ class Board:
 
     def beaten(self, system: str, metric: str) -> list[str]:
         """Letters of the systems that this one is significantly better than."""
-        higher = self.scores.row(system, metric).higher_is_better
+        higher = self.row(system, metric).higher_is_better
         if higher is None:
             return []
         sign = 1 if higher else -1
@@ -82,13 +83,18 @@ class Board:
         alike: dict[tuple[str, tuple[int, ...]], list[str]] = {}
         for system in self.scores.systems:
             for metric in self.scores.metrics:
-                row = self.scores.row(system, metric)
+                row = self.row(system, metric)
                 key = (system, tuple(getattr(row, name) for name in ("n", *COUNTS)))
                 alike.setdefault(key, []).append(metric)
         return [Tally(system, tuple(metrics), counts) for (system, counts), metrics in alike.items()]
 
-    def _rows(self, metric: str) -> list[Summary]:
-        return [row for row in self.scores.rows if row.metric == metric]
+    @functools.cached_property
+    def _rows(self) -> dict[tuple[str, str], Summary]:
+        return {(row.system, row.metric): row for row in self.scores.rows}
+
+    @functools.cached_property
+    def _best(self) -> dict[str, frozenset[str]]:
+        return {metric: _best_of(rows) for metric, rows in self.groups()}
 
     @functools.cached_property
     def _pairs(self) -> dict[tuple[str, str, str], Row]:
@@ -98,8 +104,13 @@ class Board:
         return {(row.metric, row.b, row.a): _turned(row) for row in rows} | given
 
 
-def _worth(row: Summary) -> float:
-    return row.mean if row.higher_is_better else -row.mean
+def _best_of(rows: list[Summary]) -> frozenset[str]:
+    defined = [row for row in rows if not math.isnan(row.mean)]
+    if len(rows) < 2 or not defined or defined[0].higher_is_better is None:
+        return frozenset()
+    choose = max if defined[0].higher_is_better else min
+    top = choose(row.mean for row in defined)
+    return frozenset(row.system for row in defined if row.mean == top)
 
 
 def _turned(row: Row) -> Row:

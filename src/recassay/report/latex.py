@@ -70,7 +70,7 @@ def _rows(board: Board, system: str, digits: int) -> list[str]:
     """The line of means and, if there are any, the line of intervals."""
     means, intervals = [_named(board, system)], [""]
     for metric in board.scores.metrics:
-        row = board.scores.row(system, metric)
+        row = board.row(system, metric)
         mean = wording.number(row.mean, digits)
         beaten = wording.joined(board.beaten(system, metric))
         mean = rf"\textbf{{{mean}}}" if system in board.best(metric) else mean

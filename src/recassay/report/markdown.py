@@ -45,7 +45,7 @@ def _named(board: Board, system: str) -> str:
 
 
 def _cell(board: Board, system: str, metric: str, digits: int) -> str:
-    row = board.scores.row(system, metric)
+    row = board.row(system, metric)
     mean = wording.number(row.mean, digits)
     mean = f"**{mean}**" if system in board.best(metric) else mean
     beaten = wording.joined(board.beaten(system, metric))
