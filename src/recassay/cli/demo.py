@@ -11,8 +11,10 @@ from recassay.cli import _common
 
 
 def demo(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the files of the demo.")] = Path("recassay-demo"),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the generated data.")] = 1,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files of the demo.")
+    ] = Path("recassay-demo"),
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the generated data.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:

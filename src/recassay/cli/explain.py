@@ -12,7 +12,7 @@ KINDS = ("metrics", "profiles", "checks")
 
 
 def list_names(
-    kind: Annotated[str, typer.Argument(help="metrics, profiles or checks")] = "metrics",
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="metrics, profiles or checks")] = "metrics",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """List what there is: metrics, profiles or checks, a line each."""
@@ -30,7 +30,10 @@ def list_names(
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A metric, profile, check or error code, such as ndcg, lenskit, C001, I201.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A metric, profile, check or error code: ndcg, lenskit, C001, I201, ..."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Explain one name: formula, parameters, edge policy, reference, and which libraries agree or differ."""

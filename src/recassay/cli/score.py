@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from recassay.compare.comparison import Comparison
     from recassay.data.scores import Scores
 
+DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 INPUT, JUDGING, STATISTICS, OUTPUT = "Input", "Conventions", "Uncertainty", "Output"
 
 
@@ -21,67 +22,132 @@ def _option(names: str, help_text: str, panel: str, **more: Any) -> Any:
 
 
 def score(
-    truth: Annotated[str, typer.Argument(help="Held-out relevant items: Parquet, CSV, TREC qrels, JSON, ...")],
-    runs: Annotated[list[str], typer.Argument(help="Run files, globs, or a folder of them; the file names the system.")],
+    truth: Annotated[
+        str, typer.Argument(metavar="TRUTH", help="Held-out relevant items: Parquet, CSV, TREC qrels, JSON, ...")
+    ],
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUNS", help="Run files, globs, or a folder of them; the file names the system."),
+    ],
     metric: Annotated[
         list[str] | None,
-        _option("-m --metric", "A metric such as ndcg@10; repeat it, or quote several.", JUDGING, metavar="METRIC"),
+        _option(
+            "-m --metric",
+            f"A metric; repeat it, or quote several.  [default: {DEFAULT_METRICS}]",
+            JUDGING,
+            metavar="METRIC",
+        ),
     ] = None,
-    train: Annotated[str | None, _option("--train", "Training log, for novelty, seen items, propensities.", INPUT)] = None,
-    items: Annotated[str | None, _option("--items", "Item features, for diversity.", INPUT)] = None,
+    train: Annotated[
+        str | None, _option("--train", "Training log, for novelty, seen items, propensities.", INPUT, metavar="LOG")
+    ] = None,
+    items: Annotated[str | None, _option("--items", "Item features, for diversity.", INPUT, metavar="FILE")] = None,
     columns: Annotated[
-        str | None, _option("--columns", "Column names of all tables, as user=uid,item=iid,score=pred.", INPUT)
+        str | None,
+        _option(
+            "--columns", "Column names of all tables, as user=uid,item=iid,score=pred.", INPUT, metavar="KEY=COLUMN,..."
+        ),
     ] = None,
     truth_columns: Annotated[
-        str | None, _option("--truth-columns", "Column names of the truth, where they differ.", INPUT)
+        str | None,
+        _option("--truth-columns", "Column names of the truth, where they differ.", INPUT, metavar="KEY=COLUMN,..."),
     ] = None,
     input_format: Annotated[
-        str | None, _option("--format", "Format of the run files, if it is not recognised.", INPUT)
+        str | None, _option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
     ] = None,
     profile: Annotated[
-        str | None, _option("--profile", "Print what another library would: see recassay list profiles.", JUDGING)
+        str | None,
+        _option(
+            "--profile", "Print what another library would; see recassay list profiles.", JUDGING, metavar="LIBRARY"
+        ),
     ] = None,
-    relevant_from: Annotated[float, _option("--relevant-from", "An item is relevant from this gain.", JUDGING)] = 1.0,
+    relevant_from: Annotated[
+        float, _option("--relevant-from", "An item is relevant from this gain.", JUDGING, metavar="GAIN")
+    ] = 1.0,
     missing: Annotated[
-        str | None, _option("--missing", "A user without a list: zero, skip or error.  [default: zero]", JUDGING)
+        str | None,
+        _option("--missing", "A user without a list: zero, skip or error.  [default: zero]", JUDGING, metavar="POLICY"),
     ] = None,
     no_relevant: Annotated[
         str | None,
-        _option("--no-relevant", "A user with nothing to find: undefined or zero.  [default: undefined]", JUDGING),
+        _option(
+            "--no-relevant",
+            "A user with nothing to find: undefined or zero.  [default: undefined]",
+            JUDGING,
+            metavar="POLICY",
+        ),
     ] = None,
     order: Annotated[
-        str | None, _option("--order", "given (rank, else score) or score.  [default: given]", JUDGING)
+        str | None, _option("--order", "given (rank, else score) or score.  [default: given]", JUDGING, metavar="ORDER")
     ] = None,
     ties: Annotated[
         str | None,
-        _option("--ties", "id, trec, row, expected, optimistic or pessimistic.  [default: id]", JUDGING),
+        _option(
+            "--ties", "id, trec, row, expected, optimistic or pessimistic.  [default: id]", JUDGING, metavar="POLICY"
+        ),
     ] = None,
     precision: Annotated[
-        str | None, _option("--precision", "Scores as double or single precision.  [default: double]", JUDGING)
+        str | None,
+        _option(
+            "--precision", "Scores as double or single precision.  [default: double]", JUDGING, metavar="PRECISION"
+        ),
     ] = None,
     duplicates: Annotated[
-        str | None, _option("--duplicates", "An item again in a list: first, keep or error.  [default: first]", JUDGING)
+        str | None,
+        _option(
+            "--duplicates",
+            "An item again in a list: first, keep or error.  [default: first]",
+            JUDGING,
+            metavar="POLICY",
+        ),
     ] = None,
-    nan: Annotated[str, _option("--nan", "A NaN score: error or last.", JUDGING)] = "error",
-    negative: Annotated[str, _option("--negative", "A negative gain: error or unjudged.", JUDGING)] = "error",
-    baseline: Annotated[str | None, _option("--baseline", "Compare every system with this one.", STATISTICS)] = None,
-    test: Annotated[str, _option("--test", "permutation, bootstrap, t, wilcoxon, sign or mcnemar.", STATISTICS)] = "permutation",
-    correction: Annotated[str, _option("--correction", "holm, bonferroni, bh, by or none.", STATISTICS)] = "holm",
+    nan: Annotated[str, _option("--nan", "A NaN score: error or last.", JUDGING, metavar="POLICY")] = "error",
+    negative: Annotated[
+        str, _option("--negative", "A negative gain: error or unjudged.", JUDGING, metavar="POLICY")
+    ] = "error",
+    baseline: Annotated[
+        str | None, _option("--baseline", "Compare every system with this one.", STATISTICS, metavar="SYSTEM")
+    ] = None,
+    test: Annotated[
+        str,
+        _option(
+            "--test",
+            "permutation, bootstrap, t, wilcoxon, wilcoxon-pratt, sign or mcnemar.",
+            STATISTICS,
+            metavar="TEST",
+        ),
+    ] = "permutation",
+    correction: Annotated[
+        str, _option("--correction", "holm, bonferroni, bh, by or none.", STATISTICS, metavar="METHOD")
+    ] = "holm",
     interval: Annotated[
-        str, _option("--interval", "bootstrap, bca, percentile, abc, normal or none.", STATISTICS)
+        str, _option("--interval", "bootstrap, bca, percentile, abc, normal or none.", STATISTICS, metavar="METHOD")
     ] = "bootstrap",
-    level: Annotated[float, _option("--level", "Level of intervals and tests.", STATISTICS)] = 0.95,
-    resamples: Annotated[int, _option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, min=1)] = 10_000,
-    seed: Annotated[int, _option("--seed", "Seed of everything random.", STATISTICS)] = 0,
+    level: Annotated[float, _option("--level", "Level of intervals and tests.", STATISTICS, metavar="SHARE")] = 0.95,
+    resamples: Annotated[
+        int, _option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, metavar="N", min=1)
+    ] = 10_000,
+    seed: Annotated[int, _option("--seed", "Seed of everything random.", STATISTICS, metavar="N")] = 0,
     output: Annotated[
-        Path | None, _option("-o --output", "Write scores.parquet, summary.json, findings.jsonl and tables here.", OUTPUT)
+        Path | None,
+        _option("-o --output", "Write scores.parquet, summary.json and findings.jsonl here.", OUTPUT, metavar="FOLDER"),
     ] = None,
-    table: Annotated[str, _option("--table", "Print as text, markdown, csv or latex.", OUTPUT)] = "text",
+    table: Annotated[
+        str, _option("--table", "Print as text, markdown, csv or latex.", OUTPUT, metavar="FORMAT")
+    ] = "text",
     as_json: Annotated[bool, _option("--json", "Print one JSON document and nothing else.", OUTPUT)] = False,
     fail_on: Annotated[
-        str | None, _option("--fail-on", "Exit with 1 if a finding is at least a warning or an error.", OUTPUT)
+        str | None,
+        _option(
+            "--fail-on",
+            "Exit with status 1 if a finding is at least this severe: info, warning or error.",
+            OUTPUT,
+            metavar="SEVERITY",
+        ),
     ] = None,
-    threads: Annotated[int | None, _option("--threads", "Threads; the result is the same for any number.", OUTPUT, min=1)] = None,
+    threads: Annotated[
+        int | None, _option("--threads", "Threads; the result is the same for any number.", OUTPUT, metavar="N", min=1)
+    ] = None,
     quiet: Annotated[bool, _option("-q --quiet", "No progress.", OUTPUT)] = False,
 ) -> None:
     """Judge run files against the truth: means with intervals, comparisons, and what is wrong with the files.
@@ -96,14 +162,16 @@ def score(
     from recassay.data.read import read_interactions, read_items, read_runs, read_truth
     from recassay.engine.local import score as judge
 
-    answers = read_truth(truth, columns=truth_columns or columns, negative=_known("--negative", negative, ("error", "unjudged")))
+    answers = read_truth(
+        truth, columns=truth_columns or columns, negative=_known("--negative", negative, ("error", "unjudged"))
+    )
     systems = read_runs(runs, columns=columns, format=input_format, nan=_known("--nan", nan, ("error", "last")))
     _known("--baseline", baseline or systems[0].name, [run.name for run in systems], code="U108")
     with _common.progress(quiet) as report:
         scores = judge(
             systems,
             answers,
-            metric or ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"],
+            metric or DEFAULT_METRICS,
             train=read_interactions(train, columns=columns) if train else None,
             items=read_items(items, columns=columns) if items else None,
             profile=profile,

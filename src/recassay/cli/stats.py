@@ -10,9 +10,13 @@ from recassay.cli import _common
 
 
 def stats(
-    log: Annotated[str, typer.Argument(help="A log: Parquet, CSV, MovieLens, RecBole, UIRT, ...")],
-    columns: Annotated[str | None, typer.Option("--columns", help="Column names, as user=uid,item=iid.")] = None,
-    input_format: Annotated[str | None, typer.Option("--format", help="Format, if it is not recognised.")] = None,
+    log: Annotated[str, typer.Argument(metavar="LOG", help="A log: Parquet, CSV, MovieLens, RecBole, UIRT, ...")],
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="KEY=COLUMN,...", help="Column names, as user=uid,item=iid.")
+    ] = None,
+    input_format: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="Format, if it is not recognised.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
     """Say what is in a log: counts, density, concentration, time range, duplicates."""

@@ -28,7 +28,7 @@ class ERR(Accuracy):
 
     Libraries: gdeval and ir_measures ERR@k (scale 4 unless told otherwise).
 
-    Reference: Chapelle, Metlzer, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009.
+    Reference: Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009.
     """
 
     name = "err"
