@@ -1,4 +1,4 @@
-"""Results as a LaTeX table for a paper; needs only the package booktabs."""
+"""Results as a LaTeX table for a paper; needs the package booktabs and LaTeX of 2020 or later."""
 
 from __future__ import annotations
 

@@ -1,0 +1,106 @@
+"""The demo: a study anybody can run, whose files say the same as its table, and which spares other people's files."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+
+import polars as pl
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from recassay.cli import app
+from recassay.demo import METRICS, run_demo
+from recassay.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    return run_demo(tmp_path_factory.mktemp("demo") / "study", seed=1)
+
+
+@pytest.fixture(scope="module")
+def shown(demo):
+    screen = Console(width=100, file=io.StringIO(), color_system=None)
+    demo.show(screen)
+    return screen.file.getvalue()
+
+
+def test_the_systems_are_worth_clearly_different_amounts(demo):
+    means = {name: demo.scores.row(name, "ndcg@10").mean for name in demo.scores.systems}
+    assert means["pure-svd"] > means["popular"] > means["random"] > 0
+    rows = [row for row in demo.comparison.rows if row.metric == "ndcg@10"]
+    assert len(rows) == 2
+    assert all(row.p_adjusted < 0.01 and row.significant for row in rows)
+
+
+def test_every_metric_has_a_value_for_every_system(demo):
+    assert demo.scores.metrics == tuple(METRICS.split())
+    assert not demo.scores.summary()["mean"].is_nan().any()
+
+
+def test_the_printed_command_makes_the_printed_table(demo, shown):
+    program, *arguments = shlex.split(demo.command)
+    assert program == "recassay"
+    assert demo.command in shown
+    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
+    assert result.exit_code == 0, result.output
+    assert shown.startswith(result.stdout)
+    assert "pure-svd" in result.stdout
+
+
+def test_the_files_are_there_and_agree_with_the_result(demo):
+    summary = json.loads((demo.folder / "summary.json").read_text())
+    means = {(row["system"], row["metric"]): row["mean"] for row in summary["rows"]}
+    assert means == {(row.system, row.metric): row.mean for row in demo.scores.rows}
+    assert len(summary["comparisons"]) == len(demo.comparison.rows)
+    assert pl.read_parquet(demo.folder / "scores.parquet").height == 3 * demo.scores.units.len()
+    assert "pure-svd" in (demo.folder / "summary.md").read_text()
+    assert demo.command in (demo.folder / "README.md").read_text()
+    assert (demo.folder / "findings.jsonl").exists()
+
+
+def test_train_and_truth_are_the_log_cut_in_two(demo):
+    whole = pl.read_csv(demo.folder / "log.csv").select("user_id", "item_id")
+    sides = [
+        pl.read_parquet(demo.folder / name).select("user_id", "item_id") for name in ("train.parquet", "truth.parquet")
+    ]
+    assert pl.concat(sides).sort(pl.all()).equals(whole.sort(pl.all()))
+    assert sides[1]["user_id"].n_unique() == whole["user_id"].n_unique() == 2_000
+
+
+def test_no_run_recommends_what_a_user_had(demo):
+    train = pl.read_parquet(demo.folder / "train.parquet")
+    for path in sorted((demo.folder / "runs").iterdir()):
+        run = pl.read_parquet(path)
+        assert run.height == 2_000 * 20
+        assert run.join(train, on=["user_id", "item_id"], how="semi").is_empty()
+
+
+def test_again_in_the_same_folder_gives_the_same_bytes(demo):
+    names = ("log.csv", "runs/pure-svd.parquet", "runs/random.parquet", "scores.parquet", "summary.json", "summary.md")
+    before = {name: (demo.folder / name).read_bytes() for name in names}
+    stages = []
+    run_demo(demo.folder, seed=1, progress=lambda stage, done, of: stages.append((stage, done, of)))
+    assert {name: (demo.folder / name).read_bytes() for name in names} == before
+    assert {stage for stage, done, of in stages if done == of} >= {"making a study", "comparing"}
+
+
+def test_another_seed_makes_another_log(demo, tmp_path):
+    other = run_demo(tmp_path / "other", seed=2)
+    assert (other.folder / "log.csv").read_bytes() != (demo.folder / "log.csv").read_bytes()
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "log.csv").write_text("mine")
+    with pytest.raises(UsageError, match="no demo wrote"):
+        run_demo(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_an_error_that_says_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot make the folder"):
+        run_demo(tmp_path / "file")
