@@ -295,7 +295,8 @@ class TestLatex:
         row = next(line for line in to_latex(make({(name, "a_b@1"): around(0.5)})).splitlines() if "0.5000" in line)
         assert row == (
             r"    \textbackslash{} \{ \} \$ \& \# \% \_ \textasciicircum{} \textasciitilde{} \textless{} "
-            r"\textgreater{} \textbar{} \symbol{34} \textquotesingle{} \textasciigrave{} {[}1] {*} -{}- -{}-{}- & 0.5000 \\"
+            r"\textgreater{} \textbar{} \symbol{34} \textquotesingle{} \textasciigrave{} "
+            r"{[}1] {*} -{}- -{}-{}- & 0.5000 \\"
         )
 
     def test_no_row_begins_with_what_the_row_before_would_take_as_its_option(self):
