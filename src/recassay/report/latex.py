@@ -30,7 +30,6 @@ SPECIAL = {
     "[": "{[}",  # a row that begins with a bracket or a star would be read as an option of the row before
     "*": "{*}",
     "–": r"\textendash{}",
-    "−": "$-$",
     "≤": r"$\leq$",
 }
 

@@ -53,12 +53,12 @@ def difference(value: float, digits: int) -> str:
     """A difference, always with its sign.
 
     >>> difference(-0.01234, 4), difference(0.5, 2), difference(0.0, 2)
-    ('−0.0123', '+0.50', '0.00')
+    ('-0.0123', '+0.50', '0.00')
     """
     if math.isnan(value):
         return UNDEFINED
     text = f"{abs(value):.{digits}f}"
-    return text if float(text) == 0 else f"{'−' if value < 0 else '+'}{text}"
+    return text if float(text) == 0 else f"{'-' if value < 0 else '+'}{text}"
 
 
 def p_value(p: float) -> str:

@@ -99,16 +99,16 @@ class TestText:
         text = printed(text_table(scores, compare(scores)))
         first, second = text.split("recall(")
         assert line_of(first, "alpha")[-2:] == ["best", "–"]
-        assert line_of(first, "beta")[-2] == "−0.1000"
+        assert line_of(first, "beta")[-2] == "-0.1000"
         assert line_of(second, "gamma")[-2:] == ["best", "–"]
-        assert line_of(second, "alpha")[-2] == "−0.0100"
+        assert line_of(second, "alpha")[-2] == "-0.0100"
         assert "Differences are to the best system of each metric." in text
 
     def test_differences_are_to_the_baseline_if_there_is_one(self, scores):
         text = printed(text_table(scores, compare(scores, baseline="beta"))).split("recall(")[0]
         assert line_of(text, "alpha")[-2] == "+0.1000"
         assert line_of(text, "beta")[-2:] == ["baseline", "–"]
-        assert line_of(text, "gamma")[-2] == "−0.2000"
+        assert line_of(text, "gamma")[-2] == "-0.2000"
 
     def test_p_is_the_adjusted_one(self, scores):
         comparison = compare(scores)
@@ -172,7 +172,7 @@ class TestText:
             assert text.count(f" {row.mean:.4f} ") == 1
             assert f"{row.low:.4f}–{row.high:.4f}" in text
         for row in comparison.rows:
-            assert f"{'+' if row.difference > 0 else '−'}{abs(row.difference):.4f}" in text
+            assert f"{'+' if row.difference > 0 else '-'}{abs(row.difference):.4f}" in text
             assert f"{row.p_adjusted:.4f}" in text or row.p_adjusted < 0.00005
         assert {"1,234", "99", "5"} <= set(text.split())
 
