@@ -15,6 +15,7 @@ def hold_out(log: Interactions, share: float = 0.2, *, seed: int = 0) -> tuple[I
 
     A user with a single event keeps it and is not asked about. The order of rows does not matter.
 
+    >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1, 2], "item_id": [7, 8, 9, 7]}))
     >>> train, truth = hold_out(log)
     >>> len(train), truth.queries.to_list(), truth.items.size
