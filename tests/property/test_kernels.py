@@ -1,0 +1,306 @@
+"""Loops over marks, held to twins that rank whole lists; tied marks, to the mean over every order of tied items."""
+
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.errors import UsageError
+from recassay.metrics import _kernels
+from recassay.metrics.align import Conventions, meet
+from recassay.metrics.registry import parse_metric
+
+# A place of a list: None (not judged) or a grade; a list is a sequence of groups of places that tie.
+places = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 2.0, -1.0]))
+strict_lists = st.lists(st.tuples(places), max_size=8)
+tied_lists = st.lists(st.lists(places, min_size=1, max_size=3).map(tuple), max_size=4).filter(
+    lambda groups: sum(map(len, groups)) <= 7
+)
+
+
+@dataclass
+class Marks:
+    """The arrays kernels take for some lists."""
+
+    start: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    grade: np.ndarray
+
+    @property
+    def relevant(self):
+        return self.grade >= 1
+
+
+def marks_of(queries):
+    start, first, last, grade = [0], [], [], []
+    for groups in queries:
+        top = 1
+        for group in groups:
+            for place in group:
+                if place is not None:
+                    first.append(top)
+                    last.append(top + len(group) - 1)
+                    grade.append(place)
+            top += len(group)
+        start.append(len(first))
+    return Marks(np.array(start), np.array(first, np.int32), np.array(last, np.int32), np.array(grade, np.float64))
+
+
+def expected(groups, value):
+    """Mean of a value over all orders of the places that tie."""
+    orders = [sum(order, ()) for order in product(*(list(permutations(group)) for group in groups))]
+    return sum(value(order) for order in orders) / len(orders)
+
+
+def is_relevant(place):
+    return place is not None and place >= 1
+
+
+blocks = st.lists(tied_lists, min_size=1, max_size=4)
+strict_blocks = st.lists(strict_lists, min_size=1, max_size=4)
+cutoffs = st.integers(1, 9)
+
+
+def longest(queries):
+    return max((sum(map(len, groups)) for groups in queries), default=0) or 1
+
+
+@settings(deadline=None)
+@given(blocks, cutoffs)
+def test_weighted_sum(queries, cutoff):
+    marks, out = marks_of(queries), np.empty(len(queries))
+    weight = 1.0 / np.arange(1, max(longest(queries), cutoff) + 1)
+    cumulative = np.append(0.0, np.cumsum(weight))
+    cuts = np.arange(len(queries)) % 3 + cutoff  # each query has its own
+    cuts = np.minimum(cuts, weight.size)
+    _kernels.weighted_sum(marks.start, marks.first, marks.last, marks.grade, weight, cumulative, cuts, out)
+    for query, groups in enumerate(queries):
+
+        def value(order, cut=cuts[query]):
+            return sum(g * weight[p] for p, g in enumerate(order[:cut]) if g is not None)
+
+        assert out[query] == pytest.approx(expected(groups, value))
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.floats(0, 5), max_size=6), min_size=2, max_size=5), cutoffs, st.data())
+def test_top_sum(stretches, k, data):
+    begin = data.draw(st.integers(0, len(stretches) - 1))
+    offsets = np.append(0, np.cumsum([len(s) for s in stretches]))
+    value = np.array([v for s in stretches[begin:] for v in s], np.float64)
+    weight, out = 1.0 / np.arange(1, 10), np.empty(len(stretches) - begin)
+    _kernels.top_sum(offsets, value, weight, begin, len(stretches), k, out)
+    assert out == pytest.approx([sum(v * w for v, w in zip(s[:k], weight, strict=False)) for s in stretches[begin:]])
+
+
+@settings(deadline=None)
+@given(blocks, cutoffs)
+def test_first_hit(queries, cutoff):
+    marks, out = marks_of(queries), np.empty(len(queries))
+    weight = 1.0 / np.arange(1, 12)
+    cutoff = min(cutoff, longest(queries))
+    _kernels.first_hit(marks.start, marks.first, marks.last, marks.relevant, weight, cutoff, out)
+
+    def value(order):
+        return next((weight[p] for p, place in enumerate(order[:cutoff]) if is_relevant(place)), 0.0)
+
+    assert out == pytest.approx([expected(groups, value) for groups in queries])
+
+
+@settings(deadline=None)
+@given(blocks, cutoffs)
+def test_precision_sum(queries, cutoff):
+    marks, out = marks_of(queries), np.empty(len(queries))
+    cuts = np.full(len(queries), cutoff)
+    _kernels.precision_sum(marks.start, marks.first, marks.last, marks.relevant, cuts, out)
+
+    def value(order):
+        hits = [is_relevant(place) for place in order[:cutoff]]
+        return sum(sum(hits[: p + 1]) / (p + 1) for p, hit in enumerate(hits) if hit)
+
+    assert out == pytest.approx([expected(groups, value) for groups in queries])
+
+
+@settings(deadline=None)
+@given(blocks, st.integers(0, 3), st.integers(0, 3), st.booleans())
+def test_ordered_pairs(queries, hidden_negatives, hidden_relevant, all_places):
+    """Pairs in the right order, by comparing every relevant item with every negative one."""
+    marks, out = marks_of(queries), np.empty(len(queries))
+    counted = np.zeros(0, np.bool_) if all_places else marks.grade == 0
+
+    def is_negative(place):
+        return not is_relevant(place) if all_places else place == 0
+
+    shown = np.array([sum(is_negative(p) for group in groups for p in group) for groups in queries])
+    found = np.array([sum(is_relevant(p) for group in groups for p in group) for groups in queries])
+    _kernels.ordered_pairs(
+        marks.start, marks.first, marks.last, marks.relevant, counted,
+        shown + hidden_negatives, shown, found + hidden_relevant, out,
+    )  # fmt: skip
+    for query, groups in enumerate(queries):
+        ranked = [(-depth, place) for depth, group in enumerate(groups) for place in group]
+        end = -len(groups)  # what is not listed ties behind the list
+        good = [depth for depth, place in ranked if is_relevant(place)] + [end] * hidden_relevant
+        bad = [depth for depth, place in ranked if is_negative(place)] + [end] * hidden_negatives
+        assert out[query] == pytest.approx(sum((g > b) + 0.5 * (g == b) for g in good for b in bad))
+
+
+@settings(deadline=None)
+@given(strict_blocks, cutoffs)
+def test_cascade(queries, cutoff):
+    marks, out = marks_of(queries), np.empty(len(queries))
+    satisfied = np.maximum(marks.grade, 0) / 4
+    _kernels.cascade(marks.start, marks.first, satisfied, cutoff, out)
+    for query, groups in enumerate(queries):
+        total, reading = 0.0, 1.0
+        for rank, (place,) in enumerate(groups[:cutoff], 1):
+            chance = max(place or 0, 0) / 4
+            total += reading * chance / rank
+            reading *= 1 - chance
+        assert out[query] == pytest.approx(total)
+
+
+@settings(deadline=None)
+@given(strict_blocks, st.integers(1, 4), st.integers(1, 4))
+def test_preference(queries, most, bound):
+    marks, out = marks_of(queries), np.empty(len(queries))
+    same = np.ones(len(queries), np.int64)
+    _kernels.preference(marks.start, marks.relevant, marks.grade == 0, most * same, bound * same, out)
+    for query, groups in enumerate(queries):
+        order = [place for (place,) in groups]
+        terms = [
+            1 - min(order[:p].count(0.0), most) / bound if order[:p].count(0.0) else 1.0
+            for p, place in enumerate(order)
+            if is_relevant(place)
+        ]
+        assert out[query] == pytest.approx(sum(terms))
+
+
+@settings(deadline=None)
+@given(strict_blocks)
+def test_inferred_precision(queries):
+    marks, out, e = marks_of(queries), np.empty(len(queries)), 0.00001
+    _kernels.inferred_precision(marks.start, marks.first, marks.relevant, marks.grade < 0, out)
+    for query, groups in enumerate(queries):
+        order = [place for (place,) in groups]
+        total = 0.0
+        for j, place in enumerate(order):
+            if not is_relevant(place):
+                continue
+            above = order[:j]
+            right, wrong, pooled = sum(map(is_relevant, above)), above.count(0.0), above.count(-1.0)
+            total += 1 / (j + 1)
+            if j:
+                total += j / (j + 1) * (right + wrong + pooled) / j * (right + e) / (right + wrong + 2 * e)
+        assert out[query] == pytest.approx(total)
+
+
+codes = st.integers(-(2**31), 2**31 - 1) | st.integers(0, 40)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(codes, max_size=12), min_size=1, max_size=4),
+    st.lists(st.lists(codes, unique=True, max_size=40), min_size=1, max_size=4),
+    st.sampled_from([1, 4, 100]),
+    st.data(),
+)
+def test_find_marks(lists, judged, depth, data):
+    match = np.array([data.draw(st.integers(-1, len(lists) - 1)) for _ in judged])
+    for query, items in enumerate(judged):  # make them meet
+        if match[query] >= 0:
+            items.extend(item for item in dict.fromkeys(lists[match[query]][::2]) if item not in items)
+    offsets = np.append(0, np.cumsum([len(items) for items in lists]))
+    truth_offsets = np.append(0, np.cumsum([len(items) for items in judged]))
+    items = np.array([item for one in lists for item in one], np.int32)
+    truth_items = np.array([item for one in judged for item in one], np.int32)
+    begin = data.draw(st.integers(0, len(judged) - 1))
+    end = data.draw(st.integers(begin + 1, len(judged)))
+    start, capacity = np.empty(end - begin + 1, np.int64), 12 * len(judged)
+    rank, found = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
+    count = _kernels.find_marks(
+        offsets, items, match, truth_offsets, truth_items, begin, end, depth, start, rank, found
+    )
+    wanted_start, wanted = [0], []
+    for query in range(begin, end):
+        shown = lists[match[query]][:depth] if match[query] >= 0 else []
+        wanted += [
+            (place, truth_offsets[query] + judged[query].index(item))
+            for place, item in enumerate(shown, 1)
+            if item in judged[query]
+        ]
+        wanted_start.append(len(wanted))
+    assert start.tolist() == wanted_start
+    assert list(zip(rank[:count].tolist(), found[:count].tolist(), strict=True)) == wanted
+
+
+METRICS = [
+    "precision@{k}",
+    "recall@{k}",
+    "hit@{k}",
+    "hit(form='count')@{k}",
+    "mrr@{k}",
+    "mrr",
+    "map@{k}",
+    "map(divide_by='reachable')@{k}",
+    "ndcg@{k}",
+    "ndcg(gain='exp2', discount='jk')@{k}",
+    "rprec",
+    "rbp@{k}",
+    "rbp_residual",
+    "f1@{k}",
+    "mean_precision@{k}",
+    "auc(targets=12)",
+    "auc(negatives='judged')",
+]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=6),
+    st.dictionaries(st.integers(0, 8), st.integers(0, 2), min_size=2, max_size=6),
+    st.integers(1, 7),
+)
+def test_expected_ties_are_the_mean_over_every_order(scores, grades, k):
+    """Through the whole path: the run with ties='expected', and every run that breaks its ties in some way."""
+    grades = {**grades, 0: 1, 9: 0}  # something to find, and something judged that is not
+    truth = Truth.from_frame(
+        pl.DataFrame({"user_id": 1, "item_id": list(grades), "gain": list(map(float, grades.values()))})
+    )
+    items = list(range(len(scores)))
+    tied = Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": items, "score": scores}), "tied")
+    groups = [[i for i in items if scores[i] == level] for level in sorted(set(scores), reverse=True)]
+    orders = [sum(order, ()) for order in product(*(list(permutations(group)) for group in groups))]
+    expected_order = meet(tied, truth, Conventions(ties="expected")).block(0, 1)
+    strict = [
+        meet(Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": order}), "strict"), truth).block(0, 1)
+        for order in orders
+    ]
+    for name in METRICS:
+        metric = parse_metric(name.format(k=k)).resolve(truth)
+        wanted = np.mean([metric.checked(block)[0] for block in strict])
+        assert metric.checked(expected_order)[0] == pytest.approx(wanted, nan_ok=True), name
+        low, high = (
+            metric.checked(meet(tied, truth, Conventions(ties=ties)).block(0, 1))[0]
+            for ties in ("pessimistic", "optimistic")
+        )
+        if name.startswith(("precision", "recall", "hit", "mrr", "map", "rprec", "f1", "ndcg")):
+            values = [metric.checked(block)[0] for block in strict]
+            assert (low, high) == pytest.approx((min(values), max(values))), name
+
+
+@pytest.mark.parametrize("name", ["err", "bpref", "infap"])
+def test_metrics_without_a_closed_form_refuse_expected_ties(name):
+    truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "gain": [1.0, 0.0]}))
+    run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "score": [0.5, 0.5]}), "tied")
+    block = meet(run, truth, Conventions(ties="expected")).block(0, 1)
+    with pytest.raises(UsageError) as caught:
+        parse_metric(name).resolve(truth).checked(block)
+    assert caught.value.code == "U110"

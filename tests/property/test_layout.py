@@ -1,0 +1,140 @@
+"""Loops that lay tables out, held to twins made of Python lists and dicts."""
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recassay.data import _kernels
+from recassay.data.layout import grouped, offsets_without, order_within, repeated, stretch_of
+from recassay.data.recoding import Recoding
+from recassay.data.vocabulary import Vocabulary
+
+INT32 = np.iinfo(np.int32)
+codes = st.integers(INT32.min, INT32.max) | st.integers(-3, 6)
+numbers = st.sampled_from([-1.5, 0.0, 0.25, 3.0]) | st.floats(-9, 9)
+judged = st.tuples(codes, st.sampled_from([0.0, 1.0, 2.5]))
+stretches = st.lists(st.lists(codes, max_size=9), max_size=5)
+long_stretches = st.lists(st.lists(numbers, max_size=9) | st.lists(numbers, min_size=49, max_size=60), max_size=4)
+
+
+def laid_out(lists, dtype):
+    """Offsets and rows of a list of lists."""
+    offsets = np.append(0, np.cumsum([len(one) for one in lists])).astype(np.int64)
+    return offsets, np.array([value for one in lists for value in one], dtype)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2**64 - 1) | st.integers(0, 5), st.integers(0, 2))))
+def test_intern_numbers_pairs_in_order_of_arrival(pairs):
+    number, first = {}, []
+    for row, pair in enumerate(pairs):
+        if pair not in number:
+            number[pair] = len(number)
+            first.append(row)
+    keys, checks = (np.array([pair[part] for pair in pairs], np.uint64) for part in (0, 1))
+    found, first_row = _kernels.intern(keys, checks)
+    assert found.tolist() == [number[pair] for pair in pairs]
+    assert first_row.tolist() == first
+
+
+def test_intern_grows():
+    keys = (np.arange(5000, dtype=np.uint64) * np.uint64(7919)) % np.uint64(3000)
+    found, first_row = _kernels.intern(keys, keys)
+    distinct, wanted_first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    arrival = np.argsort(np.argsort(wanted_first))
+    assert found.tolist() == arrival[inverse].tolist()
+    assert first_row.tolist() == sorted(wanted_first.tolist())
+    assert distinct.size == 3000
+
+
+@settings(deadline=None)
+@given(stretches, st.data())
+def test_repeats(lists, data):
+    offsets, items = laid_out(lists, np.int32)
+    wanted = [item in one[:place] for one in lists for place, item in enumerate(one)]
+    assert repeated(offsets, items).tolist() == wanted
+    if lists:
+        begin = data.draw(st.integers(0, len(lists) - 1))
+        end = data.draw(st.integers(begin + 1, len(lists)))
+        assert _kernels.repeats(offsets, items, begin, end).tolist() == wanted[offsets[begin] : offsets[end]]
+
+
+def test_repeats_in_a_list_longer_than_the_first_table():
+    items = np.array([*range(500), 0, 499], np.int32)
+    assert np.flatnonzero(repeated(np.array([0, 502]), items)).tolist() == [500, 501]
+
+
+@settings(deadline=None)
+@given(long_stretches, st.booleans())
+def test_order_within_is_a_stable_sort_of_each_stretch(lists, descending):
+    offsets, keys = laid_out(lists, np.float64)
+    order, tied = order_within(offsets, keys, descending=descending)
+    sign = -1 if descending else 1
+    wanted = [
+        row for first, last in pairwise(offsets) for row in sorted(range(first, last), key=lambda row: sign * keys[row])
+    ]
+    assert (list(range(keys.size)) if order is None else order.tolist()) == wanted
+    assert (order is None) == (wanted == list(range(keys.size)))
+    if any(len(set(one)) < len(one) for one in lists):
+        assert tied
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(judged, max_size=9) | st.lists(judged, min_size=49, max_size=60), max_size=4))
+def test_sort_judged(lists):
+    offsets, items = laid_out([[item for item, _ in one] for one in lists], np.int32)
+    _, gains = laid_out([[gain for _, gain in one] for one in lists], np.float64)
+    wanted = [pair for one in lists for pair in sorted(one, key=lambda pair: (-pair[1], pair[0]))]
+    _kernels.sort_judged(offsets, items, gains, 0, len(lists))
+    assert list(zip(items.tolist(), gains.tolist(), strict=True)) == wanted
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("abc") | st.text(max_size=2), st.integers(0, 9))), st.booleans())
+def test_grouped_gathers_rows_by_id_and_keeps_their_order(rows, sort):
+    rows = sorted(rows, key=lambda row: row[0]) if sort else rows
+    frame = pl.DataFrame(rows, {"user_id": pl.String, "item_id": pl.Int64}, orient="row")
+    frame, users, offsets = grouped(frame, "user_id")
+    wanted = sorted({user for user, _ in rows}, key=lambda user: user.encode())
+    assert users.to_list() == wanted
+    for place, user in enumerate(wanted):
+        own = frame.slice(offsets[place], offsets[place + 1] - offsets[place])
+        assert own["item_id"].to_list() == [item for one, item in rows if one == user]
+    assert stretch_of(offsets).tolist() == [wanted.index(user) for user in frame["user_id"]]
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.booleans(), max_size=6), max_size=5))
+def test_offsets_without(lists):
+    offsets, dropped = laid_out(lists, np.bool_)
+    kept = [[one for one in flags if not one] for flags in lists]
+    assert offsets_without(offsets, dropped).tolist() == laid_out(kept, np.bool_)[0].tolist()
+
+
+ids = (
+    st.lists(st.integers(-5, 20), min_size=1)
+    | st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1)
+    | st.lists(st.integers(-(2**62), 2**62), min_size=1)
+)
+
+
+@settings(deadline=None)
+@given(ids | st.lists(st.text(max_size=2), min_size=1), st.data())
+def test_recoding_finds_ids_in_another_table(own, data):
+    other = data.draw(st.lists(st.sampled_from(own), max_size=8)) + data.draw(
+        st.lists(st.text(max_size=2) if isinstance(own[0], str) else st.integers(-(2**40), 2**40), max_size=4)
+    )
+    vocabulary, rows = Vocabulary.encode(pl.Series(own))
+    table = pl.Series(other, dtype=pl.String if isinstance(own[0], str) else pl.Int64).unique().sort()
+    where = {one: place for place, one in enumerate(table.to_list())}
+    assert Recoding.between(vocabulary, table)(rows).tolist() == [where.get(one, -1) for one in own]
+
+
+def test_recoding_of_ids_that_are_far_apart():
+    vocabulary, rows = Vocabulary.encode(pl.Series([7, 10**9, -(10**9), 8]))
+    table = pl.Series([-(2**40), -(10**9), 7, 10**9, 2**40])
+    assert Recoding.between(vocabulary, table).table is None
+    assert Recoding.between(vocabulary, table)(rows).tolist() == [2, 3, 1, -1]
