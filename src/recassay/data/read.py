@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.io import read_table, run_sources
+from recassay.data.io import open_table, read_table, run_sources
 from recassay.data.run import Nan, Run
 from recassay.data.truth import Negative, Truth
 
@@ -31,6 +29,7 @@ def read_interactions(source: object, *, columns: Columns = None, format: str | 
 def read_items(source: object, *, columns: Columns = None, format: str | None = None) -> Features:
     """Item features from a file or an object.
 
+    >>> import polars as pl
     >>> items = pl.DataFrame({"item_id": ["x", "y"], "genres": ["drama|war", "war"]})
     >>> read_items(items).names.to_list()
     ['drama', 'war']
@@ -50,8 +49,8 @@ def read_truth(
     """
     if isinstance(source, Truth):
         return source
-    frame = read_table(source, "truth", columns=columns, format=format)
-    return Truth.from_frame(frame, negative=negative, origin=_origin(source))
+    table = open_table(source, "truth", columns=columns, format=format)
+    return Truth.from_frame(table, negative=negative, origin=_origin(source))
 
 
 def read_run(
@@ -66,8 +65,8 @@ def read_run(
         return source
     if name is None:
         name = run_sources([source])[0][0] if isinstance(source, str | Path) else "run"
-    frame = read_table(source, "run", columns=columns, format=format)
-    return Run.from_frame(frame, name, nan=nan, origin=_origin(source) or name)
+    table = open_table(source, "run", columns=columns, format=format)
+    return Run.from_frame(table, name, nan=nan, origin=_origin(source) or name)
 
 
 def read_runs(

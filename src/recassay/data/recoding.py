@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.vocabulary import INT32, Vocabulary, mixed_kinds, positions
+from recassay.data.vocabulary import INT32, Vocabulary, mixed_kinds, positions, signed
 
 DENSE = 16  # a table over the range of the ids may be this many times as long as there are ids
 
@@ -37,9 +37,10 @@ class Recoding:
             raise mixed_kinds(what, source, target)
         if source.ids is not None:
             return cls(0, positions(source.ids, ids).astype(np.int32), np.empty(0, np.int64))
+        ids = signed(ids)
         inside = ids.filter(ids.is_between(INT32.min, INT32.max))
         below = int((ids < INT32.min).sum())
-        return cls._of_integers(inside.cast(pl.Int64).to_numpy(), below)
+        return cls._of_integers(inside.to_numpy(), below)
 
     @classmethod
     def _of_integers(cls, ids: NDArray[np.int64], below: int) -> Recoding:

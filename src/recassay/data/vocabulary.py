@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import intern
-from recassay.data.layout import readonly
+from recassay.data.layout import as_int32, readonly
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block
 
@@ -41,7 +41,7 @@ class Vocabulary:
                 return cls(None), np.empty(0, np.int32)
             low, high = int(ids.min()), int(ids.max())  # type: ignore[arg-type]
             if INT32.min < low and high <= INT32.max:
-                return cls(None), ids.to_numpy().astype(np.int32, copy=False)
+                return cls(None), as_int32(ids)
         return cls.dense(ids)
 
     @classmethod
@@ -92,11 +92,13 @@ class Vocabulary:
         if self.kind != target.kind:
             raise mixed_kinds("item", self, target)
         if self.ids is None:
+            assert target.ids is not None  # else the codes were returned above
             distinct, inverse = np.unique(codes, return_inverse=True)
             return _known(positions(pl.Series(distinct.astype(np.int64)), target.ids))[inverse]
         if target.ids is None:
-            inside = self.ids.is_between(INT32.min + 1, INT32.max)
-            return self.ids.set(~inside, UNKNOWN).cast(pl.Int32).to_numpy()[codes]
+            ids = signed(self.ids)
+            inside = ids.is_between(INT32.min + 1, INT32.max).fill_null(False)
+            return ids.set(~inside, UNKNOWN).cast(pl.Int32).to_numpy()[codes]
         return _known(positions(self.ids, target.ids))[codes]
 
 
@@ -137,6 +139,15 @@ def mixed_kinds(what: str, left: Vocabulary, right: Vocabulary) -> InputError:
     )
 
 
+def signed(ids: pl.Series) -> pl.Series:
+    """Integer ids as 64-bit signed integers; unsigned ids too large for that become null.
+
+    >>> signed(pl.Series([1, 2**63], dtype=pl.UInt64)).to_list()
+    [1, None]
+    """
+    return ids.cast(pl.Int64, strict=False)
+
+
 def positions(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
     """For each id its row in a table of distinct ids, or -1.
 
@@ -145,8 +156,8 @@ def positions(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
     """
     if ids.len() == table.len() and ids.dtype == table.dtype and ids.equals(table):
         return np.arange(ids.len())
-    if ids.dtype.is_integer():
-        ids, table = ids.cast(pl.Int64), table.cast(pl.Int64)
+    if ids.dtype.is_integer() and ids.dtype != table.dtype:
+        ids, table = signed(ids), signed(table)  # null meets nothing
     left = pl.DataFrame({"id": ids})
     right = pl.DataFrame({"id": table}).with_row_index("row")
     rows = left.join(right, on="id", how="left", maintain_order="left")["row"]
