@@ -1,0 +1,407 @@
+"""What every registered metric must keep to, whoever wrote it."""
+
+import inspect
+import typing
+from typing import Literal
+
+import numpy as np
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.data.read import read_interactions, read_items, read_run, read_truth
+from recassay.engine import local
+from recassay.errors import UsageError
+from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, parameter_kinds
+from recassay.metrics.describe import HEADINGS, describe
+from recassay.metrics.registry import find, metrics, names, parse_metric, parse_metrics
+from recassay.spec import Expression
+
+METRICS = list(metrics().values())
+EACH = pytest.mark.parametrize("kind", METRICS, ids=lambda kind: kind.name)
+EACH_OF_ACCURACY = pytest.mark.parametrize(
+    "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
+)
+
+# Parameters without which a metric, or one of its choices, makes no sense.
+COMPANIONS = {"auc": {"targets": 90}, "err": {"scale": 3.0}, ("ndcg", "ideal", "k"): {"gain": "binary"}}
+N_USERS, N_ITEMS = 60, 90
+
+
+def expression(kind, **stated):
+    """A metric that can be built, as text."""
+    parameters = dict(COMPANIONS.get(kind.name, {}))
+    for key, value in stated.items():
+        parameters |= COMPANIONS.get((kind.name, key, value), {})
+    return str(Expression(kind.name, parameters | stated, None if kind.cutoff == "none" else 5))
+
+
+def variants(kind):
+    """The default of a metric and each choice of each parameter that has choices."""
+    yield expression(kind)
+    for name, hint in parameter_kinds(kind).items():
+        choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else (True, False) if hint is bool else ()
+        for choice in choices:
+            yield expression(kind, **{name: choice})
+
+
+ALL = [text for kind in METRICS for text in variants(kind)]
+DEFAULTS = [expression(kind) for kind in METRICS]
+
+
+def world(seed=5):
+    """Frames of a log, item features, a truth and two runs: ties, repeats, short lists, missing users, grades."""
+    rng = np.random.default_rng(seed)
+    users = np.arange(1, N_USERS + 1)
+    popularity = 1.0 / np.arange(1, N_ITEMS + 1)
+    popularity /= popularity.sum()
+
+    def pick(n):
+        return rng.choice(np.arange(1, N_ITEMS + 1), size=n, replace=False, p=popularity)
+
+    log = [(u, i, int(rng.integers(1, 6)), int(rng.integers(1_000))) for u in users for i in pick(12)]
+    judged = [(u, i, float(g)) for u in users for i, g in zip(pick(7), [0, *rng.integers(0, 4, 6)], strict=True)]
+    runs, tags = {}, ["a", "b", "c", "d"]
+    for name in ("even", "odd"):
+        rows = []
+        for u in users[: -3 if name == "even" else None]:
+            length = int(rng.integers(1, 12))
+            rows += [(u, i, float(rng.integers(0, 8)) / 8) for i in pick(length)]
+            if u % 10 == 0:
+                rows.append((u, rows[-1][1], float(rng.integers(0, 8)) / 8))
+        runs[name] = pl.DataFrame(rows, ["user_id", "item_id", "score"], orient="row")
+    genres = [list(rng.choice(tags, size=int(rng.integers(0, 3)), replace=False)) for _ in range(N_ITEMS)]
+    return {
+        "train": pl.DataFrame(log, ["user_id", "item_id", "rating", "timestamp"], orient="row"),
+        "items": pl.DataFrame({"item_id": np.arange(1, N_ITEMS + 1), "genres": genres}),
+        "truth": pl.DataFrame(judged, ["user_id", "item_id", "gain"], orient="row"),
+        "runs": runs,
+    }
+
+
+def judged(tables, texts=ALL, **more):
+    options = {"resamples": 200, "seed": 3} | more
+    return ra.score(
+        {name: read_run(frame, name) for name, frame in tables["runs"].items()},
+        read_truth(tables["truth"]),
+        texts,
+        train=read_interactions(tables["train"]),
+        items=read_items(tables["items"]),
+        **options,
+    )
+
+
+def bits(scores):
+    """Everything a scoring says, in a form in which equal means equal to the last bit."""
+    columns = {key: column.tobytes() for key, column in scores.per_unit.items()}
+    weights = {key: column.tobytes() for key, column in scores.per_unit_weights.items()}
+    rows = [(row.system, row.metric, *map(repr, (row.mean, row.low, row.high, row.to_dict()))) for row in scores.rows]
+    return columns, weights, rows, scores.findings
+
+
+def remapped(tables, user=lambda ids: ids, item=lambda ids: ids):
+    """The same tables with other ids."""
+
+    def table(frame):
+        columns = {"item_id": item(frame["item_id"])}
+        columns |= {"user_id": user(frame["user_id"])} if "user_id" in frame.columns else {}
+        return frame.with_columns(**columns)
+
+    plain = {name: table(frame) for name, frame in tables.items() if name != "runs"}
+    return plain | {"runs": {name: table(frame) for name, frame in tables["runs"].items()}}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return world()
+
+
+@pytest.fixture(scope="module")
+def reference(tables):
+    return judged(tables, threads=1)
+
+
+class TestNames:
+    @pytest.mark.parametrize("text", ALL)
+    def test_a_name_reads_back_to_an_equal_metric(self, text):
+        metric = parse_metric(text)
+        assert parse_metric(repr(metric)) == metric
+        assert repr(parse_metric(repr(metric))) == repr(metric)
+        assert hash(parse_metric(repr(metric))) == hash(metric)
+
+    @EACH
+    def test_every_alias_and_any_case_names_the_same_metric(self, kind):
+        for name in (kind.name, *kind.aliases, kind.name.upper()):
+            assert find(name) is kind
+
+    def test_no_name_means_two_metrics(self):
+        said = [name for kind in METRICS for name in {kind.name, *kind.aliases}]
+        assert sorted(said) == sorted(names())
+
+    def test_names_that_differ_in_case_alone_mean_the_same_metric(self):
+        by_case = {}
+        for name, kind in names().items():
+            by_case.setdefault(name.lower(), set()).add(kind)
+        assert [name for name, kinds in by_case.items() if len(kinds) > 1] == []
+
+    @EACH
+    def test_unstated_parameters_are_not_in_the_name_but_in_the_result(self, kind):
+        metric = parse_metric(expression(kind))
+        assert set(metric.parameters) == set(kind.defaults())
+        assert "missing" not in repr(metric)
+
+    @EACH
+    def test_an_unknown_parameter_is_refused(self, kind):
+        with pytest.raises(UsageError, match="has no parameter 'nonsense'") as caught:
+            parse_metric(str(Expression(kind.name, {"nonsense": 1}, None if kind.cutoff == "none" else 5)))
+        assert caught.value.code == "U102"
+
+    @EACH
+    def test_a_choice_that_does_not_exist_is_refused(self, kind):
+        for name, hint in parameter_kinds(kind).items():
+            if typing.get_origin(hint) is Literal:
+                with pytest.raises(UsageError, match=f"{name}='nonsense'") as caught:
+                    parse_metric(expression(kind, **{name: "nonsense"}))
+                assert caught.value.code == "U102"
+
+    @EACH
+    @pytest.mark.parametrize("value", [True, float("nan"), float("inf"), "word"])
+    def test_a_number_must_be_a_finite_number(self, kind, value):
+        for name, hint in parameter_kinds(kind).items():
+            if float in (hint, *typing.get_args(hint)) or int in (hint, *typing.get_args(hint)):
+                with pytest.raises(UsageError) as caught:
+                    kind(k=None if kind.cutoff == "none" else 5, **{name: value})
+                assert caught.value.code == "U102"
+
+    @EACH
+    def test_the_cutoff_is_required_optional_or_refused(self, kind):
+        stated = COMPANIONS.get(kind.name, {})
+        if kind.cutoff == "none":
+            with pytest.raises(UsageError, match="has no cut-off"):
+                kind(k=5, **stated)
+        elif kind.cutoff == "required":
+            with pytest.raises(UsageError, match="needs a cut-off"):
+                kind(**stated)
+        for k in (0, -1, 1.5, True):
+            with pytest.raises(UsageError) as caught:
+                kind(k=k, **stated)
+            assert caught.value.code == "U103"
+
+
+class TestWords:
+    @EACH
+    def test_the_docstring_is_the_definition(self, kind):
+        assert kind.__doc__
+        assert "__doc__" in vars(kind)
+        described = describe(kind)
+        assert described.title
+        assert described.title.endswith(".")
+        for heading in HEADINGS:
+            assert described.sections.get(heading), f"{kind.name} has no {heading}"
+
+    @EACH
+    def test_every_parameter_of_its_own_is_explained(self, kind):
+        shared = set(Accuracy.defaults()) | {"empty", "catalogue"}
+        words = " ".join(inspect.getdoc(base) or "" for base in kind.__mro__ if base not in (UnitMetric, object))
+        for name in set(kind.defaults()) - shared:
+            assert name in words, f"{kind.name} does not say what {name} is"
+
+    @EACH
+    def test_class_facts_are_sane(self, kind):
+        low, high = kind.bounds
+        assert low < high
+        assert kind.family in {"ranking", "beyond", "catalogue", "debiased", "rating"}
+        assert kind.needs <= {"train", "items"}
+        assert issubclass(kind, UnitMetric | CatalogueMetric)
+
+
+class TestValues:
+    @pytest.mark.parametrize("text", ALL)
+    def test_values_are_in_bounds_or_undefined_and_somewhere_defined(self, text, reference):
+        low, high = parse_metric(text).bounds
+        for system in reference.systems:
+            row = reference.row(system, text)
+            assert low <= row.mean <= high
+            if text in reference.unit_metrics:
+                values = reference.values(system, text)
+                defined = values[~np.isnan(values)]
+                assert defined.size == row.n > 0
+                assert (defined >= low - 1e-9).all()
+                assert (defined <= high + 1e-9).all()
+                assert row.low <= row.mean <= row.high
+                skipped = row.missing if row.parameters.get("missing") == "skip" else 0
+                assert row.n + row.undefined + skipped == N_USERS
+
+    @pytest.mark.parametrize("text", ALL)
+    def test_a_single_value_for_all_users_would_be_no_test(self, text, reference):
+        if text in reference.unit_metrics:
+            values = np.concatenate([reference.values(system, text) for system in reference.systems])
+            assert np.unique(values[~np.isnan(values)]).size > 1
+
+    def test_the_loop_over_users_one_by_one_gives_the_same_values(self, tables, reference):
+        from recassay.metrics.align import meet
+        from recassay.metrics.context import Context, bind
+
+        truth = read_truth(tables["truth"])
+        context = Context(read_interactions(tables["train"]), read_items(tables["items"]))
+        asked = {heading: metric.resolve(truth) for heading, metric in parse_metrics(ALL).items()}
+        for name, frame in tables["runs"].items():
+            meeting = meet(read_run(frame, name), truth)
+            bind(asked.values(), meeting, context)
+            for heading, metric in asked.items():
+                if isinstance(metric, UnitMetric):
+                    values = [metric.checked(meeting.block(q, q + 1))[0] for q in range(truth.queries.len())]
+                    assert np.array(values).tobytes() == reference.values(name, heading).tobytes(), heading
+
+
+class TestSameBits:
+    @pytest.mark.parametrize("threads", [2, 4])
+    def test_any_number_of_threads(self, tables, reference, threads, monkeypatch):
+        monkeypatch.setattr(local, "USERS_PER_BLOCK", 7)
+        assert bits(judged(tables, threads=threads)) == bits(reference)
+
+    @pytest.mark.parametrize("size", [1, 13])
+    def test_any_size_of_block(self, tables, reference, size, monkeypatch):
+        from recassay.data import layout, truth, vocabulary
+        from recassay.metrics.catalogue import exposure
+
+        monkeypatch.setattr(local, "USERS_PER_BLOCK", size)
+        monkeypatch.setattr(local, "INTERVAL_CELLS", 100)
+        monkeypatch.setattr(layout, "LISTS_PER_BLOCK", size)
+        monkeypatch.setattr(truth, "LISTS_PER_BLOCK", size)
+        monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", size)
+        monkeypatch.setattr(vocabulary, "ROWS_PER_BLOCK", 10 * size)
+        assert bits(judged(tables)) == bits(reference)
+
+    @pytest.mark.parametrize("seed", [1, 2])
+    def test_any_order_of_rows(self, tables, reference, seed):
+        def mixed(frame):
+            return frame.sample(fraction=1.0, shuffle=True, seed=seed)
+
+        shuffled = {name: mixed(frame) for name, frame in tables.items() if name != "runs"}
+        shuffled["runs"] = {name: mixed(frame) for name, frame in tables["runs"].items()}
+        assert bits(judged(shuffled)) == bits(reference)
+
+    def test_a_metric_does_not_depend_on_the_metrics_beside_it(self, tables, reference):
+        for text in DEFAULTS:
+            alone = judged(tables, text)
+            for system in alone.systems:
+                assert repr(alone.row(system, text)) == repr(reference.row(system, text))
+
+    def test_a_system_does_not_depend_on_the_systems_beside_it(self, tables, reference):
+        alone = judged(tables | {"runs": {"odd": tables["runs"]["odd"]}})
+        assert [repr(row) for row in alone.rows] == [repr(row) for row in reference.rows if row.system == "odd"]
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            lambda ids: pl.Series([f"é{one:05d}" for one in ids]),
+            lambda ids: ids + 10**12,
+            lambda ids: ids.cast(pl.UInt64) + 2**63,
+            lambda ids: ids - 50,
+        ],
+        ids=["strings", "large integers", "unsigned", "negative"],
+    )
+    def test_other_ids_in_the_same_order(self, tables, reference, name):
+        other = judged(remapped(tables, name, name))
+        columns, weights, rows, findings = bits(other)
+        assert (columns, weights, rows) == bits(reference)[:3]
+        assert [one.code for one in findings] == [one.code for one in reference.findings]
+
+    def test_a_monotone_transform_of_scores_changes_nothing_that_looks_at_order(self, tables, reference):
+        def bent(frame):
+            return frame.with_columns(score=-5.0 + 3.0 * pl.col("score") ** 3)
+
+        other = judged(tables | {"runs": {name: bent(frame) for name, frame in tables["runs"].items()}})
+        for text in ALL:
+            if parse_metric(text).family != "rating":
+                for system in other.systems:
+                    assert repr(other.row(system, text)) == repr(reference.row(system, text)), text
+
+    def test_ranks_in_place_of_scores_mean_the_same_lists(self, tables, reference):
+        ranked = {name: read_run(frame, name).arranged().frame() for name, frame in tables["runs"].items()}
+        other = judged(tables | {"runs": ranked})
+        for text in ALL:
+            for system in other.systems:
+                assert other.row(system, text).to_dict() == reference.row(system, text).to_dict(), text
+
+
+class TestUsers:
+    def test_renaming_users_changes_nothing_but_their_order(self, tables, reference):
+        new = np.random.default_rng(1).permutation(N_USERS) + 1
+        other = judged(remapped(tables, user=lambda ids: pl.Series(new[ids.to_numpy() - 1])))
+        for text in reference.unit_metrics:
+            for system in reference.systems:
+                values, renamed = reference.values(system, text), other.values(system, text)
+                assert other.row(system, text).mean == pytest.approx(reference.row(system, text).mean, rel=1e-12)
+                np.testing.assert_allclose(renamed[new - 1], values, rtol=1e-9, atol=1e-12)
+
+    def test_renaming_items_changes_nothing_where_no_tie_needs_an_id(self, tables):
+        settled = {name: read_run(frame, name).arranged().frame() for name, frame in tables["runs"].items()}
+        ranked = tables | {"runs": {name: frame.drop("score") for name, frame in settled.items()}}
+        new = np.random.default_rng(2).permutation(N_ITEMS) + 1
+        # The head, the most popular items, and the best list of the most popular: ids settle ties of popularity there.
+        by_popularity = ("aclt", "aplt", "serendipity", "unexpectedness")
+        texts = [one for one in DEFAULTS if parse_metric(one).name not in (*by_popularity, "mae", "rmse")]
+        before = judged(ranked, texts)
+        after = judged(remapped(ranked, item=lambda ids: pl.Series(new[ids.to_numpy() - 1])), texts)
+        for text in before.unit_metrics:
+            for system in before.systems:
+                old, renamed = before.values(system, text), after.values(system, text)
+                np.testing.assert_allclose(renamed, old, rtol=1e-9, atol=1e-12, err_msg=text)
+
+
+TRUTH = {"asked": {"x": 1, "n": 0}, "nothing": {"x": 0, "y": 0}, "silent": {"x": 1, "n": 0}}
+RUN = {"asked": {"x": 3.0, "q": 2.0, "n": 1.0}, "nothing": {"x": 2.0, "q": 1.0}}
+TRAIN = [("asked", "q"), ("asked", "n"), ("nothing", "x"), ("silent", "y"), ("silent", "q")]
+ITEMS = pl.DataFrame({"item_id": ["x", "y", "q", "n"], "genre": [["a"], ["b"], ["a", "b"], ["b"]]})
+
+
+class TestUndefined:
+    """NaN where there is nothing to measure: never 0, never one half."""
+
+    def values(self, text):
+        scores = ra.score({"run": RUN}, TRUTH, text, train=TRAIN, items=ITEMS, interval=None)
+        return dict(zip(scores.units, scores.values("run", scores.metrics[0]), strict=True)), scores.rows[0]
+
+    @pytest.mark.parametrize(
+        "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
+    )
+    def test_a_user_with_nothing_to_find(self, kind):
+        values, row = self.values(expression(kind))
+        assert not np.isnan(values["asked"])
+        if kind.name in ("dcg", "rbp_residual") and not np.isnan(values["nothing"]):
+            pytest.fail(f"{kind.name} has a value where nothing is relevant")
+        assert np.isnan(values["nothing"])
+        assert row.undefined == 1
+        values, row = self.values(expression(kind, no_relevant="zero"))
+        assert values["nothing"] == 0
+        assert row.undefined == 0
+
+    @pytest.mark.parametrize(
+        "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
+    )
+    def test_a_user_without_a_list(self, kind):
+        values, row = self.values(expression(kind))
+        assert not np.isnan(values["silent"])
+        assert row.missing == 1
+        values, row = self.values(expression(kind, missing="skip"))
+        assert np.isnan(values["silent"])
+        assert (row.missing, row.n) == (1, 1)
+
+    @pytest.mark.parametrize(
+        "kind", [kind for kind in METRICS if "empty" in kind.defaults()], ids=lambda kind: kind.name
+    )
+    def test_a_list_that_shows_nothing(self, kind):
+        values, row = self.values(expression(kind, empty="undefined"))
+        assert np.isnan(values["silent"])
+        assert row.undefined >= 1
+        values, row = self.values(expression(kind, empty="zero"))
+        assert values["silent"] == 0
+
+    @pytest.mark.parametrize("kind", [kind for kind in METRICS if kind.needs], ids=lambda kind: kind.name)
+    def test_data_that_a_metric_needs_and_that_is_not_there(self, kind):
+        with pytest.raises(UsageError, match="needs the") as caught:
+            ra.score({"run": RUN}, TRUTH, expression(kind))
+        assert caught.value.code == "U105"
+        assert all(f"--{need}" in caught.value.hint for need in kind.needs)
