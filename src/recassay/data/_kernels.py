@@ -118,20 +118,27 @@ def stable_order(
 def sort_judged(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64], begin: int, end: int
 ) -> None:
-    """Sort stretches begin..end in place: gain descending, then item ascending."""
+    """Sort stretches begin..end in place: gain descending (no gains: all alike), then item ascending."""
+    graded = gains.size > 0
     for stretch in range(begin, end):
         first, last = offsets[stretch], offsets[stretch + 1]
         if last - first > 48:
             order = np.argsort(items[first:last], kind="mergesort")
-            order = order[np.argsort(-gains[first:last][order], kind="mergesort")]
+            if graded:
+                order = order[np.argsort(-gains[first:last][order], kind="mergesort")]
+                gains[first:last] = gains[first:last][order]
             items[first:last] = items[first:last][order]
-            gains[first:last] = gains[first:last][order]
             continue
         for row in range(first + 1, last):
-            item, gain, place = items[row], gains[row], row
-            while place > first and (
-                gains[place - 1] < gain or (gains[place - 1] == gain and items[place - 1] > item)
-            ):
-                items[place], gains[place] = items[place - 1], gains[place - 1]
+            item, gain, place = items[row], gains[row] if graded else 0.0, row
+            while place > first:
+                above = gains[place - 1] if graded else 0.0
+                if above > gain or (above == gain and items[place - 1] <= item):
+                    break
+                items[place] = items[place - 1]
+                if graded:
+                    gains[place] = above
                 place -= 1
-            items[place], gains[place] = item, gain
+            items[place] = item
+            if graded:
+                gains[place] = gain

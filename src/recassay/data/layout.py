@@ -12,15 +12,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import order_state, repeats, stable_order
+from recassay.data.io import Columns
 from recassay.threads import each_block
 
 LISTS_PER_BLOCK = 16_384
 
+Rows = pl.DataFrame | Columns
 
-def grouped(frame: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.Series, NDArray[np.int64]]:
-    """The frame with one stretch of rows per distinct ``by``, ascending; rows of a stretch keep their order.
 
-    Returns the frame, the distinct values of ``by`` and the offsets of their stretches (one more than there are
+def grouped(table: Rows, by: str) -> tuple[Rows, pl.Series, NDArray[np.int64]]:
+    """The table with one stretch of rows per distinct ``by``, ascending; rows of a stretch keep their order.
+
+    Returns the table, the distinct values of ``by`` and the offsets of their stretches (one more than there are
     values).
 
     >>> frame = pl.DataFrame({"user_id": ["b", "a", "b"], "item_id": [3, 1, 2]})
@@ -28,13 +31,15 @@ def grouped(frame: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.Series, NDAr
     >>> users.to_list(), offsets.tolist(), frame["item_id"].to_list()
     (['a', 'b'], [0, 1, 3], [1, 3, 2])
     """
-    starts = _starts(frame[by])
-    heads = frame[by].gather(starts)
-    if not (heads.is_sorted() and _differs(heads).all()):
-        frame = frame.sort(by, maintain_order=True)
-        starts = _starts(frame[by])
-        heads = frame[by].gather(starts)
-    return frame, heads, np.append(starts, frame.height)
+    values = table[by]
+    starts = _starts(values)
+    heads = values.gather(starts)
+    if not (heads.is_sorted() and neighbours(heads, np.not_equal).all()):
+        table = pl.DataFrame({name: table[name] for name in table.columns}).sort(by, maintain_order=True)
+        values = table[by]
+        starts = _starts(values)
+        heads = values.gather(starts)
+    return table, heads, np.append(starts, values.len())
 
 
 def readonly(array: NDArray[Any]) -> NDArray[Any]:
@@ -50,15 +55,53 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
 
 def _starts(values: pl.Series) -> NDArray[np.int64]:
     """Rows at which a stretch of equal values begins."""
-    return np.append(0, 1 + np.flatnonzero(_differs(values)))[: values.len()]
+    return np.append(0, 1 + np.flatnonzero(neighbours(values, np.not_equal)))[: values.len()]
 
 
-def _differs(values: pl.Series) -> NDArray[np.bool_]:
-    """Whether each value differs from the one before it, from the second row on."""
-    if values.dtype.is_numeric():
-        array = values.to_numpy()
-        return np.asarray(array[1:] != array[:-1])
-    return (values.slice(1) != values.slice(0, max(values.len() - 1, 0))).to_numpy()
+def neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_]:
+    """``compare(value, value before it)`` for every row but the first; only ``not_equal`` for text.
+
+    Columns come in chunks and are read as they lie: nothing is copied.
+
+    >>> neighbours(pl.Series([1, 1, 2]), np.greater).tolist()
+    [False, True]
+    """
+    if not values.dtype.is_numeric():
+        return np.asarray((values.slice(1) != values.slice(0, max(values.len() - 1, 0))).to_numpy())
+    out = np.empty(max(values.len() - 1, 0), np.bool_)
+    done, before = 0, None
+    for chunk in values.get_chunks():
+        array = chunk.to_numpy()
+        if array.size == 0:
+            continue
+        if before is not None:
+            out[done - 1] = compare(array[0], before)
+        compare(array[1:], array[:-1], out=out[done : done + array.size - 1])
+        done, before = done + array.size, array[-1]
+    return out
+
+
+def strictly_ordered(offsets: NDArray[np.int64], values: pl.Series, *, descending: bool) -> bool:
+    """Whether values strictly rise (or fall) inside every stretch.
+
+    >>> strictly_ordered(np.array([0, 2, 3]), pl.Series([1, 2, 1]), descending=False)
+    True
+    """
+    moves = neighbours(values, np.less if descending else np.greater)
+    inner = offsets[1:-1]
+    moves[inner[(inner > 0) & (inner <= moves.size)] - 1] = True
+    return bool(moves.all())
+
+
+def as_int32(values: pl.Series) -> NDArray[np.int32]:
+    """Integers that fit 32 bits, chunk by chunk."""
+    if values.dtype == pl.Int32 and values.n_chunks() == 1:
+        return values.to_numpy()
+    out, done = np.empty(values.len(), np.int32), 0
+    for chunk in values.get_chunks():
+        np.copyto(out[done : done + chunk.len()], chunk.to_numpy(), casting="unsafe")
+        done += chunk.len()
+    return out
 
 
 def order_within(

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.layout import grouped, offsets_without, order_within, repeated, stretch_of
+from recassay.data.layout import Rows, grouped, offsets_without, order_within, repeated, stretch_of, strictly_ordered
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
 
@@ -38,14 +38,14 @@ class Run:
     items: NDArray[np.int32]
     vocabulary: Vocabulary
     order: Order
-    scores: NDArray[np.float64] | None = None
+    score_column: pl.Series | None = None
     tied: NDArray[np.bool_] | None = None
     nan_scores: int = 0
     origin: str = field(default="", repr=False)
 
     @classmethod
     def from_frame(
-        cls, frame: pl.DataFrame, name: str, *, order: Order | None = None, nan: Nan = "error", origin: str = ""
+        cls, frame: Rows, name: str, *, order: Order | None = None, nan: Nan = "error", origin: str = ""
     ) -> Run:
         """Lay out a table with columns user_id, item_id and rank and/or score.
 
@@ -57,7 +57,7 @@ class Run:
             raise UsageError("U107", f"the run has no {order} column to order by", where=where)
         frame, queries, offsets = grouped(frame, "user_id")
         vocabulary, items = Vocabulary.encode(frame["item_id"])
-        scores, nan_scores = _scores(frame, nan, where)
+        scores, nan_scores = _scores(frame, nan, where) if "score" in frame.columns else (None, 0)
         run = cls(name, queries, offsets, items, vocabulary, "row", scores, None, nan_scores, where)
         if order == "rank":
             return run._ordered_by(_ranks(frame, where), "rank")
@@ -67,18 +67,28 @@ class Run:
         """The same lists by score descending, whatever ranks said."""
         if self.order == "score":
             return self
-        if self.scores is None:
+        if self.score_column is None:
             raise UsageError("U107", "the run has no score column to order by", where=self.origin)
-        return self._ordered_by(self.scores, "score")
+        return self._ordered_by(self.score_column, "score")
 
-    def _ordered_by(self, keys: NDArray[np.float64], order: Order) -> Run:
+    @functools.cached_property
+    def scores(self) -> NDArray[np.float64] | None:
+        """Score of each row, if the run has scores."""
+        return None if self.score_column is None else self.score_column.to_numpy()
+
+    def _ordered_by(self, column: pl.Series, order: Order) -> Run:
+        if strictly_ordered(self.offsets, column, descending=order == "score"):
+            return replace(self, order=order, tied=None)
+        keys = column.cast(pl.Float64).to_numpy()
         rows, may_tie = order_within(self.offsets, keys, descending=order == "score")
-        items, scores = self.items, self.scores
-        if rows is not None:
-            keys, items = keys[rows], items[rows]
-            scores = None if scores is None else scores[rows]
-        tied = _tied(self.offsets, keys) if may_tie else None
-        return replace(self, items=items, scores=scores, order=order, tied=tied)
+        run = self if rows is None else self._rearranged(rows)
+        tied = _tied(self.offsets, keys if rows is None else keys[rows]) if may_tie else None
+        return replace(run, order=order, tied=tied)
+
+    def _rearranged(self, rows: NDArray[np.int64]) -> Run:
+        """The rows in another order, lists staying where they are."""
+        scores = None if self.score_column is None else self.score_column.gather(rows)
+        return replace(self, items=self.items[rows], score_column=scores)
 
     def rounded(self) -> Run:
         """Ties as single-precision scores see them (trec_eval reads scores as C floats)."""
@@ -88,7 +98,7 @@ class Run:
             return replace(self, tied=_tied(self.offsets, self.scores.astype(np.float32)))
 
     def arranged(self, preference: NDArray[np.int64] | None = None) -> Run:
-        """Settle ties: rows that tie stand in ascending order of preference (by item code; default: of the id)."""
+        """Settle ties: rows that tie stand in ascending order of preference (by row; default: of the id)."""
         if self.tied is None:
             return self
         group = np.cumsum(~self.tied)
@@ -97,17 +107,32 @@ class Run:
         rows = np.flatnonzero(affected)
         key = self.items[rows] if preference is None else preference[rows]
         order = rows[np.lexsort((key, group[rows]))]
-        items = self.items.copy()
-        items[rows] = items[order]
-        scores = self.scores
-        if scores is not None:
-            scores = scores.copy()
-            scores[rows] = scores[order]
-        return replace(self, items=items, scores=scores)
+        everywhere = np.arange(self.items.size)
+        everywhere[rows] = order
+        return self._rearranged(everywhere)
 
     def repeated(self) -> NDArray[np.bool_]:
         """Rows whose item stands earlier in the same list."""
         return repeated(self.offsets, self.items)
+
+    def with_last_scores(self) -> Run:
+        """A repeated item stands once, at its first place with the score of its last, as in a dict of items.
+
+        >>> rows = {"user_id": [1, 1, 1], "item_id": [5, 9, 5], "rank": [1, 2, 3], "score": [0.9, 0.5, 0.1]}
+        >>> run = Run.from_frame(pl.DataFrame(rows), "mine").with_last_scores()
+        >>> run.items.tolist(), run.by_score().items.tolist()
+        ([5, 9], [9, 5])
+        """
+        again = self.repeated()
+        if self.scores is None or not again.any():
+            return self.without(again)
+        of = stretch_of(self.offsets)
+        rows = np.lexsort((self.items, of))
+        heads = np.flatnonzero(np.append(True, (np.diff(of[rows]) != 0) | (np.diff(self.items[rows]) != 0)))
+        scores = self.scores.copy()
+        scores[rows[heads]] = self.scores[rows[np.append(heads[1:], rows.size) - 1]]
+        merged = replace(self, score_column=pl.Series(scores)).without(again)
+        return replace(merged, order="row", tied=None).by_score() if self.order == "score" else merged
 
     def without(self, dropped: NDArray[np.bool_]) -> Run:
         """The lists without some rows; what follows moves up."""
@@ -122,7 +147,7 @@ class Run:
             self,
             offsets=offsets_without(self.offsets, dropped),
             items=self.items[keep],
-            scores=None if self.scores is None else self.scores[keep],
+            score_column=None if self.score_column is None else self.score_column.filter(pl.Series(keep)),
             tied=tied,
         )
 
@@ -139,8 +164,8 @@ class Run:
             "item_id": self.vocabulary.decode(self.items),
             "rank": pl.Series(np.arange(self.items.size) - self.offsets[of] + 1, dtype=pl.Int32),
         }
-        if self.scores is not None:
-            columns["score"] = pl.Series(self.scores)
+        if self.score_column is not None:
+            columns["score"] = self.score_column
         return pl.DataFrame(columns)
 
 
@@ -152,33 +177,37 @@ def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.b
     return tied if tied.any() else None
 
 
-def _scores(frame: pl.DataFrame, nan: Nan, where: str) -> tuple[NDArray[np.float64] | None, int]:
-    if "score" not in frame.columns:
-        return None, 0
-    column = frame["score"].cast(pl.Float64)
-    scores = column.fill_null(float("nan")).to_numpy() if column.null_count() else column.to_numpy()
-    if scores.size == 0 or np.isfinite(scores.sum()):  # one NaN or infinity would make the sum one
-        return scores, 0
+def _scores(table: Rows, nan: Nan, where: str) -> tuple[pl.Series, int]:
+    """The scores as floats, and how many were NaN."""
+    column = table["score"].cast(pl.Float64)
+    if column.null_count():
+        column = column.fill_null(float("nan"))
+    if np.isfinite(column.sum()):  # one NaN or infinity would make the sum one
+        return column, 0
+    scores = column.to_numpy()
     bad = ~np.isfinite(scores)
     if not bad.any():  # the sum overflowed, the scores did not
-        return scores, 0
+        return column, 0
     if nan == "error":
         row = int(np.argmax(bad))
         raise InputError(
             "I301",
             f"{int(bad.sum()):,} of {scores.size:,} scores are NaN or infinite, the first ({scores[row]}) for user "
-            f"{frame['user_id'][row]!r}, item {frame['item_id'][row]!r}",
+            f"{table['user_id'][row]!r}, item {table['item_id'][row]!r}",
             where=where,
             hint="repair the system, or place such items last with --nan last",
         )
-    return np.where(np.isnan(scores), -np.inf, scores), int(np.isnan(scores).sum())
+    lost = np.isnan(scores)
+    return pl.Series(np.where(lost, -np.inf, scores)), int(lost.sum())
 
 
-def _ranks(frame: pl.DataFrame, where: str) -> NDArray[np.float64]:
-    ranks = frame["rank"]
+def _ranks(table: Rows, where: str) -> pl.Series:
+    ranks = table["rank"]
     if ranks.null_count():
         raise InputError(
-            "I302", f"{ranks.null_count():,} of {ranks.len():,} ranks are missing", where=where,
+            "I302",
+            f"{ranks.null_count():,} of {ranks.len():,} ranks are missing",
+            where=where,
             hint="give every row a rank, or leave the column out",
         )
     low = ranks.min()
@@ -188,8 +217,8 @@ def _ranks(frame: pl.DataFrame, where: str) -> NDArray[np.float64]:
         raise InputError(
             "I302",
             f"{bad.sum():,} of {ranks.len():,} ranks are negative, the first ({ranks[row]}) for user "
-            f"{frame['user_id'][row]!r}, item {frame['item_id'][row]!r}",
+            f"{table['user_id'][row]!r}, item {table['item_id'][row]!r}",
             where=where,
             hint="ranks count from 0 or 1 upwards; if the column is a score, say --columns score=rank",
         )
-    return ranks.cast(pl.Float64).to_numpy()
+    return ranks

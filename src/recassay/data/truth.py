@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import sort_judged
-from recassay.data.layout import LISTS_PER_BLOCK, grouped, offsets_without, readonly, repeated, stretch_of
+from recassay.data.layout import LISTS_PER_BLOCK, Rows, grouped, offsets_without, readonly, repeated, stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 from recassay.threads import each_block
@@ -42,14 +42,14 @@ class Truth:
     origin: str = field(default="", repr=False)
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame, *, negative: Negative = "error", origin: str = "") -> Truth:
+    def from_frame(cls, frame: Rows, *, negative: Negative = "error", origin: str = "") -> Truth:
         """Lay out a table with columns user_id, item_id and, if judgements are graded, gain (absent: 1).
 
         ``negative="unjudged"`` keeps negative gains, which then mean «in the pool but unjudged» as in TREC.
         """
         frame, queries, offsets = grouped(frame, "user_id")
         vocabulary, items = Vocabulary.encode(frame["item_id"])
-        gains = _gains(frame, negative, origin)
+        gains = _gains(frame, negative, origin, items.size)
         items, gains = _best_first(offsets, items, gains)
         again = repeated(offsets, items)
         merged, conflicting = int(again.sum()), 0
@@ -64,14 +64,14 @@ class Truth:
             {
                 "user_id": self.queries.gather(stretch_of(self.offsets)),
                 "item_id": self.vocabulary.decode(self.items),
-                "gain": pl.Series(self.gains),
+                "gain": pl.Series(np.ascontiguousarray(self.gains)),
             }
         )
 
 
-def _gains(frame: pl.DataFrame, negative: Negative, where: str) -> NDArray[np.float64]:
+def _gains(frame: Rows, negative: Negative, where: str, rows: int) -> NDArray[np.float64]:
     if "gain" not in frame.columns:
-        return np.ones(frame.height)
+        return np.broadcast_to(np.ones(()), rows)  # one number that stands for all: nothing of the size of the truth
     gains = frame["gain"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     for code, bad, what, hint in (
         ("I306", ~np.isfinite(gains), "missing, NaN or infinite", "give every judged item a gain of 0 or more"),
@@ -98,11 +98,13 @@ def _best_first(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Judged items of each query by gain descending, then item ascending."""
-    offsets, items, gains = readonly(offsets), _own(items), _own(gains)
+    offsets, items = readonly(offsets), _own(items)
+    graded = gains.strides != (0,)
+    keys = _own(gains) if graded else np.empty(0)  # all alike: only items are sorted
     each_block(
-        lambda begin, end: sort_judged(offsets, items, gains, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
+        lambda begin, end: sort_judged(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
     )
-    return items, gains
+    return items, keys if graded else gains
 
 
 def _own(array: NDArray[Any]) -> NDArray[Any]:
@@ -116,7 +118,7 @@ def _conflicts(
     """Repeated rows whose gain is not that of the row kept."""
     rows = np.flatnonzero(again)
     stretches = np.searchsorted(offsets, rows, side="right") - 1
-    pairs = pl.DataFrame({"query": stretch_of(offsets), "item": items, "gain": gains})
+    pairs = pl.DataFrame({"query": stretch_of(offsets), "item": items, "gain": np.ascontiguousarray(gains)})
     touched = pl.DataFrame({"query": stretches, "item": items[rows]}).unique()
     differing = pairs.join(touched, on=["query", "item"], how="semi").group_by("query", "item").agg(
         (pl.col("gain") < pl.col("gain").max()).sum().alias("lower")

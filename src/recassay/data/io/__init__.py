@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from recassay.data.io.formats import FORMATS, Format
-from recassay.data.io.read import read_table
+from recassay.data.io.read import open_table, read_table
 from recassay.data.io.sources import run_sources
+from recassay.data.io.table import Columns
 from recassay.data.io.write import atomic, write_json, write_parquet, write_text
 
 __all__ = [
     "FORMATS",
+    "Columns",
     "Format",
     "atomic",
+    "open_table",
     "read_table",
     "run_sources",
     "write_json",

@@ -64,13 +64,19 @@ def parquet(head: Head, _role: Role) -> Table:
     except damage as error:
         raise _damaged_parquet(head, error) from None
 
-    def read(wanted: Wanted) -> pl.DataFrame:
+    def collected(query: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return scan.select(list(wanted.values())).collect()
+            return query.collect()
         except damage as error:
             raise _damaged_parquet(head, error) from None
 
-    return Table(names, read, str(head.path))
+    def read(wanted: Wanted) -> pl.DataFrame:
+        return collected(scan.select(list(wanted.values())))
+
+    def rows() -> int:
+        return int(collected(scan.select(pl.len())).item())
+
+    return Table(names, read, str(head.path), rows=rows)
 
 
 def delimited(head: Head, role: Role) -> Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -14,7 +15,7 @@ from recassay.data.io.head import read_head
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import Role, role_named
 from recassay.data.io.sources import PARQUET_SUFFIXES, parts_of
-from recassay.data.io.table import Table
+from recassay.data.io.table import Columns, Table
 from recassay.errors import InputError
 
 
@@ -39,28 +40,35 @@ def read_table(
     >>> read_table({"ann": {"x": 0.9, "y": 0.4}}, "run").rows()
     [('ann', 'x', 0.9), ('ann', 'y', 0.4)]
     """
+    return open_table(source, role, columns=columns, format=format).frame()
+
+
+def open_table(
+    source: object, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
+) -> Columns:
+    """As :func:`read_table`, with each column read when it is asked for where the format allows."""
     wanted = role_named(role)
     chosen = parse_columns(columns)
     if not isinstance(source, str | Path):
-        frame = _read(object_table(source, wanted, columns=columns), wanted, chosen)
+        found = _read(object_table(source, wanted, columns=columns), wanted, chosen)
         where = f"the {role} ({type(source).__name__})"
     else:
-        frame = _read_parts(parts_of(source), wanted, chosen, format)
+        found = _read_parts(parts_of(source), wanted, chosen, format)
         where = str(source)
-    if frame.height == 0:
+    if not found.rows:
         raise InputError("I103", f"the {role} has no rows", where=where, hint="check what wrote it")
-    return frame
+    return found
 
 
-def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format: str | None) -> pl.DataFrame:
+def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format: str | None) -> Columns:
     if len(paths) == 1:
         return _read(open_path(read_head(paths[0]), role, format), role, chosen)
     # Spark writes a part without rows, or without bytes, for every empty partition.
     full = [path for path in paths if path.stat().st_size]
-    parts = [(path, _read(open_path(read_head(path), role, format), role, chosen)) for path in full]
+    parts = [(path, _read(open_path(read_head(path), role, format), role, chosen).frame()) for path in full]
     parts = [(path, frame) for path, frame in parts if frame.height]
     if not parts:
-        return pl.DataFrame()
+        return Columns.of(pl.DataFrame(schema=[role.required[0]]))
     kinds = {_kinds(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
     if len(kinds) > 1:
         (first, one), (second, other), *_ = kinds.items()
@@ -70,7 +78,7 @@ def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format
             where=f"{one} and {other}",
             hint="write all parts with the same columns and types",
         )
-    return pl.concat((frame for _, frame in parts), how="vertical_relaxed")
+    return Columns.of(pl.concat((frame for _, frame in parts), how="vertical_relaxed"))
 
 
 def _kinds(frame: pl.DataFrame, *, stated: bool) -> str:
@@ -88,10 +96,20 @@ def _kinds(frame: pl.DataFrame, *, stated: bool) -> str:
     return ", ".join(f"{name} ({kind(dtype)})" for name, dtype in frame.schema.items())
 
 
-def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> pl.DataFrame:
+def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> Columns:
     found = resolve(table.names, role, chosen, where=table.where, by_position=table.by_position)
     wanted = dict(found)
     if role.name == "items":
         wanted |= {name: name for name in table.names if name not in found.values() and name not in found}
-    frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
-    return clean(frame, columns=tuple(found), where=table.where)
+
+    def read(wanted: Mapping[str, str]) -> pl.DataFrame:
+        frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
+        return clean(frame, columns=tuple(found), where=table.where)
+
+    if table.rows is None:
+        return Columns.of(read(wanted))
+    return Columns({meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}, table.rows())
+
+
+def _only(read: Callable[[Mapping[str, str]], pl.DataFrame], meaning: str, name: str) -> pl.Series:
+    return read({meaning: name}).to_series()

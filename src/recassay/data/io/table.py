@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
@@ -20,6 +21,43 @@ class Table:
     where: str
     by_position: bool = False
     """The names are made up (``column_1``, ...): the table has no header."""
+    rows: Callable[[], int] | None = None
+    """Counts the rows without reading them; given where one column can be read at the cost of one column."""
+
+
+class Columns:
+    """The columns of a table under their canonical names, each fetched when it is asked for and not kept.
+
+    A table in columns (Parquet) is so laid out with one column in memory at a time.
+
+    >>> columns = Columns({"user_id": lambda: pl.Series([1, 2])})
+    >>> columns["user_id"].to_list(), columns.frame().shape
+    ([1, 2], (2, 1))
+    """
+
+    def __init__(self, fetch: Mapping[str, Callable[[], pl.Series]], rows: int | None = None) -> None:
+        self._fetch = fetch
+        self.rows = next(iter(fetch.values()))().len() if rows is None else rows
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame) -> Columns:
+        """The columns of a frame."""
+        return cls({name: partial(frame.get_column, name) for name in frame.columns}, frame.height)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._fetch)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fetch
+
+    def __getitem__(self, name: str) -> pl.Series:
+        return self._fetch[name]().alias(name)
+
+    def frame(self) -> pl.DataFrame:
+        """All columns as a frame."""
+        return pl.DataFrame({name: self[name] for name in self._fetch})
 
 
 def column_names(count: int) -> list[str]:
@@ -37,4 +75,4 @@ def of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False) -> T
     >>> of_frame(pl.DataFrame({"user": [1]}), "here").names
     ['user']
     """
-    return Table(frame.columns, lambda wanted: frame.select(list(wanted.values())), where, by_position)
+    return Table(frame.columns, lambda wanted: frame.select(list(wanted.values())), where, by_position, lambda: frame.height)
