@@ -8,22 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.data.concentration import gini
 from recassay.metrics.base import CatalogueMetric
-
-
-def gini(counts: NDArray[np.int64]) -> float:
-    """Gini coefficient of counts: 0 if all are equal; NaN if their sum is 0.
-
-    Formula: ``sum_{j=1..n} (2j - n - 1) x_(j) / (n S)``, x ascending, S their sum.
-
-    >>> gini(np.array([4, 3, 2, 1, 0])), gini(np.array([2, 2]))
-    (0.4, 0.0)
-    """
-    n, total = counts.size, int(counts.sum())
-    if total == 0:
-        return float("nan")
-    ascending = np.sort(counts).astype(np.float64)
-    return float((np.arange(1 - n, n, 2) * ascending).sum() / (n * total))
 
 
 @dataclass(frozen=True, repr=False)
