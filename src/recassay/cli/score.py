@@ -83,7 +83,10 @@ def score(
     ties: Annotated[
         str | None,
         _option(
-            "--ties", "id, trec, row, expected, optimistic or pessimistic.  [default: id]", JUDGING, metavar="POLICY"
+            "--ties",
+            "id, id_descending, trec, row, expected, optimistic or pessimistic.  [default: id]",
+            JUDGING,
+            metavar="POLICY",
         ),
     ] = None,
     precision: Annotated[
@@ -96,7 +99,7 @@ def score(
         str | None,
         _option(
             "--duplicates",
-            "An item again in a list: first, keep or error.  [default: first]",
+            "An item again in a list: first, last, keep or error.  [default: first]",
             JUDGING,
             metavar="POLICY",
         ),

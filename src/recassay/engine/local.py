@@ -26,7 +26,7 @@ from recassay.data.scores import Scores, Summary
 from recassay.data.truth import Truth
 from recassay.diagnose import Facts, diagnose
 from recassay.errors import UsageError
-from recassay.metrics.align import WHOLE_LIST, Conventions, Meeting, meet
+from recassay.metrics.align import ARBITRARY, WHOLE_LIST, Conventions, Meeting, meet
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric, Values
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
@@ -36,7 +36,7 @@ from recassay.profiles import find as find_profile
 from recassay.spec import Value, suggest
 from recassay.threads import Progress, each_block
 
-USERS_PER_BLOCK = 8_192
+USERS_PER_BLOCK = 32_768
 INTERVAL_CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
 
 Judged = dict[str, Values]
@@ -206,7 +206,7 @@ class _Job:
 
     def _tie_means(self, run: Run, meeting: Meeting) -> dict[str, tuple[float, float]]:
         """Means in the worst and the best order of tied rows, if rows tie and an order was picked for them."""
-        if not meeting.met.tied_rows or self.conventions.ties not in ("id", "trec", "row"):
+        if not meeting.met.tied_rows or self.conventions.ties not in ARBITRARY:
             return {}
         bounds: dict[str, list[float]] = {}
         ranked = {name: metric for name, metric in self.unit_metrics.items() if metric.family == "ranking"}

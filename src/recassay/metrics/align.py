@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.layout import stretch_of
+from recassay.data.layout import readonly, stretch_of
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.vocabulary import positions
@@ -27,7 +27,8 @@ from recassay.threads import blocks
 if TYPE_CHECKING:
     from recassay.metrics.base import Metric
 
-Ties = Literal["id", "trec", "row", "expected", "optimistic", "pessimistic"]
+Ties = Literal["id", "id_descending", "trec", "row", "expected", "optimistic", "pessimistic"]
+ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row"})  # one order is picked for tied rows
 
 WHOLE_LIST = np.iinfo(np.int32).max
 
@@ -37,17 +38,18 @@ class Conventions:
     """How lists are read before any metric looks at them. Every choice is named and printed with the result.
 
     order:       ``given`` (rank if there is one, else score, else row), or ``score`` whatever the ranks say
-    ties:        rows the order does not separate: ascending ``id``; ``trec`` (descending id as text); ``row``, as
-                 they came; or judged as the ``expected``, ``optimistic`` or ``pessimistic`` order of the tied rows
+    ties:        rows the order does not separate: ascending ``id``; ``id_descending``; ``trec`` (descending id as
+                 text); ``row``, as they came; or judged as the ``expected``, ``optimistic`` or ``pessimistic`` order
     precision:   ``double``; ``single`` sees scores as C floats, as trec_eval does
-    duplicates:  an item again in a list: the ``first`` is kept, or ``error``, or ``keep`` (counts again)
+    duplicates:  an item again in a list: the ``first`` is kept; ``last``: its first place with its last score, as a
+                 dict of items holds it; ``error``; or ``keep`` (counts again)
     missing:     a query without a list: ``allow`` (each metric's ``missing`` decides) or ``error``
     """
 
     order: Literal["given", "score"] = "given"
     ties: Ties = "id"
     precision: Literal["double", "single"] = "double"
-    duplicates: Literal["first", "error", "keep"] = "first"
+    duplicates: Literal["first", "last", "error", "keep"] = "first"
     missing: Literal["allow", "error"] = "allow"
 
 
@@ -104,8 +106,9 @@ class Meeting:
         start = np.empty(end - begin + 1, np.int64)
         rank, judged = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
         count = _kernels.find_marks(
-            run.offsets, self.items, match, truth.offsets, truth.items, begin, end, reach, start, rank, judged
-        )
+            readonly(run.offsets), readonly(self.items), readonly(match), readonly(truth.offsets), readonly(truth.items),
+            begin, end, reach, start, rank, judged,
+        )  # fmt: skip
         rank, judged = rank[:count], judged[:count]
         first = last = rank
         if self.tie_first is not None and self.tie_last is not None:
@@ -227,7 +230,7 @@ class Aligned:
 
     def depth(self, k: int | None) -> int:
         """The last position that can matter under cut-off k: no list is longer."""
-        longest = max(self.meeting.longest, 1)
+        longest = max(self.meeting.longest, int(self.length.max(initial=1)))
         return longest if k is None else min(k, longest)
 
     def expected_sum(
@@ -273,14 +276,17 @@ class Aligned:
 def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meeting:
     """Settle order, ties, duplicates and identities of one run against the truth, and count what was met."""
     conventions = conventions or Conventions()
+    whole = run
+    run = run.with_last_scores() if conventions.duplicates == "last" else run
     run = run.by_score() if conventions.order == "score" else run
     run = run.rounded() if conventions.precision == "single" else run
     tied_rows = 0 if run.tied is None else int(run.tied.sum())
     tied_lists = 0 if run.tied is None else int(np.unique(stretch_of(run.offsets)[run.tied]).size)
     run = _settled(run, conventions.ties)
-    again = run.repeated()
-    duplicate_lists = int(np.unique(stretch_of(run.offsets)[again]).size) if again.any() else 0
-    examples = _duplicate_example(run, again)
+    listed = whole if conventions.duplicates == "last" else run
+    again = listed.repeated()
+    duplicate_lists = int(np.unique(stretch_of(listed.offsets)[again]).size) if again.any() else 0
+    examples = _duplicate_example(listed, again)
     if again.any() and conventions.duplicates == "error":
         raise InputError(
             "I305",
@@ -323,6 +329,8 @@ def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meet
 def _settled(run: Run, ties: Ties) -> Run:
     if run.tied is None or ties == "row":
         return run
+    if ties == "id_descending":
+        return run.arranged(-run.items.astype(np.int64))
     if ties != "trec":
         return run.arranged()
     text = run.vocabulary.decode(run.items).cast(pl.String)

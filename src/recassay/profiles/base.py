@@ -5,14 +5,38 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, headed
 from recassay.metrics.registry import find as find_metric
 from recassay.spec import Expression, Value, parse, suggest
+
+Circumstance = Literal[
+    "always", "tied scores", "repeated items", "users without truth", "few judged non-relevant items"
+]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """What of a library is knowingly not reproduced, and why: some of its metrics (none named: all of them), always or
+    only on inputs of one kind.
+    """
+
+    why: str
+    metrics: tuple[str, ...] = ()
+    when: Circumstance = "always"
+
+    def covers(self, metric: str, circumstances: Collection[str] = ()) -> bool:
+        """Whether the number of a metric is excluded on an input with these circumstances."""
+        return (not self.metrics or metric in self.metrics) and (self.when == "always" or self.when in circumstances)
+
+    def __str__(self) -> str:
+        what = ", ".join(self.metrics) or "all metrics"
+        return f"{what}{'' if self.when == 'always' else f' with {self.when}'}: {self.why}"
 
 
 @dataclass(frozen=True)
@@ -22,7 +46,8 @@ class Profile:
     ``metrics`` maps our name of a metric to the expression that reproduces the library's number, without cut-off:
     ``{"precision": "precision(divide_by='list', missing='skip')"}``. ``conventions`` are those of
     :class:`recassay.metrics.align.Conventions` that differ from ours. ``differs`` says in a sentence each what a reader
-    of that library's numbers should know. ``transcribed`` marks profiles held to the library's source, not to a run.
+    of that library's numbers should know. ``excludes`` says what is not reproduced: what the library leaves undefined,
+    contradicts itself in or gets wrong. ``transcribed`` marks profiles held to the library's source, not to a run.
     """
 
     name: str
@@ -31,17 +56,24 @@ class Profile:
     metrics: Mapping[str, str]
     conventions: Mapping[str, str] = field(default_factory=dict)
     differs: tuple[str, ...] = ()
+    excludes: tuple[Exclusion, ...] = ()
     transcribed: bool = False
+
+    def exclusion(self, metric: str, circumstances: Collection[str] = ()) -> Exclusion | None:
+        """Why the library's number of a metric is not reproduced on an input, if it is not."""
+        return next((one for one in self.excludes if one.covers(metric, circumstances)), None)
 
     def build(self, asked: Expression, defaults: Mapping[str, Value]) -> Metric:
         """Our metric for a name as this library would compute it; stated parameters win over the profile's."""
         if asked.name not in self.metrics:
+            excluded = self.exclusion(asked.name)
             raise UsageError(
                 "U106",
-                f"{self.title} has no metric '{asked.name}', so there is nothing to reproduce",
+                f"the profile of {self.title} does not reproduce its {asked.name}: {excluded.why}" if excluded
+                else f"the profile of {self.title} has no {asked.name}",
                 where=f"--profile {self.name} -m {asked}",
                 hint=f"it has {', '.join(sorted(self.metrics))}",
-            )
+            )  # fmt: skip
         own = parse(self.metrics[asked.name])
         merged = Expression(own.name, {**own.parameters, **asked.parameters}, asked.k)
         return find_metric(own.name).build(merged, defaults)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recassay.profiles.base import Profile
+from recassay.profiles.base import Exclusion, Profile
 
 SAME = "missing='skip', no_relevant='zero'"
 
@@ -10,14 +10,25 @@ PROFILE = Profile(
     name="trec_eval",
     title="trec_eval",
     version="9.0.8",
-    conventions={"order": "score", "ties": "trec", "precision": "single"},
+    conventions={"order": "score", "ties": "trec", "precision": "single", "duplicates": "last"},
     metrics={
-        name: f"{name}({SAME})"
-        for name in ("precision", "recall", "map", "ndcg", "mrr", "hit", "rprec", "bpref", "infap")
+        **{
+            name: f"{name}({SAME})"
+            for name in ("precision", "recall", "map", "ndcg", "mrr", "hit", "rprec", "bpref", "infap")
+        },
+        "f1": f"f1(divide_by='list', {SAME})",
     },
     differs=(
         "the rank column is ignored: lists are ordered by score, ties by descending document id as text",
         "a user without a list is left out of the mean (trec_eval -c counts 0)",
         "a user without a relevant item counts 0",
+        "f1 is set_F, over the whole list",
+    ),
+    excludes=(
+        Exclusion(
+            "where most users have none it prints what repeats recall; here that is refused",
+            metrics=("bpref",),
+            when="few judged non-relevant items",
+        ),
     ),
 )

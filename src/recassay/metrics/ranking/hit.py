@@ -10,18 +10,20 @@ import numpy as np
 from recassay.metrics import _kernels
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.ranking.unlisted import Unlisted, followed
 
 
 @dataclass(frozen=True, repr=False)
 class Hit(Accuracy):
     """1 if a relevant item stands in the first k places, else 0.
 
-    Formula: ``[hits@k >= 1]``. ``form="count"`` gives the number of hits instead.
+    Formula: ``[hits@k >= 1]``. ``form="count"`` gives the number of hits instead. ``unlisted="tied"`` lets judged
+    items that a list lacks follow it, tied, so that a short list hits with what it does not hold.
 
     Edges: with one relevant item per user it equals recall. An empty list is 0.
 
-    Libraries: trec_eval success, ir_measures Success, ranx hit_rate, RecBole Hit, RecTools HitRate, Cornac,
-    torchmetrics, Elliot HR. RecPack's HitK is the ``count``, so it can exceed 1.
+    Libraries: trec_eval success, ir_measures Success, ranx hit_rate, RecBole Hit, RecTools HitRate, Cornac, Elliot
+    HR. RecPack's HitK is the ``count``, so it can exceed 1. ``unlisted='tied'`` as torchmetrics.
 
     Reference: Deshpande and Karypis, Item-based top-N recommendation algorithms, TOIS 2004.
     """
@@ -31,8 +33,10 @@ class Hit(Accuracy):
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
 
     form: Literal["any", "count"] = "any"
+    unlisted: Unlisted = "absent"
 
     def judge(self, lists: Aligned) -> Values:
+        lists = followed(lists) if self.unlisted == "tied" else lists
         if self.form == "count":
             return lists.hits(self.k, self.relevant_from)
         if not lists.tied:

@@ -22,7 +22,7 @@ class AveragePrecision(Accuracy):
     Formula: ``(1 / D) sum over relevant positions p <= k of precision@p``. ``divide_by`` names D: ``relevant``, R;
     ``reachable``, min(k, R); ``list``, min(R, length of the list, k); ``hits``, the relevant items found; ``k``.
 
-    Edges: without @k the whole list counts. No hit: 0.
+    Edges: without @k the whole list counts. No hit: 0. ``hits`` with a cut-off has no value under expected ties.
 
     Libraries: ``relevant`` as trec_eval map and map_cut, ranx, ir_measures, RecTools, Microsoft map. ``reachable`` as
     RecBole, RePlay, RankSys, Microsoft map_at_k; ``list`` as LensKit; ``hits`` as torchmetrics and DaisyRec; ``k`` as
@@ -41,6 +41,8 @@ class AveragePrecision(Accuracy):
             raise UsageError("U103", "map(divide_by='k') needs a cut-off", hint="write map(divide_by='k')@10")
 
     def judge(self, lists: Aligned) -> Values:
+        if self.divide_by == "hits" and self.k is not None:  # a quotient of two numbers that tied orders change
+            self.need_strict_order(lists)
         out = np.empty(lists.size)
         relevant = lists.is_relevant(self.relevant_from)
         _kernels.precision_sum(lists.start, lists.first, lists.last, relevant, lists.cutoffs(self.k), out)

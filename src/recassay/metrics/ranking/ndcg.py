@@ -12,6 +12,7 @@ from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.ranking.unlisted import Unlisted, followed
 
 Gain = Literal["linear", "exp2", "binary"]
 Discount = Literal["log2p1", "jk"]
@@ -68,14 +69,16 @@ class NDCG(DCG):
     Formula: ``DCG@k / IDCG@k`` with ``DCG = sum_{p<=k} gain(grade at p) * discount(p)`` and IDCG the DCG of all judged
     items of the user, best first. ``gain``, ``discount`` and ``offset`` as in ``dcg``. ``ideal``: ``judged``, the best
     order of all judged items; ``retrieved``, the best order of those in the first k places (too kind, only for old
-    comparisons); ``k``, as if k items were relevant (too harsh on users with fewer).
+    comparisons); ``k``, as if k items were relevant (too harsh on users with fewer). ``unlisted="tied"`` lets judged
+    items that a list lacks follow it, tied, as in libraries that rank the judged rows (too kind to short lists).
 
-    Edges: undefined where the ideal is 0. Without @k all judged items count in the ideal.
+    Edges: undefined where the ideal is 0. Without @k all judged items count in the ideal. ``retrieved`` with a cut-off
+    has no value under expected ties.
 
     Libraries: the default equals trec_eval ndcg and ndcg_cut, ranx ndcg, ir_measures nDCG. ``gain='exp2'`` as ranx
     ndcg_burges, RiVal EXP, Microsoft's exp; Elliot and RankSys have ``gain='exp2', offset=threshold - 1``.
-    ``discount='jk'`` as LensKit; ``ideal='k'`` as RecTools by default; ``ideal='retrieved'`` as DaisyRec. RecBole,
-    RecPack, RePlay and Cornac have binary gains.
+    ``discount='jk'`` as LensKit; ``ideal='k'`` as RecTools by default; ``ideal='retrieved'`` as DaisyRec;
+    ``unlisted='tied'`` as torchmetrics. RecBole, RecPack, RePlay and Cornac have binary gains.
 
     Reference: Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, TOIS 2002; Burges et al.,
     Learning to rank using gradient descent, ICML 2005 (exp2).
@@ -86,6 +89,7 @@ class NDCG(DCG):
     bounds = (0.0, 1.0)
 
     ideal: Literal["judged", "retrieved", "k"] = "judged"
+    unlisted: Unlisted = "absent"
 
     def validate(self) -> None:
         if self.ideal == "k" and (self.k is None or self.gain != "binary"):
@@ -100,7 +104,7 @@ class NDCG(DCG):
         return super().judgeable(lists)
 
     def judge(self, lists: Aligned) -> Values:
-        achieved = super().judge(lists)
+        achieved = super().judge(followed(lists) if self.unlisted == "tied" else lists)
         ideal = self._ideal(lists)
         return achieved / np.where(ideal > 0, ideal, 1.0)
 
@@ -126,6 +130,8 @@ class NDCG(DCG):
 
     def _retrieved_ideal(self, lists: Aligned) -> Values:
         """The best order of what stands in the first k places."""
+        if self.k is not None:  # a quotient of two numbers that tied orders change
+            self.need_strict_order(lists)
         depth = lists.depth(self.k)
         inside = np.where(lists.rank <= depth, self.gains(lists.grade), 0.0)
         query = np.repeat(np.arange(lists.size), np.diff(lists.start))

@@ -9,6 +9,7 @@ import numpy as np
 
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.ranking.unlisted import Unlisted, followed
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,12 +46,12 @@ class Precision(Accuracy):
 class RPrecision(Accuracy):
     """Precision at R, the number of relevant items of the user.
 
-    Formula: ``hits@R / R``.
+    Formula: ``hits@R / R``. ``unlisted="tied"`` lets judged items that a list lacks follow it, tied.
 
     Edges: needs no cut-off; with R larger than the list the missing places are misses.
 
-    Libraries: trec_eval Rprec, ir_measures Rprec, ranx r-precision. RecTools' precision(r_precision=True) is
-    ``precision(divide_by='relevant')``, another thing.
+    Libraries: trec_eval Rprec, ir_measures Rprec, ranx r-precision; ``unlisted='tied'`` as torchmetrics. RecTools'
+    precision(r_precision=True) is ``precision(divide_by='relevant')``, another thing.
 
     Reference: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
@@ -59,7 +60,10 @@ class RPrecision(Accuracy):
     aliases = ("Rprec", "r_precision")
     cutoff = "none"
 
+    unlisted: Unlisted = "absent"
+
     def judge(self, lists: Aligned) -> Values:
+        lists = followed(lists) if self.unlisted == "tied" else lists
         relevant = lists.relevant(self.relevant_from)
         value = lists.is_relevant(self.relevant_from).astype(np.float64)
         hits = lists.expected_sum(value, np.ones(lists.depth(None)), np.minimum(relevant, lists.depth(None)))
