@@ -80,8 +80,9 @@ def read_runs(
     options: dict[str, Any] = {"columns": columns, "format": format, "nan": nan}
     if isinstance(source, Run):
         return [source]
-    if isinstance(source, str | Path):
-        return [read_run(path, name, **options) for name, path in run_sources([source])]
+    paths: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    if paths and all(isinstance(path, str | Path) for path in paths):  # together, so that no two have the same name
+        return [read_run(path, name, **options) for name, path in run_sources(paths)]
     if isinstance(source, Mapping):
         return [read_run(one, name, **options) for name, one in source.items()]
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path | Run) for one in source):

@@ -113,12 +113,13 @@ class Metric:
         """Raise U105 unless all of these data were given."""
         missing = sorted(names - context.has)
         if missing:
-            flags = {"train": "--train LOG", "items": "--items FILE"}
+            names = {"train": "training log", "items": "table of items"}
+            options = {"train": "--train LOG", "items": "--items FILE"}
             raise UsageError(
                 "U105",
-                f"{self} needs the {' and '.join(missing)} data",
+                f"{self} needs the {' and the '.join(names[need] for need in missing)}",
                 where=str(self),
-                hint=f"give it with {' '.join(flags[name] for name in missing)}",
+                hint=f"give it with {' '.join(options[need] for need in missing)}",
             )
 
     def bind(self, beside: Beside) -> object:
