@@ -113,11 +113,11 @@ class Metric:
         """Raise U105 unless all of these data were given."""
         missing = sorted(names - context.has)
         if missing:
-            names = {"train": "training log", "items": "table of items"}
+            called = {"train": "training log", "items": "table of items"}
             options = {"train": "--train LOG", "items": "--items FILE"}
             raise UsageError(
                 "U105",
-                f"{self} needs the {' and the '.join(names[need] for need in missing)}",
+                f"{self} needs the {' and the '.join(called[need] for need in missing)}",
                 where=str(self),
                 hint=f"give it with {' '.join(options[need] for need in missing)}",
             )
