@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from recassay.diagnose.base import load as checks
 from recassay.errors import CODES, UsageError
 from recassay.metrics.describe import Description, describe
 from recassay.metrics.registry import metrics, names
-from recassay.profiles import profiles
+from recassay.profiles import Profile, profiles
 from recassay.spec import suggest
 
 
@@ -70,13 +70,7 @@ def explanation(name: str) -> Explanation:
     if bare in names():
         return _metric_page(describe(names()[bare]))
     if name in profiles():
-        profile = profiles()[name]
-        meaning = {"In general": "; ".join(f"{key}={value}" for key, value in profile.conventions.items()) or "as ours"}
-        return Explanation(
-            name, "profile", f"What {profile.title} {profile.version} prints.",
-            {"Differs": "; ".join(profile.differs) or "nothing", **meaning},
-            facts={"metrics": dict(profile.metrics)},
-        )  # fmt: skip
+        return _profile_page(profiles()[name])
     if name.upper() in checks():
         check = checks()[name.upper()]
         asks = inspect.getdoc(check.ask) or ""
@@ -85,6 +79,24 @@ def explanation(name: str) -> Explanation:
         return Explanation(name.upper(), "error", CODES[name.upper()], {"See": "docs/reference/errors.md"})
     known = [*names(), *profiles(), *checks(), *CODES]
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=suggest(name, known))
+
+
+def _profile_page(profile: Profile) -> Explanation:
+    held = "its source, restated" if profile.transcribed else "its own recorded answers"
+    sections = {
+        "Differs": _lines(profile.differs),
+        "Lists are read with": _lines(f"{key}={value}" for key, value in profile.conventions.items()),
+        "Not reproduced": _lines(map(str, profile.excludes)),
+    }
+    return Explanation(
+        profile.name, "profile", f"What {profile.title} {profile.version} prints, held to {held}.",
+        {heading: text for heading, text in sections.items() if text},
+        facts={"metrics": dict(profile.metrics)},
+    )  # fmt: skip
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n".join(texts)
 
 
 def _metric_page(metric: Description) -> Explanation:
