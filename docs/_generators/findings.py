@@ -1,0 +1,161 @@
+"""``reference/findings.md``: every check, with a finding that is made while the page is written."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from dataclasses import dataclass
+from typing import Any
+
+from recassay.diagnose.base import load
+
+INTRODUCTION = """\
+# Findings
+
+Whenever runs are scored, numbered checks look at what was scored. What they find stands below the table, in
+`findings.jsonl`, in the `findings` of `--json`, and in Python in `scores.findings`. A finding is no error: the numbers
+are right under the conventions that are printed; it says what to know before they are believed. A code never gets
+another meaning.
+
+| severity | meaning |
+| --- | --- |
+| `info` | good to know, changes no decision by itself |
+| `warning` | may change a decision; look before you believe |
+| `error` | the numbers cannot mean what they seem to |
+
+`--fail-on warning` ends `recassay score` with status 1 if a finding is at least that severe
+([judge in CI](../howto/judge-in-ci.md)). A check that needs data which was not given, a training log say, does not apply.
+"""
+
+GROUPS = {"C": "Coverage: who and what the files cover", "L": "Leakage: what should not be there", "T": "Ties: order that the files leave open"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """What to do about a finding, and code whose ``scores`` have it."""
+
+    do: str
+    code: str
+
+
+EXAMPLES = {
+    "C001": Example(
+        "Find out why the system has no list for them: new users, a crash, a filter. Systems that answer for different "
+        "users are compared on what they answer if `missing='skip'`, and on the same users if not.",
+        """
+        truth = {"ann": ["x"], "bob": ["y"], "cem": ["z"]}
+        scores = ra.score({"mine": {"ann": ["x"]}}, truth, "hit@1")
+        """,
+    ),
+    "C002": Example(
+        "Ask the system for as many items as the largest cut-off. Places without an item count as misses, except in "
+        "metrics with `divide_by='list'`.",
+        """
+        scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x", "y"]}, "precision@5")
+        """,
+    ),
+    "C003": Example(
+        "Remove repeats where the lists are made. By default the first place counts and what follows moves up; "
+        "`--duplicates` has other ways.",
+        """
+        scores = ra.score({"mine": {"ann": ["x", "x", "y"]}}, {"ann": ["x", "y"]}, "hit@2")
+        """,
+    ),
+    "C004": Example(
+        "Nothing, if the run was made for all users and the truth holds some of them.",
+        """
+        scores = ra.score({"mine": {"ann": ["x"], "eve": ["x"]}}, {"ann": ["x"]}, "hit@1")
+        """,
+    ),
+    "C005": Example(
+        "Look at `--relevant-from`, and at users whose held-out items were all disliked. `--no-relevant zero` counts them "
+        "as 0, as trec_eval does.",
+        """
+        truth = {"ann": {"x": 5.0}, "bob": {"y": 2.0}}
+        scores = ra.score({"mine": {"ann": ["x"], "bob": ["y"]}}, truth, "hit@1", relevant_from=4)
+        """,
+    ),
+    "C006": Example(
+        "Look at how the truth was made. Counting such a row twice, as some libraries do, lifts precision and recall.",
+        """
+        truth = [("ann", "x", 1.0), ("ann", "x", 3.0)]
+        scores = ra.score({"mine": {"ann": ["x"]}}, truth, "hit@1")
+        """,
+    ),
+    "C007": Example(
+        "Check that both files use the same ids. Metrics of novelty take such items as never seen.",
+        """
+        train = {"ann": ["a"], "bob": ["x"]}
+        scores = ra.score({"mine": {"ann": ["x", "new"]}}, {"ann": ["x"]}, "hit@1", train=train)
+        """,
+    ),
+    "C008": Example(
+        "Find out why the model gives NaN. The finding is the price of `--nan last`; without it NaN is an error (I301).",
+        """
+        run = ra.read_run({"ann": {"x": 0.9, "y": float("nan")}}, "mine", nan="last")
+        scores = ra.score(run, {"ann": ["x"]}, "hit@1")
+        """,
+    ),
+    "C009": Example(
+        "Judge more users. Below ten, read the values one by one instead of their mean.",
+        """
+        scores = ra.score({"mine": {"ann": ["x"], "bob": ["y"]}}, {"ann": ["x"], "bob": ["z"]}, "hit@1")
+        """,
+    ),
+    "L001": Example(
+        "If the system must not repeat what users know, filter such items: they waste places. If the truth holds them too, "
+        "the split leaks.",
+        """
+        scores = ra.score({"mine": {"ann": ["a", "x"]}}, {"ann": ["x"]}, "hit@2", train={"ann": ["a"], "bob": ["x"]})
+        """,
+    ),
+    "T001": Example(
+        "Break ties where the lists are made, at random, or judge under `--ties expected`. Compare no systems of which "
+        "one ties and the other does not under `optimistic`.",
+        """
+        run = {"ann": {"x": 1.0, "y": 1.0}, "bob": {"x": 1.0, "y": 1.0, "z": 0.5}}
+        scores = ra.score({"mine": run}, {"ann": ["x"], "bob": ["y"]}, "mrr")
+        """,
+    ),
+}
+
+
+def pages() -> dict[str, str]:
+    """The page."""
+    checks = load()
+    untold, unknown = sorted(checks.keys() - EXAMPLES.keys()), sorted(EXAMPLES.keys() - checks.keys())
+    if untold or unknown:
+        raise KeyError(f"docs/_generators/findings.py: no example for {untold}; examples for checks that are gone: {unknown}")
+    parts = [INTRODUCTION, "| code | severity | finding |\n| --- | --- | --- |"]
+    parts += [f"| [{code}](#{code.lower()}) | {check.severity} | {check.title} |" for code, check in checks.items()]
+    for letter, heading in GROUPS.items():
+        parts.append(f"\n## {heading}\n")
+        parts += [_section(check) for code, check in checks.items() if code.startswith(letter)]
+    strange = {code for code in checks if code[0] not in GROUPS}
+    if strange:
+        raise KeyError(f"say in docs/_generators/findings.py what the groups of {sorted(strange)} are")
+    return {"reference/findings.md": "\n".join(parts)}
+
+
+def _section(check: Any) -> str:
+    example = EXAMPLES[check.code]
+    code = textwrap.dedent(example.code).strip("\n")
+    needs = f" It needs {' and '.join(f'`--{need}`' for need in sorted(check.needs))}." if check.needs else ""
+    severity, detail = _found(check.code, code)
+    return "\n".join(
+        [
+            f"### {check.code}", "", f"**{check.title}.** {' '.join((inspect.getdoc(check.ask) or '').split())}{needs}",
+            "", example.do, "", "```python", "import recassay as ra", "", code, "```", "", f"> **{severity} {check.code}** {detail}", "",
+        ]
+    )  # fmt: skip
+
+
+def _found(code: str, example: str) -> tuple[str, str]:
+    import recassay as ra
+
+    namespace: dict[str, Any] = {"ra": ra}
+    exec(compile(example, code, "exec"), namespace)  # noqa: S102
+    found = [finding for finding in namespace["scores"].findings if finding.code == code]
+    if not found:
+        raise AssertionError(f"the example of {code} has no such finding")
+    return found[0].severity, found[0].detail

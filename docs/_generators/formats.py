@@ -1,0 +1,104 @@
+"""``reference/formats.md``: the formats and column names that are recognised, from the tables that recognise them."""
+
+from __future__ import annotations
+
+from recassay.data.io.columns import ALIASES, ITEMS_LAST_TIER, SHORT_NAMES
+from recassay.data.io.formats import FORMATS
+from recassay.data.io.roles import ROLES
+from recassay.data.io.sources import TABLE_SUFFIXES
+
+PAGE = """\
+# Formats and columns
+
+Four kinds of table are read: runs, truths, logs and item features. Each can be a file or a Python object, in any of the
+formats below. Files may be packed with gzip (`.gz`).
+
+## Tables
+
+{tables}
+
+A **run** is ordered by `rank` if it has one, else by `score` descending, else it is taken as it stands; ties go by
+ascending id unless [`--ties`](cli.md#recassay-score) says otherwise. Ranks count from 0 or 1.
+
+In a **truth** a gain of 0 is a judgement too: looked at, and not relevant. Without a gain every row counts 1. What
+counts as relevant is said by `--relevant-from`.
+
+In a **log** the timestamp may be a number, a date or a date with time. Nothing that exists today needs it.
+
+The features of **items** may be a column of lists (Parquet), names joined by `|` as in MovieLens, or one name a row. If
+no column is a list and none has a `|`, text columns whose values recur are taken; numbers and titles are not features.
+
+## Files
+
+{formats}
+
+The format is recognised by the first bytes and by the suffix, in this order; `--format NAME` overrides for run files.
+Text must be UTF-8. Separator and header are found out; a file without a header has its columns by position, as in the
+table above. In a folder, files with these suffixes are read: {suffixes}; names that begin with `_` or `.` are passed
+over. A folder that holds only `part-*` files, as Spark writes them, is one table.
+
+A run is named by its file without the suffixes: `runs/als.parquet` is `als`.
+
+## Python objects
+
+- a table of Polars, pandas, pyarrow, DuckDB, or anything else that exports Arrow
+- `{{user: {{item: number}}}}`: the number is the score of a run, the gain of a truth, the rating of a log
+- `{{user: [item, ...]}}`: best first in a run, in the order of time in a log
+- `[(user, item, number), ...]`, or a list of dicts with column names
+- a dict of columns: `{{"user_id": [...], "item_id": [...]}}`
+
+## Ids
+
+Ids are whole numbers or text, on both sides alike; text against numbers is an error ([I403](errors.md#i403)). Whole
+floats (`7.0`) are read as whole numbers. In text files a column is numbers if all of it is plain whole numbers; `007`
+stays text. An id is never missing ([I304](errors.md#i304)).
+
+## Column names
+
+Case, blanks, dashes and underscores do not matter: `userId`, `User ID` and `user_id` are one name. The exact name on the
+left wins; then the first line with a match, which must be the only match in its line ([I203](errors.md#i203)). Anything
+else is named with `--columns`, for example `--columns user=who,item=what`; its keys are {keys}. The names of the truth
+are given apart with `--truth-columns` where they differ.
+
+{names}
+
+In a table of items `{last}` is known for the item too.
+"""
+
+MEANINGS = {
+    "user_id": "who was asked: a user, query or session",
+    "item_id": "what was recommended, judged or met",
+    "timestamp": "when (logs)",
+    "rating": "how much it was liked (logs)",
+    "score": "what the system gave it (runs)",
+    "rank": "its place (runs)",
+    "gain": "how relevant it is (truths)",
+}
+
+
+def pages() -> dict[str, str]:
+    """The page."""
+    tables = ["| table | required | optional | without a header |", "| --- | --- | --- | --- |"]
+    for role in ROLES.values():
+        optional = _names(role.optional) or ("any columns of features" if role.name == "items" else "")
+        tables.append(f"| {role.name} | {_names(role.required)} | {optional} | {', '.join(role.positions)} |")
+    formats = ["| name | what it is |", "| --- | --- |"]
+    formats += [f"| `{name}` | {one.description.replace('|', chr(92) + '|')} |" for name, one in FORMATS.items()]
+    names = ["| column | meaning | also recognised, in this order |", "| --- | --- | --- |"]
+    for column, tiers in ALIASES.items():
+        known = [", ".join(word for word in tier.split() if word != column) for tier in tiers]
+        names.append(f"| `{column}` | {MEANINGS[column]} | {'; '.join(one for one in known if one)} |")
+    return {
+        "reference/formats.md": PAGE.format(
+            tables="\n".join(tables),
+            formats="\n".join(formats),
+            suffixes=" ".join(f"`{suffix}`" for suffix in sorted(TABLE_SUFFIXES)),
+            keys=", ".join(f"`{key}`" for key in SHORT_NAMES),
+            names="\n".join(names),
+            last=ITEMS_LAST_TIER,
+        )
+    }
+
+
+def _names(columns: tuple[str, ...]) -> str:
+    return ", ".join(f"`{column}`" for column in columns)
