@@ -161,7 +161,6 @@ def score(
     _known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
-    from recassay.compare.comparison import compare
     from recassay.data.read import read_interactions, read_items, read_runs, read_truth
     from recassay.engine.local import score as judge
 
@@ -194,6 +193,8 @@ def score(
         )
         comparison = None
         if len(systems) > 1 and scores.unit_metrics:
+            from recassay.compare.comparison import compare
+
             comparison = compare(
                 scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads
             )  # fmt: skip

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
 
 from recassay.compare.resampling import Floats, How, Progress, bootstrap_sums
 from recassay.errors import UsageError
@@ -21,6 +21,8 @@ LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which n
 
 Bounds = tuple[float, float]
 Flags = NDArray[np.bool_]
+
+NORMAL = NormalDist()  # of the standard library: importing scipy costs more than the intervals do
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ def intervals(
 
 def normal(column: Column, level: float) -> Bounds:
     """t interval: estimate ± t_{n-1} sqrt(sum L_i^2 / (n (n - 1))); for a plain mean that is mean ± t sd / sqrt(n)."""
+    from scipy.special import stdtrit
+
     n = column.influence.size
     reach = float(stdtrit(n - 1, (1 + level) / 2) * np.sqrt(np.sum(column.influence**2) / (n * (n - 1))))
     return column.estimate - reach, column.estimate + reach
@@ -113,11 +117,15 @@ def bca(column: Column, level: float) -> Bounds:
     gap = resampled - column.estimate
     equal = np.abs(gap) <= 1e-12 * max(abs(column.estimate), float(np.abs(gap).max()))
     share = (np.count_nonzero((gap < 0) & ~equal) + np.count_nonzero(equal) / 2) / resampled.size
-    z0 = ndtri(np.clip(share, 0.5 / resampled.size, 1 - 0.5 / resampled.size))
+    z0 = NORMAL.inv_cdf(min(max(share, 0.5 / resampled.size), 1 - 0.5 / resampled.size))
     a = acceleration(column.jackknife)
-    z = z0 + ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    low, high = ndtr(z0 + z / (1 - a * z))
-    return _quantiles(resampled, float(low), float(high))
+    low, high = (NORMAL.cdf(z0 + z / (1 - a * z)) for z in (z0 + end for end in _ends(level)))
+    return _quantiles(resampled, low, high)
+
+
+def _ends(level: float) -> Bounds:
+    """Standard normal quantiles that enclose the level."""
+    return NORMAL.inv_cdf((1 - level) / 2), NORMAL.inv_cdf((1 + level) / 2)
 
 
 def abc(column: Column, level: float) -> Bounds:
@@ -130,7 +138,7 @@ def abc(column: Column, level: float) -> Bounds:
     """
     a = acceleration(column.influence)
     sigma = float(np.sqrt(np.sum(column.influence**2))) / column.influence.size
-    w = a + ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    w = a + np.array(_ends(level))
     lam = w / (1 - a * w) ** 2
     low, high = column.estimate + lam * sigma / (1 + lam * column.curvature)
     return float(low), float(high)

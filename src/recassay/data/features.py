@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,10 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.data.layout import stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 
 SEPARATOR = "|"
+WORD = 64
 SCHEMA = {"item_id": "integer or string", "any other": "a list of names, names joined by '|', or one name a row"}
 
 
@@ -38,10 +41,10 @@ class Features:
         """Lay out a table with a column item_id and columns of features; an item may have several rows.
 
         A column of lists gives each of its entries; a column of text is cut at ``|`` as in MovieLens genres; any other
-        column gives its value. Missing and empty values are no features. Without ``columns``: all columns of lists; if
-        there are none, all text columns with a ``|``; if there are none, all text columns whose values recur (at most
-        half as many as rows: titles do not, categories do). Numbers are features only if their column is named. With
-        several columns a feature is called ``column=name``.
+        column gives its value. Missing and empty values are no features. Without ``columns``: all columns of lists; or
+        else all text columns with a ``|``; or else all text columns that give some item several values in several
+        rows; or else all text columns whose values recur (at most half as many as rows: titles do not, categories do).
+        Numbers are features only if their column is named. With several columns a feature is called ``column=name``.
         """
         chosen = tuple(columns) if columns else feature_columns(frame)
         _refuse_unusable(frame, chosen, origin)
@@ -64,10 +67,14 @@ class Features:
         """Number of items, those without a feature too."""
         return self.vocabulary.size
 
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """Number of features of each item."""
-        return np.diff(self.offsets)
+    @functools.cached_property
+    def masks(self) -> NDArray[np.uint64]:
+        """The features of each item as bits of one word; empty if there are more than 64 features."""
+        if self.names.len() > WORD:
+            return np.empty(0, np.uint64)
+        masks = np.zeros(self.n_items, np.uint64)
+        np.bitwise_or.at(masks, stretch_of(self.offsets), np.uint64(1) << self.codes.astype(np.uint64))
+        return masks
 
 
 def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
@@ -82,7 +89,11 @@ def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
         return tuple(lists)
     texts = [name for name in others if isinstance(frame[name].dtype, pl.String | pl.Categorical | pl.Enum)]
     joined = [name for name in texts if frame[name].cast(pl.String).str.contains(SEPARATOR, literal=True).any()]
-    return tuple(joined or [name for name in texts if 2 * frame[name].n_unique() <= frame.height])
+    if joined:
+        return tuple(joined)
+    items = frame["item_id"].n_unique()
+    varying = [name for name in texts if frame.select("item_id", name).n_unique() > items]
+    return tuple(varying or [name for name in texts if 2 * frame[name].n_unique() <= frame.height])
 
 
 def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataFrame:
@@ -94,7 +105,7 @@ def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataF
         pairs = pairs.with_columns(pl.col("feature").str.split(SEPARATOR)).explode("feature")
     pairs = pairs.with_columns(pl.col("feature").str.strip_chars())
     kept = pairs.filter(pl.col("feature").is_not_null() & (pl.col("feature") != ""))
-    return kept.with_columns(pl.lit(prefix) + pl.col("feature"))
+    return kept.with_columns((pl.lit(prefix) + pl.col("feature")).alias("feature"))
 
 
 def _refuse_unusable(frame: pl.DataFrame, chosen: tuple[str, ...], where: str) -> None:

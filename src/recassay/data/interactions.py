@@ -67,7 +67,8 @@ class Interactions:
     @functools.cached_property
     def by_user(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Offsets and items of each user's profile: distinct items, ascending."""
-        pairs = np.unique(self.users.astype(np.int64) * self.n_items + self.items)
+        pairs = np.sort(self.users.astype(np.int64) * self.n_items + self.items)
+        pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]]
         offsets = np.searchsorted(pairs, np.arange(self.n_users + 1) * self.n_items)
         return offsets, (pairs % max(self.n_items, 1)).astype(np.int32)
 

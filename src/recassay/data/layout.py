@@ -122,9 +122,7 @@ def order_within(
     if state < 2:
         return None, state == 1
     order = np.empty(keys.size, np.int64)
-    each_block(
-        lambda begin, end: stable_order(offsets, keys, sign, begin, end, order), stretches, size=LISTS_PER_BLOCK
-    )
+    each_block(lambda begin, end: stable_order(offsets, keys, sign, begin, end, order), stretches, size=LISTS_PER_BLOCK)
     return order, True  # whether any tie is only known once sorted; the caller looks
 
 
@@ -135,9 +133,7 @@ def repeated(offsets: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np
     [False, False, True, False]
     """
     offsets, items = readonly(offsets), readonly(items)
-    parts = each_block(
-        lambda begin, end: repeats(offsets, items, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
-    )
+    parts = each_block(lambda begin, end: repeats(offsets, items, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK)
     return np.concatenate(parts) if parts else np.empty(0, np.bool_)
 
 

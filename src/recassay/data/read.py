@@ -69,9 +69,7 @@ def read_run(
     return Run.from_frame(table, name, nan=nan, origin=_origin(source) or name)
 
 
-def read_runs(
-    source: object, *, columns: Columns = None, format: str | None = None, nan: Nan = "error"
-) -> list[Run]:
+def read_runs(source: object, *, columns: Columns = None, format: str | None = None, nan: Nan = "error") -> list[Run]:
     """Several runs: a run, a path, a glob, a folder, a list of any of them, or a dict of name to source.
 
     >>> [run.name for run in read_runs({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})]
@@ -92,5 +90,3 @@ def read_runs(
 
 def _origin(source: object) -> str:
     return str(source) if isinstance(source, str | Path) else ""
-
-

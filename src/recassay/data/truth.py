@@ -101,9 +101,7 @@ def _best_first(
     offsets, items = readonly(offsets), _own(items)
     graded = gains.strides != (0,)
     keys = _own(gains) if graded else np.empty(0)  # all alike: only items are sorted
-    each_block(
-        lambda begin, end: sort_judged(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
-    )
+    each_block(lambda begin, end: sort_judged(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK)
     return items, keys if graded else gains
 
 
@@ -120,7 +118,9 @@ def _conflicts(
     stretches = np.searchsorted(offsets, rows, side="right") - 1
     pairs = pl.DataFrame({"query": stretch_of(offsets), "item": items, "gain": np.ascontiguousarray(gains)})
     touched = pl.DataFrame({"query": stretches, "item": items[rows]}).unique()
-    differing = pairs.join(touched, on=["query", "item"], how="semi").group_by("query", "item").agg(
-        (pl.col("gain") < pl.col("gain").max()).sum().alias("lower")
+    differing = (
+        pairs.join(touched, on=["query", "item"], how="semi")
+        .group_by("query", "item")
+        .agg((pl.col("gain") < pl.col("gain").max()).sum().alias("lower"))
     )
     return int(differing["lower"].sum())

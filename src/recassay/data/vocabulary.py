@@ -108,9 +108,7 @@ def _interned_in_blocks(
     """Number distinct keys: each block by itself on a thread, then the distinct keys of all blocks together."""
     keys, checks = readonly(keys), readonly(checks)
     cuts = list(blocks(keys.size, ROWS_PER_BLOCK))
-    parts = each_block(
-        lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK
-    )
+    parts = each_block(lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK)
     if len(parts) <= 1:
         return parts[0] if parts else (np.empty(0, np.int32), np.empty(0, np.int64))
     rows = np.concatenate([first + begin for (_, first), (begin, _) in zip(parts, cuts, strict=True)])

@@ -59,7 +59,10 @@ class Metric:
             raise UsageError("U103", f"{self.name} has no cut-off", where=f"{self.name}@{k}", hint=f"write {self.name}")
         if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
             raise UsageError(
-                "U103", f"the cut-off of {self.name} is {k!r}", where=self.name, hint="give a whole number of at least 1"
+                "U103",
+                f"the cut-off of {self.name} is {k!r}",
+                where=self.name,
+                hint="give a whole number of at least 1",
             )
 
     def validate(self) -> None:

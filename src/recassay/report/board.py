@@ -6,11 +6,13 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from recassay.compare.comparison import Comparison, Row
 from recassay.data.scores import Scores, Summary
 from recassay.report.wording import letters
+
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison, Row
 
 COUNTS = ("missing", "short", "undefined", "duplicate")
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recassay._version import __version__
-from recassay.compare.comparison import Comparison
 from recassay.data.io import write_json, write_parquet, write_text
 from recassay.data.scores import Scores
 from recassay.errors import UsageError
+
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison
 
 Identity = dict[str, Any]
 
@@ -50,9 +52,7 @@ def _summary(scores: Scores, comparison: Comparison | None, identity: Identity) 
     names = ("dataset", "split", "protocol", "design")
     where = {**{name: identity.get(name) or "given" for name in names}, "seed": identity.get("seed")}
     content = document(scores, comparison)
-    rows = [
-        {"system": row.system, **where, "metric": row.metric, **row.to_dict()} for row in scores.rows
-    ]
+    rows = [{"system": row.system, **where, "metric": row.metric, **row.to_dict()} for row in scores.rows]
     return {
         "recassay": content["recassay"],
         "rows": rows,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
-from recassay.compare.comparison import Comparison
 from recassay.data.scores import Scores
 from recassay.report import wording
 from recassay.report.board import Board
+
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

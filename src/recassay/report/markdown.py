@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from recassay.compare.comparison import Comparison
 from recassay.data.scores import Scores
 from recassay.report import wording
 from recassay.report.board import COUNTS, Board
+
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
 

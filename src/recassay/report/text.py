@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.cells import cell_len
@@ -16,11 +17,13 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from recassay.compare.comparison import Comparison
 from recassay.data.finding import SEVERITIES, Finding
 from recassay.data.scores import Scores, Summary
 from recassay.report import wording
 from recassay.report.board import COUNTS, Board
+
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison
 
 GAP = 2  # blanks between columns
 SYSTEM_WIDTH = (12, 40)  # of a long name: what it should have, and what it never exceeds

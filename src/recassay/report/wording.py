@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from recassay.compare.comparison import Comparison
 from recassay.compare.intervals import LARGE
 from recassay.data.scores import Scores
 from recassay.metrics.align import Conventions
+
+if TYPE_CHECKING:
+    from recassay.compare.comparison import Comparison
 
 NOTHING = "–"
 UNDEFINED = "undefined"

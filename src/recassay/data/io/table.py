@@ -75,4 +75,6 @@ def of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False) -> T
     >>> of_frame(pl.DataFrame({"user": [1]}), "here").names
     ['user']
     """
-    return Table(frame.columns, lambda wanted: frame.select(list(wanted.values())), where, by_position, lambda: frame.height)
+    return Table(
+        frame.columns, lambda wanted: frame.select(list(wanted.values())), where, by_position, lambda: frame.height
+    )

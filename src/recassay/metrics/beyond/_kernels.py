@@ -1,7 +1,8 @@
 """Loops over the items of lists and of profiles. Single-threaded, arrays in, arrays out, no validation.
 
 ``offsets[q]:offsets[q+1]`` are the places of list q; ``rows`` is the item with features that stands there, or -1.
-``feature_offsets`` and ``feature_codes`` are the features of each such item, ascending.
+``feature_offsets`` and ``feature_codes`` are the features of each such item, ascending; ``masks`` the same as bits,
+if 64 bits are enough.
 Each loop has a readable twin in ``tests/property/test_beyond.py`` that it is held to.
 """
 
@@ -15,6 +16,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+Words = NDArray[np.uint64]
 
 
 @njit(nogil=True, cache=True)
@@ -35,24 +37,40 @@ def in_profile(profile_offsets: Int64, profile_items: Int32, user: Int32, item: 
 
 
 @njit(nogil=True, inline="always")
-def _distance(feature_offsets: Int64, feature_codes: Int32, one: int, other: int, cosine: bool) -> float:
-    """Jaccard or cosine distance of two items' features; 1 if one of them has none."""
-    if one < 0 or other < 0:
-        return 1.0
-    left, left_end = feature_offsets[one], feature_offsets[one + 1]
-    right, right_end = feature_offsets[other], feature_offsets[other + 1]
-    sizes = left_end - left, right_end - right
-    if sizes[0] == 0 or sizes[1] == 0:
-        return 1.0
-    shared = 0
-    while left < left_end and right < right_end:
+def _bits_set(word: np.uint64) -> int:
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(nogil=True, inline="always")
+def _shared(masks: Words, feature_offsets: Int64, feature_codes: Int32, one: int, other: int) -> int:
+    """Number of features that two items share."""
+    if masks.size:
+        return _bits_set(masks[one] & masks[other])
+    left, right, shared = feature_offsets[one], feature_offsets[other], 0
+    while left < feature_offsets[one + 1] and right < feature_offsets[other + 1]:
         difference = feature_codes[left] - feature_codes[right]
         shared += difference == 0
         left += difference <= 0
         right += difference >= 0
+    return shared
+
+
+@njit(nogil=True, inline="always")
+def _distance(masks: Words, feature_offsets: Int64, feature_codes: Int32, one: int, other: int, cosine: bool) -> float:
+    """Jaccard or cosine distance of two items' features; 1 if one of them has none."""
+    if one < 0 or other < 0:
+        return 1.0
+    left = feature_offsets[one + 1] - feature_offsets[one]
+    right = feature_offsets[other + 1] - feature_offsets[other]
+    if left == 0 or right == 0:
+        return 1.0
+    shared = _shared(masks, feature_offsets, feature_codes, one, other)
     if cosine:
-        return float(1.0 - shared / np.sqrt(sizes[0] * sizes[1]))
-    return float(1.0 - shared / (sizes[0] + sizes[1] - shared))
+        return float(1.0 - shared / np.sqrt(left * right))
+    return float(1.0 - shared / (left + right - shared))
 
 
 @njit(nogil=True, inline="always")
@@ -62,8 +80,9 @@ def _is_bare(feature_offsets: Int64, row: int) -> bool:
 
 @njit(nogil=True, cache=True)
 def pair_distance(
-    offsets: Int64, rows: Int32, feature_offsets: Int64, feature_codes: Int32, cosine: bool, skip: bool, out: Float
-) -> None:
+    offsets: Int64, rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32,
+    cosine: bool, skip: bool, out: Float,
+) -> None:  # fmt: skip
     """Mean distance over the unordered pairs of each list; NaN without a pair. ``skip`` leaves out bare items."""
     for query in range(offsets.size - 1):
         total, pairs = 0.0, 0
@@ -75,14 +94,15 @@ def pair_distance(
                     continue
                 pairs += 1
                 if rows[place] < 0 or rows[place] != rows[above]:
-                    total += _distance(feature_offsets, feature_codes, rows[above], rows[place], cosine)
+                    total += _distance(masks, feature_offsets, feature_codes, rows[above], rows[place], cosine)
         out[query] = total / pairs if pairs else np.nan
 
 
 @njit(nogil=True, cache=True)
 def profile_distance(
     offsets: Int64, rows: Int32, items: Int32, user: Int32, profile_offsets: Int64, profile_items: Int32,
-    profile_rows: Int32, feature_offsets: Int64, feature_codes: Int32, cosine: bool, skip: bool, out: Float,
+    profile_rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32,
+    cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
     """Mean over the items of a list of their mean distance to the items of the user's profile."""
     for query in range(offsets.size - 1):
@@ -97,7 +117,8 @@ def profile_distance(
                     continue
                 pairs += 1
                 if liked != items[place]:
-                    away += _distance(feature_offsets, feature_codes, rows[place], profile_rows[liked], cosine)
+                    other = profile_rows[liked]
+                    away += _distance(masks, feature_offsets, feature_codes, rows[place], other, cosine)
             if pairs:
                 total += away / pairs
                 counted += 1
@@ -133,12 +154,18 @@ def _add_shares(feature_offsets: Int64, feature_codes: Int32, row: int, weight: 
 
 
 @njit(nogil=True, cache=True)
-def taste(offsets: Int64, rows: Int32, weight: Float, feature_offsets: Int64, feature_codes: Int32, out: Float) -> None:
-    """The weighted mean, over the items of each list, of the item's features sharing 1; NaN where no item has any."""
-    for query in range(offsets.size - 1):
+def taste(
+    starts: Int64, stops: Int64, rows: Int32, weight: Float, feature_offsets: Int64, feature_codes: Int32, out: Float
+) -> None:
+    """The weighted mean, over the items starts[q]..stops[q], of the item's features sharing 1; NaN where none has any.
+
+    An empty ``weight`` weighs all alike.
+    """
+    for query in range(starts.size):
         total = 0.0
         out[query, :] = 0.0
-        for place in range(offsets[query], offsets[query + 1]):
-            total += _add_shares(feature_offsets, feature_codes, rows[place], weight[place], out[query])
+        for place in range(starts[query], stops[query]):
+            own = weight[place] if weight.size else 1.0
+            total += _add_shares(feature_offsets, feature_codes, rows[place], own, out[query])
         for feature in range(out.shape[1]):
             out[query, feature] = out[query, feature] / total if total > 0 else np.nan

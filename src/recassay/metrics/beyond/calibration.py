@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import rel_entr
 
-from recassay.data.layout import readonly, stretch_of
+from recassay.data.layout import readonly
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
 from recassay.metrics.beyond.base import Discount, ListMetric, rank_weights, recoded
+from recassay.threads import blocks
 
 if TYPE_CHECKING:
     from recassay.data.features import Features
@@ -55,46 +55,38 @@ class Calibration(ListMetric):
         if not 0 < self.alpha < 1:
             raise self.refuse("alpha", "it lies between 0 and 1")
 
-    def bind(self, beside: Beside) -> Beside:
-        _ = beside.feature_rows, beside.train_users, beside.train_feature_rows, beside.train.by_user
-        return beside
+    def bind(self, beside: Beside) -> tuple[Beside, NDArray[np.int32]]:
+        """The run beside log and features, and the item with features of each row of all profiles."""
+        _ = beside.feature_rows, beside.train_users
+        return beside, beside.train_feature_rows[beside.train.by_user[1]]
 
     def judge(self, lists: Aligned) -> Values:
-        beside: Beside = lists.bound(self)
-        features = beside.features
+        beside, profile_rows = lists.bound(self)
+        features: Features = beside.features
         offsets, _ = lists.places(self.k)
         rows = recoded(lists, self.k, beside.feature_rows)
         weight = rank_weights(offsets, self.rank_discount)
+        users = beside.train_users[lists.begin : lists.end]
+        known, profiles = users >= 0, beside.train.by_user[0]
+        first, last = (np.where(known, profiles[np.where(known, users + past, 0)], 0) for past in (0, 1))
         out = np.empty(lists.size)
-        step = max(1, CELLS // max(features.names.len(), 1))
-        for begin in range(0, lists.size, step):
-            end = min(begin + step, lists.size)
-            users = beside.train_users[lists.begin + begin : lists.begin + end]
-            own_offsets, own_rows = _profiles(beside, users)
-            p = _taste(features, own_offsets, own_rows, np.ones(own_rows.size))
-            q = _taste(features, offsets[begin : end + 1], rows, weight)
+        for begin, end in blocks(lists.size, max(1, CELLS // max(features.names.len(), 1))):
+            p = _taste(features, first[begin:end], last[begin:end], profile_rows, np.empty(0))
+            q = _taste(features, offsets[begin:end], offsets[begin + 1 : end + 1], rows, weight)
             out[begin:end] = divergence(p, q, self.divergence, self.alpha)
         return out
 
 
-def _taste(features: Features, offsets: NDArray[np.int64], rows: NDArray[np.int32], weight: Values) -> Values:
+def _taste(
+    features: Features, starts: NDArray[np.int64], stops: NDArray[np.int64], rows: NDArray[np.int32], weight: Values
+) -> Values:
     """The mixture of features of the items of each stretch: a row each, which sums to 1."""
-    out = np.empty((offsets.size - 1, features.names.len()))
+    out = np.empty((starts.size, features.names.len()))
     _kernels.taste(
-        readonly(offsets), readonly(rows), readonly(weight), readonly(features.offsets), readonly(features.codes), out
-    )
+        readonly(starts), readonly(stops), readonly(rows), readonly(weight),
+        readonly(features.offsets), readonly(features.codes), out,
+    )  # fmt: skip
     return out
-
-
-def _profiles(beside: Beside, users: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Offsets and items with features of the training profiles of users; unknown users have none."""
-    starts, items = beside.train.by_user
-    known = users >= 0
-    sizes = np.where(known, starts[np.where(known, users + 1, 0)] - starts[np.where(known, users, 0)], 0)
-    offsets = np.append(0, np.cumsum(sizes))
-    first = starts[np.where(known, users, 0)]
-    rows = np.arange(offsets[-1]) + (first - offsets[:-1])[stretch_of(offsets)]
-    return offsets, beside.train_feature_rows[items[rows]]
 
 
 def divergence(p: Values, q: Values, kind: Divergence, alpha: float = 0.01) -> Values:
@@ -105,11 +97,16 @@ def divergence(p: Values, q: Values, kind: Divergence, alpha: float = 0.01) -> V
     [0.409553, 0.067603, 0.260005, 0.249461, 0.2]
     """
     if kind == "kl":
-        return np.asarray(np.maximum(rel_entr(p, (1 - alpha) * q + alpha * p).sum(axis=1), 0.0))
+        return np.asarray(np.maximum(_relative_entropy(p, (1 - alpha) * q + alpha * p).sum(axis=1), 0.0))
     if kind == "hellinger":
         return np.asarray(np.sqrt(np.maximum(1.0 - np.sqrt(p * q).sum(axis=1), 0.0)))
     if kind == "tv":
         return np.asarray(np.abs(p - q).sum(axis=1) / 2)
     m = (p + q) / 2
-    js = np.maximum((rel_entr(p, m) + rel_entr(q, m)).sum(axis=1) / (2 * np.log(2)), 0.0)
+    js = np.maximum((_relative_entropy(p, m) + _relative_entropy(q, m)).sum(axis=1) / (2 * np.log(2)), 0.0)
     return np.asarray(np.sqrt(js) if kind == "sqrt_js" else js)
+
+
+def _relative_entropy(p: Values, q: Values) -> Values:
+    """``p ln(p / q)``, 0 where p is 0."""
+    return p * np.log(np.divide(p, q, out=np.ones_like(p), where=p != 0))

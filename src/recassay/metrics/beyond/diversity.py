@@ -31,7 +31,7 @@ class Diversity(ListMetric):
     bare: Literal["distant", "skip"] = "distant"
 
     def bind(self, beside: Beside) -> Beside:
-        _ = beside.feature_rows
+        _ = beside.feature_rows, beside.features.masks
         return beside
 
 
@@ -61,7 +61,8 @@ class ILD(Diversity):
         rows, features = recoded(lists, self.k, beside.feature_rows), beside.features
         out = np.empty(lists.size)
         _kernels.pair_distance(
-            readonly(offsets), readonly(rows), readonly(features.offsets), readonly(features.codes),
+            readonly(offsets), readonly(rows),
+            readonly(features.masks), readonly(features.offsets), readonly(features.codes),
             self.distance == "cosine", self.bare == "skip", out,
         )  # fmt: skip
         return out
@@ -100,7 +101,7 @@ class EPD(Diversity):
         _kernels.profile_distance(
             readonly(offsets), readonly(rows), readonly(items), readonly(users),
             readonly(profile_offsets), readonly(profile_items), readonly(beside.train_feature_rows),
-            readonly(features.offsets), readonly(features.codes),
+            readonly(features.masks), readonly(features.offsets), readonly(features.codes),
             self.distance == "cosine", self.bare == "skip", out,
         )  # fmt: skip
         return out

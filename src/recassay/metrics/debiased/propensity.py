@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import zeta
 
 from recassay.metrics.base import Values, sums
 
@@ -31,6 +30,8 @@ def power_law_exponent(counts: NDArray[np.int64]) -> float:
     >>> round(power_law_exponent(np.array([1, 1, 1, 1, 2, 2, 3, 5, 0])), 3)
     2.071
     """
+    from scipy.special import zeta  # costs a quarter of a second, and only this asks for it
+
     seen = counts[counts > 0]
     if seen.size == 0:
         return float("nan")

@@ -47,7 +47,9 @@ class AUC(Accuracy):
             refuse_without_negatives(self, truth)
         elif self.targets is None:
             raise UsageError(
-                "U105", "auc needs to know how many items were ranked", where=str(self),
+                "U105",
+                "auc needs to know how many items were ranked",
+                where=str(self),
                 hint="say for example auc(targets=3706), or auc(negatives='judged')",
             )
 
@@ -73,5 +75,7 @@ class AUC(Accuracy):
         if (shown > negatives).any():
             raise self.refuse("targets", f"a list and its relevant items hold more than {self.targets} items")
         out = np.empty(lists.size)
-        _kernels.ordered_pairs(lists.start, lists.first, lists.last, is_relevant, counted, negatives, shown, relevant, out)
+        _kernels.ordered_pairs(
+            lists.start, lists.first, lists.last, is_relevant, counted, negatives, shown, relevant, out
+        )
         return out / np.maximum(relevant * negatives, 1)

@@ -94,7 +94,9 @@ class NDCG(DCG):
     def validate(self) -> None:
         if self.ideal == "k" and (self.k is None or self.gain != "binary"):
             raise UsageError(
-                "U102", "ndcg(ideal='k') needs a cut-off and binary gains", where=str(self),
+                "U102",
+                "ndcg(ideal='k') needs a cut-off and binary gains",
+                where=str(self),
                 hint="write ndcg(gain='binary', ideal='k')@10",
             )
 
