@@ -201,9 +201,11 @@ def distance(kind, table, one, other):
 
 
 @settings(max_examples=25, deadline=None)
-@given(worlds(), st.sampled_from([1, 3, None]), st.sampled_from(["jaccard", "cosine"]), st.booleans())
-def test_diversity(world, k, kind, skip):
+@given(worlds(), st.sampled_from([1, 3, None]), st.sampled_from(["jaccard", "cosine"]), st.booleans(), st.booleans())
+def test_diversity(world, k, kind, skip, many):
     table = world[3]
+    if many:  # more features than bits in a word
+        table[99] = {f"f{number}" for number in range(70)}
 
     def kept(items):
         return [i for i in items if not skip or table.get(i)]
@@ -423,3 +425,41 @@ def test_rating_errors(scores, wanted, ties):
         )
         rated = sum(len(items) for items in wanted.values())
         assert metric.accompanying(meeting) == {"pairs": len(flat), "unpredicted": rated - len(flat)}
+
+
+EVERY = [
+    "epc(rank_discount='log')@3",
+    "efd@3",
+    "arp@3",
+    "aplt@3",
+    "unexpectedness@2",
+    "serendipity@2",
+    "ild@3",
+    "epd@3",
+    "subtopic_recall@3",
+    "calibration@3",
+    "snips@3",
+    "ips@3",
+    "stratified_recall@3",
+]
+
+
+@settings(max_examples=20, deadline=None)
+@given(worlds(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_does_not_change_a_bit(world, random):
+    shown, wanted, log, table = world
+
+    def shuffled(pairs):
+        pairs = list(pairs)
+        random.shuffle(pairs)
+        return pairs
+
+    other = (
+        dict(shuffled(shown.items())),
+        {user: dict(shuffled(items.items())) for user, items in shuffled(wanted.items())},
+        shuffled(log),
+        dict(shuffled(table.items())),
+    )
+    for name in EVERY:
+        one, same = (judge(name, given)[0] for given in (world, other))
+        assert np.array(list(one.values())).tobytes() == np.array(list(same.values())).tobytes(), name

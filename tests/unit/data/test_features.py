@@ -1,0 +1,63 @@
+"""Features of items, from every shape of table they come in."""
+
+import polars as pl
+import pytest
+
+from recassay.data.features import Features, feature_columns
+from recassay.errors import InputError
+
+
+def by_item(features):
+    names = features.names.to_list()
+    return {
+        item: [names[code] for code in features.codes[features.offsets[at] : features.offsets[at + 1]]]
+        for at, item in enumerate(features.items.to_list())
+    }
+
+
+def test_three_shapes_say_the_same():
+    lists = pl.DataFrame({"item_id": ["b", "a", "c"], "genres": [["War", "Drama"], ["Drama"], []]})
+    joined = pl.DataFrame({"item_id": ["b", "a", "c"], "genres": ["War|Drama", "Drama", None]})
+    rows = pl.DataFrame({"item_id": ["b", "b", "a", "c", "b"], "genre": ["War", "Drama", "Drama", None, "War"]})
+    wanted = {"a": ["Drama"], "b": ["Drama", "War"], "c": []}
+    for frame in (lists, joined, rows):
+        assert by_item(Features.from_frame(frame)) == wanted
+
+
+def test_blanks_and_empty_names_are_no_features():
+    frame = pl.DataFrame({"item_id": [1, 2, 3], "tags": [" a | b ", "||", ""]})
+    assert by_item(Features.from_frame(frame)) == {1: ["a", "b"], 2: [], 3: []}
+
+
+def test_titles_and_numbers_are_no_features_unless_asked():
+    frame = pl.DataFrame(
+        {"item_id": [1, 2, 3, 4], "title": list("wxyz"), "kind": ["A", "A", "B", "B"], "year": [1999, 1999, 2000, 2001]}
+    )
+    assert feature_columns(frame) == ("kind",)
+    assert by_item(Features.from_frame(frame, columns=["year"])) == {1: ["1999"], 2: ["1999"], 3: ["2000"], 4: ["2001"]}
+
+
+def test_lists_win_over_text_and_joined_text_over_plain():
+    frame = pl.DataFrame({"item_id": [1, 2], "kind": ["A", "A"], "genres": ["X|Y", "X"]})
+    assert feature_columns(frame) == ("genres",)
+    assert feature_columns(frame.with_columns(tags=pl.Series([["p"], ["q"]]))) == ("tags",)
+
+
+def test_several_columns_keep_their_names_apart():
+    frame = pl.DataFrame({"item_id": [1], "kind": ["A"], "tags": [["A", "B"]]})
+    assert by_item(Features.from_frame(frame, columns=["kind", "tags"])) == {1: ["kind=A", "tags=A", "tags=B"]}
+
+
+def test_categories_are_text():
+    frame = pl.DataFrame({"item_id": [1, 2], "kind": pl.Series(["A", "A"], dtype=pl.Categorical)})
+    assert by_item(Features.from_frame(frame)) == {1: ["A"], 2: ["A"]}
+
+
+@pytest.mark.parametrize(("columns", "words"), [(["gernes"], "gernes"), (None, "looks like features")])
+def test_without_a_column_of_features_the_error_names_the_columns(columns, words):
+    frame = pl.DataFrame({"item_id": [1, 2, 3], "title": ["Up", "Alien", "Big"]})
+    with pytest.raises(InputError, match=words) as caught:
+        Features.from_frame(frame, columns=columns, origin="items.csv")
+    assert caught.value.code == "I201"
+    assert "'title'" in str(caught.value)
+    assert "items.csv" in str(caught.value)

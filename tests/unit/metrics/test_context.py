@@ -1,0 +1,115 @@
+"""What a run is to a training log and to item features, and the errors where they do not fit."""
+
+import polars as pl
+import pytest
+
+from recassay.data.features import Features
+from recassay.data.interactions import Interactions
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.errors import InputError, UsageError
+from recassay.metrics.align import Conventions, meet
+from recassay.metrics.base import CatalogueMetric
+from recassay.metrics.context import Beside, Context, bind
+from recassay.metrics.registry import metrics, parse_metric
+
+RUN = Run.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 20, 30]}), "mine")
+TRUTH = Truth.from_frame(pl.DataFrame({"user_id": [1, 2, 3], "item_id": [20, 30, 40]}))
+LOG = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 3, 9], "item_id": [10, 20, 20, 40]}))
+TABLE = Features.from_frame(pl.DataFrame({"item_id": [10, 30, 50], "genres": [["x"], ["y"], ["x", "y"]]}))
+
+
+def test_beside():
+    beside = Beside(meet(RUN, TRUTH), Context(LOG, TABLE))
+    assert beside.train_items(RUN.items).tolist() == [0, 1, -1]
+    assert beside.train_users.tolist() == [0, -1, 1]
+    assert beside.truth_train_items.tolist() == [1, -1, 2]
+    assert beside.feature_rows(RUN.items).tolist() == [0, -1, 1]
+    assert beside.truth_feature_rows.tolist() == [-1, 1, -1]
+    assert beside.train_feature_rows.tolist() == [0, -1, -1]
+
+
+@pytest.mark.parametrize("name", sorted(metrics()))
+def test_every_metric_that_needs_more_says_so_first(name):
+    kind = metrics()[name]
+    metric = kind(k=3) if kind.cutoff != "none" else kind(**({"targets": 9} if name == "auc" else {}))
+    needs = kind.needs | ({"train"} if isinstance(metric, CatalogueMetric) else set())
+    if not needs:
+        assert name not in ("epc", "ild", "coverage")
+        return
+    with pytest.raises(UsageError) as caught:
+        metric.prepare(TRUTH, Context())
+    assert caught.value.code == "U105"
+    assert all(f"--{need}" in caught.value.hint for need in needs)
+    metric.prepare(TRUTH, Context(LOG, TABLE))
+
+
+def test_a_catalogue_needs_only_what_it_names():
+    parse_metric("coverage(catalogue='truth')@3").prepare(TRUTH, Context())
+    with pytest.raises(UsageError, match=r"needs the .*items"):
+        parse_metric("coverage(catalogue='items')@3").prepare(TRUTH, Context(LOG))
+
+
+@pytest.mark.parametrize(("name", "code"), [("epc", "I406"), ("ild", "I407")])
+def test_files_with_other_ids_are_refused(name, code):
+    log = Interactions.from_frame(pl.DataFrame({"user_id": [1], "item_id": [77]}))
+    table = Features.from_frame(pl.DataFrame({"item_id": [77], "genres": [["x"]]}))
+    with pytest.raises(InputError) as caught:
+        bind([parse_metric(name)], meet(RUN, TRUTH), Context(log, table))
+    assert caught.value.code == code
+    assert "77" in caught.value.what
+    assert "10" in caught.value.what
+
+
+def test_files_with_ids_of_another_kind_are_refused():
+    log = Interactions.from_frame(pl.DataFrame({"user_id": [1], "item_id": ["10"]}))
+    with pytest.raises(InputError) as caught:
+        bind([parse_metric("epc")], meet(RUN, TRUTH), Context(log))
+    assert caught.value.code == "I403"
+    people = Interactions.from_frame(pl.DataFrame({"user_id": ["1"], "item_id": [10]}))
+    with pytest.raises(InputError) as caught:
+        bind([parse_metric("unexpectedness@1")], meet(RUN, TRUTH), Context(people))
+    assert caught.value.code == "I403"
+
+
+def test_rating_errors_need_scores():
+    with pytest.raises(UsageError, match="mine has no scores") as caught:
+        bind([parse_metric("mae")], meet(RUN, TRUTH), Context())
+    assert caught.value.code == "U105"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aplt(head_mass=1.5)",
+        "aplt(head_share=-0.1)",
+        "unexpectedness(m=-1)@3",
+        "serendipity(m=-1)@3",
+        "calibration(alpha=0.0)",
+        "user_coverage(min_items=0)",
+        "user_coverage(min_items=4)@3",
+        "snips(p_min=0.0)",
+        "stratified_recall(b=1.5)",
+        "subtopic_recall(relevant_only=False, denominator='relevant')",
+        "ild(distance='euclid')",
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(name):
+    with pytest.raises(UsageError) as caught:
+        parse_metric(name)
+    assert caught.value.code == "U102"
+
+
+def test_equality_is_better_high_and_inequality_low():
+    assert parse_metric("gini@3").higher_is_better is False
+    assert parse_metric("gini(form='equality')@3").higher_is_better is True
+
+
+@pytest.mark.parametrize("ties", ["id", "optimistic", "pessimistic", "expected"])
+def test_marks_know_their_row_in_the_run_under_every_tie_policy(ties):
+    items, scores = [5, 6, 7, 8], [0.5, 0.9, 0.5, 0.5]
+    run = Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": items, "score": scores}), "tied")
+    truth = Truth.from_frame(pl.DataFrame({"user_id": 1, "item_id": [8, 5, 6], "gain": [3.0, 0.0, 1.0]}))
+    meeting = meet(run, truth, Conventions(ties=ties))
+    block = meeting.block(0, 1)
+    assert meeting.run.items[block.rows].tolist() == truth.items[block.judged].tolist()
