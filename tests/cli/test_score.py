@@ -1,0 +1,280 @@
+"""`recassay score`: what it prints and writes when all is well."""
+
+import csv
+import io
+import json
+import math
+
+import jsonschema
+import polars as pl
+import pytest
+
+import recassay as ra
+
+NUMBER = {"type": ["number", "null"]}
+COUNT = {"type": "integer", "minimum": 0}
+
+
+def thing(properties, **more):
+    """A JSON object with exactly these keys required; more keys may come."""
+    return {"type": "object", "required": list(properties), "properties": properties, **more}
+
+
+SUMMARY = {
+    **dict.fromkeys(("mean", "low", "high"), NUMBER),
+    **dict.fromkeys(("n", "missing", "short", "duplicate", "undefined"), COUNT),
+    "parameters": {"type": "object"},
+}
+COMPARISON = {
+    **{name: {"type": "string"} for name in ("metric", "a", "b", "test")},
+    **dict.fromkeys(("difference", "low", "high"), NUMBER),
+    **{name: {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1} for name in ("p", "p_adjusted")},
+}
+FINDING = {
+    "code": {"type": "string", "pattern": "^[A-Z][0-9]{3}$"},
+    "severity": {"enum": ["info", "warning", "error"]},
+    **{name: {"type": "string"} for name in ("title", "detail", "system")},
+}
+PARTS = {
+    "recassay": {"type": "string", "pattern": r"^\d+\.\d+"},
+    "comparisons": {"type": "array", "items": thing(COMPARISON)},
+    "findings": {"type": "array", "items": thing(FINDING)},
+}
+SYSTEM = thing({"metrics": {"type": "object", "additionalProperties": thing(SUMMARY)}})
+DOCUMENT = thing(PARTS | {"systems": {"type": "object", "additionalProperties": SYSTEM}})
+IDENTITY = {
+    **{name: {"type": "string"} for name in ("system", "dataset", "split", "protocol", "design", "metric")},
+    "seed": {"type": ["integer", "null"]},
+}
+SUMMARY_FILE = thing(PARTS | {"rows": {"type": "array", "minItems": 1, "items": thing(IDENTITY | SUMMARY)}})
+
+
+def test_json_is_one_document_of_the_promised_form(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "-m", "recall@2 precision@1", "--json")
+    assert answer.code == 0
+    assert answer.err == ""
+    jsonschema.validate(answer.json, DOCUMENT)
+    assert answer.json["recassay"] == ra.__version__
+    assert list(answer.json["systems"]) == ["first", "second"]
+    for system in answer.json["systems"].values():
+        assert list(system["metrics"]) == ["ndcg@2", "recall@2", "precision@1"]
+    assert {(row["a"], row["b"]) for row in answer.json["comparisons"]} == {("first", "second")}
+    assert [row["metric"] for row in answer.json["comparisons"]] == ["ndcg@2", "recall@2", "precision@1"]
+
+
+def test_json_says_what_the_library_says(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 rbp(p=0.9)", "--seed", "4", "--json").json
+    scores = ra.score(ra.read_runs("runs"), "truth.csv", ["ndcg@2", "rbp(p=0.9)"], seed=4)
+    assert answer["systems"] == scores.to_dict()
+    assert answer["findings"] == [finding.to_dict() for finding in scores.findings]
+    assert answer["comparisons"] == ra.compare(scores, seed=4).to_dicts()
+    assert answer["systems"]["second"]["metrics"]["ndcg@2"]["mean"] == 1.0
+
+
+def test_an_undefined_mean_is_null_in_json(recassay, folder):
+    (folder / "none.csv").write_text("user_id,item_id,gain\n1,10,0\n2,10,0\n")
+    answer = recassay("score", "none.csv", "runs", "-m", "ndcg@2", "--json")
+    jsonschema.validate(answer.json, DOCUMENT)
+    row = answer.json["systems"]["first"]["metrics"]["ndcg@2"]
+    assert (row["mean"], row["low"], row["n"], row["undefined"]) == (None, None, 0, 2)
+
+
+def test_the_same_json_for_any_number_of_threads(recassay, folder):
+    texts = [recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--json", "--threads", n).out for n in (1, 2, 4)]
+    assert texts[0] == texts[1] == texts[2] != ""
+
+
+def test_text_names_systems_metrics_and_findings(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 recall@2")
+    assert answer.code == 0
+    for word in ("first", "second", "ndcg@2", "recall@2", "interval", "C009", "1.0000"):
+        assert word in answer.out
+    assert answer.err == ""
+
+
+def test_without_a_metric_the_usual_ones_are_scored(recassay, folder):
+    metrics = recassay("score", "truth.csv", "runs/first.csv", "--json").json["systems"]["first"]["metrics"]
+    assert list(metrics) == ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"]
+
+
+def test_csv_has_full_precision(recassay, folder):
+    rows = list(
+        csv.DictReader(io.StringIO(recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--table", "csv").out))
+    )
+    scores = ra.score(ra.read_runs("runs"), "truth.csv", "ndcg@2")
+    assert [row["system"] for row in rows] == ["first", "second"]
+    for row in rows:
+        wanted = scores.row(row["system"], row["metric"])
+        assert float(row["mean"]) == wanted.mean
+        assert [int(row[name]) for name in wanted.COUNTS] == [getattr(wanted, name) for name in wanted.COUNTS]
+
+
+def test_markdown_and_latex_show_every_system_and_the_best_in_bold(recassay, folder):
+    markdown = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--table", "markdown").out
+    assert "**1.0000**" in markdown
+    latex = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--table", "latex").out
+    assert r"\textbf{1.0000}" in latex
+    assert latex.count(r"\begin") == latex.count(r"\end") == 2
+    for text in (markdown, latex):
+        assert "first" in text
+        assert "second" in text
+
+
+def test_the_folder_holds_values_per_unit_a_summary_and_findings(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 hit@1", "-o", "out/deep")
+    assert answer.code == 0
+    assert {path.name for path in (folder / "out/deep").iterdir()} >= {
+        "scores.parquet",
+        "summary.json",
+        "findings.jsonl",
+    }
+    frame = pl.read_parquet("out/deep/scores.parquet")
+    identity = ["system", "dataset", "split", "protocol", "design", "seed", "unit", "user"]
+    assert frame.columns == [*identity, "ndcg@2", "hit@1"]
+    assert frame.height == 2 * 4
+    assert frame["dataset"].unique().to_list() == ["truth"]
+    assert frame.filter(system="second")["hit@1"].to_list() == [1.0, 1.0, 1.0, 1.0]
+    summary = json.loads((folder / "out/deep/summary.json").read_text())
+    jsonschema.validate(summary, SUMMARY_FILE)
+    assert [(row["system"], row["metric"]) for row in summary["rows"]] == [
+        ("first", "ndcg@2"), ("first", "hit@1"), ("second", "ndcg@2"), ("second", "hit@1")
+    ]  # fmt: skip
+    means = frame.group_by("system").agg(pl.col("ndcg@2").mean())
+    for row in summary["rows"]:
+        if row["metric"] == "ndcg@2":
+            assert row["mean"] == pytest.approx(means.filter(system=row["system"])["ndcg@2"].item())
+    lines = (folder / "out/deep/findings.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == summary["findings"]
+    assert lines
+
+
+def test_a_value_that_is_undefined_is_null_in_the_folder(recassay, folder):
+    (folder / "truth.csv").write_text("user_id,item_id,gain\n1,10,1\n2,10,0\n")
+    recassay("score", "truth.csv", "runs/first.csv", "-m", "recall@2", "-o", "out")
+    assert pl.read_parquet("out/scores.parquet")["recall@2"].to_list() == [1.0, None]
+
+
+def test_a_folder_may_be_written_again(recassay, folder):
+    first = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "-o", "out")
+    before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+    again = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "-o", "out")
+    assert (first.code, again.code) == (0, 0)
+    assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
+
+
+def test_metrics_of_the_catalogue_alone_have_no_values_per_unit(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "coverage@2", "--train", "log.csv", "-o", "out", "--json")
+    assert answer.code == 0
+    jsonschema.validate(answer.json, DOCUMENT)
+    assert answer.json["comparisons"] == []
+    assert not (folder / "out/scores.parquet").exists()
+
+
+def test_train_and_items_reach_the_metrics(recassay, folder):
+    texts = "epc@2 ild@2 coverage@2 gini@2"
+    answer = recassay("score", "truth.csv", "runs", "-m", texts, "--train", "log.csv", "--items", "items.csv", "--json")
+    assert answer.code == 0
+    assert all(not math.isnan(row["mean"]) for row in answer.json["systems"]["first"]["metrics"].values())
+
+
+def test_column_names_of_runs_and_truth(recassay, folder):
+    (folder / "t.csv").write_text("who,what\n1,10\n2,11\n")
+    (folder / "r.csv").write_text("a,b,c\n1,10,0.5\n2,12,0.4\n")
+    columns = ("--columns", "user=a,item=b,score=c", "--truth-columns", "user=who,item=what")
+    answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", *columns, "--json")
+    assert answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "mean"),
+    [
+        ([], 2 / 3),  # users 1, 2, 3 are judgeable; the run misses user 3
+        (["--missing", "skip"], 1.0),
+        (["--no-relevant", "zero"], 0.5),
+        (["--relevant-from", "2"], 1.0),
+    ],
+)
+def test_conventions_reach_the_metrics(recassay, folder, options, mean):
+    (folder / "t.csv").write_text("user_id,item_id,gain\n1,10,2\n2,10,1\n3,10,1\n4,10,0\n")
+    (folder / "r.csv").write_text("user_id,item_id,score\n1,10,1\n2,10,1\n4,10,1\n")
+    answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", *options, "--json")
+    assert answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(("ties", "mean"), [("id", 1.0), ("trec", 0.0), ("row", 0.0), ("expected", 0.5),
+                                            ("optimistic", 1.0), ("pessimistic", 0.0)])  # fmt: skip
+def test_ties(recassay, folder, ties, mean):
+    (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
+    (folder / "r.csv").write_text("user_id,item_id,score\n1,20,0.5\n1,10,0.5\n")
+    answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", "--ties", ties, "--json")
+    assert answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"] == mean
+    assert answer.json["settings"]["conventions"]["ties"] == ties
+
+
+def test_order_by_score_whatever_the_ranks_say(recassay, folder):
+    (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
+    (folder / "r.csv").write_text("user_id,item_id,rank,score\n1,20,1,0.2\n1,10,2,0.8\n")
+    means = []
+    for order in ("given", "score"):
+        answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", "--order", order, "--json")
+        means.append(answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"])
+    assert means == [0.0, 1.0]
+
+
+def test_nan_last_is_done_and_found(recassay, folder):
+    (folder / "r.csv").write_text("user_id,item_id,score\n1,99,NaN\n1,10,-5\n")
+    answer = recassay("score", "truth.csv", "r.csv", "-m", "hit@1", "--nan", "last", "--json")
+    assert answer.json["systems"]["r"]["metrics"]["hit@1"]["mean"] == 0.25
+    assert "C008" in [finding["code"] for finding in answer.json["findings"]]
+
+
+def test_negative_gains_as_unjudged(recassay, folder):
+    (folder / "t.csv").write_text("user_id,item_id,gain\n1,10,-1\n1,11,1\n")
+    answer = recassay("score", "t.csv", "runs/first.csv", "-m", "recall@2", "--negative", "unjudged", "--json")
+    assert answer.code == 0
+    assert answer.json["systems"]["first"]["metrics"]["recall@2"]["mean"] == 0.0
+
+
+def test_a_profile_changes_conventions_and_is_named(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--profile", "trec_eval", "--json")
+    assert answer.json["settings"]["profile"] == "trec_eval"
+    assert answer.json["settings"]["conventions"]["order"] == "score"
+    assert list(answer.json["systems"]["first"]["metrics"]) == ["ndcg@2"]
+
+
+def test_comparisons_with_a_baseline(recassay, folder):
+    (folder / "runs" / "third.csv").write_text((folder / "runs" / "first.csv").read_text())
+    options = ("--baseline", "second", "--test", "t", "--correction", "bonferroni")
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", *options, "--json")
+    assert {frozenset((row["a"], row["b"])) for row in answer.json["comparisons"]} == {
+        frozenset(("first", "second")), frozenset(("second", "third"))
+    }  # fmt: skip
+    assert {row["test"] for row in answer.json["comparisons"]} == {"t"}
+    assert all(row["p_adjusted"] == min(1, 2 * row["p"]) for row in answer.json["comparisons"])
+
+
+@pytest.mark.parametrize("interval", ["bootstrap", "bca", "percentile", "abc", "normal"])
+def test_intervals(recassay, folder, interval):
+    row = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", interval, "--json").json
+    row = row["systems"]["first"]["metrics"]["ndcg@2"]
+    assert row["low"] <= row["mean"] <= row["high"]
+    assert row["low"] < row["high"]
+
+
+def test_no_interval(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", "none", "--json").json
+    assert answer["systems"]["first"]["metrics"]["ndcg@2"]["low"] is None
+
+
+@pytest.mark.parametrize(("severity", "code"), [("info", 1), ("warning", 1), ("error", 0)])
+def test_fail_on(recassay, folder, severity, code):
+    answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--fail-on", severity, "--json", "-o", "out")
+    assert answer.code == code
+    jsonschema.validate(answer.json, DOCUMENT)
+    assert (folder / "out/summary.json").exists()
+
+
+def test_a_glob_and_several_paths(recassay, folder):
+    for paths in (["runs/*.csv"], ["runs/second.csv", "runs/first.csv"]):
+        answer = recassay("score", "truth.csv", *paths, "-m", "ndcg@2", "--json")
+        assert set(answer.json["systems"]) == {"first", "second"}
