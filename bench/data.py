@@ -1,0 +1,62 @@
+"""Generated run and truth files for the benchmarks: long-tailed items, some hits, the same bytes for the same seed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+ITEMS = 50_000
+TRUTH_SIZE = 10  # mean number of relevant items of a user
+CHUNK = 200_000  # users generated at a time
+
+
+def make(folder: Path, users: int, length: int, *, strings: bool = False, seed: int = 7) -> tuple[Path, Path]:
+    """Paths of a run (user_id, item_id, rank, score) and a truth (user_id, item_id), made if they are not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = "strings" if strings else "integers"
+    run, truth = folder / f"run-{users}x{length}-{kind}.parquet", folder / f"truth-{users}x{length}-{kind}.parquet"
+    if not (run.exists() and truth.exists()):
+        parts = [_chunk(begin, min(begin + CHUNK, users), length, seed) for begin in range(0, users, CHUNK)]
+        for path, frames in ((run, [part[0] for part in parts]), (truth, [part[1] for part in parts])):
+            frame = pl.concat(frames)
+            if strings:
+                frame = frame.with_columns(_text("user_id", "user-"), _text("item_id", "item-"))
+            frame.write_parquet(path)
+    return run, truth
+
+
+def _chunk(begin: int, end: int, length: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    rng = np.random.default_rng([seed, begin])
+    n = end - begin
+    sizes = 1 + rng.poisson(TRUTH_SIZE - 1, n)
+    users = np.repeat(np.arange(begin, end), sizes)
+    truth = _distinct(users, _items(rng, users.size))
+    # A list mixes what is popular with what is right, so that about one place in eight is a hit.
+    users = np.repeat(np.arange(begin, end), 2 * length)
+    right = np.repeat(truth["item_id"].to_numpy(), 1)
+    starts = np.searchsorted(truth["user_id"].to_numpy(), np.arange(begin, end))
+    counts = np.diff(np.append(starts, truth.height))
+    picks = starts[users - begin] + rng.integers(0, counts[users - begin])
+    items = np.where(rng.random(users.size) < 1 / 8, right[picks], _items(rng, users.size))
+    run = _distinct(users, items).group_by("user_id", maintain_order=True).head(length)
+    rank = pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over("user_id").alias("rank")
+    return run.with_columns(rank).with_columns((1.0 / pl.col("rank")).alias("score")), truth
+
+
+def _items(rng: np.random.Generator, n: int) -> np.ndarray:
+    return (ITEMS * rng.random(n) ** 3).astype(np.int64)
+
+
+def _distinct(users: np.ndarray, items: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame({"user_id": users, "item_id": items}).unique(maintain_order=True)
+
+
+def _text(column: str, prefix: str) -> pl.Expr:
+    return (pl.lit(prefix) + pl.col(column).cast(pl.String).str.zfill(8)).alias(column)
+
+
+if __name__ == "__main__":
+    print(*make(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
