@@ -372,6 +372,24 @@ def test_debiased(world, k, gamma, credit):
         assert observed.effective_size == pytest.approx(size)
 
 
+@settings(max_examples=25, deadline=None)
+@given(worlds(), st.sampled_from([6, 9]))
+def test_debiased_auc(world, targets):
+    """With weights alike: the mean over orders of what is not listed of the share of targets that stand below."""
+    n = popularity(world)
+
+    def definition(user, shown):
+        behind = len(shown) + 1, targets
+        ranks = [
+            shown.index(item) + 1 if item in shown else sum(behind) / 2
+            for item in relevant_items(world, user)
+            if n[item]
+        ]
+        return mean(1 - (rank - 1) / targets for rank in ranks)
+
+    check(world, f"snips(gamma=-1.0, credit='auc', targets={targets})", definition)
+
+
 @settings(max_examples=30, deadline=None)
 @given(worlds(), st.sampled_from([1, 3]), st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from(["stratified", "equal"]))
 def test_stratified_recall_is_snips_by_another_name(world, k, b, weighting):

@@ -89,6 +89,8 @@ def test_rating_errors_need_scores():
         "user_coverage(min_items=0)",
         "user_coverage(min_items=4)@3",
         "snips(p_min=0.0)",
+        "snips(credit='auc')",
+        "ips(credit='auc', targets=9)@3",
         "stratified_recall(b=1.5)",
         "subtopic_recall(relevant_only=False, denominator='relevant')",
         "ild(distance='euclid')",

@@ -17,13 +17,11 @@ from recassay.metrics.ranking.ndcg import discounts
 if TYPE_CHECKING:
     from recassay.metrics.context import Beside
 
-Credit = Literal["hit", "dcg"]
+Credit = Literal["hit", "dcg", "auc"]
 
 
-def credited(lists: Aligned, weight: Values, credit: Credit, k: int | None) -> Values:
-    """Sum of weight x credit over the relevant items found: 1 each, or 1/log2(rank + 1)."""
-    depth = lists.depth(k)
-    worth = np.ones(depth) if credit == "hit" else discounts("log2p1", depth)
+def credited(lists: Aligned, weight: Values, worth: Values, k: int | None) -> Values:
+    """Sum over the relevant items in the first k places of their weight x the worth of their place."""
     return lists.expected_sum(weight[lists.judged], worth, lists.cutoffs(k))
 
 
@@ -37,10 +35,13 @@ class Weighted(Accuracy):
     credit: Credit = "hit"
     gamma: float | None = None
     p_min: float | None = None
+    targets: int | None = None
 
     def validate(self) -> None:
         if self.p_min is not None and not 0 < self.p_min <= 1:
             raise self.refuse("p_min", "it is a probability above 0")
+        if self.credit == "auc" and (self.k is not None or not self.targets):
+            raise self.refuse("credit", f"write {self.name}(credit='auc', targets=N), N the items ranked, without @k")
 
     def bind(self, beside: Beside) -> Observed:
         counts = beside.train.item_users
@@ -53,6 +54,21 @@ class Weighted(Accuracy):
         observed: Observed = meeting.bound[self]
         return {"gamma": observed.gamma, "unseen": observed.unseen, "effective_size": observed.effective_size}
 
+    def credit_sum(self, lists: Aligned) -> Values:
+        """Sum of weight x credit over the relevant items of each query."""
+        observed: Observed = lists.bound(self)
+        depth = lists.depth(self.k)
+        if self.credit != "auc":
+            worth = np.ones(depth) if self.credit == "hit" else discounts("log2p1", depth)
+            return credited(lists, observed.weight, worth, self.k)
+        assert self.targets is not None
+        if depth > self.targets:
+            raise self.refuse("targets", f"a list holds {depth:,} items")
+        listed = credited(lists, observed.weight, 1.0 - np.arange(depth) / self.targets, None)
+        unlisted = observed.total(lists) - credited(lists, observed.weight, np.ones(depth), None)
+        above = (lists.length + self.targets - 1) / 2  # what is not listed ties behind the list
+        return listed + unlisted * (1.0 - above / self.targets)
+
     def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
         observed: Observed = lists.bound(self)
         return observed.total(lists) > 0
@@ -63,7 +79,8 @@ class SNIPS(Weighted):
     """Self-normalised inverse propensity score: accuracy as if every item had the same chance to be observed.
 
     Formula: per user ``sum over relevant items of c_i / p_i`` divided by ``sum of 1 / p_i``; ``credit``: ``hit``, c = 1
-    in the first k places; ``dcg``, c = 1/log2(rank + 1) there. Propensity p_i = (n_i / U)^((gamma + 1) / 2), n_i the
+    in the first k places; ``dcg``, c = 1/log2(rank + 1) there; ``auc``, c = 1 - Z/``targets``, Z the items above of all
+    those ranked (unlisted items tie behind the list). Propensity p_i = (n_i / U)^((gamma + 1) / 2), n_i the
     training users of the item, U all of them, not below ``p_min``. ``pooled`` takes one ratio over all pairs: the mean
     weighs users by their sum of 1 / p_i.
 
@@ -85,7 +102,7 @@ class SNIPS(Weighted):
     def judge(self, lists: Aligned) -> Values:
         observed: Observed = lists.bound(self)
         total = observed.total(lists)
-        return credited(lists, observed.weight, self.credit, self.k) / np.where(total > 0, total, 1.0)
+        return self.credit_sum(lists) / np.where(total > 0, total, 1.0)
 
     def weights(self, lists: Aligned) -> Values | None:
         observed: Observed = lists.bound(self)
@@ -97,8 +114,8 @@ class IPS(Weighted):
     """Inverse propensity score: what accuracy would sum to had every liking been observed.
 
     Formula: mean over users of ``(1/D) sum over relevant items of c_i / p_i``, with c, p and the parameters
-    ``credit``, ``gamma`` and ``p_min`` as in ``snips``. ``divide_by`` names D: ``catalogue``, the number of training
-    items; ``relevant``, the relevant items of the user that have a training count.
+    ``credit``, ``targets``, ``gamma`` and ``p_min`` as in ``snips``. ``divide_by`` names D: ``catalogue``, the number of
+    training items; ``relevant``, the relevant items of the user that have a training count.
 
     Edges: not bounded by 1, and reported as it is; ``effective_size``, (sum 1/p)^2 / sum 1/p^2 over the relevant
     pairs, goes with it: a small one means that few pairs decide. Relevant items without a training count are left out
@@ -124,7 +141,7 @@ class IPS(Weighted):
 
     def judge(self, lists: Aligned) -> Values:
         observed: Observed = lists.bound(self)
-        values = credited(lists, observed.weight, self.credit, self.k)
+        values = self.credit_sum(lists)
         if self.divide_by == "catalogue":
             return values
         counted = Observed((observed.weight > 0).astype(np.float64), 0).total(lists)

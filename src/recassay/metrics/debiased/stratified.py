@@ -62,7 +62,7 @@ class StratifiedRecall(Accuracy):
     def judge(self, lists: Aligned) -> Values:
         observed: Observed = lists.bound(self)
         total = observed.total(lists)
-        return credited(lists, observed.weight, "hit", self.k) / np.where(total > 0, total, 1.0)
+        return credited(lists, observed.weight, np.ones(lists.depth(self.k)), self.k) / np.where(total > 0, total, 1.0)
 
     def weights(self, lists: Aligned) -> Values | None:
         observed: Observed = lists.bound(self)
