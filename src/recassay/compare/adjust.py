@@ -11,6 +11,7 @@ import numpy as np
 
 from recassay.compare.resampling import Floats
 from recassay.errors import UsageError
+from recassay.spec import suggest
 
 
 def adjust(p: Floats, method: str = "holm") -> Floats:
@@ -20,7 +21,7 @@ def adjust(p: Floats, method: str = "holm") -> Floats:
     [0.03, 0.06, 0.06, 0.02]
     """
     if method not in CORRECTIONS:
-        raise UsageError("U107", f"there is no correction '{method}'", hint=f"one of {', '.join(CORRECTIONS)}")
+        raise UsageError("U107", f"there is no correction '{method}'", hint=suggest(method, CORRECTIONS))
     p = np.asarray(p, dtype=np.float64)
     defined = np.flatnonzero(~np.isnan(p))
     order = defined[np.argsort(p[defined], kind="stable")]

@@ -6,7 +6,6 @@ Both systems of a pair are compared on the units where both are defined; the uni
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import itertools
 import math
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ from recassay.compare.intervals import Flags, intervals, means
 from recassay.compare.resampling import Floats, How, Progress
 from recassay.compare.significance import TESTS, run_test
 from recassay.errors import UsageError
+from recassay.spec import suggest
 
 FEW_UNITS = 10  # below this an interval deserves little trust
 BATCH = 64  # questions resampled together, and the values they may hold: bounds the memory, changes no bit
@@ -284,8 +284,7 @@ def _pairs(systems: tuple[str, ...], baseline: str | None) -> list[tuple[str, st
     if baseline is None:
         return list(itertools.combinations(systems, 2))
     if baseline not in systems:
-        near = difflib.get_close_matches(baseline, systems, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(systems)}"
+        hint = suggest(baseline, systems)
         raise UsageError("U108", f"there is no system '{baseline}'", where=f"baseline {baseline!r}", hint=hint)
     return [(system, baseline) for system in systems if system != baseline]
 
@@ -294,9 +293,7 @@ def _check_known(what: str, asked: str, known: Iterable[str]) -> None:
     known = list(known)
     if asked in known:
         return
-    near = difflib.get_close_matches(asked, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(known)}"
-    raise UsageError("U107", f"there is no {what} '{asked}'", hint=hint)
+    raise UsageError("U107", f"there is no {what} '{asked}'", hint=suggest(asked, known))
 
 
 def _note(differences: Floats) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from recassay.compare.ranks import signed_ranks
 from recassay.compare.resampling import Floats
 from recassay.errors import UsageError
+from recassay.spec import suggest
 
 
 def effect_size(name: str) -> Callable[[Floats, Floats], float]:
@@ -22,7 +23,7 @@ def effect_size(name: str) -> Callable[[Floats, Floats], float]:
     0.2
     """
     if name not in EFFECTS:
-        raise UsageError("U107", f"there is no effect size '{name}'", hint=f"one of {', '.join(EFFECTS)}")
+        raise UsageError("U107", f"there is no effect size '{name}'", hint=suggest(name, EFFECTS))
     return EFFECTS[name]
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.compare.resampling import Floats, How, Progress, bootstrap_sums
 from recassay.errors import UsageError
+from recassay.spec import suggest
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which no longer differs from BCa visibly
 
@@ -167,7 +168,7 @@ def _resolve(method: str, n: int) -> str:
     if method == "bootstrap":
         return "bca" if n <= LARGE else "abc"
     if method not in _METHODS:
-        raise UsageError("U107", f"there is no interval method '{method}'", hint=f"one of {', '.join(METHODS)}")
+        raise UsageError("U107", f"there is no interval method '{method}'", hint=suggest(method, METHODS))
     return method
 
 

@@ -19,6 +19,7 @@ from recassay.compare.intervals import means
 from recassay.compare.ranks import signed_ranks
 from recassay.compare.resampling import Floats, How, all_sign_patterns, bootstrap_sums, flipped_sums
 from recassay.errors import UsageError
+from recassay.spec import suggest
 
 SMALLEST_P = sys.float_info.min  # p-values live in (0, 1]: one that rounds to 0 is reported as this
 EXACT_FLIPS = 16  # up to this many units all 2^n sign patterns are enumerated
@@ -58,7 +59,7 @@ def run_test(name: str, differences: Floats | Differences, how: How | None = Non
     [0.375]
     """
     if name not in TESTS:
-        raise UsageError("U107", f"there is no test '{name}'", hint=f"one of {', '.join(TESTS)}")
+        raise UsageError("U107", f"there is no test '{name}'", hint=suggest(name, TESTS))
     if not isinstance(differences, Differences):
         differences = Differences(differences)
     d = differences.matrix

@@ -70,7 +70,8 @@ class Metric:
 
     def refuse(self, parameter: str, why: str) -> UsageError:
         """The error for a parameter value that makes no sense."""
-        return UsageError("U102", f"{parameter}={getattr(self, parameter)!r}: {why}", where=str(self))
+        what = f"{parameter}={getattr(self, parameter)!r}: {why}"
+        return UsageError("U102", what, where=str(self), hint=f"recassay explain {self.name} says what it may be")
 
     @property
     def parameters(self) -> dict[str, Value]:

@@ -186,7 +186,7 @@ def test_one_system_is_no_comparison():
         ({"test": "permutatoin"}, "U107", "did you mean 'permutation'"),
         ({"correction": "home"}, "U107", "did you mean 'holm'"),
         ({"effect": "dz"}, "U107", "did you mean 'd_z'"),
-        ({"family": "pair"}, "U107", "one of metric, all"),
+        ({"family": "pair"}, "U107", "choose one of: all, metric"),
     ],
 )
 def test_unknown_names_are_refused_with_the_nearest(options, code, hint):

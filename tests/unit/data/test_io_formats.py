@@ -337,7 +337,7 @@ def test_every_format_can_be_forced_and_an_unknown_one_is_told(tmp_path: Path) -
     path = tmp_path / "x.csv"
     path.write_text(RUN_TEXTS["plain.csv"])
     assert read_table(path, "run", format="csv").equals(RUN)
-    with pytest.raises(UsageError, match=r"U107.*no file format 'xlsx'(.|\n)*parquet, jsonl"):
+    with pytest.raises(UsageError, match=r"U107.*no file format 'xlsx'(.|\n)*csv, json, jsonl"):
         read_table(path, "run", format="xlsx")
     with pytest.raises(UsageError, match=r"U107.*no table role 'answers'"):
         read_table(path, "answers")

@@ -18,6 +18,7 @@ from recassay.data.io.sniff import sniff
 from recassay.data.io.table import Table, Wanted, of_frame
 from recassay.data.io.text import sample_rows, text_table
 from recassay.errors import InputError, UsageError
+from recassay.spec import suggest
 
 PARQUET_MAGIC = b"PAR1"
 RECBOLE_FIELD = re.compile(r"[^:\s]+:(token|token_seq|float|float_seq)")
@@ -40,7 +41,7 @@ def open_path(head: Head, role: Role, format: str | None) -> Table:
     """The table in a file, in the named format or in the first one that recognises it; none is I107."""
     if format is not None:
         if format not in FORMATS:
-            raise UsageError("U107", f"there is no file format {format!r}", hint=f"one of: {', '.join(FORMATS)}")
+            raise UsageError("U107", f"there is no file format {format!r}", hint=suggest(format, FORMATS))
         return FORMATS[format].table(head, role)
     for known in FORMATS.values():
         if known.matches(head):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recassay.errors import UsageError
+from recassay.spec import suggest
 
 USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN = (
     "user_id",
@@ -47,5 +48,5 @@ def role_named(name: str) -> Role:
     ('gain',)
     """
     if name not in ROLES:
-        raise UsageError("U107", f"there is no table role {name!r}", hint=f"one of: {', '.join(ROLES)}")
+        raise UsageError("U107", f"there is no table role {name!r}", hint=suggest(name, ROLES))
     return ROLES[name]
