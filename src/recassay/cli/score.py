@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -12,6 +14,8 @@ from recassay.cli import _common
 if TYPE_CHECKING:
     from recassay.compare.comparison import Comparison
     from recassay.data.scores import Scores
+
+Noun = TypeVar("Noun")
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 INPUT, JUDGING, STATISTICS, OUTPUT = "Input", "Conventions", "Uncertainty", "Output"
@@ -45,12 +49,15 @@ def score(
     columns: Annotated[
         str | None,
         _option(
-            "--columns", "Column names of all tables, as user=uid,item=iid,score=pred.", INPUT, metavar="KEY=COLUMN,..."
+            "--columns",
+            "Column names of the runs, as user=uid,item=iid,score=pred, and of other tables that have them.",
+            INPUT,
+            metavar="KEY=COLUMN,...",
         ),
     ] = None,
     truth_columns: Annotated[
         str | None,
-        _option("--truth-columns", "Column names of the truth, where they differ.", INPUT, metavar="KEY=COLUMN,..."),
+        _option("--truth-columns", "Column names of the truth, if they differ.", INPUT, metavar="KEY=COLUMN,..."),
     ] = None,
     input_format: Annotated[
         str | None, _option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
@@ -164,9 +171,11 @@ def score(
     from recassay.data.read import read_interactions, read_items, read_runs, read_truth
     from recassay.engine.local import score as judge
 
-    answers = read_truth(
-        truth, columns=truth_columns or columns, negative=_known("--negative", negative, ("error", "unjudged"))
-    )
+    unjudged = _known("--negative", negative, ("error", "unjudged"))
+    if truth_columns:
+        answers = read_truth(truth, columns=truth_columns, negative=unjudged)
+    else:
+        answers = _read_beside(partial(read_truth, truth, negative=unjudged), columns)
     systems = read_runs(runs, columns=columns, format=input_format, nan=_known("--nan", nan, ("error", "last")))
     _known("--baseline", baseline or systems[0].name, [run.name for run in systems], code="U108")
     with _common.progress(quiet) as report:
@@ -174,8 +183,8 @@ def score(
             systems,
             answers,
             metric or DEFAULT_METRICS,
-            train=read_interactions(train, columns=columns) if train else None,
-            items=read_items(items, columns=columns) if items else None,
+            train=_read_beside(partial(read_interactions, train), columns) if train else None,
+            items=_read_beside(partial(read_items, items), columns) if items else None,
             profile=profile,
             relevant_from=relevant_from,
             missing=missing,
@@ -204,6 +213,18 @@ def score(
 
 
 TABLES = ("text", "markdown", "csv", "latex")
+
+
+def _read_beside(read: Callable[..., Noun], columns: str | None) -> Noun:
+    """A table that stands beside the runs: the names given for their columns hold for it if it has them."""
+    from recassay.errors import InputError
+
+    try:
+        return read(columns=columns)
+    except InputError as error:
+        if columns is None or error.code != "I201":
+            raise
+    return read()
 
 
 def _known(option: str, value: str, choices: Any, code: str = "U107") -> Any:
