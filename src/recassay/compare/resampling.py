@@ -64,7 +64,7 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _add_lanes(columns, j, start, size, times, sums, r):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _add_lanes(columns, j, start, size, times, sums, r):  # type: ignore[no-untyped-def]
     """sums[j, r + lane] += columns[j, start:start+size] . times[:, lane]; written out to keep lanes in registers."""
     s0, s1, s2, s3 = sums[j, r], sums[j, r + 1], sums[j, r + 2], sums[j, r + 3]
     s4, s5, s6, s7 = sums[j, r + 4], sums[j, r + 5], sums[j, r + 6], sums[j, r + 7]

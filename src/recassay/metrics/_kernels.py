@@ -8,6 +8,8 @@ Each loop has a readable twin in ``tests/property/test_kernels.py`` that it is h
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -35,14 +37,20 @@ def find_marks(
         top = offsets[match[query]]
         bottom = min(offsets[match[query] + 1], top + depth)
         low, high = truth_offsets[query], truth_offsets[query + 1]
+        few = high - low <= LINEAR
         mask = np.uint32(0)
-        if high - low > LINEAR:
+        if not few:
             while slots.size < 2 * (high - low):
                 slots = np.empty(2 * slots.size, np.int64)
             mask = _hash_rows(truth_items, low, high, slots)
+        bits = np.uint64(0)  # a bit per judged item: most other items show at once that they are none of them
+        for row in range(low, high):
+            bits |= _bit(truth_items[row])
         for row in range(top, bottom):
+            if bits & _bit(items[row]) == 0:
+                continue
             at = -1
-            if mask == 0:
+            if few:
                 for candidate in range(low, high):
                     if truth_items[candidate] == items[row]:
                         at = candidate
@@ -55,6 +63,11 @@ def find_marks(
                 count += 1
     start[end - begin] = count
     return count
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _bit(item: int) -> np.uint64:
+    return np.uint64(1) << np.uint64(np.uint32(np.uint32(item) * np.uint32(0x9E3779B1)) >> np.uint32(26))
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -162,6 +175,46 @@ def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutof
                 total += share * (above + 1 + place * others) / (top + place)
             above += hits
         out[query] = total
+
+
+@njit(nogil=True, cache=True)
+def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: int, out: Float) -> None:
+    """Expected mean of precision at the positions of the relevant items up to the cut-off; 0 where there is none.
+
+    Only a tied stretch that the cut-off cuts leaves the number of hits open; given that number (a hypergeometric
+    one), the sum is expected as in :func:`precision_sum`.
+    """
+    for query in range(start.size - 1):
+        total, above, out[query] = 0.0, 0, 0.0
+        mark, stop = start[query], start[query + 1]
+        while mark < stop and first[mark] <= cutoff:
+            top, size, hits = first[mark], last[mark] - first[mark] + 1, 0
+            while mark < stop and first[mark] == top:
+                hits += relevant[mark]
+                mark += 1
+            inside = min(size, cutoff - top + 1)
+            fewest, most = max(0, hits - (size - inside)), min(hits, inside)
+            sure = total
+            total = 0.0
+            for found in range(fewest, most + 1):
+                here = sure
+                for place in range(inside if found else 0):
+                    others = place * (found - 1) / (inside - 1) if inside > 1 else 0.0
+                    here += found / inside * (above + 1 + others) / (top + place)
+                if fewest == most:
+                    total = here
+                elif above + found:
+                    chance = _ways(hits, found) + _ways(size - hits, inside - found) - _ways(size, inside)
+                    out[query] += math.exp(chance) * here / (above + found)
+            above = above + hits if fewest == most else 0
+        if above:
+            out[query] = total / above
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _ways(n: int, k: int) -> float:
+    """Logarithm of n over k."""
+    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
 
 
 @njit(nogil=True, cache=True)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Ties = Literal["id", "id_descending", "trec", "row", "expected", "optimistic", "pessimistic"]
 ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row"})  # one order is picked for tied rows
 
+FIRST_LOOK = 512  # queries looked at together for any item that run and truth share; the first such block has one
 WHOLE_LIST = np.iinfo(np.int32).max
 
 
@@ -368,7 +369,7 @@ def _refuse_other_users(run: Run, truth: Truth, match: NDArray[np.int64]) -> Non
 def _refuse_other_items(meeting: Meeting) -> None:
     """Likewise for items; the first mark anywhere settles it."""
     run, truth = meeting.run, meeting.truth
-    if any(meeting.block(*cut).rank.size for cut in blocks(meeting.match.size, 4_096)):
+    if any(meeting.block(*cut).rank.size for cut in blocks(meeting.match.size, FIRST_LOOK)):
         return
     if np.isin(meeting.items, truth.items).any():  # the items are known, only never right
         return

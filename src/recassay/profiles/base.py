@@ -16,7 +16,13 @@ from recassay.metrics.registry import find as find_metric
 from recassay.spec import Expression, Value, parse, suggest
 
 Circumstance = Literal[
-    "always", "tied scores", "repeated items", "users without truth", "few judged non-relevant items"
+    "always",
+    "tied scores",
+    "scores of 0 or less",
+    "repeated items",
+    "users without truth",
+    "users without a hit",
+    "few judged non-relevant items",
 ]
 
 

@@ -24,11 +24,15 @@ PROFILE = Profile(
         "it knows rows, not lists: judged items that were not recommended must be given a low score, and stand tied "
         "behind the list, where ndcg, hit and rprec find them",
         "average precision is divided by the relevant items found",
-        "an item with a score of 0 or less is never relevant to precision, recall, map and mrr; here scores only order",
         "a user without a relevant item counts 0 (empty_target_action='neg')",
         "it computes in single precision",
     ),
     excludes=(
+        Exclusion(
+            "such an item is never relevant, so they depend on where the scale of a model begins; here scores only order",
+            metrics=("precision", "recall", "map", "mrr"),
+            when="scores of 0 or less",
+        ),
         Exclusion(
             "torch.topk leaves the order of ties open; here it is the mean over all orders, as ndcg has it",
             metrics=("precision", "recall", "map", "mrr", "hit", "rprec"),

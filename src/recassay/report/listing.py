@@ -56,7 +56,7 @@ def entries(kind: str) -> list[Entry]:
         found = [describe(metric) for metric in metrics().values()]
         return [Entry(_heading(one), one.family, one.title) for one in sorted(found, key=lambda d: (d.family, d.name))]
     if kind == "profiles":
-        return [Entry(one.name, one.version, "; ".join(one.differs)) for one in profiles().values()]
+        return [Entry(one.name, one.version, one.differs[0]) for one in profiles().values()]
     return [Entry(one.code, one.severity, one.title) for one in checks().values()]
 
 
