@@ -114,8 +114,8 @@ class IPS(Weighted):
     """Inverse propensity score: what accuracy would sum to had every liking been observed.
 
     Formula: mean over users of ``(1/D) sum over relevant items of c_i / p_i``, with c, p and the parameters
-    ``credit``, ``targets``, ``gamma`` and ``p_min`` as in ``snips``. ``divide_by`` names D: ``catalogue``, the number of
-    training items; ``relevant``, the relevant items of the user that have a training count.
+    ``credit``, ``targets``, ``gamma`` and ``p_min`` as in ``snips``. ``divide_by`` names D: ``catalogue``, the number
+    of training items; ``relevant``, the relevant items of the user that have a training count.
 
     Edges: not bounded by 1, and reported as it is; ``effective_size``, (sum 1/p)^2 / sum 1/p^2 over the relevant
     pairs, goes with it: a small one means that few pairs decide. Relevant items without a training count are left out
