@@ -27,6 +27,6 @@ def stats(
     if as_json:
         _common.print_json(found.to_dict())
         return
-    from recassay.report.listing import stats_table
+    from recassay.report.stats import stats_table
 
     _common.console().print(stats_table(found))
