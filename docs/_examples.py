@@ -2,7 +2,8 @@
 
 Two kinds of fenced block are examples. In a ``console`` block every line ``$ recassay ...`` is run, and the lines up to
 the next ``$`` are its output. A ``python`` block is run, in one namespace per page, and a ``text`` block right behind it
-is what it prints. Output that is shown with ``...`` in it stays as it is while it still fits.
+is what it prints. Output that is shown with ``...`` in it stays as it is while it still fits. A block whose first line
+goes on with a path, ``python src/recassay/rng.py``, shows that file. Other blocks are left alone.
 
 Every page starts in a folder of its own that holds ``recassay-demo``, as ``recassay demo`` leaves it.
 """
@@ -24,9 +25,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
+ROOT = Path(__file__).resolve().parent.parent
 DEMO = "recassay demo"
 SHELL = {"cat", "head", "ls"}
-FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```([^`\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class ExampleError(Exception):
@@ -88,8 +90,13 @@ class Page:
             self.printed = None
             return shown
         self.printed = None
+        language, _, path = language.partition(" ")
+        if path and (ROOT / path).is_file():
+            return (ROOT / path).read_text(encoding="utf-8")
+        if path:
+            return body
         if language == "console":
-            return "".join(self._ran(command, output) for command, output in commands(body))
+            return "".join(self._ran(command, output, told="$ echo $?" in body) for command, output in commands(body))
         if language == "python":
             self.printed = self._executed(body)
         return body
@@ -103,13 +110,14 @@ class Page:
             raise ExampleError(f"{self.name}: this block raises {type(error).__name__}: {error}\n{code}") from error
         return tidy(out.getvalue())
 
-    def _ran(self, command: str, shown: str) -> str:
+    def _ran(self, command: str, shown: str, *, told: bool) -> str:
+        """A command and its output; one that fails must be in a block that tells the exit status."""
         words = shlex.split(command.replace("\\\n", " "))
         if command == "echo $?":
             fresh = f"{self.status}\n"
         elif words[0] == "recassay":
             fresh = self._recassay(words)
-            if self.status and "[" not in fresh and not shown:
+            if self.status and not told:
                 raise ExampleError(f"{self.name}: status {self.status} from {command}\n{fresh}")
         elif words[0] in SHELL:
             done = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -223,10 +223,6 @@ ENTRIES: dict[str, Entry] = {
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"], "bob": ["y"]}, "hit@1", missing="error")
         """,
     ),
-    "I405": Entry(
-        "Users of the truth have no relevant item. Such users have no value, are left out of the mean and counted (C005).",
-        "Look at `--relevant-from`, or drop such users from the truth.",
-    ),
     "I406": Entry(
         "Not one recommended item is in the training log: the two use different ids.",
         "Compare the examples; name the columns with `--columns`.",
@@ -329,10 +325,6 @@ ENTRIES: dict[str, Entry] = {
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", interval=None)
         write_results(scores, None, "results")
         """,
-    ),
-    "U112": Entry(
-        "Something was asked for that needs a package which is not installed.",
-        "The message has the command that installs it.",
     ),
     "U113": Entry(
         "A comparison was asked for with too little to compare: one system, or no metric that has a value per user.",

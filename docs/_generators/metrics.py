@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
 from recassay.metrics.describe import Description, describe
-from recassay.metrics.registry import metrics
+from recassay.metrics.registry import metrics, parse_metric
+
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
+MOST_EXAMPLES = 4  # of one metric
 
 FAMILIES = {
     "ranking": ("Accuracy of ranked lists", "Are the relevant items there, and how high?"),
@@ -29,6 +37,8 @@ result stores all of them.
 `[@k]` means that the cut-off may be left out, and then the whole list counts; `@k` that it must be given. Names are
 forgiving of case. `recassay explain NAME` prints an entry of this page.
 
+The worked examples are some of those that the tests compute; what they are given stands [at the end](#examples).
+
 Accuracy metrics share three parameters:
 
 | parameter | meaning |
@@ -50,7 +60,16 @@ def pages() -> dict[str, str]:
         own = [one for one in found if one.family == family]
         if own:
             parts += [f"## {title}\n\n{question}\n", *map(_entry, own)]
-    return {"reference/metrics.md": "\n".join(parts)}
+    return {"reference/metrics.md": "\n".join([*parts, _given()])}
+
+
+def _given() -> str:
+    """What the worked examples are given, in full."""
+    lines = ["## Examples", "", "What the worked examples above are given.", ""]
+    for name, given in json.loads((GOLDEN / "given.json").read_text(encoding="utf-8")).items():
+        shown = "; ".join(f"{kind} `{json.dumps(table)}`" for kind, table in given.items())
+        lines.append(f"- **{name}**: {shown}")
+    return "\n".join(lines) + "\n"
 
 
 def _contents(found: list[Description]) -> str:
@@ -73,8 +92,33 @@ def _entry(one: Description) -> str:
             f"| `{parameter.name}` | `{parameter.default!r}` | {_choices(parameter.choices)} |" for parameter in own
         ]
         lines.append("")
-    lines += [f"{_facts(one)}", ""]
+    lines += [f"{_facts(one)}", "", *_examples(one.name)]
     return "\n".join(lines)
+
+
+def _examples(name: str) -> list[str]:
+    """The first worked examples of a metric, each of other parameters."""
+    rows = worked().get(name, [])
+    chosen: dict[str, Any] = {}
+    for row in rows:
+        chosen.setdefault(row["metric"].partition("@")[0], row)
+    lines = ["| worked example | given | value | how |", "| --- | --- | --- | --- |"]
+    for row in list(chosen.values())[:MOST_EXAMPLES]:
+        named = isinstance(row["given"], str)
+        given = row["given"] if named else f"`{json.dumps(row['given'], ensure_ascii=False)}`"
+        value = row["value"] if "value" in row else json.dumps(row["per_user"]).replace("null", "undefined").strip("{}")
+        lines.append(f"| `{row['metric']}` | {given} | {value} | {plain(row['arithmetic'])} |")
+    return [*lines, ""] if rows else []
+
+
+@functools.cache
+def worked() -> dict[str, list[dict[str, Any]]]:
+    """Worked examples by the name of their metric."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(GOLDEN.glob("*.json")):
+        for row in json.loads(path.read_text(encoding="utf-8")) if path.name != "given.json" else ():
+            found.setdefault(parse_metric(row["metric"]).name, []).append(row)
+    return found
 
 
 def _choices(choices: tuple[str, ...]) -> str:

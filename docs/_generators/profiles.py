@@ -13,8 +13,8 @@ A profile is the set of conventions under which recassay prints what another lib
 with `--profile NAME`, or `profile="NAME"` in Python ([how to](../howto/reproduce-another-library.md)). What a profile
 leaves open is as without it, and a parameter stated in the name of a metric wins over the profile.
 
-Profiles are held to recorded answers of the libraries themselves, user by user. `trec_eval` and `precision` below are
-names in the sense of [metrics](metrics.md).
+Profiles are held to recorded answers of the libraries themselves, user by user. The names below are those of our
+[metrics](metrics.md).
 """
 
 
