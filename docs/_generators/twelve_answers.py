@@ -10,7 +10,14 @@ from recassay.profiles.base import Profile
 from recassay.spec import parse
 
 K = 5
-COLUMNS = {"P@5": "precision@5", "R@5": "recall@5", "nDCG@5": "ndcg@5", "MAP@5": "map@5", "MRR@5": "mrr@5", "HR@5": "hit@5"}
+COLUMNS = {
+    "P@5": "precision@5",
+    "R@5": "recall@5",
+    "nDCG@5": "ndcg@5",
+    "MAP@5": "map@5",
+    "MRR@5": "mrr@5",
+    "HR@5": "hit@5",
+}
 TRUTH = {"u1": ["a", "c", "z"], "u2": ["b"], "u3": ["a", "c", "q", "r", "s", "t", "v"], "u4": ["a", "b"]}
 LISTS = {"u1": ["b", "a", "d", "c", "e"], "u2": ["b", "a", "c", "d", "e"], "u3": ["a", "c", "b"]}
 CIRCUMSTANCES = {"users without a hit"}  # what about this input a profile makes an exception of
@@ -18,9 +25,9 @@ CIRCUMSTANCES = {"users without a hit"}  # what about this input a profile makes
 INTRODUCTION = """\
 # One input, many answers
 
-Ask thirteen libraries for precision, recall, nDCG, MAP, MRR and hit rate at 5, hand all of them the same four users,
-and no two metrics but none of them agree on everything. None of the libraries is broken: each made choices, and few of
-them say which. This page shows the input, the answers, and the choices.
+Hand thirteen libraries the same four users, and ask for precision, recall, nDCG, MAP, MRR and hit rate at 5. They give
+{distinct} different answers, and agree on none of the six numbers. Most of them are right: each made choices, and few
+say which. This page shows the input, the answers, and the choices.
 
 ## The input
 
@@ -61,6 +68,15 @@ CONVENTIONS = """\
 
 """
 
+EXCLUSIONS = """\
+
+## What no profile reproduces
+
+Some answers follow no rule: they depend on the insides of a sort, contradict the library's own, or are mistakes. There
+recassay says what it does instead (`recassay explain NAME`), and here is all of it.
+
+"""
+
 CLOSING = """\
 
 ## What to make of it
@@ -79,7 +95,13 @@ DIVIDED_BY = {"k": "k", "list": "min(n, k)", "relevant": "R", "reachable": "min(
 GAIN = {"linear": "grade", "binary": "0 or 1", "exp2": "2^grade - 1"}
 DISCOUNT = {"log2p1": "log2(rank + 1)", "jk": "log2(rank) from 2"}
 IDEAL = {"judged": "all relevant", "retrieved": "the hits found", "k": "k relevant"}
-TIES = {"id": "as ranked", "trec": "id descending, as text", "id_descending": "id descending", "row": "as the rows stand"}
+TIES = {
+    "id": "as ranked",
+    "trec": "id descending, as text",
+    "id_descending": "id descending",
+    "row": "as the rows stand",
+    "expected": "mean over orders",
+}
 REPEATED = {"first": "first counts", "last": "last score counts", "keep": "counts again"}
 
 
@@ -88,14 +110,19 @@ def pages() -> dict[str, str]:
     rows = {name: _answers(profile) for name, profile in profiles().items()}
     maps = sorted(row["MAP@5"] for row in rows.values() if row["MAP@5"][0].isdigit())
     parts = [
-        INTRODUCTION,
+        INTRODUCTION.format(distinct=len({tuple(row.values()) for row in rows.values()})),
         _table(["user", "relevant", "list, best first"], _input()),
         BETWEEN,
         _table(["library", *COLUMNS], [[profiles()[name].title, *row.values()] for name, row in rows.items()]),
         AFTER,
         "\n".join(f"- **{one.title}** {one.version}: {'; '.join(one.differs)}." for one in profiles().values()) + "\n",
         CONVENTIONS,
-        _table(list(_conventions(profiles()["trec_eval"])), [list(_conventions(one).values()) for one in profiles().values()]),
+        _table(
+            list(_conventions(profiles()["trec_eval"])),
+            [list(_conventions(one).values()) for one in profiles().values()],
+        ),
+        EXCLUSIONS,
+        "".join(f"- **{one.title}**, {exclusion}.\n" for one in profiles().values() for exclusion in one.excludes),
         CLOSING.format(low=maps[0], high=maps[-1]),
     ]
     return {"explanation/twelve-answers.md": "".join(parts)}
@@ -159,12 +186,10 @@ def _policy(built: dict[str, Any], parameter: str, words: dict[str, str]) -> str
 def _reading(profile: Profile, name: str, ours: str, words: dict[str, str], when: str) -> str:
     """A convention, and whether the library keeps to it in every metric."""
     excluded = [one for one in profile.excludes if one.when == when]
-    if name == "ties" and profile.conventions.get(name) == "expected":
-        return "mean over orders in ndcg, else undefined"
-    if excluded and not excluded[0].metrics:
-        return excluded[0].why
+    if any(not one.metrics for one in excluded):
+        return "no rule"
     word = words[profile.conventions.get(name, ours)]
-    return "; ".join([word, *(f"{', '.join(one.metrics)}: {one.why}" for one in excluded)])
+    return "; ".join([word, *(f"not in {', '.join(one.metrics)}" for one in excluded)])
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

@@ -129,6 +129,19 @@ def test_precision_sum(queries, cutoff):
 
 
 @settings(deadline=None)
+@given(blocks, cutoffs)
+def test_precision_per_hit(queries, cutoff):
+    marks, out = marks_of(queries), np.empty(len(queries))
+    _kernels.precision_per_hit(marks.start, marks.first, marks.last, marks.relevant, cutoff, out)
+
+    def value(order):
+        hits = [is_relevant(place) for place in order[:cutoff]]
+        return sum(sum(hits[: p + 1]) / (p + 1) for p, hit in enumerate(hits) if hit) / max(sum(hits), 1)
+
+    assert out == pytest.approx([expected(groups, value) for groups in queries])
+
+
+@settings(deadline=None)
 @given(blocks, st.integers(0, 3), st.integers(0, 3), st.booleans())
 def test_ordered_pairs(queries, hidden_negatives, hidden_relevant, all_places):
     """Pairs in the right order, by comparing every relevant item with every negative one."""

@@ -177,7 +177,7 @@ METRICS = [
     *(f"{m}(gain='{g}')@3" for m in ("dcg", "ndcg") for g in ("linear", "exp2", "binary")),
     *("ndcg(ideal='retrieved')@3", "ndcg(gain='binary', ideal='k')@3", "rbp", "rbp(p=0.5)@2", "rbp(scale=3.0)@4"),
 ]
-NO_EXPECTATION = ["map(divide_by='hits')@2", "map(divide_by='hits')@20", "ndcg(ideal='retrieved')@3", "err", "err@2"]
+NO_EXPECTATION = ["ndcg(ideal='retrieved')@3", "err", "err@2"]
 EXPECTED = [text for text in METRICS if text not in NO_EXPECTATION]
 IN_ORDER = [*METRICS, "err", "err@2"]
 
@@ -266,7 +266,8 @@ def test_duplicates_refused_are_those_that_are_counted(truth, rows):
             scored("recall", truth, rows, duplicates="error")
         assert caught.value.code == "I305"
     else:
-        assert scored("recall", truth, rows, duplicates="error").rows[0].mean == scores.rows[0].mean
+        mean = scored("recall", truth, rows, duplicates="error").rows[0].mean
+        assert mean == pytest.approx(scores.rows[0].mean, nan_ok=True)
 
 
 @given(judgements, answers)

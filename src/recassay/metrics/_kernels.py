@@ -181,11 +181,10 @@ def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutof
 def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: int, out: Float) -> None:
     """Expected mean of precision at the positions of the relevant items up to the cut-off; 0 where there is none.
 
-    Only a tied stretch that the cut-off cuts leaves the number of hits open; given that number (a hypergeometric
-    one), the sum is expected as in :func:`precision_sum`.
+    Only a tied stretch that the cut-off cuts leaves the number of hits open: it is hypergeometric.
     """
     for query in range(start.size - 1):
-        total, above, out[query] = 0.0, 0, 0.0
+        total, above, value = 0.0, 0, 0.0
         mark, stop = start[query], start[query + 1]
         while mark < stop and first[mark] <= cutoff:
             top, size, hits = first[mark], last[mark] - first[mark] + 1, 0
@@ -193,22 +192,26 @@ def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, c
                 hits += relevant[mark]
                 mark += 1
             inside = min(size, cutoff - top + 1)
-            fewest, most = max(0, hits - (size - inside)), min(hits, inside)
-            sure = total
-            total = 0.0
-            for found in range(fewest, most + 1):
-                here = sure
-                for place in range(inside if found else 0):
-                    others = place * (found - 1) / (inside - 1) if inside > 1 else 0.0
-                    here += found / inside * (above + 1 + others) / (top + place)
-                if fewest == most:
-                    total = here
-                elif above + found:
-                    chance = _ways(hits, found) + _ways(size - hits, inside - found) - _ways(size, inside)
-                    out[query] += math.exp(chance) * here / (above + found)
-            above = above + hits if fewest == most else 0
-        if above:
-            out[query] = total / above
+            if inside == size:
+                total += _precisions(top, size, hits, above)
+                above += hits
+                value = total / max(above, 1)
+                continue
+            value = 0.0
+            for found in range(max(0, hits - (size - inside)), min(hits, inside) + 1):
+                chance = math.exp(_ways(hits, found) + _ways(size - hits, inside - found) - _ways(size, inside))
+                value += chance * (total + _precisions(top, inside, found, above)) / max(above + found, 1)
+        out[query] = value
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _precisions(top: int, size: int, hits: int, above: int) -> float:
+    """Expected sum of precision over ``hits`` relevant items in a tied stretch of ``size`` places from ``top`` on."""
+    total = 0.0
+    others = (hits - 1) / (size - 1) if size > 1 else 0.0
+    for place in range(size):
+        total += hits / size * (above + 1 + place * others) / (top + place)
+    return total
 
 
 @njit(nogil=True, cache=True, inline="always")

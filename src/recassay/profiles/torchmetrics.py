@@ -29,7 +29,7 @@ PROFILE = Profile(
     ),
     excludes=(
         Exclusion(
-            "such an item is never relevant, so they depend on where the scale of a model begins; here scores only order",
+            "such an item is never relevant, so they depend on where a model's scale begins; here scores only order",
             metrics=("precision", "recall", "map", "mrr"),
             when="scores of 0 or less",
         ),

@@ -41,10 +41,11 @@ class AveragePrecision(Accuracy):
             raise UsageError("U103", "map(divide_by='k') needs a cut-off", hint="write map(divide_by='k')@10")
 
     def judge(self, lists: Aligned) -> Values:
-        if self.divide_by == "hits" and self.k is not None:  # a quotient of two numbers that tied orders change
-            self.need_strict_order(lists)
         out = np.empty(lists.size)
         relevant = lists.is_relevant(self.relevant_from)
+        if self.divide_by == "hits" and lists.tied:  # a quotient of two numbers that the order of ties changes
+            _kernels.precision_per_hit(lists.start, lists.first, lists.last, relevant, lists.depth(self.k), out)
+            return out
         _kernels.precision_sum(lists.start, lists.first, lists.last, relevant, lists.cutoffs(self.k), out)
         return out / np.maximum(self._denominator(lists), 1e-300)
 
