@@ -26,8 +26,8 @@ INTRODUCTION = """\
 # One input, many answers
 
 Hand thirteen libraries the same four users, and ask for precision, recall, nDCG, MAP, MRR and hit rate at 5. They give
-{distinct} different answers, and agree on none of the six numbers. Most of them are right: each made choices, and few
-say which. This page shows the input, the answers, and the choices.
+{distinct} different answers, and agree on none of the six numbers. Hardly one is wrong: each library made choices,
+and few say which. This page shows the input, the answers, and the choices.
 
 ## The input
 
@@ -84,9 +84,9 @@ CLOSING = """\
 - A number without its library, version and population cannot be compared with another. recassay stores every parameter
   of every metric in its results, also the defaults.
 - Differences of denominators look like differences of systems: on this input MAP@5 lies between {low} and {high}.
-- Whether a user without a list counts 0 or is left out is the largest single choice here. Leaving them out rewards
+- Whether a user without a list counts 0 or is left out moves every number here by a third. Leaving them out rewards
   systems that answer only easy users; recassay counts 0 unless told otherwise, and says how many there were.
-- recassay's defaults agree with trec_eval to the last digit for every user with a list and something to find.
+- recassay's defaults agree with trec_eval for every user with a list, scores that differ, and something to find.
 
 See [how to reproduce another library](../howto/reproduce-another-library.md).
 """
