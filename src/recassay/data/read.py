@@ -72,8 +72,12 @@ def read_run(
 def read_runs(source: object, *, columns: Columns = None, format: str | None = None, nan: Nan = "error") -> list[Run]:
     """Several runs: a run, a path, a glob, a folder, a list of any of them, or a dict of name to source.
 
+    A dict of users, each with their items, is one run.
+
     >>> [run.name for run in read_runs({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})]
     ['a', 'b']
+    >>> [run.name for run in read_runs({"ann": ["x"], "bob": ["y"]})]
+    ['run']
     """
     options: dict[str, Any] = {"columns": columns, "format": format, "nan": nan}
     if isinstance(source, Run):
@@ -81,11 +85,19 @@ def read_runs(source: object, *, columns: Columns = None, format: str | None = N
     paths: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if paths and all(isinstance(path, str | Path) for path in paths):  # together, so that no two have the same name
         return [read_run(path, name, **options) for name, path in run_sources(paths)]
-    if isinstance(source, Mapping):
+    if isinstance(source, Mapping) and not _holds_users(source):
         return [read_run(one, name, **options) for name, one in source.items()]
     if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path | Run) for one in source):
         return [run for one in source for run in read_runs(one, **options)]
     return [read_run(source, **options)]
+
+
+def _holds_users(source: Mapping[Any, Any]) -> bool:
+    """Whether a dict is one run, {user: {item: number}} or {user: [items]}, and not one of names and runs."""
+    value = next(iter(source.values()), None)
+    if isinstance(value, Mapping):
+        return all(isinstance(number, int | float) for number in value.values())
+    return isinstance(value, list) and all(isinstance(item, str | int) for item in value)
 
 
 def _origin(source: object) -> str:
