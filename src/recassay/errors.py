@@ -45,7 +45,6 @@ CODES: dict[str, str] = {
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",
     "I404": "queries missing from the run",
-    "I405": "queries without a relevant item",
     "I406": "run and training log share no item",
     "I407": "run and item features share no item",
     # usage
@@ -60,7 +59,6 @@ CODES: dict[str, str] = {
     "U109": "two systems have the same name",
     "U110": "metric has no value under this tie policy",
     "U111": "output folder cannot be used",
-    "U112": "optional package missing",
     "U113": "comparison needs more than it was given",
     "U114": "test does not apply to this metric",
     # internal

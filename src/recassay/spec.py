@@ -75,6 +75,8 @@ def _parameters(call: ast.Call, text: str) -> dict[str, Value]:
     for keyword in call.keywords:
         if keyword.arg is None:
             raise _unparsable(text, "** is not allowed")
+        if keyword.arg in parameters:
+            raise _unparsable(text, f"{keyword.arg} stands twice")
         parameters[keyword.arg] = _literal(keyword.value, text)
     return parameters
 
