@@ -10,6 +10,7 @@ from recassay.data.truth import Truth
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions, meet
 from recassay.metrics.base import CatalogueMetric
+from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Beside, Context, bind
 from recassay.metrics.registry import metrics, parse_metric
 
@@ -56,6 +57,9 @@ def test_files_with_other_ids_are_refused(name, code):
     table = Features.from_frame(pl.DataFrame({"item_id": [77], "genres": [["x"]]}))
     with pytest.raises(InputError) as caught:
         bind([parse_metric(name)], meet(RUN, TRUTH), Context(log, table))
+    assert caught.value.code == code
+    with pytest.raises(InputError) as caught:
+        exposure(meet(RUN, TRUTH), Context(log, table), "train" if code == "I406" else "items", 3)
     assert caught.value.code == code
     assert "77" in caught.value.what
     assert "10" in caught.value.what

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.recoding import Recoding
 from recassay.metrics.align import Meeting
-from recassay.metrics.context import Beside, Context, known_ids
+from recassay.metrics.context import Beside, Context
 from recassay.threads import blocks
 
 Catalogue = Literal["train", "truth", "items"]
@@ -37,9 +36,8 @@ def exposure(
     meeting: Meeting, context: Context, catalogue: Catalogue, k: int | None, *, begin: int = 0, end: int | None = None
 ) -> Exposure:
     """Exposure in the first k places of the lists of queries ``begin..end`` of the truth; other lists do not count."""
-    ids = _items(meeting, context, catalogue)
-    recoding = Recoding.between(meeting.run.vocabulary, ids)
-    counts, outside = np.zeros(ids.len(), np.int64), 0
+    recoding, size = _catalogue(meeting, context, catalogue)
+    counts, outside = np.zeros(size, np.int64), 0
     last = meeting.match.size if end is None else end
     for first, stop in blocks(last - begin, LISTS_PER_BLOCK):
         shown = recoding(meeting.run.items[_rows(meeting, begin + first, begin + stop, k)])
@@ -49,12 +47,15 @@ def exposure(
     return Exposure(counts, outside)
 
 
-def _items(meeting: Meeting, context: Context, catalogue: Catalogue) -> pl.Series:
-    """Ids of the catalogue, ascending."""
-    if catalogue == "truth":
-        return meeting.truth.vocabulary.decode(np.unique(meeting.truth.items))
+def _catalogue(meeting: Meeting, context: Context, catalogue: Catalogue) -> tuple[Recoding, int]:
+    """From the run's item codes to items of the catalogue, and how many these are."""
     beside = Beside(meeting, context)
-    return known_ids(beside.train.item_vocabulary) if catalogue == "train" else beside.features.items
+    if catalogue == "train":
+        return beside.train_items, beside.train.n_items
+    if catalogue == "items":
+        return beside.feature_rows, beside.features.n_items
+    ids = meeting.truth.vocabulary.decode(np.unique(meeting.truth.items))
+    return Recoding.between(meeting.run.vocabulary, ids), ids.len()
 
 
 def _rows(meeting: Meeting, begin: int, end: int, k: int | None) -> NDArray[np.int64]:
