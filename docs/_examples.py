@@ -27,6 +27,7 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = "recassay demo"
+HOME = "/home/you/study"  # where the reader is said to be
 SHELL = {"cat", "head", "ls"}
 FENCE = re.compile(r"^```([^`\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -132,6 +133,7 @@ class Page:
             return self.demo_output
         target = words[-1] if words[-2:-1] == [">"] else None
         self.status, output = run_recassay(words[1:-2] if target else words[1:])
+        output = output.replace(str(Path.cwd()), HOME)
         if target is None:
             return output
         Path(target).write_text(output)
