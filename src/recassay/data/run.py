@@ -203,6 +203,8 @@ def _scores(table: Rows, nan: Nan, where: str) -> tuple[pl.Series, int]:
 
 def _ranks(table: Rows, where: str) -> pl.Series:
     ranks = table["rank"]
+    if ranks.dtype.is_float():
+        ranks = ranks.fill_nan(None)
     if ranks.null_count():
         raise InputError(
             "I302",
