@@ -36,7 +36,7 @@ class Calibration(ListMetric):
     Edges: items without features, or not in the table of items, are left out; a profile or a list in which no item is
     left is undefined. ``alpha`` smooths ``kl`` only, where a feature the user likes is missing from the list.
 
-    Libraries: Steck's C_KL; Elliot and others print it under several names.
+    Libraries: the default is C_KL of Steck's paper.
 
     Reference: Steck, Calibrated recommendations, RecSys 2018.
     """

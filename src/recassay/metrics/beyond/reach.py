@@ -19,7 +19,7 @@ class UserCoverage(UnitMetric):
 
     Edges: a user without a list counts 0. Without @k the whole list counts.
 
-    Libraries: RecTools CoveredUsers and SufficientReco, MyMediaLite.
+    Libraries: RecTools CoveredUsers and SufficientReco.
 
     Reference: Herlocker, Konstan, Terveen and Riedl, Evaluating collaborative filtering recommender systems, TOIS 2004.
     """

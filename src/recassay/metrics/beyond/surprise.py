@@ -52,7 +52,7 @@ class Unexpectedness(ListMetric):
     Edges: ties of popularity go by ascending id. An item that is not in the training log is unexpected; a user who is
     not there expects popular items only. An empty list counts 0.
 
-    Libraries: none prints exactly this; RecTools and Microsoft score unexpectedness by rank and by similarity.
+    Libraries: no library here prints exactly this.
 
     Reference: Adamopoulos and Tuzhilin, On unexpectedness in recommender systems, TIST 2015.
     """

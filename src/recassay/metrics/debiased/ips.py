@@ -121,7 +121,7 @@ class IPS(Weighted):
     pairs, goes with it: a small one means that few pairs decide. Relevant items without a training count are left out
     and counted; a user left with none is undefined.
 
-    Libraries: RecPack IPSHitRate; Cornac's propensity evaluation is ``snips``.
+    Libraries: RecPack IPSHitRate has p = n_i / rows, capped.
 
     Reference: Schnabel, Swaminathan, Singh, Chandak and Joachims, Recommendations as treatments, ICML 2016.
     """
