@@ -36,9 +36,13 @@ class Exclusion:
     metrics: tuple[str, ...] = ()
     when: Circumstance = "always"
 
+    def concerns(self, metrics: Collection[str]) -> bool:
+        """Whether any of these metrics is meant."""
+        return not self.metrics or any(metric in self.metrics for metric in metrics)
+
     def covers(self, metric: str, circumstances: Collection[str] = ()) -> bool:
         """Whether the number of a metric is excluded on an input with these circumstances."""
-        return (not self.metrics or metric in self.metrics) and (self.when == "always" or self.when in circumstances)
+        return self.concerns([metric]) and (self.when == "always" or self.when in circumstances)
 
     def __str__(self) -> str:
         what = ", ".join(self.metrics) or "all metrics"
