@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from recassay.data.scores import Scores
     from recassay.data.truth import Truth
     from recassay.data.vocabulary import Vocabulary
-    from recassay.engine.local import score
+    from recassay.engine.score import score
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
-    from recassay.metrics.registry import metrics, parse_metric
+    from recassay.metrics.registry import parse_metric
 
 # Where each public name lives. Nothing is imported before it is asked for: `import recassay` costs nothing.
 _HOMES = {
@@ -46,14 +46,13 @@ _HOMES = {
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
     "compare": "compare.comparison",
-    "metrics": "metrics.registry",
     "parse_metric": "metrics.registry",
     "read_interactions": "data.read",
     "read_items": "data.read",
     "read_run": "data.read",
     "read_runs": "data.read",
     "read_truth": "data.read",
-    "score": "engine.local",
+    "score": "engine.score",
 }
 
 __all__ = [
@@ -72,7 +71,6 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "compare",
-    "metrics",
     "parse_metric",
     "read_interactions",
     "read_items",

@@ -15,7 +15,7 @@ from recassay.data.holdout import hold_out
 from recassay.data.io import write_parquet, write_text
 from recassay.data.scores import Scores
 from recassay.data.synthetic import item_features, log
-from recassay.engine.local import score
+from recassay.engine.score import score
 from recassay.errors import UsageError
 from recassay.models.base import Model, recommend
 from recassay.models.popular import Popular

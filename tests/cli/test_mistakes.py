@@ -207,7 +207,7 @@ class TestExits:
         def stopped(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("recassay.engine.local.score", stopped)
+        monkeypatch.setattr("recassay.engine.score.score", stopped)
         answer = recassay(*SCORE, "-o", "out")
         assert answer.code == 130
         assert "Traceback" not in answer.err
@@ -217,7 +217,7 @@ class TestExits:
         def wrong(*_, **__):
             raise ZeroDivisionError("oops")
 
-        monkeypatch.setattr("recassay.engine.local.score", wrong)
+        monkeypatch.setattr("recassay.engine.score.score", wrong)
         answer = recassay(*SCORE)
         assert (answer.code, answer.out) == (3, "")
         assert "ZeroDivisionError" in answer.err

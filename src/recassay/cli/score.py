@@ -168,16 +168,17 @@ def score(
     _known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
-    from recassay.data.read import read_interactions, read_items, read_runs, read_truth
-    from recassay.engine.local import score as judge
+    from recassay.data.io import run_sources
+    from recassay.data.read import read_interactions, read_items, read_truth
+    from recassay.engine.score import score as judge
 
     unjudged = _known("--negative", negative, ("error", "unjudged"))
     if truth_columns:
         answers = read_truth(truth, columns=truth_columns, negative=unjudged)
     else:
         answers = _read_beside(partial(read_truth, truth, negative=unjudged), columns)
-    systems = read_runs(runs, columns=columns, format=input_format, nan=_known("--nan", nan, ("error", "last")))
-    _known("--baseline", baseline or systems[0].name, [run.name for run in systems], code="U108")
+    systems = dict(run_sources(runs))
+    _known("--baseline", baseline or next(iter(systems)), systems, code="U108")
     with _common.progress(quiet) as report:
         scores = judge(
             systems,
@@ -185,6 +186,9 @@ def score(
             metric or DEFAULT_METRICS,
             train=_read_beside(partial(read_interactions, train), columns) if train else None,
             items=_read_beside(partial(read_items, items), columns) if items else None,
+            columns=columns,
+            format=input_format,
+            nan=_known("--nan", nan, ("error", "last")),
             profile=profile,
             relevant_from=relevant_from,
             missing=missing,

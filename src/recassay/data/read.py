@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io import open_table, read_table, run_sources
 from recassay.data.run import Nan, Run
 from recassay.data.truth import Negative, Truth
+from recassay.errors import UsageError
+from recassay.spec import suggest
 
 Columns = str | Mapping[str, str] | None
 
@@ -39,9 +41,7 @@ def read_items(source: object, *, columns: Columns = None, format: str | None = 
     return Features.from_frame(read_table(source, "items", columns=columns, format=format), origin=_origin(source))
 
 
-def read_truth(
-    source: object, *, columns: Columns = None, format: str | None = None, negative: Negative = "error"
-) -> Truth:
+def read_truth(source: object, *, columns: Columns = None, format: str | None = None, negative: str = "error") -> Truth:
     """Held-out relevant items from a file or an object; a rating or relevance column becomes the gain.
 
     >>> read_truth({"ann": ["x", "y"]}).gains.tolist()
@@ -49,47 +49,68 @@ def read_truth(
     """
     if isinstance(source, Truth):
         return source
+    if negative not in get_args(Negative):
+        raise UsageError("U107", f"negative={negative!r} is not known", hint=suggest(negative, get_args(Negative)))
     table = open_table(source, "truth", columns=columns, format=format)
-    return Truth.from_frame(table, negative=negative, origin=_origin(source))
+    return Truth.from_frame(table, negative=negative, origin=_origin(source))  # type: ignore[arg-type]
 
 
 def read_run(
-    source: object, name: str | None = None, *, columns: Columns = None, format: str | None = None, nan: Nan = "error"
+    source: object,
+    name: str | None = None,
+    *,
+    columns: Columns = None,
+    format: str | None = None,
+    nan: str = "error",
+    keep_scores: bool = True,
 ) -> Run:
     """Recommendations of one system from a file or an object; its name is the file's unless one is given.
+
+    A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets them once
+    they have ordered its lists.
 
     >>> read_run({"ann": {"x": 0.2, "y": 0.9}}, "mine").frame()["item_id"].to_list()
     ['y', 'x']
     """
     if isinstance(source, Run):
         return source
+    if nan not in get_args(Nan):
+        raise UsageError("U107", f"nan={nan!r} is not known", hint=suggest(nan, get_args(Nan)))
     if name is None:
         name = run_sources([source])[0][0] if isinstance(source, str | Path) else "run"
     table = open_table(source, "run", columns=columns, format=format)
-    return Run.from_frame(table, name, nan=nan, origin=_origin(source) or name)
+    return Run.from_frame(table, name, nan=nan, keep_scores=keep_scores, origin=_origin(source) or name)  # type: ignore[arg-type]
 
 
-def read_runs(source: object, *, columns: Columns = None, format: str | None = None, nan: Nan = "error") -> list[Run]:
+def read_runs(source: object, **options: Any) -> list[Run]:
     """Several runs: a run, a path, a glob, a folder, a list of any of them, or a dict of name to source.
 
-    A dict of users, each with their items, is one run.
+    A dict of users, each with their items, is one run. ``options`` are those of :func:`read_run`.
 
     >>> [run.name for run in read_runs({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})]
     ['a', 'b']
     >>> [run.name for run in read_runs({"ann": ["x"], "bob": ["y"]})]
     ['run']
     """
-    options: dict[str, Any] = {"columns": columns, "format": format, "nan": nan}
-    if isinstance(source, Run):
-        return [source]
-    paths: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
-    if paths and all(isinstance(path, str | Path) for path in paths):  # together, so that no two have the same name
-        return [read_run(path, name, **options) for name, path in run_sources(paths)]
-    if isinstance(source, Mapping) and not _holds_users(source):
-        return [read_run(one, name, **options) for name, one in source.items()]
-    if isinstance(source, list | tuple) and source and all(isinstance(one, str | Path | Run) for one in source):
-        return [run for one in source for run in read_runs(one, **options)]
-    return [read_run(source, **options)]
+    return list(each_run(source, **options))
+
+
+def each_run(source: object, **options: Any) -> Iterator[Run]:
+    """As :func:`read_runs`, one after the other: only one need be in memory."""
+    if isinstance(source, str | Path):
+        for name, path in run_sources([source]):
+            yield read_run(path, name, **options)
+    elif isinstance(source, Mapping) and not _holds_users(source):
+        for name, one in source.items():
+            yield read_run(one, str(name), **options)
+    elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
+        for name, path in run_sources(list(source)):
+            yield read_run(path, name, **options)
+    elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path | Run) for one in source):
+        for one in source:
+            yield from each_run(one, **options)
+    else:
+        yield read_run(source, **options)
 
 
 def _holds_users(source: Mapping[Any, Any]) -> bool:

@@ -45,11 +45,19 @@ class Run:
 
     @classmethod
     def from_frame(
-        cls, frame: Rows, name: str, *, order: Order | None = None, nan: Nan = "error", origin: str = ""
+        cls,
+        frame: Rows,
+        name: str,
+        *,
+        order: Order | None = None,
+        nan: Nan = "error",
+        keep_scores: bool = True,
+        origin: str = "",
     ) -> Run:
         """Lay out a table with columns user_id, item_id and rank and/or score.
 
-        Order: by ``rank`` if there is one, else by ``score`` descending, else the order of the rows.
+        Order: by ``rank`` if there is one, else by ``score`` descending, else the order of the rows. Scores are
+        checked, and let go once they have ordered the lists unless ``keep_scores``.
         """
         where = origin or name
         order = order or ("rank" if "rank" in frame.columns else "score" if "score" in frame.columns else "row")
@@ -58,10 +66,14 @@ class Run:
         frame, queries, offsets = grouped(frame, "user_id")
         vocabulary, items = Vocabulary.encode(frame["item_id"])
         scores, nan_scores = _scores(frame, nan, where) if "score" in frame.columns else (None, 0)
-        run = cls(name, queries, offsets, items, vocabulary, "row", scores, None, nan_scores, where)
+        kept = scores if keep_scores or order == "score" else None
+        del scores
+        run = cls(name, queries, offsets, items, vocabulary, "row", kept, None, nan_scores, where)
         if order == "rank":
-            return run._ordered_by(_ranks(frame, where), "rank")
-        return run.by_score() if order == "score" else run
+            run = run._ordered_by(_ranks(frame, where), "rank")
+        elif order == "score":
+            run = run.by_score()
+        return run if keep_scores else replace(run, score_column=None)
 
     def by_score(self) -> Run:
         """The same lists by score descending, whatever ranks said."""

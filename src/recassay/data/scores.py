@@ -26,15 +26,16 @@ class Summary:
     system: str
     metric: str
     mean: float
-    low: float
-    high: float
     n: int
     missing: int
     short: int
     duplicate: int
     undefined: int
+    low: float = float("nan")
+    high: float = float("nan")
     higher_is_better: bool | None = True
     parameters: Mapping[str, Value] = field(default_factory=dict)
+    accompanying: Mapping[str, float] = field(default_factory=dict)
 
     COUNTS = ("n", "missing", "short", "duplicate", "undefined")
 
@@ -42,7 +43,9 @@ class Summary:
         """Mean, bounds, counts and parameters; an undefined number is None."""
         numbers = {name: _json_number(getattr(self, name)) for name in ("mean", "low", "high")}
         counts = {name: getattr(self, name) for name in self.COUNTS}
-        return {**numbers, **counts, "parameters": dict(self.parameters)}
+        beside = {name: _json_number(value) for name, value in self.accompanying.items()}
+        more = {"accompanying": beside} if beside else {}
+        return {**numbers, **counts, "parameters": dict(self.parameters), **more}
 
 
 @dataclass(frozen=True, eq=False)

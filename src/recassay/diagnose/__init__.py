@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from recassay.diagnose.base import CHECKS, Check, Facts, diagnose
+from recassay.diagnose.base import CHECKS, Check, Facts, TieRange, diagnose
 
-__all__ = ["CHECKS", "Check", "Facts", "diagnose"]
+__all__ = ["CHECKS", "Check", "Facts", "TieRange", "diagnose"]

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,13 @@ from recassay.data.scores import Summary
 from recassay.data.truth import Truth
 from recassay.metrics.align import Meeting
 
-Bounds = Mapping[str, tuple[float, float]]
+
+class TieRange(NamedTuple):
+    """The mean in the worst and the best order of tied rows, and half the width of its interval."""
+
+    worst: float
+    best: float
+    reach: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +34,8 @@ class Facts:
     rows: tuple[Summary, ...]
     deepest: int | None
     train: Interactions | None = None
-    tie_bounds: Bounds = field(default_factory=dict)  # metric -> (mean in the worst order of ties, in the best)
+    tie_ranges: Mapping[str, TieRange] = field(default_factory=dict)  # by metric
+    exclusions: tuple[str, ...] = ()  # what the profile does not reproduce on this input, in words
 
     @property
     def run(self) -> Run:

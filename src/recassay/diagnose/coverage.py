@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from recassay.data.layout import stretch_of
-from recassay.data.vocabulary import UNKNOWN, positions
+from recassay.data.recoding import Recoding
+from recassay.data.vocabulary import UNKNOWN, Vocabulary
 from recassay.diagnose.base import Facts, check, example, several, share
 
 
@@ -16,8 +19,8 @@ def missing_lists(facts: Facts) -> str | None:
     if not met.missing:
         return None
     return (
-        f"{share(met.missing, met.queries)} users of the truth have no list, such as {example(met.examples['missing'])}; "
-        "accuracy metrics count them as empty lists unless missing='skip'"
+        f"{share(met.missing, met.queries)} users of the truth have no list, such as "
+        f"{example(met.examples['missing'])}; accuracy metrics count them as empty lists unless missing='skip'"
     )
 
 
@@ -30,7 +33,9 @@ def short_lists(facts: Facts) -> str | None:
     short = int((lengths < facts.deepest).sum())
     if not short:
         return None
-    return f"{share(short, lengths.size)} lists hold fewer than {facts.deepest} items; the shortest holds {lengths.min()}"
+    return (
+        f"{share(short, lengths.size)} lists hold fewer than {facts.deepest} items; the shortest holds {lengths.min()}"
+    )
 
 
 @check("C003", "Items repeated in a list", "warning")
@@ -39,12 +44,10 @@ def repeated_items(facts: Facts) -> str | None:
     met = facts.meeting.met
     if not met.duplicate_rows:
         return None
-    user, item = met.examples["duplicate"]  # type: ignore[misc]
-    done = "were kept and count again" if facts.meeting.conventions.duplicates == "keep" else "were dropped"
-    return (
-        f"{several(met.duplicate_rows, 'row')} of {several(met.duplicate_lists, 'list')} repeat an item and {done}, "
-        f"such as item {example(item)} for user {example(user)}"
-    )
+    user, item = cast("tuple[object, object]", met.examples["duplicate"])
+    done = "count again" if facts.meeting.conventions.duplicates == "keep" else "were dropped"
+    where = f"{several(met.duplicate_rows, 'row')} of {several(met.duplicate_lists, 'list')}"
+    return f"repeated items in {where}, such as item {example(item)} for user {example(user)}, {done}"
 
 
 @check("C004", "Lists for users the truth does not have", "info")
@@ -89,14 +92,15 @@ def unknown_items(facts: Facts) -> str | None:
     if not unknown.any():
         return None
     first = facts.run.vocabulary.decode(facts.run.items[[int(np.argmax(unknown))]])[0]
-    return f"{share(int(unknown.sum()), unknown.size)} recommended rows are of items without training events, such as {example(first)}"
+    counted = share(int(unknown.sum()), unknown.size)
+    return f"{counted} recommended rows are of items without training events, such as {example(first)}"
 
 
 @check("C008", "NaN scores placed last", "warning")
 def nan_scores(facts: Facts) -> str | None:
     """Scores were NaN, and --nan last was asked for: such items stand at the end of their lists."""
     count = facts.meeting.met.nan_scores
-    return f"{several(count, 'score')} are NaN; these items were placed last" if count else None
+    return f"{several(count, 'item')} with NaN for a score: placed last in the list" if count else None
 
 
 @check("C009", "Too few units for an interval", "warning")
@@ -115,11 +119,14 @@ def seen_items(facts: Facts) -> str | None:
     train, run = facts.train, facts.run
     items = run.vocabulary.translate(run.items, train.item_vocabulary)
     assert train.user_vocabulary.ids is not None
-    users = positions(run.queries, train.user_vocabulary.ids)[stretch_of(run.offsets)]
+    queries, codes = Vocabulary.encode(run.queries)
+    users = Recoding.between(queries, train.user_vocabulary.ids, "user")(codes)[stretch_of(run.offsets)]
     known = (items != UNKNOWN) & (users >= 0)
     offsets, profile = train.by_user
     trained = stretch_of(offsets) * train.n_items + profile
     asked = users[known] * train.n_items + items[known]
     place = np.minimum(np.searchsorted(trained, asked), max(trained.size - 1, 0))
     seen = int((trained[place] == asked).sum()) if trained.size else 0
-    return f"{share(seen, run.items.size)} recommended rows are items of the user's own training profile" if seen else None
+    return (
+        f"{share(seen, run.items.size)} recommended rows are items of the user's own training profile" if seen else None
+    )

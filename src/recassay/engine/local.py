@@ -10,166 +10,82 @@ Equivalent to, and held by the tests to, this loop:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, get_args, get_type_hints
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recassay.compare.intervals import intervals, means
+from recassay.compare.intervals import means
 from recassay.data.finding import Finding
-from recassay.data.interactions import Interactions
-from recassay.data.read import read_interactions, read_items, read_runs, read_truth
 from recassay.data.run import Run
-from recassay.data.scores import Scores, Summary
+from recassay.data.scores import Summary, Values
 from recassay.data.truth import Truth
-from recassay.diagnose import Facts, diagnose
-from recassay.errors import UsageError
+from recassay.diagnose import Facts, TieRange, diagnose
 from recassay.metrics.align import ARBITRARY, WHOLE_LIST, Conventions, Meeting, meet
-from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric, Values
+from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
-from recassay.metrics.registry import Metrics, parse_metrics
-from recassay.profiles import Profile
-from recassay.profiles import find as find_profile
-from recassay.spec import Value, suggest
+from recassay.profiles.base import Exclusion
 from recassay.threads import Progress, each_block
 
 USERS_PER_BLOCK = 32_768
-INTERVAL_CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
 
-Judged = dict[str, Values]
+Judged = dict[str, Values]  # by heading
 Report = Callable[[str, int, int], None]  # stage, done, of
 
 
-@dataclass(frozen=True)
-class Uncertainty:
-    """How intervals are made; None as a method leaves them out."""
-
-    method: str | None = "bootstrap"
-    level: float = 0.95
-    resamples: int = 10_000
-    seed: int = 0
-
-
-def score(
-    runs: Any,
-    truth: Any,
-    metrics: Metrics,
-    *,
-    train: Any = None,
-    items: Any = None,
-    profile: str | None = None,
-    relevant_from: float = 1.0,
-    missing: str | None = None,
-    no_relevant: str | None = None,
-    order: str | None = None,
-    ties: str | None = None,
-    precision: str | None = None,
-    duplicates: str | None = None,
-    interval: str | None = "bootstrap",
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Report | None = None,
-) -> Scores:
-    """Judge runs against the truth: values per user, means with intervals and counts, and findings.
-
-    ``runs`` and ``truth`` are nouns or anything the readers take (paths, frames, dicts). ``relevant_from``, ``missing``
-    and ``no_relevant`` are defaults of every metric that does not state its own; ``missing="error"`` refuses a run that
-    lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, see
-    :class:`~recassay.metrics.align.Conventions`. ``profile`` names a library whose conventions fill all that is left
-    open here, so that the numbers are those it would print.
-
-    >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
-    >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
-    >>> scores.values("mine", "recall@2").tolist(), scores.row("mine", "hit@1").mean
-    ([0.5, 1.0], 0.5)
-    """
-    like = find_profile(profile) if profile else None
-    choices = {"order": order, "ties": ties, "precision": precision, "duplicates": duplicates, "missing": missing}
-    conventions = _conventions(choices, like)
-    defaults: dict[str, Value] = {"relevant_from": float(relevant_from)}
-    defaults |= {"missing": missing} if missing not in (None, "error") else {}
-    defaults |= {"no_relevant": no_relevant} if no_relevant is not None else {}
-    truth = read_truth(truth)
-    named = like.translate(metrics, defaults) if like else parse_metrics(metrics, defaults)
-    asked = {heading: metric.resolve(truth) for heading, metric in named.items()}
-    context = Context(_log(train), None if items is None else read_items(items))
-    for metric in asked.values():
-        metric.prepare(truth, context)
-    systems = _distinctly_named(read_runs(runs))
-    job = _Job(truth, asked, conventions, context, threads, progress, profile)
-    judged = {run.name: job.judge(run) for run in systems}
-    uncertainty = Uncertainty(interval, level, resamples, seed)
-    return _assemble(job, judged, uncertainty)
-
-
-def _conventions(choices: Mapping[str, str | None], like: Profile | None) -> Conventions:
-    """Conventions as stated, then those of the profile, then ours."""
-    stated = {name: choice for name, choice in choices.items() if choice is not None}
-    if "missing" in stated and stated["missing"] in ("zero", "skip"):
-        stated["missing"] = "allow"
-    merged = {**(like.conventions if like else {}), **stated}
-    for name, kind in get_type_hints(Conventions).items():
-        known = ("zero", "skip", "error") if name == "missing" else get_args(kind)
-        if merged.get(name, known[0]) not in (*known, "allow"):
-            hint = suggest(merged[name], known)
-            raise UsageError("U107", f"{name}={merged[name]!r} is not known", where=f"--{name}", hint=hint)
-    return Conventions(**merged)  # type: ignore[arg-type]
-
-
-def _log(train: Any) -> Interactions | None:
-    return None if train is None else read_interactions(train)
-
-
-def _distinctly_named(runs: Sequence[Run]) -> list[Run]:
-    names = [run.name for run in runs]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(
-                "U109", f"{names.count(name)} runs have the name '{name}'", hint="give them as a dict of name to run"
-            )
-    return list(runs)
-
-
 @dataclass(frozen=True, eq=False)
-class _JudgedRun:
-    meeting: Meeting
+class Judgement:
+    """What one run was worth; the run itself is no longer needed."""
+
     values: Judged
     weights: Judged
-    catalogue: dict[str, float]
-    tie_means: dict[str, tuple[float, float]] = field(default_factory=dict)
+    rows: tuple[Summary, ...]
+    findings: tuple[Finding, ...] = field(default=())
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class Job:
     """One truth, one list of metrics, one set of conventions: judges any number of runs."""
 
     truth: Truth
     metrics: Mapping[str, Metric]  # by heading
     conventions: Conventions
     context: Context
-    threads: int | None
-    progress: Report | None
-    profile: str | None
+    excludes: tuple[Exclusion, ...] = ()  # what the profile in force does not reproduce
+    threads: int | None = None
+    progress: Report | None = None
 
     @property
     def unit_metrics(self) -> dict[str, UnitMetric]:
+        """Metrics that have a value for every unit."""
         return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
 
-    def judge(self, run: Run) -> _JudgedRun:
+    def judge(self, run: Run) -> Judgement:
+        """Meet the truth, fill the columns, sum up, and look for what is wrong."""
         meeting = meet(run, self.truth, self.conventions)
         bind(self.metrics.values(), meeting, self.context)
         values, weights = self._columns(meeting, self.unit_metrics)
-        catalogue = {
-            heading: metric.measure(exposure(meeting, self.context, metric.catalogue, metric.k).counts)
+        rows = tuple(
+            self._summary(meeting, heading, metric, values.get(heading), weights.get(heading))
             for heading, metric in self.metrics.items()
-            if isinstance(metric, CatalogueMetric)
+        )
+        cutoffs = [metric.k for metric in self.metrics.values() if metric.k is not None]
+        ties = self._tie_ranges(run, meeting, values)
+        exclusions = self._exclusions(meeting)
+        facts = Facts(meeting, rows, max(cutoffs, default=None), self.context.train, ties, exclusions)
+        return Judgement(values, weights, rows, diagnose(facts))
+
+    def _exclusions(self, meeting: Meeting) -> tuple[str, ...]:
+        """What the profile in force does not reproduce on this input, in words."""
+        met = meeting.met
+        circumstances = {
+            "tied scores": met.tied_rows,
+            "repeated items": met.duplicate_rows,
+            "users without truth": met.extra_queries,
         }
-        return _JudgedRun(meeting, values, weights, catalogue, self._tie_means(run, meeting))
+        asked = {metric.name for metric in self.metrics.values()}
+        return tuple(str(one) for one in self.excludes if circumstances.get(one.when) and one.concerns(asked))
 
     def _columns(self, meeting: Meeting, metrics: Mapping[str, UnitMetric]) -> tuple[Judged, Judged]:
         """Values, and weights where a metric has them, of all units: filled block by block."""
@@ -186,10 +102,10 @@ class _Job:
             return {heading: metric.weights(lists) for heading, metric in metrics.items()}
 
         parts = each_block(fill, n, size=USERS_PER_BLOCK, threads=self.threads, progress=self._told(meeting, n))
-        for name in values if parts else ():
-            column = [part[name] for part in parts]
-            if column[0] is not None:
-                weights[name] = np.concatenate([block for block in column if block is not None])
+        for heading in values if parts else ():
+            blocks = [block for part in parts if (block := part[heading]) is not None]
+            if blocks:
+                weights[heading] = np.concatenate(blocks)
         return values, weights
 
     def _told(self, meeting: Meeting, n: int) -> Progress | None:
@@ -204,128 +120,62 @@ class _Job:
 
         return told
 
-    def _tie_means(self, run: Run, meeting: Meeting) -> dict[str, tuple[float, float]]:
+    def _summary(
+        self, meeting: Meeting, heading: str, metric: Metric, values: Values | None, weights: Values | None
+    ) -> Summary:
+        """The mean of one metric with its counts; bounds come later, from all systems together."""
+        met = meeting.met
+        row = Summary(
+            system=meeting.run.name,
+            metric=heading,
+            mean=float("nan"),
+            n=met.lists,
+            missing=met.missing,
+            short=0 if metric.k is None else int((meeting.judged_lengths < metric.k).sum()),
+            duplicate=met.duplicate_rows,
+            undefined=0,
+            higher_is_better=metric.higher_is_better,
+            parameters=metric.parameters,
+            accompanying=metric.accompanying(meeting),
+        )
+        if isinstance(metric, CatalogueMetric):
+            shown = exposure(meeting, self.context, metric.catalogue, metric.k)
+            return replace(row, mean=metric.measure(shown.counts))
+        assert isinstance(metric, UnitMetric)
+        assert values is not None
+        n = values.size - int(np.isnan(values).sum())
+        skipped = met.missing if getattr(metric, "missing", "zero") == "skip" else 0
+        return replace(row, mean=mean(metric, values, weights), n=n, undefined=values.size - n - skipped)
+
+    def _tie_ranges(self, run: Run, meeting: Meeting, values: Judged) -> dict[str, TieRange]:
         """Means in the worst and the best order of tied rows, if rows tie and an order was picked for them."""
         if not meeting.met.tied_rows or self.conventions.ties not in ARBITRARY:
             return {}
-        bounds: dict[str, list[float]] = {}
-        ranked = {name: metric for name, metric in self.unit_metrics.items() if metric.family == "ranking"}
-        for extreme in ("pessimistic", "optimistic"):
-            other = meet(run, self.truth, replace(self.conventions, ties=extreme))
+        ranked = {heading: metric for heading, metric in self.unit_metrics.items() if metric.family == "ranking"}
+        extremes: dict[str, list[float]] = {heading: [] for heading in ranked}
+        for order in ("pessimistic", "optimistic"):
+            other = meet(run, self.truth, replace(self.conventions, ties=order))
             bind(ranked.values(), other, self.context)
-            values, weights = self._columns(other, ranked)
+            columns, weights = self._columns(other, ranked)
             for heading, metric in ranked.items():
-                bounds.setdefault(heading, []).append(_mean(metric, values[heading], weights.get(heading)))
-        return {name: (min(pair), max(pair)) for name, pair in bounds.items()}
+                extremes[heading].append(mean(metric, columns[heading], weights.get(heading)))
+        return {
+            heading: TieRange(min(pair), max(pair), 2 * standard_error(values[heading]))
+            for heading, pair in extremes.items()
+        }
 
 
-def _mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
+def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
     """Mean over the units where the metric is defined."""
     undefined = np.isnan(values)
     if undefined.any():
         values, weights = values[~undefined], None if weights is None else weights[~undefined]
     column = values if metric.power == 1 else values**metric.power
-    mean = float(means(column[:, None], None if weights is None else weights[:, None])[0])
-    return mean if metric.power == 1 else mean ** (1 / metric.power)
+    found = float(means(column[:, None], None if weights is None else weights[:, None])[0])
+    return found if metric.power == 1 else found ** (1 / metric.power)
 
 
-def _assemble(job: _Job, judged: Mapping[str, _JudgedRun], uncertainty: Uncertainty) -> Scores:
-    per_unit = {(name, metric): column for name, run in judged.items() for metric, column in run.values.items()}
-    weights = {(name, metric): column for name, run in judged.items() for metric, column in run.weights.items()}
-    bounds = _intervals(job, per_unit, weights, uncertainty)
-    rows: list[Summary] = []
-    findings: list[Finding] = []
-    cutoffs = [metric.k for metric in job.metrics.values() if metric.k is not None]
-    for name, run in judged.items():
-        own = tuple(_summary(name, heading, metric, run, weights, bounds) for heading, metric in job.metrics.items())
-        rows.extend(own)
-        facts = Facts(run.meeting, own, max(cutoffs, default=None), job.context.train, run.tie_means)
-        findings.extend(diagnose(facts))
-    settings = {
-        "profile": job.profile,
-        "conventions": asdict(job.conventions),
-        "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
-        "interval": asdict(uncertainty),
-    }
-    return Scores(
-        units=job.truth.queries,
-        systems=tuple(judged),
-        metrics=tuple(job.metrics),
-        per_unit=per_unit,
-        per_unit_weights=weights,
-        rows=tuple(rows),
-        findings=_once(findings),
-        settings=settings,
-    )
-
-
-def _summary(
-    name: str,
-    heading: str,
-    metric: Metric,
-    run: _JudgedRun,
-    weights: Mapping[tuple[str, str], Values],
-    bounds: Mapping[tuple[str, str], tuple[float, float]],
-) -> Summary:
-    met = run.meeting.met
-    same: dict[str, Any] = {
-        "missing": met.missing,
-        "duplicate": met.duplicate_rows,
-        "higher_is_better": metric.higher_is_better,
-        "parameters": metric.parameters,
-    }
-    short = 0 if metric.k is None else int((run.meeting.judged_lengths < metric.k).sum())
-    if not isinstance(metric, UnitMetric):
-        nan = float("nan")
-        return Summary(name, heading, run.catalogue[heading], nan, nan, met.lists, short=short, undefined=0, **same)
-    values = run.values[heading]
-    n = values.size - int(np.isnan(values).sum())
-    skipped = met.missing if getattr(metric, "missing", "zero") == "skip" else 0
-    mean = _mean(metric, values, weights.get((name, heading)))
-    low, high = bounds.get((name, heading), (float("nan"), float("nan")))
-    return Summary(name, heading, mean, low, high, n, short=short, undefined=values.size - n - skipped, **same)
-
-
-def _intervals(
-    job: _Job,
-    per_unit: Mapping[tuple[str, str], Values],
-    weights: Mapping[tuple[str, str], Values],
-    uncertainty: Uncertainty,
-) -> dict[tuple[str, str], tuple[float, float]]:
-    """Bounds of every mean. Columns defined on the same units share their resamples."""
-    if uncertainty.method is None:
-        return {}
-    alike: dict[tuple[bytes, bool], list[tuple[str, str]]] = {}
-    for key, column in per_unit.items():
-        alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
-    bounds: dict[tuple[str, str], tuple[float, float]] = {}
-    for (_, weighted), keys in alike.items():
-        defined = ~np.isnan(per_unit[keys[0]])
-        width = max(1, INTERVAL_CELLS // max(int(defined.sum()), 1))
-        for begin in range(0, len(keys), width):
-            group = keys[begin : begin + width]
-            powers = np.array([job.unit_metrics[heading].power for _, heading in group])
-            low, high = intervals(
-                np.column_stack([per_unit[key][defined] for key in group]) ** powers,
-                np.column_stack([weights[key][defined] for key in group]) if weighted else None,
-                method=uncertainty.method,
-                level=uncertainty.level,
-                resamples=uncertainty.resamples,
-                seed=uncertainty.seed,
-                threads=job.threads,
-            )
-            low, high = np.maximum(low, 0) ** (1 / powers) if (powers != 1).any() else low, high ** (1 / powers)
-            bounds |= dict(zip(group, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-    return bounds
-
-
-def _once(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Findings about the truth come up for every system alike: said once, without a system."""
-    systems: dict[tuple[str, str], list[Finding]] = {}
-    for finding in findings:
-        systems.setdefault((finding.code, finding.detail), []).append(finding)
-    merged = []
-    for same in systems.values():
-        named = ", ".join(dict.fromkeys(finding.system for finding in same))
-        merged.append(replace(same[0], system=named))
-    return tuple(sorted(merged, key=lambda finding: finding.code))
+def standard_error(values: Values) -> float:
+    """Of the mean of the defined values; 0 for fewer than two."""
+    defined = values[~np.isnan(values)]
+    return float(defined.std(ddof=1) / np.sqrt(defined.size)) if defined.size > 1 else 0.0

@@ -53,6 +53,11 @@ class Conventions:
     duplicates: Literal["first", "last", "error", "keep"] = "first"
     missing: Literal["allow", "error"] = "allow"
 
+    @property
+    def reads_scores(self) -> bool:
+        """Whether lists cannot be read by their ranks alone."""
+        return self.order == "score" or self.precision == "single" or self.duplicates == "last"
+
 
 @dataclass(frozen=True)
 class Met:

@@ -42,6 +42,7 @@ class Metric:
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool | None] = True
     needs: ClassVar[frozenset[str]] = frozenset()
+    uses_scores: ClassVar[bool] = False  # most metrics look at ranks, and let the scores of a run go
 
     k: int | None = None
 

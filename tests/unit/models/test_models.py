@@ -10,7 +10,7 @@ from recassay.compare.comparison import compare
 from recassay.data.holdout import hold_out
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log
-from recassay.engine.local import score
+from recassay.engine.score import score
 from recassay.errors import UsageError
 from recassay.models.base import NOTHING, best_unseen, recommend
 from recassay.models.popular import Popular

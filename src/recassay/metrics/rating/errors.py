@@ -24,6 +24,7 @@ class Deviation(UnitMetric):
     """
 
     family: ClassVar[str] = "rating"
+    uses_scores: ClassVar[bool] = True
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "none"
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
     higher_is_better: ClassVar[bool | None] = False

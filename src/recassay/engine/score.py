@@ -1,0 +1,98 @@
+"""``score``: from what a person hands in to what it was worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args, get_type_hints
+
+from recassay.data.read import Columns, each_run, read_interactions, read_items, read_truth
+from recassay.data.scores import Scores
+from recassay.engine.local import Job, Judgement, Report
+from recassay.engine.summary import Uncertainty, assemble
+from recassay.errors import UsageError
+from recassay.metrics.align import Conventions
+from recassay.metrics.context import Context
+from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.profiles import Profile
+from recassay.profiles import find as find_profile
+from recassay.spec import Value, suggest
+
+
+def score(
+    runs: Any,
+    truth: Any,
+    metrics: Metrics,
+    *,
+    train: Any = None,
+    items: Any = None,
+    columns: Columns = None,
+    format: str | None = None,
+    nan: str = "error",
+    profile: str | None = None,
+    relevant_from: float = 1.0,
+    missing: str | None = None,
+    no_relevant: str | None = None,
+    order: str | None = None,
+    ties: str | None = None,
+    precision: str | None = None,
+    duplicates: str | None = None,
+    interval: str | None = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Report | None = None,
+) -> Scores:
+    """Judge runs against the truth: values per user, means with intervals and counts, and findings.
+
+    ``runs``, ``truth``, ``train`` and ``items`` are nouns or anything the readers take (paths, frames, dicts), read
+    with ``columns``; ``format`` and ``nan`` are of the runs. Runs are read and judged one after the other.
+
+    ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own;
+    ``missing="error"`` refuses a run that lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how
+    lists are read, see :class:`~recassay.metrics.align.Conventions`. ``profile`` names a library whose conventions fill
+    all that is left open here, so that the numbers are those it would print.
+
+    >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
+    >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
+    >>> scores.values("mine", "recall@2").tolist(), scores.row("mine", "hit@1").mean
+    ([0.5, 1.0], 0.5)
+    """
+    like = find_profile(profile) if profile else None
+    choices = {"order": order, "ties": ties, "precision": precision, "duplicates": duplicates, "missing": missing}
+    conventions = _conventions(choices, like)
+    defaults: dict[str, Value] = {"relevant_from": float(relevant_from)}
+    defaults |= {"missing": missing} if missing not in (None, "error") else {}
+    defaults |= {"no_relevant": no_relevant} if no_relevant is not None else {}
+    named = like.translate(metrics, defaults) if like else parse_metrics(metrics, defaults)
+    truth = read_truth(truth, columns=columns)
+    asked = {heading: metric.resolve(truth) for heading, metric in named.items()}
+    context = Context(
+        None if train is None else read_interactions(train, columns=columns),
+        None if items is None else read_items(items, columns=columns),
+    )
+    for metric in asked.values():
+        metric.prepare(truth, context)
+    excludes = like.excludes if like else ()
+    job = Job(truth, asked, conventions, context, excludes, threads, progress)
+    keep = conventions.reads_scores or any(metric.uses_scores for metric in asked.values())
+    judged: dict[str, Judgement] = {}
+    for run in each_run(runs, columns=columns, format=format, nan=nan, keep_scores=keep):
+        if run.name in judged:
+            raise UsageError("U109", f"two runs have the name '{run.name}'", hint="give them as a dict of name to run")
+        judged[run.name] = job.judge(run)
+    return assemble(job, judged, Uncertainty(interval, level, resamples, seed), profile)
+
+
+def _conventions(choices: Mapping[str, str | None], like: Profile | None) -> Conventions:
+    """Conventions as stated, then those of the profile, then ours."""
+    stated = {name: choice for name, choice in choices.items() if choice is not None}
+    if stated.get("missing") in ("zero", "skip"):
+        stated["missing"] = "allow"
+    merged = {**(like.conventions if like else {}), **stated}
+    for name, kind in get_type_hints(Conventions).items():
+        known = ("zero", "skip", "error") if name == "missing" else get_args(kind)
+        if merged.get(name, known[0]) not in (*known, "allow"):
+            hint = suggest(merged[name], known)
+            raise UsageError("U107", f"{name}={merged[name]!r} is not known", where=f"--{name}", hint=hint)
+    return Conventions(**merged)  # type: ignore[arg-type]

@@ -1,0 +1,103 @@
+"""From values per unit to a summary: intervals of every mean, from resamples that all systems share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from recassay.compare.intervals import intervals
+from recassay.data.finding import Finding
+from recassay.data.scores import Scores, Values
+from recassay.engine.local import Job, Judgement
+
+CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
+
+Key = tuple[str, str]  # system, heading
+Bounds = dict[Key, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """How intervals are made; None as a method leaves them out."""
+
+    method: str | None = "bootstrap"
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+def assemble(job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty, profile: str | None) -> Scores:
+    """The scores of all systems, with intervals and what was found."""
+    per_unit = {(name, heading): column for name, one in judged.items() for heading, column in one.values.items()}
+    weights = {(name, heading): column for name, one in judged.items() for heading, column in one.weights.items()}
+    bounds = _bounds(job, per_unit, weights, uncertainty)
+    rows = [row for one in judged.values() for row in one.rows]
+    nothing = (float("nan"), float("nan"))
+    bounded = [(row, *bounds.get((row.system, row.metric), nothing)) for row in rows]
+    return Scores(
+        units=job.truth.queries,
+        systems=tuple(judged),
+        metrics=tuple(job.metrics),
+        per_unit=per_unit,
+        per_unit_weights=weights,
+        rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
+        findings=_once([finding for one in judged.values() for finding in one.findings]),
+        settings={
+            "profile": profile,
+            "conventions": asdict(job.conventions),
+            "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
+            "interval": asdict(uncertainty),
+        },
+    )
+
+
+def _bounds(
+    job: Job, per_unit: Mapping[Key, Values], weights: Mapping[Key, Values], uncertainty: Uncertainty
+) -> Bounds:
+    """Bounds of every mean. Columns defined on the same units share their resamples."""
+    if uncertainty.method is None:
+        return {}
+    alike: dict[tuple[bytes, bool], list[Key]] = {}
+    for key, column in per_unit.items():
+        alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
+    bounds: Bounds = {}
+    for (_, weighted), keys in alike.items():
+        defined = ~np.isnan(per_unit[keys[0]])
+        width = max(1, CELLS // max(int(defined.sum()), 1))
+        for begin in range(0, len(keys), width):
+            group = keys[begin : begin + width]
+            powers = np.array([job.unit_metrics[heading].power for _, heading in group])
+            low, high = intervals(
+                np.column_stack([per_unit[key][defined] for key in group]) ** powers,
+                np.column_stack([weights[key][defined] for key in group]) if weighted else None,
+                method=uncertainty.method,
+                level=uncertainty.level,
+                resamples=uncertainty.resamples,
+                seed=uncertainty.seed,
+                threads=job.threads,
+                progress=_resampling(job),
+            )
+            plain = powers == 1
+            low = np.where(plain, low, np.maximum(low, 0) ** (1 / powers))
+            high = np.where(plain, high, np.maximum(high, 0) ** (1 / powers))
+            bounds |= dict(zip(group, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    return bounds
+
+
+def _resampling(job: Job) -> Callable[[int, int], None] | None:
+    report = job.progress
+    return None if report is None else lambda done, of: report("resampling users", done, of)
+
+
+def _once(findings: list[Finding]) -> tuple[Finding, ...]:
+    """What is found for several systems alike is said once, with their names."""
+    systems: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        systems.setdefault((finding.code, finding.detail), []).append(finding)
+    merged = [
+        replace(same[0], system=", ".join(dict.fromkeys(finding.system for finding in same)))
+        for same in systems.values()
+    ]
+    return tuple(sorted(merged, key=lambda finding: finding.code))
