@@ -1,0 +1,192 @@
+"""Every check fires on what it is for, is silent on what is well, and does not apply where it cannot know."""
+
+import dataclasses
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.data.finding import SEVERITIES, Finding
+from recassay.diagnose import diagnose
+from recassay.diagnose.base import Check, Facts, check, load, several, share
+from recassay.errors import InputError
+
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "findings.md"
+USERS = range(1, 13)
+TRUTH = pl.DataFrame([(user, item) for user in USERS for item in (1, 2)], ["user_id", "item_id"], orient="row")
+GOOD = [(user, item, score) for user in USERS for item, score in ((1, 0.9), (3, 0.5))]
+LOG = [(user, item) for user in USERS for item in (4, 5)] + [(1, 3), (2, 1), (3, 2)]
+OTHERS = [(user, 4) for user in USERS] + [(99, item) for item in (1, 2, 3)]
+
+
+def findings(rows=GOOD, truth=TRUTH, metrics="recall@2", train=None, columns=("user_id", "item_id", "score"), **more):
+    run = pl.DataFrame(rows, list(columns), orient="row")
+    given = None if train is None else pl.DataFrame(train, ["user_id", "item_id"], orient="row")
+    scores = ra.score({"mine": run}, truth, metrics, train=given, interval="normal", **more)
+    assert [one.code for one in scores.findings] == sorted(one.code for one in scores.findings)
+    return {one.code: one for one in scores.findings}
+
+
+def test_nothing_is_found_where_all_is_well():
+    assert findings() == {}
+    assert findings(train=OTHERS) == {}
+
+
+# For each check: what makes it fire (arguments of `findings`), and words of its detail.
+FIRES = {
+    "C001": ({"rows": GOOD[2:]}, ["1 of 12 (8.3 %) users", "such as 1", "missing='skip'"]),
+    "C002": ({"rows": GOOD[1:]}, ["1 of 12 (8.3 %) lists hold fewer than 2 items", "the shortest holds 1"]),
+    "C003": ({"rows": [*GOOD, (5, 1, 0.1)]}, ["in 1 row of 1 list", "were dropped", "item 1 for user 5"]),
+    "C004": ({"rows": [*GOOD, (77, 1, 0.1)]}, ["1 of 13 (7.7 %) lists", "such as 77", "not judged"]),
+    "C005": ({"metrics": "recall(relevant_from=2.0)@2", "truth": TRUTH.with_columns(gain=1 + (pl.col("user_id") > 2))},
+             ["2 of 12 (17 %) users", "recall(relevant_from=2.0)@2"]),
+    "C006": ({"truth": pl.concat([TRUTH, TRUTH.head(3)])}, ["3 rows of the truth repeat"]),
+    "C007": ({"train": OTHERS[:-1]}, ["12 of 24 (50 %) recommended rows", "such as 3"]),
+    "C008": ({"rows": [*GOOD[:-1], (12, 3, float("nan"))]}, ["1 item with NaN for a score"]),
+    "C009": ({"truth": TRUTH.head(8)}, ["recall@2 rests on 4 units"]),
+    "L001": ({"train": LOG}, ["2 of 24 (8.3 %) recommended rows", "training profile"]),
+    "T001": ({"rows": [(user, item, 0.5) for user in USERS for item in (1, 3)], "metrics": "recall@1"},
+             ["12 rows of 12 lists tie", "recall@1 is 0.5000 and could be 0.0000 to 0.5000", "ties='expected'"]),
+}  # fmt: skip
+NEEDS_TRAIN = {"C007", "L001"}
+
+
+@pytest.mark.parametrize("code", FIRES)
+def test_a_check_fires(code, tmp_path):
+    options, words = FIRES[code]
+    options = dict(options)
+    if code == "C008":
+        run = pl.DataFrame(options.pop("rows"), ["user_id", "item_id", "score"], orient="row")
+        scores = ra.score(ra.read_run(run, "mine", nan="last"), TRUTH, "recall@2", interval=None)
+        found = {one.code: one for one in scores.findings}
+    else:
+        found = findings(**options)
+    assert code in found
+    assert found[code].system == "mine"
+    assert found[code].title == load()[code].title
+    for word in words:
+        assert word in found[code].detail
+
+
+def test_there_is_a_test_for_every_check():
+    tested_with_profiles = {"P001"}
+    assert set(FIRES) | tested_with_profiles == set(load()) | tested_with_profiles
+
+
+@pytest.mark.parametrize("code", sorted(NEEDS_TRAIN))
+def test_a_check_that_needs_the_log_does_not_apply_without_it(code):
+    assert load()[code].needs == {"train"}
+    options = dict(FIRES[code][0])
+    del options["train"]
+    assert code not in findings(**options)
+
+
+def test_ties_that_move_nothing_are_no_finding():
+    beyond_the_cutoff = [(user, item, score) for user in USERS for item, score in ((1, 0.9), (3, 0.5), (4, 0.5))]
+    assert "T001" not in findings(beyond_the_cutoff, metrics="recall@1")
+    both_relevant = [(user, item, 0.5) for user in USERS for item in (1, 2)]
+    assert "T001" not in findings(both_relevant, metrics="recall@1")
+
+
+def test_ties_matter_less_where_the_interval_is_wider_than_what_they_move():
+    rows = [(user, 1 if user % 2 else 3, 0.9) for user in USERS] + [(1, 3, 0.9), *((u, 4, 0.1) for u in USERS)]
+    assert findings(rows, metrics="recall@1")["T001"].severity == "info"
+    assert findings(**FIRES["T001"][0])["T001"].severity == "warning"
+
+
+@pytest.mark.parametrize("ties", ["expected", "optimistic", "pessimistic"])
+def test_ties_that_were_judged_as_such_are_no_finding(ties):
+    assert "T001" not in findings(**FIRES["T001"][0], ties=ties)
+
+
+def test_repeats_that_were_kept_are_said_to_count():
+    assert "for user 5, count again" in findings(**FIRES["C003"][0], duplicates="keep")["C003"].detail
+
+
+def test_gains_that_contradict_each_other_are_counted():
+    truth = TRUTH.with_columns(gain=1.0)
+    truth = pl.concat([truth, truth.head(2).with_columns(gain=2.0)])
+    assert "2 rows of the truth" in findings(truth=truth)["C006"].detail
+    assert "2 rows of them with another gain" in findings(truth=truth)["C006"].detail
+
+
+def test_an_unknown_user_of_the_log_has_no_profile():
+    assert "L001" not in findings(train=[(user + 100, item) for user, item in LOG])
+
+
+def test_a_log_whose_users_are_of_another_type():
+    with pytest.raises(InputError, match="user ids are integers in one table and strings in the other") as caught:
+        findings(train=[(str(user), item) for user, item in LOG])
+    assert caught.value.code == "I403"
+
+
+def test_a_finding_about_the_truth_is_said_once_for_all_systems():
+    truth = pl.concat([TRUTH, TRUTH.head(1)])
+    runs = {name: pl.DataFrame(GOOD, ["user_id", "item_id", "score"], orient="row") for name in ("a", "b")}
+    found = [one for one in ra.score(runs, truth, "recall@2", interval=None).findings if one.code == "C006"]
+    assert [one.system for one in found] == ["a, b"]
+
+
+class TestRegister:
+    def test_codes_are_unique_and_every_check_says_what_it_is(self):
+        for code, one in load().items():
+            assert one.code == code
+            assert one.severity in SEVERITIES
+            assert one.ask.__doc__
+            assert one.title[0].isupper()
+            assert one.needs <= {field.name for field in dataclasses.fields(Facts)}
+
+    def test_a_code_is_given_once(self):
+        with pytest.raises(ValueError, match="two checks have the code C001"):
+            check("C001", "again", "info")(lambda facts: None)
+
+    def test_an_answer_may_state_its_own_severity(self, facts):
+        one = Check("Z001", "t", "info", frozenset(), lambda facts: ("error", "bad"))
+        assert one(facts) == Finding("Z001", "error", "t", "bad", "mine")
+        assert dataclasses.replace(one, ask=lambda facts: "so")(facts).severity == "info"
+        assert dataclasses.replace(one, ask=lambda facts: None)(facts) is None
+        assert dataclasses.replace(one, needs=frozenset({"train"}))(facts) is None
+
+    def test_facts_answer_every_check(self, facts):
+        assert [one.code for one in diagnose(facts)] == []
+
+    @pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not here")
+    def test_every_check_has_an_entry_in_the_reference(self):
+        text = DOCS.read_text()
+        for code, one in load().items():
+            assert f"### {code}" in text
+            assert one.title in text
+
+
+@pytest.fixture
+def facts():
+    from recassay.data.read import read_run, read_truth
+    from recassay.metrics.align import meet
+
+    run = pl.DataFrame(GOOD, ["user_id", "item_id", "score"], orient="row")
+    return Facts(meet(read_run(run, "mine"), read_truth(TRUTH)), (), 2)
+
+
+class TestFinding:
+    def test_severities_are_ordered(self):
+        for place, own in enumerate(SEVERITIES):
+            finding = Finding("C001", own, "t", "d")
+            assert [finding.at_least(asked) for asked in SEVERITIES] == [place >= asked for asked in range(3)]
+
+    def test_it_is_written_with_all_it_says(self):
+        finding = Finding("C001", "info", "t", "d", "mine")
+        assert finding.to_dict() == {"code": "C001", "severity": "info", "title": "t", "detail": "d", "system": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "said"),
+    [(0, 5, "0 of 5 (0 %)"), (1, 3, "1 of 3 (33 %)"), (1, 1_000_000, "1 of 1,000,000 (0.00 %)"),
+     (5, 5, "5 of 5 (100 %)"), (0, 0, "0 of 0 (0 %)"), (1, 50, "1 of 50 (2.0 %)")],
+)  # fmt: skip
+def test_shares(part, whole, said):
+    assert share(part, whole) == said
+
+
+def test_plurals():
+    assert [several(n, "row") for n in (0, 1, 2)] == ["0 rows", "1 row", "2 rows"]
