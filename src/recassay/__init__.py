@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from recassay._version import __version__
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison, compare
+    from recassay.comparison.compare import Comparison, compare
     from recassay.data.features import Features
     from recassay.data.finding import Finding
     from recassay.data.interactions import Interactions
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Nothing is imported before it is asked for: `import recassay` costs nothing.
 _HOMES = {
-    "Comparison": "compare.comparison",
+    "Comparison": "comparison.compare",
     "Features": "data.features",
     "Finding": "data.finding",
     "InputError": "errors",
@@ -45,7 +45,7 @@ _HOMES = {
     "Truth": "data.truth",
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
-    "compare": "compare.comparison",
+    "compare": "comparison.compare",
     "parse_metric": "metrics.registry",
     "read_interactions": "data.read",
     "read_items": "data.read",

@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from recassay.compare.comparison import Comparison, compare
+from recassay.comparison.compare import Comparison, compare
 from recassay.data.holdout import hold_out
 from recassay.data.io import write_parquet, write_text
 from recassay.data.scores import Scores

@@ -12,7 +12,7 @@ import typer
 from recassay.cli import _common
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison
+    from recassay.comparison.compare import Comparison
     from recassay.data.scores import Scores
 
 Noun = TypeVar("Noun")
@@ -206,7 +206,7 @@ def score(
         )
         comparison = None
         if len(systems) > 1 and scores.unit_metrics:
-            from recassay.compare.comparison import compare
+            from recassay.comparison.compare import compare
 
             comparison = compare(
                 scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from recassay.compare.intervals import means
+from recassay.comparison.intervals import means
 from recassay.data.finding import Finding
 from recassay.data.run import Run
 from recassay.data.scores import Summary, Values
@@ -26,6 +26,7 @@ from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
 from recassay.profiles.base import Exclusion
+from recassay.spec import parse
 from recassay.threads import Progress, each_block
 
 USERS_PER_BLOCK = 32_768
@@ -72,19 +73,21 @@ class Job:
         )
         cutoffs = [metric.k for metric in self.metrics.values() if metric.k is not None]
         ties = self._tie_ranges(run, meeting, values)
-        exclusions = self._exclusions(meeting)
+        exclusions = self._exclusions(meeting, values)
         facts = Facts(meeting, rows, max(cutoffs, default=None), self.context.train, ties, exclusions)
         return Judgement(values, weights, rows, diagnose(facts))
 
-    def _exclusions(self, meeting: Meeting) -> tuple[str, ...]:
+    def _exclusions(self, meeting: Meeting, values: Judged) -> tuple[str, ...]:
         """What the profile in force does not reproduce on this input, in words."""
-        met = meeting.met
+        met, scores = meeting.met, meeting.run.scores
         circumstances = {
             "tied scores": met.tied_rows,
             "repeated items": met.duplicate_rows,
             "users without truth": met.extra_queries,
+            "users without a hit": any((column == 0).any() for column in values.values()),
+            "scores of 0 or less": scores is not None and (scores <= 0).any(),
         }
-        asked = {metric.name for metric in self.metrics.values()}
+        asked = {parse(heading).name for heading in self.metrics}
         return tuple(str(one) for one in self.excludes if circumstances.get(one.when) and one.concerns(asked))
 
     def _columns(self, meeting: Meeting, metrics: Mapping[str, UnitMetric]) -> tuple[Judged, Judged]:

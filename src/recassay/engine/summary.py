@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from recassay.compare.intervals import intervals
+from recassay.comparison.intervals import intervals
 from recassay.data.finding import Finding
 from recassay.data.scores import Scores, Values
 from recassay.engine.local import Job, Judgement

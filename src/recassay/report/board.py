@@ -12,7 +12,7 @@ from recassay.data.scores import Scores, Summary
 from recassay.report.wording import letters
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison, Row
+    from recassay.comparison.compare import Comparison, Row
 
 COUNTS = ("missing", "short", "undefined", "duplicate")
 

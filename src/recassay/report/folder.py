@@ -12,7 +12,7 @@ from recassay.data.scores import Scores
 from recassay.errors import UsageError
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison
+    from recassay.comparison.compare import Comparison
 
 Identity = dict[str, Any]
 

@@ -11,7 +11,7 @@ from recassay.report import wording
 from recassay.report.board import Board
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison
+    from recassay.comparison.compare import Comparison
 
 SPECIAL = {
     "\\": r"\textbackslash{}",

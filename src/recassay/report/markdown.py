@@ -12,7 +12,7 @@ from recassay.report import wording
 from recassay.report.board import COUNTS, Board
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison
+    from recassay.comparison.compare import Comparison
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
 

@@ -23,7 +23,7 @@ from recassay.report import wording
 from recassay.report.board import COUNTS, Board
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison
+    from recassay.comparison.compare import Comparison
 
 GAP = 2  # blanks between columns
 SYSTEM_WIDTH = (12, 40)  # of a long name: what it should have, and what it never exceeds

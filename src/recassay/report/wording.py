@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from recassay.compare.intervals import LARGE
+from recassay.comparison.intervals import LARGE
 from recassay.data.scores import Scores
 from recassay.metrics.align import Conventions
 
 if TYPE_CHECKING:
-    from recassay.compare.comparison import Comparison
+    from recassay.comparison.compare import Comparison
 
 NOTHING = "–"
 UNDEFINED = "undefined"

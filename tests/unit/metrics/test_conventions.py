@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.metrics.align import Conventions, meet
@@ -49,3 +50,37 @@ def test_last_of_a_list_without_ranks() -> None:
 def test_tied_items(ties: str, items: list[int]) -> None:
     found, _ = read(Conventions(ties=ties), item_id=[5, 40, -3], score=[0.5, 0.5, 0.5])  # type: ignore[arg-type]
     assert found == items
+
+
+def test_a_profile_says_what_it_does_not_reproduce() -> None:
+    tied, strict = {"ann": {"x": 0.5, "y": 0.5}}, {"ann": {"x": 0.6, "y": 0.5}}
+    findings = {
+        name: [
+            one.detail
+            for one in ra.score({"run": run}, {"ann": ["x"]}, "hit@1 mrr", profile=profile).findings
+            if one.code == "P001"
+        ]
+        for name, run, profile in [("tied", tied, "recbole"), ("strict", strict, "recbole"), ("fine", tied, "replay")]
+    }
+    assert findings["strict"] == findings["fine"] == []
+    assert findings["tied"] == ["all metrics with tied scores: torch.topk leaves the order of ties open"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "run", "metric", "excluded"),
+    [
+        ("cornac", {"ann": ["x"], "bob": ["x"]}, "mrr", True),
+        ("cornac", {"ann": ["x"], "bob": ["y"]}, "mrr", False),
+        ("cornac", {"ann": ["x"], "bob": ["x"]}, "hit@1", False),
+        ("torchmetrics", {"ann": {"x": 0.0}, "bob": {"y": 1.0}}, "precision@1", True),
+        ("torchmetrics", {"ann": {"x": 0.1}, "bob": {"y": 1.0}}, "precision@1", False),
+        ("torchmetrics", {"ann": {"x": 0.0}, "bob": {"y": 1.0}}, "ndcg@1", False),
+        ("rectools", {"ann": ["x", "x"], "bob": ["y"]}, "map@2", True),
+        ("rectools", {"ann": ["x", "x"], "bob": ["y"]}, "mrr@2", False),
+        ("lenskit", {"ann": ["x"], "bob": ["y"], "eve": ["z"]}, "precision@1", True),
+        ("lenskit", {"ann": ["x"], "bob": ["y"], "eve": ["z"]}, "recall@1", False),
+    ],
+)
+def test_exceptions_of_a_profile_are_found_where_they_apply(profile, run, metric, excluded) -> None:
+    scores = ra.score({"run": run}, {"ann": ["x"], "bob": ["y"]}, metric, profile=profile, interval=None)
+    assert any(one.code == "P001" for one in scores.findings) is excluded

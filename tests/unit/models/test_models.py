@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recassay.compare.comparison import compare
+from recassay.comparison.compare import compare
 from recassay.data.holdout import hold_out
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from recassay.compare.comparison import compare
+from recassay.comparison.compare import compare
 from recassay.data.finding import Finding
 from recassay.data.scores import Scores, Summary
 from recassay.report.board import Board

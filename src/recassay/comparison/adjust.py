@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from recassay.compare.resampling import Floats
+from recassay.comparison.resampling import Floats
 from recassay.errors import UsageError
 from recassay.spec import suggest
 

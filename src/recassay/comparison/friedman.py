@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtrc, fdtrc, ndtr
 
-from recassay.compare.ranks import mid_ranks
-from recassay.compare.resampling import Floats
+from recassay.comparison.ranks import mid_ranks
+from recassay.comparison.resampling import Floats
 from recassay.errors import UsageError
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from recassay.compare import intervals as module
-from recassay.compare.intervals import METHODS, Column, acceleration, intervals, means, percentile
+from recassay.comparison import intervals as module
+from recassay.comparison.intervals import METHODS, Column, acceleration, intervals, means, percentile
 from recassay.errors import UsageError
 
 D = np.array([0.05, 0.02, -0.05, 0.11, 0.05, 0.08, 0.0, 0.07])

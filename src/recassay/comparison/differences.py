@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.compare.resampling import Floats
+from recassay.comparison.resampling import Floats
 
 Pairs = NDArray[np.intp]
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import polars as pl
 
-from recassay.compare.adjust import CORRECTIONS, adjust
-from recassay.compare.differences import Differences
-from recassay.compare.effect import EFFECTS
-from recassay.compare.intervals import Flags, intervals, means
-from recassay.compare.resampling import Floats, How, Progress
-from recassay.compare.significance import TESTS, run_test
+from recassay.comparison.adjust import CORRECTIONS, adjust
+from recassay.comparison.differences import Differences
+from recassay.comparison.effect import EFFECTS
+from recassay.comparison.intervals import Flags, intervals, means
+from recassay.comparison.resampling import Floats, How, Progress
+from recassay.comparison.significance import TESTS, run_test
 from recassay.errors import UsageError
 from recassay.spec import suggest
 

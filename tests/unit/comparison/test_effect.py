@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recassay.compare.effect import EFFECTS, effect_size
+from recassay.comparison.effect import EFFECTS, effect_size
 from recassay.errors import UsageError
 
 A = np.array([0.50, 0.62, 0.30, 0.81, 0.45, 0.70, 0.55, 0.40])

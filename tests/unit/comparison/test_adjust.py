@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from recassay.compare.adjust import CORRECTIONS, adjust
+from recassay.comparison.adjust import CORRECTIONS, adjust
 from recassay.errors import UsageError
 
 P = np.array([0.01, 0.04, 0.03, 0.005])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recassay.compare import resampling
-from recassay.compare.resampling import How, all_sign_patterns, bootstrap_sums, flipped_sums
+from recassay.comparison import resampling
+from recassay.comparison.resampling import How, all_sign_patterns, bootstrap_sums, flipped_sums
 from recassay.errors import UsageError
 from recassay.rng import derive, derive_seed
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from recassay.compare.friedman import friedman, nemenyi_q
+from recassay.comparison.friedman import friedman, nemenyi_q
 from recassay.errors import UsageError
 
 TABLE = np.array(

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, chdtrc, ndtr, stdtr
 
-from recassay.compare.differences import Differences
-from recassay.compare.intervals import means
-from recassay.compare.ranks import signed_ranks
-from recassay.compare.resampling import Floats, How, all_sign_patterns, bootstrap_sums, flipped_sums
+from recassay.comparison.differences import Differences
+from recassay.comparison.intervals import means
+from recassay.comparison.ranks import signed_ranks
+from recassay.comparison.resampling import Floats, How, all_sign_patterns, bootstrap_sums, flipped_sums
 from recassay.errors import UsageError
 from recassay.spec import suggest
 

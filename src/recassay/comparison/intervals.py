@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.compare.resampling import Floats, How, Progress, bootstrap_sums
+from recassay.comparison.resampling import Floats, How, Progress, bootstrap_sums
 from recassay.errors import UsageError
 from recassay.spec import suggest
 

@@ -8,10 +8,10 @@ from dataclasses import FrozenInstanceError, dataclass, field
 import numpy as np
 import pytest
 
-from recassay.compare.adjust import adjust
-from recassay.compare.comparison import compare
-from recassay.compare.intervals import intervals
-from recassay.compare.significance import run_test
+from recassay.comparison.adjust import adjust
+from recassay.comparison.compare import compare
+from recassay.comparison.intervals import intervals
+from recassay.comparison.significance import run_test
 from recassay.errors import UsageError
 
 A = np.array([0.50, 0.62, 0.30, 0.81, 0.45, 0.70, 0.55, 0.40])
@@ -245,5 +245,5 @@ def test_more_questions_than_a_batch(monkeypatch):
     whole = compare(table, resamples=500)
     for limit in ({"BATCH": 4}, {"BATCH_VALUES": 700}, {"BATCH_VALUES": 1}):
         for name, value in limit.items():
-            monkeypatch.setattr(f"recassay.compare.comparison.{name}", value)
+            monkeypatch.setattr(f"recassay.comparison.compare.{name}", value)
         assert compare(table, resamples=500) == whole

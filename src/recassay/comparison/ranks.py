@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from recassay.compare.resampling import Floats
+from recassay.comparison.resampling import Floats
 
 DIGITS = 10  # differences are rounded to this many decimals before ranking: 0.50 - 0.45 must tie with 0.40 - 0.35
 

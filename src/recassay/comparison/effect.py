@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from recassay.compare.ranks import signed_ranks
-from recassay.compare.resampling import Floats
+from recassay.comparison.ranks import signed_ranks
+from recassay.comparison.resampling import Floats
 from recassay.errors import UsageError
 from recassay.spec import suggest
 

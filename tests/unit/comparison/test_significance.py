@@ -9,10 +9,10 @@ import pytest
 import scipy.stats
 from statsmodels.stats.contingency_tables import mcnemar as other_mcnemar
 
-from recassay.compare.differences import Differences
-from recassay.compare.ranks import signed_ranks
-from recassay.compare.resampling import How
-from recassay.compare.significance import SMALLEST_P, TESTS, run_test
+from recassay.comparison.differences import Differences
+from recassay.comparison.ranks import signed_ranks
+from recassay.comparison.resampling import How
+from recassay.comparison.significance import SMALLEST_P, TESTS, run_test
 from recassay.errors import UsageError
 
 A = np.array([0.50, 0.62, 0.30, 0.81, 0.45, 0.70, 0.55, 0.40])
@@ -33,7 +33,7 @@ def test_worked_values(test, expected):
 
 
 def test_worked_wilcoxon_without_enumeration(monkeypatch):
-    monkeypatch.setattr("recassay.compare.significance.EXACT_RANKS", 0)
+    monkeypatch.setattr("recassay.comparison.significance.EXACT_RANKS", 0)
     assert p_of("wilcoxon", D) == pytest.approx(0.061101, abs=5e-7)
     assert p_of("wilcoxon-pratt", D) == pytest.approx(0.056854, abs=5e-7)
 
@@ -81,7 +81,7 @@ def test_exact_permutation_agrees_with_scipy():
 def test_sampled_permutation_agrees_with_the_exact_one(monkeypatch):
     d = np.random.default_rng(2).normal(0.4, 1, size=(16, 3))
     exact = run_test("permutation", d).p
-    monkeypatch.setattr("recassay.compare.significance.EXACT_FLIPS", 0)
+    monkeypatch.setattr("recassay.comparison.significance.EXACT_FLIPS", 0)
     sampled = run_test("permutation", d)
     assert sampled.resamples == 100_000
     assert np.abs(sampled.p - exact).max() < 4 * np.sqrt(0.25 / 100_000)
@@ -161,7 +161,7 @@ def test_a_real_difference_is_found():
 
 @pytest.mark.parametrize(("n", "resamples"), [(17, 100_000), (25_000, 80_000), (300_000, 10_000)])
 def test_automatic_number_of_flips(n, resamples, monkeypatch):
-    monkeypatch.setattr("recassay.compare.significance.flipped_sums", lambda d, b, how: np.zeros((d.shape[0], b)))
+    monkeypatch.setattr("recassay.comparison.significance.flipped_sums", lambda d, b, how: np.zeros((d.shape[0], b)))
     assert run_test("permutation", np.ones((n, 1))).resamples == resamples
 
 
