@@ -27,7 +27,12 @@ another meaning.
 ([judge in CI](../howto/judge-in-ci.md)). A check that needs data which was not given, a training log say, does not apply.
 """
 
-GROUPS = {"C": "Coverage: who and what the files cover", "L": "Leakage: what should not be there", "T": "Ties: order that the files leave open"}
+GROUPS = {
+    "C": "Coverage: who and what the files cover",
+    "L": "Leakage: what should not be there",
+    "P": "Profiles: what they promise",
+    "T": "Ties: order that the files leave open",
+}
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,14 @@ EXAMPLES = {
         scores = ra.score({"mine": {"ann": ["x"], "bob": ["y"]}}, {"ann": ["x"], "bob": ["z"]}, "hit@1")
         """,
     ),
+    "P001": Example(
+        "Read which metrics it is, and what they are here instead (`recassay explain recbole`). Do not set them beside "
+        "numbers that the library printed.",
+        """
+        run = {"mine": {"ann": {"x": 0.5, "y": 0.5}}}
+        scores = ra.score(run, {"ann": ["x"]}, "hit@1", profile="recbole")
+        """,
+    ),
     "L001": Example(
         "If the system must not repeat what users know, filter such items: they waste places. If the truth holds them too, "
         "the split leaks.",
@@ -125,7 +138,9 @@ def pages() -> dict[str, str]:
     checks = load()
     untold, unknown = sorted(checks.keys() - EXAMPLES.keys()), sorted(EXAMPLES.keys() - checks.keys())
     if untold or unknown:
-        raise KeyError(f"docs/_generators/findings.py: no example for {untold}; examples for checks that are gone: {unknown}")
+        raise KeyError(
+            f"docs/_generators/findings.py: no example for {untold}; examples for checks that are gone: {unknown}"
+        )
     parts = [INTRODUCTION, "| code | severity | finding |\n| --- | --- | --- |"]
     parts += [f"| [{code}](#{code.lower()}) | {check.severity} | {check.title} |" for code, check in checks.items()]
     for letter, heading in GROUPS.items():
@@ -154,7 +169,7 @@ def _found(code: str, example: str) -> tuple[str, str]:
     import recassay as ra
 
     namespace: dict[str, Any] = {"ra": ra}
-    exec(compile(example, code, "exec"), namespace)  # noqa: S102
+    exec(compile(example, code, "exec"), namespace)
     found = [finding for finding in namespace["scores"].findings if finding.code == code]
     if not found:
         raise AssertionError(f"the example of {code} has no such finding")
