@@ -106,7 +106,7 @@ class Page:
         out = io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
-                exec(compile(code, self.name, "exec"), self.namespace)  # noqa: S102
+                exec(compile(code, self.name, "exec"), self.namespace)
         except Exception as error:
             raise ExampleError(f"{self.name}: this block raises {type(error).__name__}: {error}\n{code}") from error
         return tidy(out.getvalue())

@@ -28,7 +28,9 @@ error. Every command that prints a result takes `--json` and then prints exactly
 def pages() -> dict[str, str]:
     """The page."""
     group: Any = typer.main.get_command(app)
-    contents = "".join(f"- [`recassay {name}`](#recassay-{name}): {_first_line(command)}\n" for name, command in _commands(group))
+    contents = "".join(
+        f"- [`recassay {name}`](#recassay-{name}): {_first_line(command)}\n" for name, command in _commands(group)
+    )
     parts = [INTRODUCTION, contents, _options("recassay", group, level=2)]
     parts += [_options(f"recassay {name}", command, level=2) for name, command in _commands(group)]
     return {"reference/cli.md": "\n".join(parts)}
@@ -75,7 +77,12 @@ def _names(one: Any) -> str:
 
 
 def _default(one: Any) -> str:
-    told = one.default in (None, [], ()) or getattr(one, "is_flag", False) or callable(one.default) or "[default" in (one.help or "")
+    told = (
+        one.default in (None, [], ())
+        or getattr(one, "is_flag", False)
+        or callable(one.default)
+        or "[default" in (one.help or "")
+    )
     return "" if told or one.required else f" [default: `{one.default}`]"
 
 

@@ -378,11 +378,13 @@ def raised(code: str, example: str) -> str:
     with tempfile.TemporaryDirectory(prefix="recassay-errors-") as folder:
         os.chdir(folder)
         try:
-            exec(compile(example, code, "exec"), {"ra": ra, "Path": Path})  # noqa: S102
+            exec(compile(example, code, "exec"), {"ra": ra, "Path": Path})
         except RecassayError as error:
             if error.code != code:
                 raise AssertionError(f"the example of {code} raises {error.code}: {error}") from error
-            return str(error).replace(str(Path(folder).resolve()) + os.sep, "").replace(str(Path(folder).resolve()), ".")
+            return (
+                str(error).replace(str(Path(folder).resolve()) + os.sep, "").replace(str(Path(folder).resolve()), ".")
+            )
         finally:
             os.chdir(before)
     raise AssertionError(f"the example of {code} raises nothing")

@@ -16,7 +16,10 @@ MOST_EXAMPLES = 4  # of one metric
 FAMILIES = {
     "ranking": ("Accuracy of ranked lists", "Are the relevant items there, and how high?"),
     "beyond": ("Beyond accuracy", "Is a list new, varied, surprising, and like its user?"),
-    "catalogue": ("The whole catalogue", "How many items get attention, and how evenly? One value for all lists together."),
+    "catalogue": (
+        "The whole catalogue",
+        "How many items get attention, and how evenly? One value for all lists together.",
+    ),
     "debiased": ("Accuracy without popularity bias", "What would accuracy be had every liking been observed alike?"),
     "rating": ("Predicted ratings", "How far are predicted numbers from the given ones?"),
 }

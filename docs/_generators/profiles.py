@@ -22,7 +22,9 @@ def pages() -> dict[str, str]:
     """The page."""
     found = profiles()
     lines = ["| profile | library | version | metrics |", "| --- | --- | --- | --- |"]
-    lines += [f"| [{name}](#{name}) | {one.title} | {one.version} | {', '.join(one.metrics)} |" for name, one in found.items()]
+    lines += [
+        f"| [{name}](#{name}) | {one.title} | {one.version} | {', '.join(one.metrics)} |" for name, one in found.items()
+    ]
     return {"reference/profiles.md": "\n".join([INTRODUCTION, *lines, "", *map(_section, found.values())])}
 
 
@@ -37,7 +39,9 @@ def _section(one: Any) -> str:
     lines += ["| asked for | is |", "| --- | --- |"]
     lines += [f"| `{ours}` | `{theirs}` |" for ours, theirs in one.metrics.items()] + [""]
     if one.excludes:
-        lines += ["Knowingly not reproduced:", ""] + [f"- {_sentence(str(exclusion))}" for exclusion in one.excludes] + [""]
+        lines += (
+            ["Knowingly not reproduced:", ""] + [f"- {_sentence(str(exclusion))}" for exclusion in one.excludes] + [""]
+        )
     return "\n".join(lines)
 
 
