@@ -33,11 +33,12 @@ def make(columns, *, higher=True, systems=None, **more):
             values = columns[system, metric]
             same = {"missing": 0, "short": 0, "duplicate": 0, "undefined": 0, "higher_is_better": higher}
             if isinstance(values, float):
-                rows.append(Summary(system, metric, values, NAN, NAN, UNITS, **same))
+                rows.append(Summary(system, metric, values, UNITS, **same))
                 continue
             defined = values[~np.isnan(values)]
             mean = defined.mean() if defined.size else NAN
-            rows.append(Summary(system, metric, mean, mean - 0.01, mean + 0.01, defined.size, **same))
+            bounds = {"low": mean - 0.01, "high": mean + 0.01}
+            rows.append(Summary(system, metric, mean, defined.size, **same, **bounds))
     per_unit = {key: values for key, values in columns.items() if not isinstance(values, float)}
     return Scores(
         units=pl.Series(range(UNITS)),
