@@ -39,9 +39,7 @@ def _section(one: Any) -> str:
     lines += ["| asked for | is |", "| --- | --- |"]
     lines += [f"| `{ours}` | `{theirs}` |" for ours, theirs in one.metrics.items()] + [""]
     if one.excludes:
-        lines += (
-            ["Knowingly not reproduced:", ""] + [f"- {_sentence(str(exclusion))}" for exclusion in one.excludes] + [""]
-        )
+        lines += ["Knowingly not reproduced:", ""] + [f"- {exclusion}." for exclusion in one.excludes] + [""]
     return "\n".join(lines)
 
 
