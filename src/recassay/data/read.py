@@ -66,8 +66,8 @@ def read_run(
 ) -> Run:
     """Recommendations of one system from a file or an object; its name is the file's unless one is given.
 
-    A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets them once
-    they have ordered its lists.
+    A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets them
+    once they have ordered its lists.
 
     >>> read_run({"ann": {"x": 0.2, "y": 0.9}}, "mine").frame()["item_id"].to_list()
     ['y', 'x']

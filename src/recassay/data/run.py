@@ -194,7 +194,7 @@ def _scores(table: Rows, nan: Nan, where: str) -> tuple[pl.Series, int]:
     column = table["score"].cast(pl.Float64)
     if column.null_count():
         column = column.fill_null(float("nan"))
-    if np.isfinite(column.sum()):  # one NaN or infinity would make the sum one
+    if np.isfinite(float(column.sum())):  # one NaN or infinity would make the sum one
         return column, 0
     scores = column.to_numpy()
     bad = ~np.isfinite(scores)

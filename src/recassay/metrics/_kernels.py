@@ -90,7 +90,7 @@ def _look_up(items: Int32, item: int, slots: Int64, mask: np.uint32) -> int:
     slot = (np.uint32(item) * np.uint32(0x9E3779B1) >> np.uint32(7)) & mask
     while slots[slot] >= 0 and items[slots[slot]] != item:
         slot = (slot + np.uint32(1)) & mask
-    return slots[slot]
+    return int(slots[slot])
 
 
 @njit(nogil=True, cache=True)

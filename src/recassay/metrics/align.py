@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from recassay.data.layout import readonly, stretch_of
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.data.vocabulary import positions
 from recassay.errors import InputError
 from recassay.metrics import _kernels
-from recassay.threads import blocks
+from recassay.metrics.refusals import places_of, refuse_other_items, refuse_other_users
 
 if TYPE_CHECKING:
     from recassay.metrics.base import Metric
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 Ties = Literal["id", "id_descending", "trec", "row", "expected", "optimistic", "pessimistic"]
 ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row"})  # one order is picked for tied rows
 
-FIRST_LOOK = 512  # queries looked at together for any item that run and truth share; the first such block has one
 WHOLE_LIST = np.iinfo(np.int32).max
 
 
@@ -112,8 +110,8 @@ class Meeting:
         start = np.empty(end - begin + 1, np.int64)
         rank, judged = np.empty(capacity, np.int32), np.empty(capacity, np.int64)
         count = _kernels.find_marks(
-            readonly(run.offsets), readonly(self.items), readonly(match), readonly(truth.offsets), readonly(truth.items),
-            begin, end, reach, start, rank, judged,
+            readonly(run.offsets), readonly(self.items), readonly(match), readonly(truth.offsets),
+            readonly(truth.items), begin, end, reach, start, rank, judged,
         )  # fmt: skip
         rank, judged = rank[:count], judged[:count]
         first = last = rank
@@ -181,7 +179,7 @@ class Aligned:
     def truth_offsets(self) -> NDArray[np.int64]:
         """Offsets of the block's queries into its truth rows, from 0."""
         offsets = self.meeting.truth.offsets[self.begin : self.end + 1]
-        return offsets - offsets[0]
+        return np.asarray(offsets - offsets[0])
 
     def bound(self, metric: Metric) -> Any:
         """What a metric prepared for this run before any block was judged."""
@@ -303,10 +301,10 @@ def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meet
         )
     if conventions.duplicates == "first":
         run = run.without(again)
-    match = _match(run, truth)
+    match = places_of(run, truth)
     found = match >= 0
     items = run.vocabulary.translate(run.items, truth.vocabulary)
-    _refuse_other_users(run, truth, match)
+    refuse_other_users(run, truth, match)
     missing = int((~found).sum())
     if missing:
         examples["missing"] = truth.queries[int(np.argmin(found))]
@@ -328,7 +326,7 @@ def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meet
     )  # fmt: skip
     bounds = _tie_bounds(run) if conventions.ties in ("expected", "optimistic", "pessimistic") else (None, None)
     meeting = Meeting(run, truth, match, items, conventions, met, *bounds)
-    _refuse_other_items(meeting)
+    refuse_other_items(meeting)
     return meeting
 
 
@@ -341,54 +339,6 @@ def _settled(run: Run, ties: Ties) -> Run:
         return run.arranged()
     text = run.vocabulary.decode(run.items).cast(pl.String)
     return run.arranged(-text.rank("dense").to_numpy().astype(np.int64))
-
-
-def _match(run: Run, truth: Truth) -> NDArray[np.int64]:
-    """For each query of the truth the place of its list in the run, or -1."""
-    integers = run.queries.dtype.is_integer(), truth.queries.dtype.is_integer()
-    if integers[0] != integers[1]:
-        kinds = ["integers" if integer else "strings" for integer in integers]
-        raise InputError(
-            "I403",
-            f"user ids are {kinds[0]} in the run (such as {run.queries[0]!r}) and {kinds[1]} in the truth "
-            f"(such as {truth.queries[0]!r}), so none can match",
-            where=f"{run.origin} against {truth.origin or 'the truth'}",
-            hint="write both files with the same type of id",
-        )
-    return positions(truth.queries, run.queries)
-
-
-def _refuse_other_users(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:
-    """Users that never meet are a mistake of the files, not a bad recommender."""
-    if (match >= 0).any():
-        return
-    raise InputError(
-        "I401",
-        f"none of the {truth.queries.len():,} users of the truth (such as {_examples(truth.queries)}) is among the "
-        f"{run.queries.len():,} of the run (such as {_examples(run.queries)})",
-        where=f"{run.origin} against {truth.origin or 'the truth'}",
-        hint="check that both files use the same ids, and name the columns with --columns user=...,item=...",
-    )
-
-
-def _refuse_other_items(meeting: Meeting) -> None:
-    """Likewise for items; the first mark anywhere settles it."""
-    run, truth = meeting.run, meeting.truth
-    if any(meeting.block(*cut).rank.size for cut in blocks(meeting.match.size, FIRST_LOOK)):
-        return
-    if np.isin(meeting.items, truth.items).any():  # the items are known, only never right
-        return
-    raise InputError(
-        "I402",
-        f"no item of the run (such as {_examples(run.vocabulary.decode(run.items[:50]))}) is among the items of "
-        f"the truth (such as {_examples(truth.vocabulary.decode(truth.items[:50]))})",
-        where=f"{run.origin} against {truth.origin or 'the truth'}",
-        hint="check that both files use the same ids, and name the columns with --columns user=...,item=...",
-    )
-
-
-def _examples(ids: pl.Series) -> str:
-    return ", ".join(repr(value) for value in ids.unique(maintain_order=True).head(3).to_list())
 
 
 def _duplicate_example(run: Run, again: NDArray[np.bool_]) -> dict[str, object]:

@@ -48,7 +48,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         self._check_cutoff()
-        for field, kind in parameter_kinds(type(self)).items():
+        for field, kind in parameter_kinds(type(self)).items():  # type: ignore[arg-type]  # a class has a hash
             _check_type(self.name, field, getattr(self, field), kind)
         self.validate()
 
@@ -97,7 +97,7 @@ class Metric:
                     hint=suggest(parameter, known) if known else f"{cls.name} takes no parameters",
                 )
         usable = {key: value for key, value in fallback.items() if key in known}
-        return cls(k=expression.k, **{**usable, **expression.parameters})  # type: ignore[arg-type]
+        return cls(k=expression.k, **{**usable, **expression.parameters})
 
     def __str__(self) -> str:
         defaults = self.defaults()

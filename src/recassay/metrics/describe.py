@@ -52,7 +52,7 @@ def describe(metric: type[Metric]) -> Description:
     'Share of the first k places that hold a relevant item.'
     """
     title, sections = sections_of(inspect.getdoc(metric) or "")
-    kinds = parameter_kinds(metric)
+    kinds = parameter_kinds(metric)  # type: ignore[arg-type]  # a class has a hash
     parameters = tuple(Parameter(name, value, _choices(kinds[name])) for name, value in metric.defaults().items())
     return Description(
         metric.name, metric.aliases, metric.family, title, sections, parameters, metric.cutoff,

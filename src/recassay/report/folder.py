@@ -1,4 +1,4 @@
-"""A folder of results: ``scores.parquet``, ``summary.json``, ``findings.jsonl`` and the tables, each whole or absent."""
+"""A folder of results: ``scores.parquet``, ``summary.json``, ``findings.jsonl`` and tables, each whole or absent."""
 
 from __future__ import annotations
 

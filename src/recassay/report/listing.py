@@ -104,12 +104,13 @@ def _metric_page(metric: Description) -> Explanation:
         {"name": one.name, "default": one.default, "choices": list(one.choices)} for one in metric.parameters
     )
     low, high = metric.bounds
+    most = "any size" if high == float("inf") else f"{high:g}"
     direction = {True: "higher is better", False: "lower is better", None: "neither way is better"}
     facts = {
         "family": metric.family,
         "also called": ", ".join(metric.aliases) or "nothing else",
         "cut-off": {"required": "required", "optional": "optional", "none": "none"}[metric.cutoff],
-        "range": f"{low:g} to {'any size' if high == float('inf') else f'{high:g}'}, {direction[metric.higher_is_better]}",
+        "range": f"{low:g} to {most}, {direction[metric.higher_is_better]}",
         "needs": ", ".join(("lists and truth", *metric.needs)),
     }
     return Explanation(_heading(metric), "metric", metric.title, metric.sections, parameters, facts)

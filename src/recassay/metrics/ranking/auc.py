@@ -78,4 +78,4 @@ class AUC(Accuracy):
         _kernels.ordered_pairs(
             lists.start, lists.first, lists.last, is_relevant, counted, negatives, shown, relevant, out
         )
-        return out / np.maximum(relevant * negatives, 1)
+        return np.asarray(out / np.maximum(relevant * negatives, 1))

@@ -140,4 +140,4 @@ class NDCG(DCG):
         order = np.lexsort((-inside, query))
         place = np.arange(inside.size) - lists.start[query]
         weight = np.append(discounts(self.discount, depth), np.zeros(max(int(place.max(initial=0)) + 1 - depth, 0)))
-        return np.bincount(query, inside[order] * weight[place], minlength=lists.size)
+        return np.asarray(np.bincount(query, inside[order] * weight[place], minlength=lists.size), np.float64)

@@ -46,7 +46,7 @@ class RBP(Accuracy):
             raise self.refuse("normalize", "it is for relevance that is yes or no, without a scale")
 
     def judge(self, lists: Aligned) -> Values:
-        weight = (1 - self.p) * self.p ** np.arange(lists.depth(self.k))
+        weight: Values = (1 - self.p) * np.power(self.p, np.arange(lists.depth(self.k)))
         if self.scale is None:
             value = lists.is_relevant(self.relevant_from).astype(np.float64)
         else:
@@ -82,6 +82,6 @@ class RBPResidual(Accuracy):
             raise self.refuse("p", "persistence lies between 0 and 1")
 
     def judge(self, lists: Aligned) -> Values:
-        weight = (1 - self.p) * self.p ** np.arange(lists.depth(self.k))
+        weight: Values = (1 - self.p) * np.power(self.p, np.arange(lists.depth(self.k)))
         judged = (lists.grade >= 0).astype(np.float64)
         return 1.0 - lists.expected_sum(judged, weight, lists.cutoffs(self.k))
