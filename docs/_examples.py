@@ -182,7 +182,7 @@ def inside(folder: Path) -> Iterator[None]:
     """In this folder, with a plain environment, so that the same page prints the same everywhere."""
     before = Path.cwd()
     unset = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR")}
-    with mock.patch.dict(os.environ, {**unset, "TERM": "dumb"}, clear=True):
+    with mock.patch.dict(os.environ, {**unset, "TERM": "dumb", "LC_ALL": "C"}, clear=True):
         os.chdir(folder)
         try:
             yield
