@@ -201,8 +201,10 @@ def test_conventions_reach_the_metrics(recassay, folder, options, mean):
     assert answer.json["systems"]["r"]["metrics"]["recall@1"]["mean"] == pytest.approx(mean)
 
 
-@pytest.mark.parametrize(("ties", "mean"), [("id", 1.0), ("trec", 0.0), ("row", 0.0), ("expected", 0.5),
-                                            ("optimistic", 1.0), ("pessimistic", 0.0)])  # fmt: skip
+TIES = {"id": 1, "id_descending": 0, "trec": 0, "row": 0, "expected": 0.5, "optimistic": 1, "pessimistic": 0}
+
+
+@pytest.mark.parametrize(("ties", "mean"), list(TIES.items()))
 def test_ties(recassay, folder, ties, mean):
     (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
     (folder / "r.csv").write_text("user_id,item_id,score\n1,20,0.5\n1,10,0.5\n")

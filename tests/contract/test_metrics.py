@@ -24,7 +24,13 @@ EACH_OF_ACCURACY = pytest.mark.parametrize(
 )
 
 # Parameters without which a metric, or one of its choices, makes no sense.
-COMPANIONS = {"auc": {"targets": 90}, "err": {"scale": 3.0}, ("ndcg", "ideal", "k"): {"gain": "binary"}}
+COMPANIONS = {
+    "auc": {"targets": 90},
+    "err": {"scale": 3.0},
+    ("ndcg", "ideal", "k"): {"gain": "binary"},
+    ("ips", "credit", "auc"): {"targets": 90},
+    ("snips", "credit", "auc"): {"targets": 90},
+}
 N_USERS, N_ITEMS = 60, 90
 
 
@@ -33,7 +39,8 @@ def expression(kind, **stated):
     parameters = dict(COMPANIONS.get(kind.name, {}))
     for key, value in stated.items():
         parameters |= COMPANIONS.get((kind.name, key, value), {})
-    return str(Expression(kind.name, parameters | stated, None if kind.cutoff == "none" else 5))
+    k = None if kind.cutoff == "none" or stated.get("credit") == "auc" else 5
+    return str(Expression(kind.name, parameters | stated, k))
 
 
 def variants(kind):
@@ -263,10 +270,12 @@ class TestSameBits:
     @pytest.mark.parametrize("size", [1, 13])
     def test_any_size_of_block(self, tables, reference, size, monkeypatch):
         from recassay.data import layout, truth, vocabulary
+        from recassay.metrics import context, refusals
         from recassay.metrics.catalogue import exposure
 
         monkeypatch.setattr(local, "USERS_PER_BLOCK", size)
-        monkeypatch.setattr(local, "INTERVAL_CELLS", 100)
+        monkeypatch.setattr(refusals, "FIRST_LOOK", size)
+        monkeypatch.setattr(context, "ROWS_PER_LOOK", size)
         monkeypatch.setattr(layout, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(truth, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", size)

@@ -26,7 +26,15 @@ class TestConventions:
 
     @pytest.mark.parametrize(
         ("ties", "value"),
-        [("id", 0), ("trec", 1), ("row", 0), ("expected", 1 / 3), ("optimistic", 1), ("pessimistic", 0)],
+        [
+            ("id", 0),
+            ("id_descending", 1),
+            ("trec", 1),
+            ("row", 0),
+            ("expected", 1 / 3),
+            ("optimistic", 1),
+            ("pessimistic", 0),
+        ],
     )
     def test_ties(self, ties, value):
         assert mean(runs=self.TIED, truth=self.ONE, ties=ties) == pytest.approx(value)

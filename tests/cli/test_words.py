@@ -1,0 +1,124 @@
+"""`recassay list`, `explain`, `stats` and help: everything that has a name can be listed and explained."""
+
+import re
+
+import pytest
+
+from recassay import __version__
+from recassay.diagnose.base import load as checks
+from recassay.errors import CODES
+from recassay.metrics.describe import HEADINGS
+from recassay.metrics.registry import metrics, names
+from recassay.profiles import profiles
+
+LISTS = {"metrics": metrics, "profiles": profiles, "checks": checks}
+
+
+class TestList:
+    @pytest.mark.parametrize("kind", LISTS)
+    def test_names_stand_in_the_list(self, recassay, kind):
+        answer = recassay("list", kind)
+        assert (answer.code, answer.err) == (0, "")
+        for name in LISTS[kind]():
+            assert re.search(rf"^{name}\b", answer.out, re.MULTILINE), name
+        assert f"{len(LISTS[kind]())} {kind}" in answer.out
+
+    @pytest.mark.parametrize("kind", LISTS)
+    def test_json(self, recassay, kind):
+        rows = recassay("list", kind, "--json").json
+        assert {re.match(r"\w+", row["name"]).group() for row in rows} == set(LISTS[kind]())
+        assert all(row["title"] and row["group"] for row in rows)
+
+    def test_metrics_are_listed_unless_something_else_is_named(self, recassay):
+        assert recassay("list").out == recassay("list", "metrics").out
+
+    def test_a_list_that_does_not_exist(self, recassay):
+        answer = recassay("list", "metricks")
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.startswith("[U107]")
+        assert "did you mean 'metrics'?" in answer.err
+
+
+class TestExplain:
+    @pytest.mark.parametrize("name", sorted(names()))
+    def test_a_metric(self, recassay, name):
+        answer = recassay("explain", name)
+        assert (answer.code, answer.err) == (0, "")
+        for heading in HEADINGS:
+            assert f"\n{heading}\n" in answer.out
+        for parameter in names()[name].defaults():
+            assert parameter in answer.out
+
+    @pytest.mark.parametrize("name", [*profiles(), *checks(), *CODES])
+    def test_anything_else(self, recassay, name):
+        answer = recassay("explain", name)
+        assert (answer.code, answer.err) == (0, "")
+        assert name in answer.out
+        assert recassay("explain", name, "--json").json["name"] == name
+
+    def test_a_metric_with_parameters_or_a_cutoff(self, recassay):
+        plain = recassay("explain", "ndcg").out
+        assert recassay("explain", "ndcg@10").out == recassay("explain", "ndcg(gain='exp2')@10").out == plain
+
+    def test_codes_in_small_letters(self, recassay):
+        assert recassay("explain", "c001").out == recassay("explain", "C001").out
+        assert recassay("explain", "i101").out == recassay("explain", "I101").out
+
+    def test_json(self, recassay):
+        page = recassay("explain", "ndcg", "--json").json
+        assert set(page["sections"]) >= set(HEADINGS)
+        gain = next(one for one in page["parameters"] if one["name"] == "gain")
+        assert gain["default"] == "linear"
+        assert gain["choices"] == ["'linear'", "'exp2'", "'binary'"]
+
+    @pytest.mark.parametrize(("name", "meant"), [("ndgc", "ndcg"), ("lenskitt", "lenskit"), ("C01", "C001")])
+    def test_something_misspelt(self, recassay, name, meant):
+        answer = recassay("explain", name)
+        assert (answer.code, answer.out) == (2, "")
+        assert f"did you mean '{meant}'?" in answer.err
+
+
+class TestStats:
+    def test_counts(self, recassay, folder):
+        answer = recassay("stats", "log.csv")
+        assert (answer.code, answer.err) == (0, "")
+        found = recassay("stats", "log.csv", "--json").json
+        assert (found["rows"], found["users"], found["items"], found["pairs"], found["duplicates"]) == (6, 4, 3, 6, 0)
+        assert found["density"] == pytest.approx(6 / 12)
+
+    def test_duplicates_are_counted(self, recassay, folder):
+        (folder / "log.csv").write_text("user_id,item_id\n1,10\n1,10\n2,10\n")
+        found = recassay("stats", "log.csv", "--json").json
+        assert (found["rows"], found["pairs"], found["duplicates"]) == (3, 2, 1)
+
+    def test_a_log_that_is_not_there(self, recassay, folder):
+        answer = recassay("stats", "nowhere.csv")
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.startswith("[I101]")
+
+
+class TestHelp:
+    @pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
+    def test_every_command_is_named(self, recassay, arguments):
+        answer = recassay(*arguments)
+        assert (answer.code, answer.err) == (0, "")
+        for command in ("score", "demo", "stats", "list", "explain"):
+            assert command in answer.out
+
+    @pytest.mark.parametrize("command", ["score", "demo", "stats", "list", "explain"])
+    def test_every_command_explains_itself(self, recassay, command):
+        answer = recassay(command, "--help")
+        assert answer.code == 0
+        assert "Usage" in answer.out
+
+    def test_every_option_of_score_is_explained(self, recassay):
+        out = recassay("score", "--help").out
+        for option in ("--metric", "--train", "--items", "--profile", "--ties", "--baseline", "--json", "--fail-on"):
+            assert option in out
+
+    def test_the_version(self, recassay):
+        assert recassay("--version").out == f"recassay {__version__}\n"
+
+    def test_nothing_at_all_shows_help(self, recassay):
+        answer = recassay()
+        assert "Usage" in answer.out + answer.err

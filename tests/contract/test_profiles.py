@@ -1,0 +1,76 @@
+"""What every profile must keep to."""
+
+import pytest
+
+import recassay as ra
+from recassay.errors import UsageError
+from recassay.metrics.align import Conventions
+from recassay.metrics.registry import find, parse_metric
+from recassay.profiles import find as find_profile
+from recassay.profiles import profiles
+from recassay.spec import parse
+
+EACH = pytest.mark.parametrize("profile", profiles().values(), ids=list(profiles()))
+PAIRS = [pytest.param(one, name, id=f"{one.name}-{name}") for one in profiles().values() for name in one.metrics]
+TRUTH = {"ann": {"x": 2, "y": 1, "n": 0}, "bob": {"z": 1, "n": 0}}
+RUN = {"ann": {"y": 0.9, "q": 0.5, "n": 0.4, "x": 0.2}, "bob": {"q": 0.8, "z": 0.3}}
+TRAIN = [("ann", "q"), ("ann", "n"), ("bob", "x"), ("cat", "y"), ("cat", "z"), ("bob", "y")]
+ITEMS = [{"item_id": one, "genre": genre} for one, genre in zip("xyznq", ["a|b", "b", "a", "c", "a|c"], strict=True)]
+
+
+def asked(name):
+    """A metric as a user would ask for it."""
+    return name if find(name).cutoff == "none" else f"{name}@3"
+
+
+@EACH
+def test_facts(profile):
+    assert find_profile(profile.name) is profile
+    assert profile.title
+    assert profile.version
+    assert profile.metrics
+    assert all(sentence == sentence.strip() for sentence in profile.differs)
+
+
+@EACH
+def test_conventions_exist(profile):
+    assert set(profile.conventions) <= set(Conventions.__dataclass_fields__)
+    Conventions(**profile.conventions)
+
+
+@pytest.mark.parametrize(("profile", "name"), PAIRS)
+def test_every_metric_of_a_profile_parses_and_builds(profile, name):
+    assert find(name).name == name, "a profile uses our canonical names"
+    metric = profile.build(parse(asked(name)), {})
+    assert parse_metric(repr(metric)) == metric
+
+
+@pytest.mark.parametrize(("profile", "name"), PAIRS)
+def test_every_metric_of_a_profile_scores(profile, name):
+    extra = {"auc": "auc(targets=9)", "err": "err(scale=2.0)@3"}
+    text = extra.get(name, asked(name))
+    items = ra.read_items({one["item_id"]: {"genre": one["genre"]} for one in ITEMS})
+    options = {"train": TRAIN, "items": items, "interval": None, "profile": profile.name}
+    scores = ra.score({"m": RUN}, TRUTH, text, **options)
+    assert scores.settings["profile"] == profile.name
+    assert scores.rows[0].n > 0
+
+
+@EACH
+def test_what_is_stated_wins_over_the_profile(profile):
+    scores = ra.score({"m": RUN}, TRUTH, asked(next(iter(profile.metrics))), profile=profile.name, train=TRAIN,
+                      ties="row", interval=None)  # fmt: skip
+    assert scores.settings["conventions"]["ties"] == "row"
+
+
+@EACH
+def test_a_metric_that_a_library_does_not_have_is_refused(profile):
+    with pytest.raises(UsageError) as caught:
+        ra.score({"m": RUN}, TRUTH, "stratified_recall@3", profile=profile.name, train=TRAIN)
+    assert caught.value.code == "U106"
+
+
+def test_a_profile_that_does_not_exist():
+    with pytest.raises(UsageError, match="did you mean 'lenskit'") as caught:
+        find_profile("lensket")
+    assert caught.value.code == "U106"
