@@ -15,7 +15,7 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str) -> pl.Da
     """Each of the named canonical columns in its type; the others untouched.
 
     Ids stay integers or strings (whole floats become integers, categories strings); score, rating and gain become
-    Float64 and rank Int64, with missing values left null; timestamps stay whole numbers, floats or datetimes.
+    Float64 and rank an integer, with missing values left null; timestamps stay whole numbers, floats or datetimes.
     """
     rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, RANK: as_whole_number}
     rules[TIMESTAMP] = as_time
@@ -79,13 +79,13 @@ def as_number(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
-    """Int64; a fraction is I202.
+    """Integers of any width; a fraction is I202.
 
     >>> as_whole_number(pl.Series("rank", [1.0, 2.0])).to_list()
     [1, 2]
     """
     if series.dtype.is_integer():
-        return series.cast(pl.Int64)
+        return series
     return _whole(as_number(series, where).fill_nan(None), where)
 
 
