@@ -9,8 +9,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from recassay._version import __version__
@@ -85,25 +83,6 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'recassay' has no attribute {name!r}")
     return getattr(importlib.import_module(f"recassay.{_HOMES[name]}"), name)
-
-
-class _Verb(ModuleType):
-    """A package with the name of a public function, such as ``compare``: calling it calls the function."""
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return __getattr__(self.__name__.rpartition(".")[2])(*args, **options)
-
-
-class _Recassay(ModuleType):
-    """Importing a package makes it an attribute here, where it would hide the public function of the same name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _HOMES and isinstance(value, ModuleType):
-            value.__class__ = _Verb
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Recassay
 
 
 def __dir__() -> list[str]:
