@@ -31,7 +31,7 @@ def grouped(table: Rows, by: str) -> tuple[Rows, pl.Series, NDArray[np.int64]]:
     >>> users.to_list(), offsets.tolist(), frame["item_id"].to_list()
     (['a', 'b'], [0, 1, 3], [1, 3, 2])
     """
-    values = table[by]
+    values = ids_of(table, by)
     starts = _starts(values)
     heads = values.gather(starts)
     if not (heads.is_sorted() and neighbours(heads, np.not_equal).all()):
@@ -39,7 +39,13 @@ def grouped(table: Rows, by: str) -> tuple[Rows, pl.Series, NDArray[np.int64]]:
         values = table[by]
         starts = _starts(values)
         heads = values.gather(starts)
+    heads = heads.cast(pl.Int64) if heads.dtype == pl.Int32 else heads
     return table, heads, np.append(starts, values.len())
+
+
+def ids_of(table: Rows, name: str) -> pl.Series:
+    """A column of ids in the least memory it can be had in."""
+    return table.ids(name) if isinstance(table, Columns) else table[name]
 
 
 def readonly(array: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.layout import Rows, grouped, offsets_without, order_within, repeated, stretch_of, strictly_ordered
+from recassay.data.layout import (
+    Rows,
+    grouped,
+    ids_of,
+    offsets_without,
+    order_within,
+    repeated,
+    stretch_of,
+    strictly_ordered,
+)
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
 
@@ -64,7 +73,7 @@ class Run:
         if order != "row" and order not in frame.columns:
             raise UsageError("U107", f"the run has no {order} column to order by", where=where)
         frame, queries, offsets = grouped(frame, "user_id")
-        vocabulary, items = Vocabulary.encode(frame["item_id"])
+        vocabulary, items = Vocabulary.encode(ids_of(frame, "item_id"))
         scores, nan_scores = _scores(frame, nan, where) if "score" in frame.columns else (None, 0)
         kept = scores if keep_scores or order == "score" else None
         del scores

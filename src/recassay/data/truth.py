@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import sort_judged
-from recassay.data.layout import LISTS_PER_BLOCK, Rows, grouped, offsets_without, readonly, repeated, stretch_of
+from recassay.data.layout import LISTS_PER_BLOCK, Rows, grouped, ids_of, offsets_without, readonly, repeated, stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 from recassay.threads import each_block
@@ -48,7 +48,7 @@ class Truth:
         ``negative="unjudged"`` keeps negative gains, which then mean «in the pool but unjudged» as in TREC.
         """
         frame, queries, offsets = grouped(frame, "user_id")
-        vocabulary, items = Vocabulary.encode(frame["item_id"])
+        vocabulary, items = Vocabulary.encode(ids_of(frame, "item_id"))
         gains = _gains(frame, negative, origin, items.size)
         items, gains = _best_first(offsets, items, gains)
         again = repeated(offsets, items)

@@ -61,7 +61,7 @@ def parquet(head: Head, _role: Role) -> Table:
     damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
     try:
         scan = pl.scan_parquet(head.path, glob=False, hive_partitioning=False)
-        names = scan.collect_schema().names()
+        schema = scan.collect_schema()
     except damage as error:
         raise _damaged_parquet(head, error) from None
 
@@ -77,7 +77,17 @@ def parquet(head: Head, _role: Role) -> Table:
     def rows() -> int:
         return int(collected(scan.select(pl.len())).item())
 
-    return Table(names, read, str(head.path), rows=rows)
+    def narrow(name: str) -> pl.Series | None:
+        if schema[name] not in (pl.Int64, pl.UInt64, pl.UInt32):
+            return None
+        try:
+            return scan.select(pl.col(name).cast(pl.Int32)).collect().to_series()
+        except pl.exceptions.InvalidOperationError:  # an id that does not fit
+            return None
+        except damage as error:
+            raise _damaged_parquet(head, error) from None
+
+    return Table(list(schema), read, str(head.path), rows=rows, narrow=narrow)
 
 
 def delimited(head: Head, role: Role) -> Table:

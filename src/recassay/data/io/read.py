@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.data.io.clean import clean
+from recassay.data.io.clean import as_ids, clean
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.formats import open_path
 from recassay.data.io.head import read_head
@@ -108,7 +108,13 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> Columns:
 
     if table.rows is None:
         return Columns.of(read(wanted))
-    return Columns({meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}, table.rows())
+
+    def narrow(meaning: str) -> pl.Series | None:
+        column = table.narrow(wanted[meaning]) if table.narrow else None
+        return None if column is None else as_ids(column, table.where)
+
+    fetch = {meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}
+    return Columns(fetch, table.rows(), narrow)
 
 
 def _only(read: Callable[[Mapping[str, str]], pl.DataFrame], meaning: str, name: str) -> pl.Series:

@@ -23,6 +23,8 @@ class Table:
     """The names are made up (``column_1``, ...): the table has no header."""
     rows: Callable[[], int] | None = None
     """Counts the rows without reading them; given where one column can be read at the cost of one column."""
+    narrow: Callable[[str], pl.Series | None] | None = None
+    """A column of integers as 32-bit ones, in half the memory; None if it is not of integers, or they do not fit."""
 
 
 class Columns:
@@ -35,8 +37,14 @@ class Columns:
     ([1, 2], (2, 1))
     """
 
-    def __init__(self, fetch: Mapping[str, Callable[[], pl.Series]], rows: int | None = None) -> None:
+    def __init__(
+        self,
+        fetch: Mapping[str, Callable[[], pl.Series]],
+        rows: int | None = None,
+        narrow: Callable[[str], pl.Series | None] | None = None,
+    ) -> None:
         self._fetch = fetch
+        self._narrow = narrow
         self.rows = next(iter(fetch.values()))().len() if rows is None else rows
 
     @classmethod
@@ -54,6 +62,11 @@ class Columns:
 
     def __getitem__(self, name: str) -> pl.Series:
         return self._fetch[name]().alias(name)
+
+    def ids(self, name: str) -> pl.Series:
+        """A column of ids, as 32-bit integers where the file gives them so at no cost."""
+        narrowed = self._narrow(name) if self._narrow else None
+        return self[name] if narrowed is None else narrowed.alias(name)
 
     def frame(self) -> pl.DataFrame:
         """All columns as a frame."""
