@@ -58,6 +58,8 @@ def score(
     >>> scores.values("mine", "recall@2").tolist(), scores.row("mine", "hit@1").mean
     ([0.5, 1.0], 0.5)
     """
+    if threads is not None and threads < 1:
+        raise UsageError("U102", f"there are no {threads} threads", hint="1 or more, or None for all processors")
     like = find_profile(profile) if profile else None
     choices = {"order": order, "ties": ties, "precision": precision, "duplicates": duplicates, "missing": missing}
     conventions = _conventions(choices, like)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Values = NDArray[np.float64]
 
 ROUNDING = 1e-9
+LARGEST_CUTOFF = int(np.iinfo(np.int32).max)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,12 +59,13 @@ class Metric:
             raise UsageError("U103", f"{self.name} needs a cut-off", hint=f"write {self.name}@10")
         if k is not None and self.cutoff == "none":
             raise UsageError("U103", f"{self.name} has no cut-off", where=f"{self.name}@{k}", hint=f"write {self.name}")
-        if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+        whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+        if k is not None and not (whole and 1 <= k <= LARGEST_CUTOFF):
             raise UsageError(
                 "U103",
                 f"the cut-off of {self.name} is {k!r}",
                 where=self.name,
-                hint="give a whole number of at least 1",
+                hint="give a whole number of at least 1, and below 2^31",
             )
 
     def validate(self) -> None:

@@ -172,3 +172,38 @@ class TestIntervals:
 
 def test_the_docstring_has_the_loop_that_it_is_equal_to():
     assert "metric.checked(meeting.block(q, q + 1))" in local.__doc__
+
+
+class TestExtremes:
+    @pytest.mark.parametrize("k", [2**31 - 1, 10**6])
+    def test_a_cutoff_beyond_every_list_is_that_of_the_whole_list(self, k):
+        for name in ("ndcg", "recall", "mrr", "map", "rbp", "hit", "dcg"):
+            assert mean(f"{name}@{k}") == mean(name)
+        assert mean(f"precision@{k}") == pytest.approx(1 / k)
+        assert mean(f"mean_precision@{k}") > 0
+
+    @pytest.mark.parametrize("k", [2**31, 10**20])
+    def test_a_cutoff_beyond_all_numbers(self, k):
+        with pytest.raises(UsageError, match=str(k)) as caught:
+            mean(f"ndcg@{k}")
+        assert caught.value.code == "U103"
+
+    @pytest.mark.parametrize("metric", ["ndcg(gain='exp2')", "dcg(gain='exp2')", "err"])
+    def test_grades_that_have_no_power_of_two(self, metric):
+        with pytest.raises(UsageError, match="is no number") as caught:
+            mean(metric, truth={"ann": {"x": 5_000, "y": 1}})
+        assert caught.value.code == "U102"
+        assert 0 <= mean(metric, truth={"ann": {"x": 900, "y": 1}}) < float("inf")
+
+    def test_threads_below_one(self):
+        with pytest.raises(UsageError, match="no -1 threads"):
+            mean(threads=-1)
+
+    @pytest.mark.parametrize("name", ["ann|", "a\nb", "", "Ünï", "x" * 300])
+    def test_any_name_of_a_system(self, name):
+        scores = ra.score({name: LISTS, "other": LISTS}, TRUTH, "mrr", interval=None)
+        assert scores.systems == (name, "other")
+
+    def test_one_user_one_item(self):
+        row = ra.score({"m": {1: [5]}}, {1: [5]}, "ndcg@1").rows[0]
+        assert (row.mean, row.n) == (1.0, 1)

@@ -11,6 +11,7 @@ import numpy as np
 from recassay.metrics import _kernels
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
 
 if TYPE_CHECKING:
     from recassay.data.truth import Truth
@@ -42,6 +43,8 @@ class ERR(Accuracy):
 
     def prepare(self, truth: Truth, context: Context) -> None:
         super().prepare(truth, context)
+        if self.scale is not None and self.scale > LARGEST_EXPONENT:
+            raise self.refuse("scale", f"2^{self.scale:g} is no number; grades are a few small steps")
         if self.scale is not None and truth.gains.max(initial=0.0) > self.scale:
             raise self.refuse("scale", f"the truth has a gain of {truth.gains.max():g}")
 

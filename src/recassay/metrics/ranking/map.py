@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import digamma
 
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
@@ -80,6 +81,7 @@ class MeanPrecision(Accuracy):
 
     def judge(self, lists: Aligned) -> Values:
         assert self.k is not None
-        tail = np.cumsum(1.0 / np.arange(self.k, 0, -1))[::-1] / self.k
+        place = np.arange(1, lists.depth(self.k) + 1)
+        tail = (digamma(self.k + 1) - digamma(place)) / self.k  # sum of 1/q for q from each place to k, over k
         value = lists.is_relevant(self.relevant_from).astype(np.float64)
-        return lists.expected_sum(value, tail[: max(lists.depth(self.k), 1)], lists.cutoffs(self.k))
+        return lists.expected_sum(value, tail, lists.cutoffs(self.k))

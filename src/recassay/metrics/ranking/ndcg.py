@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,14 @@ from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.ranking.unlisted import Unlisted, followed
 
+if TYPE_CHECKING:
+    from recassay.data.truth import Truth
+    from recassay.metrics.context import Context
+
 Gain = Literal["linear", "exp2", "binary"]
 Discount = Literal["log2p1", "jk"]
+
+LARGEST_EXPONENT = 1000  # the sum of a few powers of two is still a number
 
 
 def discounts(kind: Discount, depth: int) -> Values:
@@ -49,6 +55,13 @@ class DCG(Accuracy):
     gain: Gain = "linear"
     discount: Discount = "log2p1"
     offset: float = 0.0
+
+    def prepare(self, truth: Truth, context: Context) -> None:
+        """Refuse grades that have no power of two."""
+        super().prepare(truth, context)
+        most = truth.gains.max(initial=0.0) - self.offset
+        if self.gain == "exp2" and most > LARGEST_EXPONENT:
+            raise self.refuse("gain", f"2^{most:g} is no number; the truth has a gain of {truth.gains.max():g}")
 
     def gains(self, grade: NDArray[np.float64]) -> Values:
         """The worth of each grade."""
