@@ -4,6 +4,9 @@ import csv
 import io
 import json
 import math
+import os
+import subprocess
+import sys
 
 import jsonschema
 import polars as pl
@@ -280,3 +283,15 @@ def test_a_glob_and_several_paths(recassay, folder):
     for paths in (["runs/*.csv"], ["runs/second.csv", "runs/first.csv"]):
         answer = recassay("score", "truth.csv", *paths, "-m", "ndcg@2", "--json")
         assert set(answer.json["systems"]) == {"first", "second"}
+
+
+def test_the_same_bytes_in_another_process(recassay, folder):
+    arguments = ["score", "truth.csv", "runs", "-m", "ndcg@2 rbp", "--ties", "expected", "--json"]
+    here = recassay(*arguments).out
+    for seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "POLARS_MAX_THREADS": seed}
+        command = [sys.executable, "-m", "recassay", *arguments, "-o", f"out{seed}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        assert done.stdout == here
+    for path in (folder / "out1").iterdir():
+        assert path.read_bytes() == (folder / "out2" / path.name).read_bytes(), path.name

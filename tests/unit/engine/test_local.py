@@ -52,6 +52,14 @@ class TestConventions:
     def test_duplicates(self, duplicates, value):
         assert mean("recall@2", self.AGAIN, self.ONE, duplicates=duplicates) == value
 
+    def test_pairs_of_items_that_are_repeated_cannot_be_counted(self):
+        run, truth = {"ann": ["n", "n", "n", "x"]}, {"ann": {"x": 1, "n": 0}}
+        for metric in ("auc(negatives='judged')", "auc(targets=3)"):
+            with pytest.raises(UsageError, match="a list repeats items") as caught:
+                mean(metric, run, truth, duplicates="keep")
+            assert caught.value.code == "U102"
+            assert mean(metric, run, truth, duplicates="first") < 1
+
     def test_duplicates_refused(self):
         with pytest.raises(InputError, match="1 rows of 1 lists") as caught:
             mean(runs=self.AGAIN, truth=self.ONE, duplicates="error")

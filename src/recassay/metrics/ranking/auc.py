@@ -73,6 +73,8 @@ class AUC(Accuracy):
             shown = lists.length - lists.hits(None, self.relevant_from).round().astype(np.int64)
         negatives, relevant = self._negatives(lists), lists.relevant(self.relevant_from)
         if (shown > negatives).any():
+            if not lists.distinct:
+                raise self.refuse("negatives", "a list repeats items, so pairs of items cannot be counted")
             raise self.refuse("targets", f"a list and its relevant items hold more than {self.targets} items")
         out = np.empty(lists.size)
         _kernels.ordered_pairs(
