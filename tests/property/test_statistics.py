@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recassay.compare.adjust import CORRECTIONS, adjust
-from recassay.compare.effect import EFFECTS
-from recassay.compare.intervals import METHODS, intervals, means
-from recassay.compare.resampling import How
-from recassay.compare.significance import TESTS, run_test
+from recassay.comparison.adjust import CORRECTIONS, adjust
+from recassay.comparison.effect import EFFECTS
+from recassay.comparison.intervals import METHODS, intervals, means
+from recassay.comparison.resampling import How
+from recassay.comparison.significance import TESTS, run_test
 
 UNIT = st.integers(0, 64).map(lambda i: i / 64)  # sums of these are exact, so equalities can be tested as such
 COLUMN = st.integers(2, 40).flatmap(lambda n: arrays(np.float64, n, elements=UNIT))

@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from recassay.advice import ADVICE
 from recassay.diagnose.base import load as checks
 from recassay.errors import CODES, UsageError
 from recassay.metrics.describe import Description, describe
@@ -76,7 +77,9 @@ def explanation(name: str) -> Explanation:
         asks = inspect.getdoc(check.ask) or ""
         return Explanation(check.code, "check", check.title, {"What": asks, "Severity": check.severity})
     if name.upper() in CODES:
-        return Explanation(name.upper(), "error", CODES[name.upper()], {"See": "docs/reference/errors.md"})
+        title, advice = CODES[name.upper()], ADVICE[name.upper()]
+        sections = {"What happened": advice.happened, "What to do": advice.do}
+        return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
     known = [*names(), *profiles(), *checks(), *CODES]
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=suggest(name, known))
 

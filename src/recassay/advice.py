@@ -1,0 +1,182 @@
+"""What every error code means, at length: what happened and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A page on one error code."""
+
+    happened: str
+    do: str
+
+
+ADVICE: dict[str, Advice] = {
+    "I101": Advice(
+        "A path leads nowhere, or a pattern matches no file.",
+        "Check the spelling and the folder you are in. The hint names files beside it with similar names.",
+    ),
+    "I102": Advice(
+        "The file is there and holds nothing, as an interrupted program or a full disk leaves it.",
+        "Write the file again.",
+    ),
+    "I103": Advice(
+        "The table has columns and no rows.",
+        "Look at what wrote it: a filter that keeps nothing is the usual cause.",
+    ),
+    "I104": Advice(
+        "A Parquet or JSON file is cut off, or its suffix promises another format than its bytes hold.",
+        "Copy or write it again; if it is not what its name says, rename it.",
+    ),
+    "I105": Advice(
+        "A line of a text file has another number of fields than the others, or a word where a number "
+        "must stand, or a line of JSON lines is no record. Nothing is skipped silently.",
+        "Correct the line that is named. A name that holds the separator needs quotes.",
+    ),
+    "I106": Advice(
+        "The bytes of a text file are not UTF-8.",
+        "Convert it; the message has the command. Latin-1 and UTF-16 are the usual ones.",
+    ),
+    "I107": Advice(
+        "The file is neither Parquet nor JSON nor text.",
+        "Write it in one of the formats the message lists; see [formats](formats.md).",
+    ),
+    "I108": Advice(
+        "A Python object was given that holds no table, or one whose order is lost, such as a set as a ranked list.",
+        "Give one of the kinds that the message lists.",
+    ),
+    "I109": Advice(
+        "A folder was given and no file in it looks like a table.",
+        "Give the folder that holds the run files, or name the files.",
+    ),
+    "I110": Advice(
+        "The system refuses to open the file: its permissions, most often.",
+        "Make it readable for you, or copy it.",
+    ),
+    "I201": Advice(
+        "A column that is needed was not recognised by its name.",
+        "Name it: `--columns user=WHO,item=WHAT`, or `columns=` in Python. The names known without "
+        "that are in [formats](formats.md#column-names).",
+    ),
+    "I202": Advice(
+        "A column holds values of a type that cannot be right: text as scores, fractions as ids, "
+        "numbers and text mixed.",
+        "Correct the values, or choose another column with `--columns`.",
+    ),
+    "I203": Advice(
+        "Two columns have names of the same meaning, and nobody said which one to take.",
+        "Say it: `--columns user=uid`.",
+    ),
+    "I301": Advice(
+        "A score is NaN or infinite, so there is no telling where its item stands.",
+        "Find out why the model produced it. `--nan last` puts NaN at the end of the list and says so (C008).",
+    ),
+    "I302": Advice(
+        "A rank is below 0 or missing. Ranks count from 0 or 1 upwards.",
+        "If the column holds scores, say so: `--columns score=rank`.",
+    ),
+    "I303": Advice(
+        "A gain in the truth is negative. A gain is 0 (judged, not relevant) or more.",
+        "In TREC pools a negative number means «in the pool, unjudged»: say `--negative unjudged`.",
+    ),
+    "I304": Advice(
+        "A user or item id is missing or empty.",
+        "Remove these rows, or give each its id.",
+    ),
+    "I305": Advice(
+        "Lists repeat an item and `--duplicates error` was asked for. By default the first stays and "
+        "C003 counts the rest.",
+        "Remove the repeats where the lists are made, or leave the option out.",
+    ),
+    "I306": Advice(
+        "A gain in the truth is missing, NaN or infinite.",
+        "Give every judged item a number, 0 if it is not relevant.",
+    ),
+    "I401": Advice(
+        "Not one user of the truth has a list. The files are of different data, or their users are "
+        "numbered differently; scoring them would print zeros.",
+        "Compare the examples that the message shows from both sides.",
+    ),
+    "I402": Advice(
+        "Not one recommended item is in the truth: the items are numbered differently.",
+        "Compare the examples that the message shows from both sides. Internal indexes instead of ids "
+        "are the usual cause.",
+    ),
+    "I403": Advice(
+        "One table has integer ids and the other has text, so nothing could ever match.",
+        "Write both alike. In CSV a column of digits is read as integers; `007` stays text.",
+    ),
+    "I404": Advice(
+        "The run lacks users of the truth, and `--missing error` was asked for.",
+        "Make lists for all users, or let a user without a list count as an empty list (`--missing "
+        "zero`, the default).",
+    ),
+    "I406": Advice(
+        "Not one recommended item is in the training log: the two use different ids.",
+        "Compare the examples; name the columns with `--columns`.",
+    ),
+    "I407": Advice(
+        "Not one recommended item is in the table of items: the two use different ids.",
+        "Compare the examples; name the columns with `--columns`.",
+    ),
+    "U101": Advice(
+        "No metric has this name.",
+        "The hint has the nearest name; `recassay list metrics` has them all.",
+    ),
+    "U102": Advice(
+        "A parameter does not exist, or has a value that makes no sense.",
+        "`recassay explain ndcg` lists the parameters of a metric with their choices.",
+    ),
+    "U103": Advice(
+        "A cut-off is not a whole number of at least 1, is missing where the metric needs one, or was "
+        "given to a metric that has none.",
+        "Write `precision@10`, `auc(targets=1000)`.",
+    ),
+    "U104": Advice(
+        "The name of a metric does not parse.",
+        "Write `name(parameter=value)@k`, and quote it in a shell.",
+    ),
+    "U105": Advice(
+        "The metric needs data that was not given: a training log, item features, scores, judged "
+        "non-relevant items, or the size of the catalogue.",
+        "Give it with the option that the message names.",
+    ),
+    "U106": Advice(
+        "No profile has this name, or the library has no such metric.",
+        "`recassay list profiles` has the names; `recassay explain PROFILE` has its metrics.",
+    ),
+    "U107": Advice(
+        "An option or a parameter of a function was given a word it does not know.",
+        "The hint has the nearest word or all of them.",
+    ),
+    "U108": Advice(
+        "No run has the name that was given as a baseline, or asked for.",
+        "A run is named by its file without the suffix.",
+    ),
+    "U109": Advice(
+        "Two run files would have the same name, and their results could not be told apart.",
+        "Rename one of the files, or in Python give a dict of name to run.",
+    ),
+    "U110": Advice(
+        "`--ties expected` asks for the mean over all orders of tied items, and this metric has no closed form for it.",
+        "Leave the metric out, or judge it under `id`, `optimistic` or `pessimistic`.",
+    ),
+    "U111": Advice(
+        "The output folder cannot be made or written, or holds files of somebody else.",
+        "Choose another with `-o`.",
+    ),
+    "U113": Advice(
+        "A comparison was asked for with too little to compare: one system, or no metric that has a value per user.",
+        "Give another run, or a metric such as `ndcg@10`.",
+    ),
+    "U114": Advice(
+        "McNemar's test was asked for on a metric whose values are not all 0 or 1.",
+        "Take `hit@k`, or the permutation test.",
+    ),
+    "X101": Advice(
+        "A metric computed a value outside its range. Such a number is never printed.",
+        "Please report it, with the smallest files that show it.",
+    ),
+}
