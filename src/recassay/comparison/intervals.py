@@ -44,7 +44,9 @@ def means(values: Floats, weights: Floats | None = None) -> Floats:
     [2.0]
     """
     values = np.asfortranarray(values)  # columns in one piece: a sum must not round differently beside other columns
-    weights = np.ones_like(values) if weights is None else np.asfortranarray(weights)
+    if weights is None:
+        return values.sum(axis=0) / len(values) if len(values) else np.full(values.shape[1], np.nan)
+    weights = np.asfortranarray(weights)
     total, mean = weights.sum(axis=0), np.full(values.shape[1], np.nan)
     np.divide((weights * values).sum(axis=0), total, out=mean, where=total != 0)
     return mean

@@ -111,6 +111,8 @@ def stable_order(
         for row in range(first, last):
             order[row] = row
         for gap in GAPS:
+            if gap > 1 and 3 * gap > last - first:  # too few rows so far apart to be worth a round
+                continue
             for start in range(first + gap, last):
                 row, place = order[start], start
                 key = sign * keys[row]
@@ -133,6 +135,8 @@ def sort_judged(
     for stretch in range(begin, end):
         first, last = offsets[stretch], offsets[stretch + 1]
         for gap in GAPS:
+            if gap > 1 and 3 * gap > last - first:  # too few rows so far apart to be worth a round
+                continue
             for start in range(first + gap, last):
                 item, place = items[start], start
                 gain = gains[start] if graded else 0.0

@@ -79,13 +79,15 @@ class Job:
 
     def _exclusions(self, meeting: Meeting, values: Judged) -> tuple[str, ...]:
         """What the profile in force does not reproduce on this input, in words."""
-        met, scores = meeting.met, meeting.run.scores
+        if not self.excludes:
+            return ()
+        met, scores = meeting.met, meeting.run.score_column
         circumstances = {
             "tied scores": met.tied_rows,
             "repeated items": met.duplicate_rows,
             "users without truth": met.extra_queries,
             "users without a hit": any((column == 0).any() for column in values.values()),
-            "scores of 0 or less": scores is not None and (scores <= 0).any(),
+            "scores of 0 or less": scores is not None and bool((scores <= 0).any()),
         }
         asked = {parse(heading).name for heading in self.metrics}
         return tuple(str(one) for one in self.excludes if circumstances.get(one.when) and one.concerns(asked))

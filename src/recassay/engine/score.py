@@ -77,7 +77,11 @@ def score(
         metric.prepare(truth, context)
     excludes = like.excludes if like else ()
     job = Job(truth, asked, conventions, context, excludes, threads, progress)
-    keep = conventions.reads_scores or any(metric.uses_scores for metric in asked.values())
+    keep = (
+        conventions.reads_scores
+        or any(metric.uses_scores for metric in asked.values())
+        or any(one.when == "scores of 0 or less" for one in excludes)
+    )
     judged: dict[str, Judgement] = {}
     for run in each_run(runs, columns=columns, format=format, nan=nan, keep_scores=keep):
         if run.name in judged:

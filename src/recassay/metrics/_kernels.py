@@ -30,6 +30,7 @@ def find_marks(
     """Meet lists and truth for queries begin..end, the first ``depth`` places; returns the number of marks."""
     count = 0
     slots = np.empty(256, np.int64)
+    likely = np.empty(256, np.int32)
     for query in range(begin, end):
         start[query - begin] = count
         if match[query] < 0:
@@ -43,13 +44,17 @@ def find_marks(
             while slots.size < 2 * (high - low):
                 slots = np.empty(2 * slots.size, np.int64)
             mask = _hash_rows(truth_items, low, high, slots)
-        bits = np.uint64(0)  # a bit per judged item: most other items show at once that they are none of them
+        bits = np.uint64(0)  # a bit per judged item: most other items show without a look that they are none of them
         for row in range(low, high):
-            bits |= _bit(truth_items[row])
-        for row in range(top, bottom):
-            if bits & _bit(items[row]) == 0:
-                continue
-            at = -1
+            bits |= np.uint64(1) << _bit(truth_items[row])
+        if likely.size < bottom - top:
+            likely = np.empty(2 * (bottom - top), np.int32)
+        candidates = 0
+        for row in range(top, bottom):  # without a branch, which would be guessed wrong too often
+            likely[candidates] = row - top
+            candidates += np.int64((bits >> _bit(items[row])) & np.uint64(1))
+        for place in likely[:candidates]:
+            row, at = top + place, -1
             if few:
                 for candidate in range(low, high):
                     if truth_items[candidate] == items[row]:
@@ -58,7 +63,7 @@ def find_marks(
             else:
                 at = _look_up(truth_items, items[row], slots, mask)
             if at >= 0:
-                rank[count] = row - top + 1
+                rank[count] = place + 1
                 judged[count] = at
                 count += 1
     start[end - begin] = count
@@ -67,7 +72,7 @@ def find_marks(
 
 @njit(nogil=True, cache=True, inline="always")
 def _bit(item: int) -> np.uint64:
-    return np.uint64(1) << np.uint64(np.uint32(np.uint32(item) * np.uint32(0x9E3779B1)) >> np.uint32(26))
+    return np.uint64(np.uint32(np.uint32(item) * np.uint32(0x9E3779B1)) >> np.uint32(26))
 
 
 @njit(nogil=True, cache=True, inline="always")

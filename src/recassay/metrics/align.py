@@ -95,6 +95,8 @@ class Meeting:
     @functools.cached_property
     def judged_lengths(self) -> NDArray[np.int64]:
         """Lengths of the lists of queries that are in the truth."""
+        if self.met.lists == self.match.size == self.run.queries.len():  # the same queries on both sides
+            return self.run.lengths
         return np.asarray(self.run.lengths[self.match[self.match >= 0]])
 
     def block(self, begin: int, end: int, depth: int = WHOLE_LIST) -> Aligned:
@@ -209,7 +211,11 @@ class Aligned:
         return self.remember(("N", relevant_from), lambda: self._judged_between(0.0, relevant_from))  # type: ignore[return-value]
 
     def _judged_between(self, low: float, high: float) -> NDArray[np.int64]:
-        gains = self.truth.gains[self.truth_rows]
+        gains = self.truth.gains
+        if gains.strides == (0,):  # all alike
+            inside = gains.size > 0 and low <= gains[0] < high
+            return np.diff(self.truth_offsets) if inside else np.zeros(self.size, np.int64)
+        gains = gains[self.truth_rows]
         counted = np.append(0, np.cumsum((gains >= low) & (gains < high)))
         return np.asarray(np.diff(counted[self.truth_offsets]))
 

@@ -67,8 +67,9 @@ class DCG(Accuracy):
         """The worth of each grade."""
         if self.gain == "binary":
             return (grade >= self.relevant_from).astype(np.float64)
-        worth = grade if self.gain == "linear" else np.exp2(grade - self.offset) - 1.0
-        return np.maximum(np.where(grade > 0, worth, 0.0), 0.0)
+        if self.gain == "linear":
+            return np.maximum(grade, 0.0)
+        return np.where(grade > 0, np.maximum(np.exp2(grade - self.offset) - 1.0, 0.0), 0.0)
 
     def judge(self, lists: Aligned) -> Values:
         weight = discounts(self.discount, lists.depth(self.k))
