@@ -77,6 +77,25 @@ class Interactions:
         """Distinct users of each item."""
         return np.bincount(self.by_user[1], minlength=self.n_items)
 
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Interactions:
+        """Some of the rows, by number or by mask, with all the users and items of the whole: codes keep their meaning.
+
+        >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
+        >>> part = log.take(np.array([1]))
+        >>> len(part), part.n_users, part.items.tolist()
+        (1, 2, [1])
+        """
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return Interactions(
+            self.users[places],
+            self.items[places],
+            self.user_vocabulary,
+            self.item_vocabulary,
+            None if self.timestamps is None else self.timestamps.gather(places),
+            None if self.ratings is None else self.ratings[places],
+            self.origin,
+        )
+
     def frame(self) -> pl.DataFrame:
         """The log as a table."""
         columns = {
