@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import intern
-from recassay.data.layout import as_int32, readonly
+from recassay.data.layout import as_int32, hashes, readonly
 from recassay.errors import InputError
 from recassay.threads import blocks, each_block
 
@@ -51,20 +51,25 @@ class Vocabulary:
             ids = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
             keys = ids.to_numpy().view(np.uint64)
             return cls._interned(ids, keys, keys)
-        # Two independent 64-bit hashes stand for a string: the pair of two different strings collides with
-        # probability 2^-128, and it saves comparing the strings themselves row by row.
-        return cls._interned(ids, ids.hash(seed=1).to_numpy(), ids.hash(seed=2).to_numpy())
+        return cls._interned(ids, *hashes(ids))
 
     @classmethod
     def _interned(
         cls, ids: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
     ) -> tuple[Vocabulary, NDArray[np.int32]]:
-        arrival, first_row = _interned_in_blocks(keys, checks)
+        numbers, first_row, parts = _interned_in_blocks(keys, checks)
         distinct = ids.gather(first_row)
         order = distinct.arg_sort().to_numpy()
-        code_of_arrival = np.empty(order.size, np.int32)
-        code_of_arrival[order] = np.arange(order.size, dtype=np.int32)
-        return cls(distinct.gather(order)), code_of_arrival[arrival]
+        code_of = np.empty(order.size, np.int32)  # of a number given in order of arrival
+        code_of[order] = np.arange(order.size, dtype=np.int32)
+        codes = np.empty(keys.size, np.int32)
+
+        def recode(begin: int, end: int) -> None:
+            part = begin // ROWS_PER_BLOCK
+            np.take(code_of[numbers[part]], parts[part], out=codes[begin:end], mode="clip")
+
+        each_block(recode, keys.size, size=ROWS_PER_BLOCK)
+        return cls(distinct.gather(order)), codes
 
     @property
     def size(self) -> int:
@@ -87,7 +92,7 @@ class Vocabulary:
 
         Two vocabularies without a table share their codes already.
         """
-        if self.ids is target.ids:
+        if self.ids is target.ids or (self.ids is not None and target.ids is not None and self.ids.equals(target.ids)):
             return codes
         if self.kind != target.kind:
             raise mixed_kinds("item", self, target)
@@ -104,24 +109,21 @@ class Vocabulary:
 
 def _interned_in_blocks(
     keys: NDArray[np.uint64], checks: NDArray[np.uint64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Number distinct keys: each block by itself on a thread, then the distinct keys of all blocks together."""
+) -> tuple[list[NDArray[np.int32]], NDArray[np.int64], list[NDArray[np.int32]]]:
+    """Number distinct keys: each block by itself on a thread, then the distinct keys of all blocks together.
+
+    Returns for each block the numbers of its own distinct keys, the first row of every number, and for each block which
+    of its own distinct keys every row holds.
+    """
     keys, checks = readonly(keys), readonly(checks)
-    cuts = list(blocks(keys.size, ROWS_PER_BLOCK))
-    parts = each_block(lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK)
-    if len(parts) <= 1:
-        return parts[0] if parts else (np.empty(0, np.int32), np.empty(0, np.int64))
-    rows = np.concatenate([first + begin for (_, first), (begin, _) in zip(parts, cuts, strict=True)])
-    shared, first_part = intern(readonly(keys[rows]), readonly(checks[rows]))
-    arrival = np.empty(keys.size, np.int32)
-    edges = np.append(0, np.cumsum([first.size for _, first in parts]))
-
-    def renumber(begin: int, end: int) -> None:
-        part = begin // ROWS_PER_BLOCK
-        np.take(shared[edges[part] : edges[part + 1]], parts[part][0], out=arrival[begin:end])
-
-    each_block(renumber, keys.size, size=ROWS_PER_BLOCK)
-    return arrival, rows[first_part]
+    cuts = blocks(keys.size, ROWS_PER_BLOCK)
+    found = each_block(lambda begin, end: intern(keys[begin:end], checks[begin:end]), keys.size, size=ROWS_PER_BLOCK)
+    if not found:
+        return [], np.empty(0, np.int64), []
+    rows = np.concatenate([first + begin for (_, first), (begin, _) in zip(found, cuts, strict=True)])
+    shared, first = intern(readonly(keys[rows]), readonly(checks[rows]))
+    edges = np.cumsum([own.size for _, own in found])[:-1]
+    return np.split(shared, edges), rows[first], [part for part, _ in found]
 
 
 def _known(places: NDArray[np.int64]) -> NDArray[np.int32]:

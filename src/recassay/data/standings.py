@@ -1,0 +1,74 @@
+"""Where every relevant item stands among all others: enough to judge a system under any design, exactly.
+
+A design picks candidates, relevant items and sampled non-relevant ones. For each of them it is enough to know, for
+every (query, relevant item), how many non-relevant candidates the system scores above it and how many tie with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.vocabulary import Vocabulary
+
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+ALL, TEST = "AI", "TI"  # base sets: all items; items with a test rating
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """One system's standings. The pairs of query q are ``offsets[q]:offsets[q + 1]``, best score first.
+
+    ``above`` and ``tied`` count, per pair and base set, the candidates that are neither relevant for the query nor in
+    its training profile and score higher than, or the same as, the relevant item. ``pool`` counts all of them, per query.
+    ``mass_above``, ``mass_tied`` and ``mass`` are the same with sampling weights (popularity) in place of counts.
+    ``tie_relevant`` counts other relevant items of the query with the same score. An item the system could not score
+    ties at the bottom with all others it could not score.
+    """
+
+    name: str
+    queries: pl.Series
+    offsets: Int64
+    item: NDArray[np.int32]
+    vocabulary: Vocabulary
+    tie_relevant: NDArray[np.int32]
+    above: Mapping[str, Int64]
+    tied: Mapping[str, Int64]
+    pool: Mapping[str, Int64]
+    mass_above: Mapping[str, Float] = field(default_factory=dict)
+    mass_tied: Mapping[str, Float] = field(default_factory=dict)
+    mass: Mapping[str, Float] = field(default_factory=dict)
+
+    @property
+    def relevant(self) -> Int64:
+        """Relevant items of each query, R."""
+        return np.diff(self.offsets)
+
+    @property
+    def pairs(self) -> int:
+        """Number of (query, relevant item) pairs."""
+        return int(self.offsets[-1])
+
+    def frame(self) -> pl.DataFrame:
+        """A row per pair: query, item, and its counts under every base set."""
+        query = np.repeat(np.arange(self.queries.len()), self.relevant)
+        columns: dict[str, pl.Series] = {
+            "user_id": self.queries.gather(query),
+            "item_id": self.vocabulary.decode(self.item),
+            "tie_relevant": pl.Series(self.tie_relevant),
+        }
+        for base in self.above:
+            columns[f"above {base}"] = pl.Series(self.above[base])
+            columns[f"tied {base}"] = pl.Series(self.tied[base])
+            columns[f"pool {base}"] = pl.Series(self.pool[base][query])
+        for base in self.mass_above:
+            columns[f"mass above {base}"] = pl.Series(self.mass_above[base])
+            columns[f"mass tied {base}"] = pl.Series(self.mass_tied[base])
+            columns[f"mass {base}"] = pl.Series(self.mass[base][query])
+        return pl.DataFrame(columns)
