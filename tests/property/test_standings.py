@@ -49,7 +49,9 @@ def by_hand(fold, scores, relevant_from):
                 level = [i for i in others if scores[user, i] == mine]
                 row |= {f"above {name}": len(above), f"tied {name}": len(level), f"pool {name}": len(others)}
                 sums = (popularity[above].sum(), popularity[level].sum(), popularity[others].sum())
-                row |= dict(zip((f"mass above {name}", f"mass tied {name}", f"mass {name}"), map(float, sums), strict=True))
+                row |= dict(
+                    zip((f"mass above {name}", f"mass tied {name}", f"mass {name}"), map(float, sums), strict=True)
+                )
             rows[user, item] = row
     return rows
 
@@ -58,7 +60,9 @@ def by_hand(fold, scores, relevant_from):
 @settings(max_examples=150, deadline=None)
 def test_standings_equal_counting_by_hand(study, relevant_from):
     fold, scores = study
-    standings, run = stand(Question.of(fold, relevant_from=relevant_from), lambda users: scores[users], "mine", k=4)
+    standings, run = stand(
+        Question.of(fold, relevant_from=relevant_from), lambda users: scores[users], "mine", k=4, popularity=True
+    )
     found = {(row.pop("user_id"), row.pop("item_id")): row for row in standings.frame().to_dicts()}
     assert found == by_hand(fold, scores, relevant_from)
     order = [scores[u, i] for u, i in found]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,8 +34,9 @@ Score = Callable[[NDArray[np.int32]], NDArray[np.floating]]
 class Question:
     """What is asked of every system of a fold: its users with test ratings, their relevant items, the base sets.
 
-    Codes are those of the fold. ``offsets`` and ``relevant`` hold the relevant items of each query; ``seen_offsets`` and
-    ``seen`` its training profile; ``group`` has a row per base set, 0 for its members and -1 for other items.
+    Score rows are read in an order of items of its own: ``place`` of an item and ``item`` at a place. It puts the items of
+    a cell, which belong to the same base sets, side by side: ``cells`` are their bounds, and ``member[b, c]`` says
+    whether cell c is in base set b. ``relevant`` (``offsets``) and ``seen`` (``seen_offsets``) hold places.
     """
 
     train: Interactions
@@ -43,16 +45,14 @@ class Question:
     relevant: NDArray[np.int32]
     seen_offsets: NDArray[np.int64]
     seen: NDArray[np.int32]
-    group: NDArray[np.int16]
-    weight: NDArray[np.float64]
+    item: NDArray[np.int32]
+    cells: NDArray[np.int64]
+    member: NDArray[np.bool_]
     bases: tuple[str, ...] = (ALL, TEST)
 
     @classmethod
     def of(cls, fold: Fold, *, relevant_from: float | None = None) -> Question:
-        """The question of a fold; test ratings are relevant from a value, or all of them.
-
-        Sampling by popularity weighs an item by its users in training.
-        """
+        """The question of a fold; test ratings are relevant from a value, or all of them."""
         train, test = fold.train, fold.test
         _refuse_known(train, test)
         liked = np.ones(len(test), np.bool_)
@@ -67,67 +67,85 @@ class Question:
         lengths = profile_offsets[users + 1] - profile_offsets[users]
         seen_offsets = np.append(0, np.cumsum(lengths))
         rows = np.repeat(profile_offsets[users] - seen_offsets[:-1], lengths) + np.arange(seen_offsets[-1])
-        group = np.zeros((2, test.n_items), np.int16)
-        group[1] = -1
-        group[1, test.items] = 0
-        weight = train.item_users.astype(np.float64)
-        relevant = (pairs % max(test.n_items, 1)).astype(np.int32)
-        return cls(train, users, offsets, relevant, seen_offsets, profile[rows], group, weight)
+        tested = np.bincount(test.items, minlength=test.n_items) > 0
+        item = np.argsort(~tested, kind="stable").astype(np.int32)  # items with test ratings first
+        place = np.empty_like(item)
+        place[item] = np.arange(item.size, dtype=np.int32)
+        return cls(
+            train, users, offsets, place[pairs % max(test.n_items, 1)], seen_offsets, place[profile[rows]], item,
+            np.array([0, tested.sum(), item.size]), np.array([[True, True], [True, False]]),
+        )  # fmt: skip
 
     def pool(self, weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """For each base set the weight of all candidates of each query that are not relevant for it."""
         pools = []
-        for members in self.group >= 0:
-            worth = np.where(members, weight, 0.0)
-            pools.append(worth.sum() - sums(self.seen_offsets, worth[self.seen]) - sums(self.offsets, worth[self.relevant]))
+        for cells in self.member:
+            inside = np.repeat(cells, np.diff(self.cells))
+            worth = np.where(inside, weight[self.item], 0.0)
+            pools.append(
+                worth.sum() - sums(self.seen_offsets, worth[self.seen]) - sums(self.offsets, worth[self.relevant])
+            )
         return pools
 
 
 def stand(
-    question: Question, score: Score, name: str, *, k: int = 0, threads: int | None = None, progress: Progress | None = None
+    question: Question,
+    score: Score,
+    name: str,
+    *,
+    k: int = 0,
+    popularity: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Standings, Run | None]:
     """The standings of a system, and its top k as a run (none for k = 0).
 
-    ``score`` gives a row of scores over all items for an array of user codes; equal input rows give equal bits.
+    ``score`` gives a row of scores over all items for an array of user codes. With ``popularity`` the mass above each
+    relevant item is taken too, for sampling in proportion to an item's users in training.
     """
-    bases, pairs, n = len(question.bases), int(question.offsets[-1]), question.users.size
+    pairs, n, cells = int(question.offsets[-1]), question.users.size, question.cells.size - 1
     relevant, tie_relevant = question.relevant.copy(), np.zeros(pairs, np.int32)
-    above, tied = np.zeros((bases, pairs), np.int64), np.zeros((bases, pairs), np.int64)
-    mass_above, mass_tied = np.zeros((bases, pairs)), np.zeros((bases, pairs))
-    items, values = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    slots = np.arange(bases + 1, dtype=np.int64)
-    n_items = question.train.n_items
+    above, tied = np.zeros((pairs, cells), np.int32), np.zeros((pairs, cells), np.int32)
+    weight = question.train.item_users.astype(np.float64)
+    weights = weight[question.item] if popularity else np.empty(0)
+    mass_above, mass_tied = (np.zeros((pairs if popularity else 0, cells)) for _ in range(2))
+    places, values = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+    n_items = question.item.size
 
     def work(begin: int, end: int) -> None:
         tile = np.zeros(TILE, np.int32)
         tile[: end - begin] = question.users[begin:end]
-        table = _checked(score(tile), name, n_items)[: end - begin]
+        table = np.take(_checked(score(tile), name, n_items)[: end - begin], question.item, axis=1)
         _kernels.stand(
             table, begin, readonly(question.seen_offsets), readonly(question.seen), readonly(question.offsets), relevant,
-            readonly(question.group), slots, readonly(question.weight), above, tied, mass_above, mass_tied,
-            tie_relevant, items[begin:end], values[begin:end],
+            readonly(question.item), readonly(question.cells), readonly(weights), above, tied, mass_above, mass_tied,
+            tie_relevant, places[begin:end], values[begin:end],
         )  # fmt: skip
 
     with threadpool_limits(1):
         each_block(work, n, size=TILE, threads=threads, progress=progress)
-    by_base = {base: place for place, base in enumerate(question.bases)}
-    counts, masses = question.pool(np.ones(n_items)), question.pool(question.weight)
-    vocabulary = question.train.item_vocabulary
+
+    def by_base(counts: NDArray[np.generic]) -> dict[str, NDArray[Any]]:
+        return {
+            base: counts[:, inside].sum(axis=1) for base, inside in zip(question.bases, question.member, strict=True)
+        }
+
+    counts, masses = question.pool(np.ones(n_items)), question.pool(weight) if popularity else []
     standings = Standings(
         name=name,
         queries=question.train.user_vocabulary.decode(question.users),
         offsets=question.offsets,
-        item=relevant,
-        vocabulary=vocabulary,
+        item=question.item[relevant],
+        vocabulary=question.train.item_vocabulary,
         tie_relevant=tie_relevant,
-        above={base: above[place] for base, place in by_base.items()},
-        tied={base: tied[place] for base, place in by_base.items()},
-        pool={base: counts[place].astype(np.int64) for base, place in by_base.items()},
-        mass_above={base: mass_above[place] for base, place in by_base.items()},
-        mass_tied={base: mass_tied[place] for base, place in by_base.items()},
-        mass={base: masses[place] for base, place in by_base.items()},
+        above=by_base(above.astype(np.int64)),
+        tied=by_base(tied.astype(np.int64)),
+        pool={base: pool.astype(np.int64) for base, pool in zip(question.bases, counts, strict=True)},
+        mass_above=by_base(mass_above) if popularity else {},
+        mass_tied=by_base(mass_tied) if popularity else {},
+        mass=dict(zip(question.bases, masses, strict=True)) if popularity else {},
     )
-    return standings, _run(question, items, values, name) if k else None
+    return standings, _run(question, places, values, name) if k else None
 
 
 def _checked(table: NDArray[np.floating], name: str, n_items: int) -> NDArray[np.float32]:
@@ -143,17 +161,17 @@ def _checked(table: NDArray[np.floating], name: str, n_items: int) -> NDArray[np
         raise InputError(
             "I309", f"{name} gave {count:,} NaN scores for {TILE} users", hint="give -inf for what cannot be scored"
         )
-    return np.array(table, np.float32, order="C")
+    return table.astype(np.float32, copy=False)
 
 
-def _run(question: Question, items: NDArray[np.int32], values: NDArray[np.float32], name: str) -> Run:
-    row, place = np.nonzero(items >= 0)
+def _run(question: Question, places: NDArray[np.int32], values: NDArray[np.float32], name: str) -> Run:
+    row, rank = np.nonzero(places >= 0)
     frame = pl.DataFrame(
         {
             "user_id": question.train.user_vocabulary.decode(question.users[row]),
-            "item_id": question.train.item_vocabulary.decode(items[row, place]),
-            "rank": pl.Series(place + 1, dtype=pl.Int32),
-            "score": values[row, place].astype(np.float64),
+            "item_id": question.train.item_vocabulary.decode(question.item[places[row, rank]]),
+            "rank": pl.Series(rank + 1, dtype=pl.Int32),
+            "score": values[row, rank].astype(np.float64),
         }
     )
     return Run.from_frame(frame, name)
@@ -168,7 +186,10 @@ def _refuse_known(train: Interactions, test: Interactions) -> None:
     both = known[place] == asked if known.size else np.zeros(asked.size, np.bool_)
     if both.any():
         row = int(np.argmax(both))
-        user, item = test.user_vocabulary.decode(test.users[[row]])[0], test.item_vocabulary.decode(test.items[[row]])[0]
+        user, item = (
+            test.user_vocabulary.decode(test.users[[row]])[0],
+            test.item_vocabulary.decode(test.items[[row]])[0],
+        )
         raise InputError(
             "I310",
             f"{int(both.sum()):,} test rows repeat a user and item of training, the first user {user!r}, item {item!r}",
