@@ -83,15 +83,18 @@ def main(arguments: list[str]) -> None:
 
 
 def header() -> str:
-    cpu = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        "",
+    )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}"
     return (
         "# Scoring run files: recassay beside the peers\n\n"
         "Written by `python bench/score.py` (`make bench`). Six metrics (nDCG@10, MAP, MRR, recall@10, precision@10,\n"
-        "hit@10) with values per user kept, from Parquet files with integer ids, 50,000 items, 10 relevant items a user\n"
-        f"on average. Medians of warm runs, each library in a process of its own. {machine}.\n\n"
-        "The hand-written loop is the bound: a loop for exactly these six metrics over ready arrays, that checks nothing."
+        "hit@10) with values per user kept, from Parquet files with integer ids, 50,000 items, 10 relevant items a\n"
+        f"user on average. Medians of warm runs, each library in a process of its own. {machine}.\n\n"
+        "The hand-written loop is the bound: a loop for exactly these six metrics, that checks nothing."
     )
 
 
@@ -102,7 +105,7 @@ def measured(peer: Peer, run: Path, truth: Path, repeats: int) -> dict[str, Any]
     if done.returncode:
         raise SystemExit(f"{peer.name} failed:\n{done.stderr[-2000:]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    answer["total"] = statistics.median(l + c for l, c in zip(answer["load"], answer["compute"], strict=True))
+    answer["total"] = statistics.median(sum(both) for both in zip(answer["load"], answer["compute"], strict=True))
     return answer
 
 
@@ -138,7 +141,7 @@ def agreement(answers: dict[str, Any]) -> str:
 
 
 def kernels() -> str:
-    """The metric kernels alone, on runs that are laid out already, against the hand-written loop, on 1 and 4 threads."""
+    """Scoring runs that are laid out already on 1, 2 and 4 threads, against the hand-written loop."""
     script = (
         "import sys, time, statistics, recassay as ra\n"
         "run, truth = ra.read_run(sys.argv[1]), ra.read_truth(sys.argv[2])\n"
@@ -155,17 +158,15 @@ def kernels() -> str:
     one, two, four = (float(line) for line in done.stdout.split())
     bound = measured(PEERS[0], run, truth, 7)
     return (
-        "## Threads\n\n`ra.score` on runs in memory, 1,000,000 x 10 (matching users, duplicates, ties, metrics, means,\n"
-        "counts, findings), seconds.\n\n| 1 thread | 2 threads | 4 threads | hand-written loop, 4 threads |\n"
+        "## Threads\n\n`ra.score` on runs in memory, 1,000,000 x 10 (matching users, duplicates, ties, metrics,\n"
+        "means, counts, findings), seconds.\n\n| 1 thread | 2 threads | 4 threads | hand-written loop, 4 threads |\n"
         "| --- | --- | --- | --- |\n"
         f"| {one:.3f} | {two:.3f} | {four:.3f} | {statistics.median(bound['compute']):.3f} |"
     )
 
 
 def strings() -> str:
-    answers = [
-        measured(PEERS[1], *data.make(FILES, 1_000_000, 10, strings=text), 5) for text in (False, True)
-    ]
+    answers = [measured(PEERS[1], *data.make(FILES, 1_000_000, 10, strings=text), 5) for text in (False, True)]
     integers, text = (answer["total"] for answer in answers)
     return (
         "## String ids\n\n1,000,000 x 10, ids such as `user-00000017` and `item-00004711`.\n\n"
@@ -204,7 +205,9 @@ def clock(command: list[str], environment: dict[str, str], repeats: int) -> floa
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | environment)
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | environment
+        )
         times.append(time.perf_counter() - start)
     return statistics.median(times)
 

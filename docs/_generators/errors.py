@@ -107,6 +107,42 @@ EXAMPLES: dict[str, str] = {
     "I306": """
         ra.read_truth({"ann": {"x": 1.0, "y": float("nan")}})
         """,
+    "I307": """
+        from recassay.data.fold import Fold
+        from recassay.engine.standings import Question, stand
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
+        Question.of(fold, relevant_from=4)
+        """,
+    "I308": """
+        from recassay.data.fold import Fold
+        from recassay.engine.standings import Question, stand
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
+        stand(Question.of(fold), lambda users: np.zeros((1, 2)), "mine")
+        """,
+    "I309": """
+        from recassay.data.fold import Fold
+        from recassay.engine.standings import Question, stand
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
+        stand(Question.of(fold), lambda users: np.full((users.size, 2), np.nan), "mine")
+        """,
+    "I310": """
+        from recassay.data.fold import Fold
+        from recassay.engine.standings import Question, stand
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 1, 2])), log.take(np.array([1])), "global", {})
+        Question.of(fold)
+        """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,

@@ -75,7 +75,7 @@ def neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_]:
     """
     if not values.dtype.is_numeric():
         keys, checks = hashes(values)
-        return (keys[1:] != keys[:-1]) | (checks[1:] != checks[:-1])
+        return np.asarray((keys[1:] != keys[:-1]) | (checks[1:] != checks[:-1]))
     out = np.empty(max(values.len() - 1, 0), np.bool_)
     done, before = 0, None
     for chunk in values.get_chunks():

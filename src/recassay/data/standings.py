@@ -26,7 +26,8 @@ class Standings:
     """One system's standings. The pairs of query q are ``offsets[q]:offsets[q + 1]``, best score first.
 
     ``above`` and ``tied`` count, per pair and base set, the candidates that are neither relevant for the query nor in
-    its training profile and score higher than, or the same as, the relevant item. ``pool`` counts all of them, per query.
+    its training profile and score higher than, or the same as, the relevant item. ``pool`` counts all of them, per
+    query.
     ``mass_above``, ``mass_tied`` and ``mass`` are the same with sampling weights (popularity) in place of counts.
     ``tie_relevant`` counts other relevant items of the query with the same score. An item the system could not score
     ties at the bottom with all others it could not score.

@@ -1,7 +1,7 @@
 """One scoring pass over all queries: standings under every base set, and the top of each list.
 
-A thread scores a tile of users and reads it while it is in cache; nothing of size users x items is ever held. The tile is
-a constant, because a matrix product rounds by the shape of its operands; inside a tile products run on one thread.
+A thread scores a tile of users and reads it while it is in cache; nothing of size users x items is ever held. The tile
+is a constant, because a matrix product rounds by the shape of its operands; inside a tile products run on one thread.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Score = Callable[[NDArray[np.int32]], NDArray[np.floating]]
 class Question:
     """What is asked of every system of a fold: its users with test ratings, their relevant items, the base sets.
 
-    Score rows are read in an order of items of its own: ``place`` of an item and ``item`` at a place. It puts the items of
-    a cell, which belong to the same base sets, side by side: ``cells`` are their bounds, and ``member[b, c]`` says
+    Score rows are read in an order of items of their own: ``item`` is the item at each place. It puts the items of a
+    cell, which belong to the same base sets, side by side: ``cells`` are their bounds, and ``member[b, c]`` says
     whether cell c is in base set b. ``relevant`` (``offsets``) and ``seen`` (``seen_offsets``) hold places.
     """
 
@@ -117,9 +117,9 @@ def stand(
         tile[: end - begin] = question.users[begin:end]
         table = np.take(_checked(score(tile), name, n_items)[: end - begin], question.item, axis=1)
         _kernels.stand(
-            table, begin, readonly(question.seen_offsets), readonly(question.seen), readonly(question.offsets), relevant,
-            readonly(question.item), readonly(question.cells), readonly(weights), above, tied, mass_above, mass_tied,
-            tie_relevant, places[begin:end], values[begin:end],
+            table, begin, readonly(question.seen_offsets), readonly(question.seen), readonly(question.offsets),
+            relevant, readonly(question.item), readonly(question.cells), readonly(weights), above, tied, mass_above,
+            mass_tied, tie_relevant, places[begin:end], values[begin:end],
         )  # fmt: skip
 
     with threadpool_limits(1):

@@ -49,7 +49,7 @@ def find_marks(
             bits |= np.uint64(1) << _bit(truth_items[row])
         if likely.size < bottom - top:
             likely = np.empty(2 * (bottom - top), np.int32)
-        candidates = 0
+        candidates = np.int64(0)
         for row in range(top, bottom):  # without a branch, which would be guessed wrong too often
             likely[candidates] = row - top
             candidates += np.int64((bits >> _bit(items[row])) & np.uint64(1))

@@ -18,6 +18,8 @@ from recassay.data.io.sources import PARQUET_SUFFIXES, parts_of
 from recassay.data.io.table import Columns, Table
 from recassay.errors import InputError
 
+SMALL = 1_000_000  # rows up to which all columns are read at once: quicker, and memory does not matter yet
+
 
 def read_table(
     source: object, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
@@ -106,7 +108,8 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> Columns:
         frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
         return clean(frame, columns=tuple(found), where=table.where)
 
-    if table.rows is None:
+    rows = table.rows() if table.rows else 0
+    if rows <= SMALL:
         return Columns.of(read(wanted))
 
     def narrow(meaning: str) -> pl.Series | None:
@@ -114,7 +117,7 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> Columns:
         return None if column is None else as_ids(column, table.where)
 
     fetch = {meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}
-    return Columns(fetch, table.rows(), narrow)
+    return Columns(fetch, rows, narrow)
 
 
 def _only(read: Callable[[Mapping[str, str]], pl.DataFrame], meaning: str, name: str) -> pl.Series:
