@@ -1,0 +1,57 @@
+"""What a system that is asked for scores may get wrong, and a fold that answers its own question."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.engine.standings import TILE, Question, stand
+from recassay.errors import InputError
+
+LOG = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "ann", "bob"], "item_id": ["x", "y", "y"]}))
+
+
+def fold(train, test):
+    return Fold(LOG.take(np.array(train)), LOG.take(np.array(test)), "global", {})
+
+
+def refused(code, act):
+    with pytest.raises(InputError) as caught:
+        act()
+    assert caught.value.code == code
+    return str(caught.value)
+
+
+def test_relevance_from_a_rating_needs_ratings():
+    refused("I307", lambda: Question.of(fold([0, 2], [1]), relevant_from=4))
+
+
+def test_scores_of_another_shape_are_refused_with_both_shapes():
+    question = Question.of(fold([0, 2], [1]))
+    message = refused("I308", lambda: stand(question, lambda users: np.zeros((1, 2)), "mine"))
+    assert "(1, 2)" in message
+    assert f"({TILE}, 2)" in message
+
+
+def test_nan_scores_are_refused_with_their_number():
+    question = Question.of(fold([0, 2], [1]))
+    message = refused("I309", lambda: stand(question, lambda users: np.full((users.size, 2), np.nan), "mine"))
+    assert f"{2 * TILE}" in message
+
+
+def test_a_test_row_that_repeats_training_is_refused_with_an_example():
+    message = refused("I310", lambda: Question.of(fold([0, 1, 2], [1])))
+    assert "'ann'" in message
+    assert "'y'" in message
+
+
+def test_what_cannot_be_scored_ties_at_the_bottom():
+    question = Question.of(fold([2], [0]))
+    standings, run = stand(question, lambda users: np.full((users.size, 2), -np.inf), "mine", k=2)
+    assert standings.above["AI"].tolist() == [0]
+    assert standings.tied["AI"].tolist() == [1]
+    assert run is not None
+    assert run.items.size == 0
