@@ -6,24 +6,23 @@ A description can be printed, compared and fitted many times; fitting never chan
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.vocabulary import positions
-from recassay.errors import InputError, UsageError
+from recassay.errors import UsageError
 from recassay.threads import blocks
 
 USERS_PER_BLOCK = 256  # bounds the memory; a constant, because a matrix product rounds by the shape of its block
 NOTHING = -1  # the place of a list that ends early
 
 Lists = tuple[NDArray[np.int32], NDArray[np.float64]]
-Score = Callable[[NDArray[np.int32]], NDArray[np.floating]]
+Score = Callable[[NDArray[np.int32]], NDArray[np.float64]]
 
 
 class Fitted(Protocol):
@@ -44,54 +43,6 @@ class Model(Protocol):
         """The model that has seen this log."""
 
 
-@runtime_checkable
-class Scorer(Protocol):
-    """A fitted model that scores every item."""
-
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
-        """Scores (n, items) for users by their code; those of seen items are there, and mean nothing."""
-
-
-@runtime_checkable
-class Factors(Protocol):
-    """A fitted model whose scores are ``user_factors[u] @ item_factors[i]``."""
-
-    @property
-    def user_factors(self) -> NDArray[np.float32]:
-        """A row per user."""
-
-    @property
-    def item_factors(self) -> NDArray[np.float32]:
-        """A row per item."""
-
-
-def profiles(log: Interactions) -> csr_array:
-    """The 0/1 matrix of users and items: 1 where the user had the item, however often."""
-    offsets, items = log.by_user
-    return csr_array((np.ones(items.size), items, offsets), shape=(log.n_users, log.n_items))
-
-
-def checked(table: NDArray[np.floating], shape: tuple[int, int], who: str) -> NDArray[np.float64]:
-    """A model's scores as a new table of floats; a wrong shape and NaN are refused."""
-    if np.shape(table) != shape:
-        raise InputError(
-            "I308",
-            f"scores of shape {np.shape(table)} came back, and not {shape}",
-            where=who,
-            hint="give a row per user asked about and a column per item of the log",
-        )
-    found = np.array(table, np.float64)
-    if bad := int(np.isnan(found).sum()):
-        user, item = np.argwhere(np.isnan(found))[0]
-        raise InputError(
-            "I309",
-            f"{bad:,} of {found.size:,} scores are NaN, the first in row {user}, column {item}",
-            where=who,
-            hint="give -inf to an item that must not be recommended",
-        )
-    return found
-
-
 def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: int) -> Lists:
     """The k best items of each user that the user's profile does not have, block by block.
 
@@ -105,16 +56,11 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
     for begin, end in blocks(users.size, USERS_PER_BLOCK):
         # Every block has the same shape: whoever else is asked about does not change a bit of a user's scores.
         block = np.append(users[begin:end], np.zeros(USERS_PER_BLOCK - (end - begin), np.int32))
-        table = checked(score(block), (block.size, log.n_items), _name(score))[: end - begin]
+        table = np.array(score(block)[: end - begin], np.float64)
         _mask_seen(table, log, users[begin:end])
         items[begin:end, :width], scores[begin:end, :width] = _top(table, width)
     items[np.isneginf(scores)] = NOTHING
     return items, scores
-
-
-def _name(score: Score) -> str:
-    owner = getattr(score, "__self__", None)
-    return type(owner).__name__ if owner is not None else getattr(score, "__name__", type(score).__name__)
 
 
 def _mask_seen(table: NDArray[np.float64], log: Interactions, users: NDArray[np.int32]) -> None:

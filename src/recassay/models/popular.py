@@ -35,8 +35,7 @@ class FittedPopular:
 
     def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
         """Items and scores, best first."""
-        return best_unseen(self.scores, self.log, users, k)
+        return best_unseen(self._scores, self.log, users, k)
 
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
-        """A score of every item for each user."""
+    def _scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
         return np.broadcast_to(self.log.item_users.astype(np.float64), (users.size, self.log.n_items))

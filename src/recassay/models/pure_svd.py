@@ -11,7 +11,7 @@ from scipy.sparse.linalg import svds
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
-from recassay.models.base import Lists, best_unseen, profiles
+from recassay.models.base import Lists, best_unseen
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class PureSVD:
                 f"{self.factors} factors cannot be had from {log.n_users:,} users and {log.n_items:,} items",
                 hint=f"at least 1 and at most {min(log.n_users, log.n_items) - 1:,}",
             )
-        matrix = profiles(log)
+        offsets, profile = log.by_user
+        matrix = csr_array((np.ones(profile.size), profile, offsets), shape=(log.n_users, log.n_items))
         start = np.ones(min(matrix.shape))  # a fixed start, so the same log gives the same vectors
         _, _, vectors = svds(matrix, k=self.factors, v0=start, return_singular_vectors="vh")
         return FittedSVD(log, matrix, np.ascontiguousarray(vectors))
@@ -50,9 +51,8 @@ class FittedSVD:
 
     def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
         """Items and scores, best first."""
-        return best_unseen(self.scores, self.log, users, k)
+        return best_unseen(self._scores, self.log, users, k)
 
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
-        """A score of every item for each user."""
+    def _scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
         scores: NDArray[np.float64] = (self.matrix[users] @ self.vectors.T) @ self.vectors
         return scores

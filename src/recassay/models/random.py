@@ -38,9 +38,8 @@ class FittedRandom:
 
     def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
         """Items and scores, best first."""
-        return best_unseen(self.scores, self.log, users, k)
+        return best_unseen(self._scores, self.log, users, k)
 
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
-        """A score of every item for each user."""
+    def _scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
         ids = self.log.user_vocabulary.decode(users).to_list()
         return np.stack([derive(self.seed, "random model", user).random(self.log.n_items) for user in ids])
