@@ -110,10 +110,6 @@ ADVICE: dict[str, Advice] = {
         "A user and item of the test rows are in training too: the answer would be known.",
         "Keep one row of each user and item before splitting.",
     ),
-    "I311": Advice(
-        "A recommender gave an item twice, one that the user already had, or one that is not in the log.",
-        "Let it recommend only unseen items of the log, each once; check that both use the same ids.",
-    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",
@@ -186,10 +182,6 @@ ADVICE: dict[str, Advice] = {
     "U111": Advice(
         "The output folder cannot be made or written, or holds files of somebody else.",
         "Choose another with `-o`.",
-    ),
-    "U112": Advice(
-        "What was asked for needs a library that is not installed; it is optional because few need it.",
-        "Run the command that the message names.",
     ),
     "U113": Advice(
         "A comparison was asked for with too little to compare: one system, or no metric that has a value per user.",

@@ -44,7 +44,6 @@ CODES: dict[str, str] = {
     "I308": "scores of a system have the wrong shape",
     "I309": "scores of a system are NaN",
     "I310": "test repeats training",
-    "I311": "a system's list is not a list of unseen items",
     # ids across tables
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
@@ -64,7 +63,6 @@ CODES: dict[str, str] = {
     "U109": "two systems have the same name",
     "U110": "metric has no value under this tie policy",
     "U111": "output folder cannot be used",
-    "U112": "optional library is not installed",
     "U113": "comparison needs more than it was given",
     "U114": "test does not apply to this metric",
     # internal
