@@ -213,6 +213,10 @@ EXAMPLES: dict[str, str] = {
         scores = ra.score(runs, {"ann": ["x"]}, "mrr", interval=None)
         ra.compare(scores, test="mcnemar")
         """,
+    "U115": """
+        from recassay import models
+        models.parse("Populer")
+        """,
 }
 
 

@@ -191,6 +191,10 @@ ADVICE: dict[str, Advice] = {
         "McNemar's test was asked for on a metric whose values are not all 0 or 1.",
         "Take `hit@k`, or the permutation test.",
     ),
+    "U115": Advice(
+        "A model, split, filter, protocol or design was named that does not exist.",
+        "The hint has the nearest name; recassay list models (or splits, designs, ...) has all of them.",
+    ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",

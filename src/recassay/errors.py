@@ -65,6 +65,7 @@ CODES: dict[str, str] = {
     "U111": "output folder cannot be used",
     "U113": "comparison needs more than it was given",
     "U114": "test does not apply to this metric",
+    "U115": "unknown model, split, design or other named thing",
     # internal
     "X101": "metric value outside its range",
 }

@@ -12,9 +12,10 @@ import recassay as ra
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
 from recassay.engine import local
 from recassay.errors import UsageError
-from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, parameter_kinds
+from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric
 from recassay.metrics.describe import HEADINGS, describe
 from recassay.metrics.registry import find, metrics, names, parse_metric, parse_metrics
+from recassay.named import parameter_kinds
 from recassay.spec import Expression
 
 METRICS = list(metrics().values())
@@ -43,10 +44,14 @@ def expression(kind, **stated):
     return str(Expression(kind.name, parameters | stated, k))
 
 
+def kinds_of(kind):
+    return {name: hint for name, hint in parameter_kinds(kind).items() if name != "k"}
+
+
 def variants(kind):
     """The default of a metric and each choice of each parameter that has choices."""
     yield expression(kind)
-    for name, hint in parameter_kinds(kind).items():
+    for name, hint in kinds_of(kind).items():
         choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else (True, False) if hint is bool else ()
         for choice in choices:
             yield expression(kind, **{name: choice})
@@ -165,7 +170,7 @@ class TestNames:
 
     @EACH
     def test_a_choice_that_does_not_exist_is_refused(self, kind):
-        for name, hint in parameter_kinds(kind).items():
+        for name, hint in kinds_of(kind).items():
             if typing.get_origin(hint) is Literal:
                 with pytest.raises(UsageError, match=f"{name}='nonsense'") as caught:
                     parse_metric(expression(kind, **{name: "nonsense"}))
@@ -174,7 +179,7 @@ class TestNames:
     @EACH
     @pytest.mark.parametrize("value", [True, float("nan"), float("inf"), "word"])
     def test_a_number_must_be_a_finite_number(self, kind, value):
-        for name, hint in parameter_kinds(kind).items():
+        for name, hint in kinds_of(kind).items():
             if float in (hint, *typing.get_args(hint)) or int in (hint, *typing.get_args(hint)):
                 with pytest.raises(UsageError) as caught:
                     kind(k=None if kind.cutoff == "none" else 5, **{name: value})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from recassay.data.layout import stretch_of
 from recassay.errors import InternalError, UsageError
+from recassay.named import check_type, parameter_kinds
 from recassay.spec import Expression, Value, suggest
 
 if TYPE_CHECKING:
@@ -49,8 +48,9 @@ class Metric:
 
     def __post_init__(self) -> None:
         self._check_cutoff()
-        for field, kind in parameter_kinds(type(self)).items():  # type: ignore[arg-type]  # a class has a hash
-            _check_type(self.name, field, getattr(self, field), kind)
+        for field, kind in parameter_kinds(type(self)).items():
+            if field != "k":
+                check_type(self.name, field, getattr(self, field), kind)
         self.validate()
 
     def _check_cutoff(self) -> None:
@@ -250,26 +250,3 @@ def sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:
     [3.0, 0.0, 5.0]
     """
     return np.bincount(stretch_of(offsets), weights=values, minlength=offsets.size - 1).astype(np.float64, copy=False)
-
-
-@functools.cache
-def parameter_kinds(metric: type[Metric]) -> dict[str, Any]:
-    """The declared type of every parameter but the cut-off."""
-    hints = typing.get_type_hints(metric)
-    return {field.name: hints[field.name] for field in dataclasses.fields(metric) if field.name != "k"}
-
-
-def _check_type(name: str, field: str, value: object, kind: Any) -> None:
-    choices = typing.get_args(kind)
-    if typing.get_origin(kind) is Literal:
-        if value in choices:
-            return
-        hint = suggest(str(value), [str(choice) for choice in choices])
-        raise UsageError("U102", f"{name} does not know {field}={value!r}", where=name, hint=hint)
-    kinds = choices or (kind,)
-    number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
-    fits = {float: number, int: number and isinstance(value, int), str: isinstance(value, str)}
-    fits |= {bool: isinstance(value, bool), type(None): value is None}
-    if not any(fits[one] for one in kinds):
-        wanted = " or ".join("nothing" if one is type(None) else one.__name__ for one in kinds)
-        raise UsageError("U102", f"{name} does not know {field}={value!r}", where=name, hint=f"give a {wanted}")

@@ -8,7 +8,8 @@ import typing
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from recassay.metrics.base import Metric, parameter_kinds
+from recassay.metrics.base import Metric
+from recassay.named import parameter_kinds
 from recassay.spec import Value
 
 HEADINGS = ("Formula", "Edges", "Libraries", "Reference")
@@ -52,7 +53,7 @@ def describe(metric: type[Metric]) -> Description:
     'Share of the first k places that hold a relevant item.'
     """
     title, sections = sections_of(inspect.getdoc(metric) or "")
-    kinds = parameter_kinds(metric)  # type: ignore[arg-type]  # a class has a hash
+    kinds = parameter_kinds(metric)
     parameters = tuple(Parameter(name, value, _choices(kinds[name])) for name, value in metric.defaults().items())
     return Description(
         metric.name, metric.aliases, metric.family, title, sections, parameters, metric.cutoff,

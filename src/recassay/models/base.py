@@ -16,6 +16,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.vocabulary import positions
 from recassay.errors import UsageError
+from recassay.named import Named
 from recassay.threads import blocks
 
 USERS_PER_BLOCK = 256  # bounds the memory; a constant, because a matrix product rounds by the shape of its block
@@ -37,10 +38,14 @@ class Fitted(Protocol):
 
 
 class Model(Protocol):
-    """The description of a model."""
+    """The description of a model: any object with ``fit``."""
 
     def fit(self, log: Interactions) -> Fitted:
         """The model that has seen this log."""
+
+
+class BuiltIn(Named):
+    """Base of the descriptions of built-in models."""
 
 
 def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: int) -> Lists:

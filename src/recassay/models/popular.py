@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.models.base import Lists, best_unseen
+from recassay.models.base import BuiltIn, Lists, best_unseen
 
 
-@dataclass(frozen=True)
-class Popular:
+@dataclass(frozen=True, repr=False)
+class Popular(BuiltIn):
     """The score of an item is the number of distinct users who had it.
 
     >>> import polars as pl
@@ -21,6 +22,8 @@ class Popular:
     >>> items.tolist(), scores.tolist()
     ([[0, 1]], [[2.0, 1.0]])
     """
+
+    name: ClassVar[str] = "Popular"
 
     def fit(self, log: Interactions) -> FittedPopular:
         """Counts the users of every item."""

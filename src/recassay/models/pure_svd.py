@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,11 @@ from scipy.sparse.linalg import svds
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
-from recassay.models.base import Lists, best_unseen
+from recassay.models.base import BuiltIn, Lists, best_unseen
 
 
-@dataclass(frozen=True)
-class PureSVD:
+@dataclass(frozen=True, repr=False)
+class PureSVD(BuiltIn):
     """With R the 0/1 matrix of users and items and V its ``factors`` leading right singular vectors: R V V'.
 
     Edges: ``factors`` must be smaller than the number of users and of items. The signs of V cancel.
@@ -23,6 +24,8 @@ class PureSVD:
     Reference: Cremonesi, Koren and Turrin, Performance of recommender algorithms on top-n recommendation tasks,
     RecSys 2010.
     """
+
+    name: ClassVar[str] = "PureSVD"
 
     factors: int = 50
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.models.base import Lists, best_unseen
+from recassay.models.base import BuiltIn, Lists, best_unseen
 from recassay.rng import derive
 
 
-@dataclass(frozen=True)
-class Random:
+@dataclass(frozen=True, repr=False)
+class Random(BuiltIn):
     """Scores are uniform on [0, 1), drawn from the seed and the user's id: the same user always gets the same list.
 
     >>> import polars as pl
@@ -21,6 +22,8 @@ class Random:
     >>> Random(seed=1).fit(log).recommend(np.array([0], np.int32), 2)[0].tolist()
     [[2, -1]]
     """
+
+    name: ClassVar[str] = "Random"
 
     seed: int = 0
 
