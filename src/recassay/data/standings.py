@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,9 +17,24 @@ from numpy.typing import NDArray
 from recassay.data.vocabulary import Vocabulary
 
 Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
 
-ALL, TEST = "AI", "TI"  # base sets: all items; items with a test rating
+ALL, TEST, RATED = "AI", "TI", "rated"  # base sets: all items; items with a test rating; what the user rated in test
+
+
+@dataclass(frozen=True, eq=False)
+class Percentiles:
+    """Standings within bins of items of like popularity: each pair meets only the candidates of its own item's bin.
+
+    Bins hold equal numbers of the items with a test rating, most popular first (users in training and test; equal ones
+    by id), sizes differing by at most one, larger bins first. ``bin`` is that of each pair's item; ``above``, ``tied``
+    and ``pool`` count non-relevant candidates of that bin, per pair.
+    """
+
+    bins: int
+    bin: NDArray[np.int32]
+    above: Int64
+    tied: Int64
+    pool: Int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +43,15 @@ class Standings:
 
     ``above`` and ``tied`` count, per pair and base set, the candidates that are neither relevant for the query nor in
     its training profile and score higher than, or the same as, the relevant item. ``pool`` counts all of them, per
-    query.
-    ``mass_above``, ``mass_tied`` and ``mass`` are the same with sampling weights (popularity) in place of counts.
-    ``tie_relevant`` counts other relevant items of the query with the same score. An item the system could not score
-    ties at the bottom with all others it could not score.
+    query. The base set ``rated`` holds what the user rated in test and did not like.
+    ``mass_above``, ``mass_tied`` and ``mass`` are the same with sampling weights (users of each item in training) in
+    place of counts.
+    ``tie_relevant`` counts other relevant items of the query with the same score; they stand side by side. An item the
+    system could not score ties at the bottom with all others it could not score.
+
+    ``users`` is the number of users of the whole log, asked or not. ``popularity`` is the number of training users of
+    each item. ``unlisted`` counts pairs whose item a ranked list did not hold, where the standings come from lists and
+    not from scores: they tie at the bottom with everything that was not listed. ``how`` says what was asked.
     """
 
     name: str
@@ -42,9 +63,14 @@ class Standings:
     above: Mapping[str, Int64]
     tied: Mapping[str, Int64]
     pool: Mapping[str, Int64]
-    mass_above: Mapping[str, Float] = field(default_factory=dict)
-    mass_tied: Mapping[str, Float] = field(default_factory=dict)
-    mass: Mapping[str, Float] = field(default_factory=dict)
+    mass_above: Mapping[str, Int64] = field(default_factory=dict)
+    mass_tied: Mapping[str, Int64] = field(default_factory=dict)
+    mass: Mapping[str, Int64] = field(default_factory=dict)
+    percentiles: Mapping[int, Percentiles] = field(default_factory=dict)  # by number of bins
+    users: int = 0
+    popularity: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
+    unlisted: int = 0
+    how: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def relevant(self) -> Int64:

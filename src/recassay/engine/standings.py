@@ -141,9 +141,9 @@ def stand(
         above=by_base(above.astype(np.int64)),
         tied=by_base(tied.astype(np.int64)),
         pool={base: pool.astype(np.int64) for base, pool in zip(question.bases, counts, strict=True)},
-        mass_above=by_base(mass_above) if popularity else {},
-        mass_tied=by_base(mass_tied) if popularity else {},
-        mass=dict(zip(question.bases, masses, strict=True)) if popularity else {},
+        mass_above=by_base(mass_above.astype(np.int64)) if popularity else {},
+        mass_tied=by_base(mass_tied.astype(np.int64)) if popularity else {},
+        mass={base: mass.astype(np.int64) for base, mass in zip(question.bases, masses, strict=popularity)},
     )
     return standings, _run(question, places, values, name) if k else None
 
