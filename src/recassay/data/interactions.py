@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.vocabulary import Vocabulary
+from recassay.errors import InputError
 
 SCHEMA = {
     "user_id": "integer or string",
@@ -95,6 +96,24 @@ class Interactions:
             None if self.ratings is None else self.ratings[places],
             self.origin,
         )
+
+    def liked(self, at_least: float | None) -> NDArray[np.bool_]:
+        """Rows with a rating of at least so much; every row for None.
+
+        >>> frame = pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "rating": [5, 3]})
+        >>> Interactions.from_frame(frame).liked(4).tolist()
+        [True, False]
+        """
+        if at_least is None:
+            return np.ones(len(self), np.bool_)
+        if self.ratings is None:
+            raise InputError(
+                "I307",
+                f"a rating of {at_least:g} or more was to mean relevant, and the log has no ratings",
+                where=self.origin,
+                hint="leave the threshold out: then every event is relevant",
+            )
+        return self.ratings >= at_least
 
     def frame(self) -> pl.DataFrame:
         """The log as a table."""

@@ -1,0 +1,63 @@
+"""Rank the catalogue once for every user of the test part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+from recassay.data.fold import Fold
+from recassay.data.queries import Queries
+from recassay.data.truth import Truth
+from recassay.protocols.base import Protocol, Step
+
+TOP = 100
+
+
+@dataclass(frozen=True, repr=False)
+class Ranking(Protocol):
+    """Every user with a test rating is asked once; nothing is revealed.
+
+    A test rating is relevant from ``relevant_from`` (None: every one of them). Lists are ``k`` long. Items that a user
+    has in training are no candidates; ``keep_seen=True`` leaves them in, to show what leaving them out does.
+    ``bins`` is the number of popularity bins for percentile designs (0: none).
+
+    >>> import polars as pl
+    >>> from recassay.data.interactions import Interactions
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [7, 8, 8], "rating": [5, 4, 2]}))
+    >>> fold = Fold(log.take(np.array([0])), log.take(np.array([1, 2])), "global", {})
+    >>> asked = Ranking(relevant_from=4)
+    >>> [step.ask.ids.to_list() for step in asked.steps(fold)]
+    [[1, 2]]
+    >>> asked.truth(fold).frame().rows()
+    [(1, 8, 1.0), (2, 8, 0.0)]
+    """
+
+    name: ClassVar[str] = "ranking"
+
+    relevant_from: float | None = None
+    k: int = TOP
+    bins: int = 10
+    keep_seen: bool = False
+
+    def validate(self) -> None:
+        """Cut-off and bins are counts."""
+        if self.k < 0:
+            raise self.refuse("k", "lists cannot be shorter than 0", "k=100, or k=0 for no lists")
+        if self.bins < 0 or self.bins == 1:
+            raise self.refuse("bins", "it takes 2 bins to differ", "bins=10, or bins=0 for none")
+
+    def steps(self, fold: Fold) -> Iterator[Step]:
+        """One step that asks every user with a test rating."""
+        yield Step(Queries(np.unique(fold.test.users), fold.test.user_vocabulary))
+
+    def truth(self, fold: Fold) -> Truth:
+        """Test ratings as judgements: gain 1 from ``relevant_from``, gain 0 below."""
+        test = fold.test
+        frame = test.frame().select("user_id", "item_id")
+        if self.relevant_from is not None:
+            frame = frame.with_columns(gain=pl.Series(test.liked(self.relevant_from).astype(np.float64)))
+        return Truth.from_frame(frame, origin=test.origin)

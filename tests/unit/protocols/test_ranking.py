@@ -1,0 +1,54 @@
+"""The ranking protocol asks every user of the test part, once, and says what is right."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recassay import protocols
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.errors import InputError, UsageError
+
+LOG = Interactions.from_frame(
+    pl.DataFrame({"user_id": ["ann", "ann", "bob", "cem"], "item_id": [*"xyyz"], "rating": [5, 4, 2, 5]})
+)
+FOLD = Fold(LOG.take(np.array([0, 3])), LOG.take(np.array([1, 2])), "global", {})
+
+
+def test_every_user_of_the_test_part_is_asked_in_one_step_that_reveals_nothing():
+    (step,) = protocols.ranking().steps(FOLD)
+    assert step.ask.ids.to_list() == ["ann", "bob"]
+    assert len(step.ask) == 2
+    assert step.reveal is None
+
+
+def test_the_truth_judges_test_ratings_by_a_threshold_or_takes_all_of_them():
+    judged = protocols.ranking(relevant_from=4).truth(FOLD)
+    assert judged.frame().rows() == [("ann", "y", 1.0), ("bob", "y", 0.0)]
+    assert protocols.ranking().truth(FOLD).gains.tolist() == [1.0, 1.0]
+
+
+def test_a_threshold_needs_ratings():
+    bare = Interactions.from_frame(LOG.frame().drop("rating"))
+    with pytest.raises(InputError) as caught:
+        protocols.ranking(relevant_from=4).truth(Fold(bare, bare, "global", {}))
+    assert caught.value.code == "I307"
+
+
+def test_a_protocol_reads_as_its_text():
+    assert protocols.parse("ranking(relevant_from=4, k=10)") == protocols.ranking(relevant_from=4, k=10)
+    assert str(protocols.ranking(bins=0)) == "ranking(bins=0)"
+
+
+@pytest.mark.parametrize("parameters", [{"k": -1}, {"bins": 1}, {"bins": -2}, {"relevant_from": "four"}])
+def test_parameters_that_make_no_sense_are_refused(parameters):
+    with pytest.raises(UsageError) as caught:
+        protocols.ranking(**parameters)
+    assert caught.value.code == "U102"
+
+
+def test_a_protocol_of_ones_own_must_say_what_it_asks():
+    with pytest.raises(NotImplementedError, match="what it asks"):
+        protocols.Protocol().steps(FOLD)
+    with pytest.raises(NotImplementedError, match="what is right"):
+        protocols.Protocol().truth(FOLD)
