@@ -20,6 +20,7 @@ from recassay.data.layout import (
     stretch_of,
     strictly_ordered,
 )
+from recassay.data.standings import Standings
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
 
@@ -34,7 +35,8 @@ class Run:
     """Ranked lists of one system, laid out by query (ascending), each list in the order it was given.
 
     ``tied`` marks rows that the given order does not separate from the row before them in the same list (equal score
-    or equal rank); None where there is no such row. :meth:`arranged` settles them.
+    or equal rank); None where there is no such row. :meth:`arranged` settles them. ``standings`` say where relevant
+    items stand among all candidates, and ``source`` is what may be asked again, if the run was played and not read.
 
     >>> run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [5, 9], "score": [0.1, 0.7]}), "mine")
     >>> run.queries.to_list(), run.items.tolist(), run.order
@@ -51,6 +53,8 @@ class Run:
     tied: NDArray[np.bool_] | None = None
     nan_scores: int = 0
     origin: str = field(default="", repr=False)
+    standings: Standings | None = field(default=None, repr=False)
+    source: object = field(default=None, repr=False)
 
     @classmethod
     def from_frame(
