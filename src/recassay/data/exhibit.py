@@ -38,6 +38,5 @@ class Exhibit:
         """Ready for JSON."""
         axes = {"x": self.x, "y": self.y, "series": self.series, "facet": self.facet, "low": self.low}
         axes |= {"high": self.high, "kind": self.kind, "log_x": self.log_x}
-        return {
-            "name": self.name, "title": self.title, "caption": self.caption, "axes": axes, "rows": self.table.to_dicts(),
-        }  # fmt: skip
+        about = {"name": self.name, "title": self.title, "caption": self.caption}
+        return {**about, "axes": axes, "rows": self.table.to_dicts()}
