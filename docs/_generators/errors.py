@@ -217,6 +217,10 @@ EXAMPLES: dict[str, str] = {
         from recassay import models
         models.parse("Populer")
         """,
+    "U116": """
+        log = ra.read_interactions({"user_id": [1, 1], "item_id": [7, 8], "timestamp": [10, 20]})
+        ra.split.global_time(at=99)(log)
+        """,
 }
 
 

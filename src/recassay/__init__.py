@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from recassay._version import __version__
 
 if TYPE_CHECKING:
+    from recassay import split
     from recassay.comparison.compare import Comparison, compare
     from recassay.data.features import Features
     from recassay.data.finding import Finding
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
 
-# Where each public name lives. Nothing is imported before it is asked for: `import recassay` costs nothing.
+# Where each public name lives; a module is its own home. Nothing is imported before it is asked for: `import recassay`
+# costs nothing.
 _HOMES = {
     "Comparison": "comparison.compare",
     "Features": "data.features",
@@ -51,6 +53,7 @@ _HOMES = {
     "read_runs": "data.read",
     "read_truth": "data.read",
     "score": "engine.score",
+    "split": "split",
 }
 
 __all__ = [
@@ -76,13 +79,15 @@ __all__ = [
     "read_runs",
     "read_truth",
     "score",
+    "split",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'recassay' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"recassay.{_HOMES[name]}"), name)
+    home = importlib.import_module(f"recassay.{_HOMES[name]}")
+    return home if _HOMES[name] == name else getattr(home, name)
 
 
 def __dir__() -> list[str]:

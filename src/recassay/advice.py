@@ -195,6 +195,11 @@ ADVICE: dict[str, Advice] = {
         "A model, split, filter, protocol or design was named that does not exist.",
         "The hint has the nearest name; recassay list models (or splits, designs, ...) has all of them.",
     ),
+    "U116": Advice(
+        "A split left no row for training, for test or for validation: the log is too small, or all of it lies on one "
+        "side of an instant.",
+        "Look at the log (`recassay stats LOG`), then choose another share, count or instant.",
+    ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",

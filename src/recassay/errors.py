@@ -66,6 +66,7 @@ CODES: dict[str, str] = {
     "U113": "comparison needs more than it was given",
     "U114": "test does not apply to this metric",
     "U115": "unknown model, split, design or other named thing",
+    "U116": "split leaves a part without rows",
     # internal
     "X101": "metric value outside its range",
 }

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.data.identity import id_keys, pair_keys, set_digest, value_keys
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 
@@ -129,10 +130,21 @@ class Interactions:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of the rows as a set: the same log gives the same digest in any order of rows."""
-        rows = self.frame().sort(pl.all()).with_columns(pl.all().cast(pl.String).fill_null("\0"))
-        text = rows.select(pl.concat_str(pl.all(), separator="\x1f")).to_series()
-        digest = hashlib.blake2b(digest_size=16)
-        for line in text.to_list():
-            digest.update(line.encode() + b"\n")
-        return digest.hexdigest()
+        """A digest of the rows as a set: the same log gives the same digest in any order of rows.
+
+        The type of an id counts (7 is not "7"), the width of an integer does not. It is made of two sums, each modulo
+        2^64, of a mixed number for every row.
+        """
+        assert self.user_vocabulary.ids is not None, "a log's ids are dense"
+        assert self.item_vocabulary.ids is not None, "a log's ids are dense"
+        users, items = id_keys(self.user_vocabulary.ids), id_keys(self.item_vocabulary.ids)
+        kinds = [self.user_vocabulary.kind, self.item_vocabulary.kind]
+        columns = []
+        if self.timestamps is not None:
+            kinds.append("timestamp")
+            columns.append(value_keys(self.timestamps))
+        if self.ratings is not None:
+            kinds.append("rating")
+            columns.append(value_keys(pl.Series(self.ratings)))
+        sums = [set_digest(pair_keys(self.users, self.items, users, items, salt), columns) for salt in (1, 2)]
+        return hashlib.blake2b(f"{kinds} {len(self)} {sums}".encode(), digest_size=16).hexdigest()

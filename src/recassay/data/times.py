@@ -1,0 +1,61 @@
+"""Times of a log as numbers that can be compared, and times as people write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.interactions import Interactions
+from recassay.errors import InputError, UsageError
+
+Moments = NDArray[np.int64] | NDArray[np.float64]
+
+
+def times(log: Interactions) -> Moments:
+    """The timestamp of every row: as it stands for numbers, in seconds since 1970 (UTC) for dates.
+
+    >>> from datetime import date
+    >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(1970, 1, 2)]})
+    >>> times(Interactions.from_frame(frame)).tolist()
+    [86400.0]
+    """
+    if log.timestamps is None:
+        raise InputError(
+            "I201",
+            "the log has no timestamps, so nothing in it is earlier than anything else",
+            where=log.origin,
+            hint="name the column (columns={'timestamp': ...}), or choose a split by chance such as random(test=0.2)",
+        )
+    if log.timestamps.null_count():
+        what = f"{log.timestamps.null_count():,} of {len(log):,} rows have no timestamp"
+        raise InputError("I304", what, where=log.origin, hint="drop these rows, or give them a time")
+    dtype = log.timestamps.dtype
+    if dtype.is_temporal():
+        return log.timestamps.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
+    if not dtype.is_numeric():
+        what = f"timestamps are of type {dtype}, which has no length of time"
+        raise InputError("I202", what, where=log.origin, hint="write them as numbers or dates")
+    return log.timestamps.to_numpy()
+
+
+def moment(log: Interactions, at: float | str, where: str) -> float:
+    """An instant as a number of :func:`times`; a text is a date (UTC), and needs a log whose times are dates.
+
+    >>> from datetime import date
+    >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(2020, 1, 2)]})
+    >>> moment(Interactions.from_frame(frame), "1970-01-01T00:01", "")
+    60.0
+    """
+    if not isinstance(at, str):
+        return at
+    if log.timestamps is None or not log.timestamps.dtype.is_temporal():
+        what = f"'{at}' is a date, and the times of this log are plain numbers"
+        raise UsageError("U102", what, where=where, hint="give the instant as a number in the unit of the log")
+    try:
+        read = datetime.fromisoformat(at)
+    except ValueError:
+        raise UsageError("U102", f"'{at}' is no date", where=where, hint="write it as 2024-05-31") from None
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,39 @@
+"""Ways to cut a log into what a system may learn from and what it is asked about.
+
+>>> import polars as pl
+>>> from recassay import split
+>>> from recassay.data.synthetic import log
+>>> fold = split.random(test=0.2, seed=7)(log(users=50, items=40, events=600))[0]
+>>> len(fold.train), len(fold.test), split.parse(fold.how["split"])
+(499, 101, random(test=0.2, seed=7))
+"""
+
+from __future__ import annotations
+
+from recassay.data.leaks import LeakReport, leaks
+from recassay.named import Registry
+from recassay.split.base import Part, Split
+from recassay.split.chance import KFolds as k_folds  # noqa: N813 - a split reads like a verb
+from recassay.split.chance import LeaveOut as leave_out  # noqa: N813
+from recassay.split.chance import Random as random  # noqa: N813
+from recassay.split.temporal import GlobalTime as global_time  # noqa: N813
+from recassay.split.temporal import Last as last  # noqa: N813
+from recassay.split.temporal import Windows as windows  # noqa: N813
+
+REGISTRY = Registry("split", "recassay.split", Split)
+parse = REGISTRY.parse
+
+__all__ = [
+    "REGISTRY",
+    "LeakReport",
+    "Part",
+    "Split",
+    "global_time",
+    "k_folds",
+    "last",
+    "leaks",
+    "leave_out",
+    "parse",
+    "random",
+    "windows",
+]
