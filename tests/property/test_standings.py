@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.engine.standings import Question, stand
+from recassay.data.run import Run
+from recassay.engine.question import Question
+from recassay.engine.standings import stand, stand_lists
 
 USERS, ITEMS = 5, 9
 
@@ -31,44 +33,80 @@ def studies(draw):
     return fold, np.array(scores, np.float32).reshape(USERS, ITEMS)
 
 
-def by_hand(fold, scores, relevant_from):
+class Scorer:
+    """A system that is a table of scores."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def scores(self, users):
+        return self.table[users]
+
+
+def bins_by_hand(fold, m):
+    """The bin of every item with a test rating: most popular first, larger bins first."""
+    users_of = {}
+    for part in (fold.train, fold.test):
+        for user, item in zip(part.users.tolist(), part.items.tolist(), strict=True):
+            users_of.setdefault(item, set()).add(user)
+    order = sorted(set(fold.test.items.tolist()), key=lambda item: (-len(users_of[item]), item))
+    return {item: number for number, part in enumerate(np.array_split(order, m)) for item in part.tolist()}
+
+
+def by_hand(fold, scores, relevant_from, m, mask_seen=True):
     """Every pair with its counts, from sets."""
-    train = {(u, i) for u, i in zip(fold.train.users.tolist(), fold.train.items.tolist(), strict=True)}
+    train = {(u, i) for u, i in zip(fold.train.users.tolist(), fold.train.items.tolist(), strict=True) if mask_seen}
     rated = list(zip(fold.test.users.tolist(), fold.test.items.tolist(), fold.test.ratings.tolist(), strict=True))
     popularity = np.bincount(fold.train.items, minlength=ITEMS)
-    base = {"AI": set(range(ITEMS)), "TI": {i for _, i, _ in rated}}
+    bins = bins_by_hand(fold, m)
     rows = {}
     for user in sorted({u for u, _, _ in rated}):
         liked = {i for u, i, rating in rated if u == user and rating >= relevant_from}
         for item in liked:
+            base = {
+                "AI": set(range(ITEMS)),
+                "TI": set(bins),
+                "rated": {i for u, i, _ in rated if u == user},
+                "bin": {i for i in bins if bins[i] == bins[item]},
+            }
             mine = scores[user, item]
             row = {"tie_relevant": sum(scores[user, other] == mine for other in liked - {item})}
             for name, members in base.items():
-                others = [i for i in members if i not in liked and (user, i) not in train]
+                others = [i for i in members if i not in liked and ((user, i) not in train or name == "rated")]
                 above = [i for i in others if scores[user, i] > mine]
                 level = [i for i in others if scores[user, i] == mine]
-                row |= {f"above {name}": len(above), f"tied {name}": len(level), f"pool {name}": len(others)}
-                sums = (popularity[above].sum(), popularity[level].sum(), popularity[others].sum())
-                row |= dict(
-                    zip((f"mass above {name}", f"mass tied {name}", f"mass {name}"), map(float, sums), strict=True)
-                )
-            rows[user, item] = row
+                tail = f" of {m}" if name == "bin" else ""
+                row |= {f"above {name}{tail}": len(above), f"tied {name}{tail}": len(level)}
+                row |= {f"pool {name}{tail}": len(others)}
+                if name in ("AI", "TI"):
+                    sums = (popularity[above].sum(), popularity[level].sum(), popularity[others].sum())
+                    names = (f"mass above {name}", f"mass tied {name}", f"mass {name}")
+                    row |= dict(zip(names, map(int, sums), strict=True))
+            rows[user, item] = {**row, f"bin of {m}": bins[item]}
     return rows
 
 
-@given(studies(), st.sampled_from([1, 3, 5]))
+def rows_of(standings):
+    return {(row.pop("user_id"), row.pop("item_id")): row for row in standings.frame().to_dicts()}
+
+
+@given(studies(), st.sampled_from([1, 3, 5]), st.booleans(), st.sampled_from([np.float32, np.float64]))
 @settings(max_examples=150, deadline=None)
-def test_standings_equal_counting_by_hand(study, relevant_from):
+def test_standings_equal_counting_by_hand(study, relevant_from, mask_seen, kind):
     fold, scores = study
-    standings, run = stand(
-        Question.of(fold, relevant_from=relevant_from), lambda users: scores[users], "mine", k=4, popularity=True
-    )
-    found = {(row.pop("user_id"), row.pop("item_id")): row for row in standings.frame().to_dicts()}
-    assert found == by_hand(fold, scores, relevant_from)
+    m = min(3, np.unique(fold.test.items).size)
+    bins = (m,) if m > 1 else ()
+    question = Question.of(fold, relevant_from=relevant_from, bins=bins, mask_seen=mask_seen)
+    standings, run = stand(question, Scorer(scores.astype(kind)), "mine", k=4)
+    found, wanted = rows_of(standings), by_hand(fold, scores, relevant_from, max(m, 1), mask_seen)
+    if not bins:
+        wanted = {key: {name: row[name] for name in row if " of " not in name} for key, row in wanted.items()}
+    assert found == wanted
+    assert standings.unlisted == sum(scores[u, i] == -np.inf for u, i in found)
     order = [scores[u, i] for u, i in found]
     queries = [u for u, _ in found]
     assert all(a != b or x >= y for a, b, x, y in zip(queries, queries[1:], order, order[1:], strict=False))
-    train = {(u, i) for u, i in zip(fold.train.users.tolist(), fold.train.items.tolist(), strict=True)}
+    train = {(u, i) for u, i in zip(fold.train.users.tolist(), fold.train.items.tolist(), strict=True) if mask_seen}
     for user in np.unique(fold.test.users).tolist():
         unseen = [i for i in range(ITEMS) if (user, i) not in train and scores[user, i] > -np.inf]
         best = sorted(unseen, key=lambda i: (-scores[user, i], i))[:4]
@@ -76,22 +114,66 @@ def test_standings_equal_counting_by_hand(study, relevant_from):
         assert listed == best
 
 
+@given(studies(), st.integers(0, 6))
+@settings(max_examples=60, deadline=None)
+def test_lists_stand_as_the_scores_they_come_from_with_the_rest_tied_at_the_end(study, depth):
+    fold, scores = study
+    best = np.sort(scores, axis=1)[:, ::-1]
+    cut = np.where(scores >= best[:, [max(depth, 1) - 1]], scores, -np.inf) if depth else np.full_like(scores, -np.inf)
+    rows = [(u, i, float(cut[u, i])) for u, i in zip(*np.nonzero(cut > -np.inf), strict=True)]
+    rows = rows or [(0, ITEMS + 5, 1.0)]  # an item that nobody knows
+    run = Run.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id", "score"], orient="row"), "mine")
+    question = Question.of(fold, bins=())
+    whole, _ = stand(question, Scorer(cut), "mine")
+    lists = stand_lists(question, run)
+    assert rows_of(lists) == rows_of(whole)
+    assert lists.unlisted == whole.unlisted
+
+
 def _place(run, user):
     queries = run.queries.to_list()
     return queries.index(user) if user in queries else None
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
-def test_the_same_bits_on_any_number_of_threads(threads):
+class Factors:
+    """A system whose scores are products."""
+
+    def __init__(self, user_factors, item_factors):
+        self.user_factors, self.item_factors = user_factors, item_factors
+
+
+def made(users=300, items=80):
     rng = np.random.default_rng(1)
-    cells = rng.random((300, 80)) < 0.2
+    cells = rng.random((users, items)) < 0.2
     user, item = np.nonzero(cells)
     log = Interactions.from_frame(pl.DataFrame({"user_id": user, "item_id": item}))
     held = rng.random(len(log)) < 0.3
     fold = Fold(log.take(~held), log.take(held), "global", {})
-    factors = rng.standard_normal((300, 8)).astype(np.float32), rng.standard_normal((80, 8)).astype(np.float32)
+    factors = rng.standard_normal((users, 8)).astype(np.float32), rng.standard_normal((items, 8)).astype(np.float32)
+    return fold, Factors(*factors)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_the_same_bits_on_any_number_of_threads(threads):
+    fold, fitted = made()
     question = Question.of(fold)
-    standings, run = stand(question, lambda users: factors[0][users] @ factors[1].T, "mine", k=10, threads=threads)
-    reference, listed = stand(question, lambda users: factors[0][users] @ factors[1].T, "mine", k=10, threads=1)
+    standings, run = stand(question, fitted, "mine", k=10, threads=threads)
+    reference, listed = stand(question, fitted, "mine", k=10, threads=1)
     assert standings.frame().equals(reference.frame())
     assert run.frame().equals(listed.frame())
+
+
+def test_factors_stand_as_their_products():
+    fold, fitted = made()
+    question = Question.of(fold)
+    fused, _ = stand(question, fitted, "mine")
+    table = (fitted.user_factors.astype(np.float64) @ fitted.item_factors.astype(np.float64).T).astype(np.float64)
+    given_scores, _ = stand(question, Scorer(table), "mine")
+    assert fused.frame().equals(given_scores.frame())
+
+
+def test_scores_that_differ_beyond_single_precision_do_not_tie():
+    fold, _ = made()
+    table = 1 + np.arange(80) * 1e-12 + np.zeros((300, 1))
+    standings, _ = stand(Question.of(fold), Scorer(table), "mine")
+    assert not standings.tied["AI"].any()

@@ -36,7 +36,7 @@ class Exhibit:
 
     def to_dict(self) -> Mapping[str, Any]:
         """Ready for JSON."""
-        axes = {"x": self.x, "y": self.y, "series": self.series, "facet": self.facet, "low": self.low}
+        axes: dict[str, Any] = {"x": self.x, "y": self.y, "series": self.series, "facet": self.facet, "low": self.low}
         axes |= {"high": self.high, "kind": self.kind, "log_x": self.log_x}
         about = {"name": self.name, "title": self.title, "caption": self.caption}
         return {**about, "axes": axes, "rows": self.table.to_dicts()}

@@ -98,4 +98,12 @@ class Standings:
             columns[f"mass above {base}"] = pl.Series(self.mass_above[base])
             columns[f"mass tied {base}"] = pl.Series(self.mass_tied[base])
             columns[f"mass {base}"] = pl.Series(self.mass[base][query])
+        for bins, one in self.percentiles.items():
+            named: dict[str, NDArray[Any]] = {
+                "bin": one.bin,
+                "above bin": one.above,
+                "tied bin": one.tied,
+                "pool bin": one.pool,
+            }
+            columns |= {f"{what} of {bins}": pl.Series(counts) for what, counts in named.items()}
         return pl.DataFrame(columns)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
-Float = NDArray[np.float64]
-Float32 = NDArray[np.float32]
+Bool = NDArray[np.bool_]
+Scores = NDArray[np.floating]  # single or double precision, as the system gives them
 
 FEW = 64  # up to this many levels the row is compared with each of them, many items at a time; beyond, item by item
 STRIDE = 64  # items looked at together for one that could enter the list
@@ -20,15 +20,18 @@ STRIDE = 64  # items looked at together for one that could enter the list
 
 @njit(nogil=True, cache=True)
 def stand(
-    scores: Float32, begin: int, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32, ids: Int32,
-    cells: Int64, weight: Float, above: Int32, tied: Int32, mass_above: Float, mass_tied: Float,
-    tie_relevant: Int32, top: Int32, top_scores: Float32,
+    scores: Scores, begin: int, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32, ids: Int32,
+    cells: Int64, rated_offsets: Int64, rated: Int32, weight: Int64, above: Int32, tied: Int32, mass_above: Int64,
+    mass_tied: Int64, rated_above: Int32, rated_tied: Int32, tie_relevant: Int32, bottom: Bool, top: Int32,
+    top_scores: Scores,
 ) -> None:  # fmt: skip
     """Counts for queries begin.., whose scores are the rows of ``scores`` (overwritten).
 
     Items are numbered by place in the row; ``ids`` are what they are otherwise called, and settle ties. The places of
     cell c are ``cells[c]:cells[c + 1]``. ``relevant`` is sorted in place: score descending, then id. ``above[pair, c]``
     counts items of cell c above the pair that are neither relevant nor seen; ``weight`` may be empty: no masses.
+    ``rated_above`` and ``rated_tied`` count among the places of ``rated``. ``bottom`` is true where the score is minus
+    infinity.
     """
     for row in range(scores.shape[0]):
         line, query = scores[row], begin + row
@@ -40,7 +43,7 @@ def stand(
         if first == last:
             continue
         sort_by_score(line, ids, relevant, first, last)
-        levels = np.empty(last - first, np.float32)
+        levels = np.empty(last - first, line.dtype)
         for pair in range(first, last):
             levels[pair - first] = line[relevant[pair]]
         for pair in range(first, last):
@@ -55,14 +58,20 @@ def stand(
             for pair in range(first, last if weight.size else first):
                 weigh(line, low, high, levels[pair - first], weight, mass_above[pair], mass_tied[pair], cell)
         for pair in range(first, last):
-            same = 0
+            level, same = levels[pair - first], 0
             for other in range(last - first):
-                same += levels[other] == levels[pair - first]
+                same += levels[other] == level
             tie_relevant[pair] = same - 1
+            bottom[pair] = level == -np.inf
+            over, with_it = 0, 0
+            for other in range(rated_offsets[query], rated_offsets[query + 1]):
+                over += line[rated[other]] > level
+                with_it += line[rated[other]] == level
+            rated_above[pair], rated_tied[pair] = over, with_it
 
 
 @njit(nogil=True, cache=True)
-def count_one(line: Float32, low: int, high: int, level: float, above: Int32, tied: Int32, cell: int) -> None:
+def count_one(line: Scores, low: int, high: int, level: float, above: Int32, tied: Int32, cell: int) -> None:
     """Items above a level and level with it; 32-bit sums let eight items be compared at a time."""
     over, reaching = np.int32(0), np.int32(0)
     for place in range(low, high):
@@ -73,7 +82,7 @@ def count_one(line: Float32, low: int, high: int, level: float, above: Int32, ti
 
 
 @njit(nogil=True, cache=True)
-def count_all(line: Float32, low: int, high: int, levels: Float32, above: Int32, tied: Int32, cell: int) -> None:
+def count_all(line: Scores, low: int, high: int, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
     """As :func:`count_one` for many levels (descending): every item finds the first level that is not above it."""
     above[:, cell] = 0
     tied[:, cell] = 0
@@ -100,20 +109,18 @@ def count_all(line: Float32, low: int, high: int, levels: Float32, above: Int32,
 
 
 @njit(nogil=True, cache=True)
-def weigh(
-    line: Float32, low: int, high: int, level: float, weight: Float, above: Float, tied: Float, cell: int
-) -> None:
+def weigh(line: Scores, low: int, high: int, level: float, weight: Int64, above: Int64, tied: Int64, cell: int) -> None:
     """Weight of the items above a level and level with it."""
-    over, with_it = 0.0, 0.0
+    over, with_it = 0, 0
     for place in range(low, high):
-        over += weight[place] if line[place] > level else 0.0
-        with_it += weight[place] if line[place] == level else 0.0
+        over += weight[place] if line[place] > level else 0
+        with_it += weight[place] if line[place] == level else 0
     above[cell] = over
     tied[cell] = with_it
 
 
 @njit(nogil=True, cache=True)
-def sort_by_score(line: Float32, ids: Int32, items: Int32, first: int, last: int) -> None:
+def sort_by_score(line: Scores, ids: Int32, items: Int32, first: int, last: int) -> None:
     """Items first..last by score descending, equal scores by id (Shell's method)."""
     gap = 1
     while 3 * gap < last - first:
@@ -133,12 +140,12 @@ def sort_by_score(line: Float32, ids: Int32, items: Int32, first: int, last: int
 
 
 @njit(nogil=True, cache=True)
-def best(line: Float32, ids: Int32, items: Int32, values: Float32) -> None:
+def best(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
     """The places of the highest scores of a line, best first, equal scores by id; -1 is an empty place.
 
     NaN is no candidate, and minus infinity could not be scored.
     """
-    size, k, last = 0, items.size, np.float32(-np.inf)
+    size, k, last = 0, items.size, values.dtype.type(-np.inf)
     for begin in range(0, line.size, STRIDE):
         end = min(begin + STRIDE, line.size)
         hopeful = np.int32(0)

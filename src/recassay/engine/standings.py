@@ -7,7 +7,6 @@ is a constant, because a matrix product rounds by the shape of its operands; ins
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,141 +14,178 @@ import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from recassay.data.fold import Fold
-from recassay.data.interactions import Interactions
 from recassay.data.layout import readonly
+from recassay.data.recoding import Recoding
 from recassay.data.run import Run
-from recassay.data.standings import ALL, TEST, Standings
+from recassay.data.standings import RATED, Percentiles, Standings
+from recassay.data.vocabulary import Vocabulary, mixed_kinds, positions
 from recassay.engine import _kernels
+from recassay.engine.question import Question
 from recassay.errors import InputError
-from recassay.metrics.base import sums
+from recassay.metrics.context import known_ids
 from recassay.threads import Progress, each_block
 
 TILE = 64
 
-Score = Callable[[NDArray[np.int32]], NDArray[np.floating]]
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What is asked of every system of a fold: its users with test ratings, their relevant items, the base sets.
-
-    Score rows are read in an order of items of their own: ``item`` is the item at each place. It puts the items of a
-    cell, which belong to the same base sets, side by side: ``cells`` are their bounds, and ``member[b, c]`` says
-    whether cell c is in base set b. ``relevant`` (``offsets``) and ``seen`` (``seen_offsets``) hold places.
-    """
-
-    train: Interactions
-    users: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    relevant: NDArray[np.int32]
-    seen_offsets: NDArray[np.int64]
-    seen: NDArray[np.int32]
-    item: NDArray[np.int32]
-    cells: NDArray[np.int64]
-    member: NDArray[np.bool_]
-    bases: tuple[str, ...] = (ALL, TEST)
-
-    @classmethod
-    def of(cls, fold: Fold, *, relevant_from: float | None = None) -> Question:
-        """The question of a fold; test ratings are relevant from a value, or all of them."""
-        train, test = fold.train, fold.test
-        _refuse_known(train, test)
-        liked = np.ones(len(test), np.bool_)
-        if relevant_from is not None:
-            if test.ratings is None:
-                raise InputError("I307", "relevance from a rating was asked for, and the log has no ratings")
-            liked = test.ratings >= relevant_from
-        users = np.unique(test.users)
-        pairs = np.unique(test.users[liked].astype(np.int64) * test.n_items + test.items[liked])
-        offsets = np.append(np.searchsorted(pairs, users.astype(np.int64) * test.n_items), pairs.size)
-        profile_offsets, profile = train.by_user
-        lengths = profile_offsets[users + 1] - profile_offsets[users]
-        seen_offsets = np.append(0, np.cumsum(lengths))
-        rows = np.repeat(profile_offsets[users] - seen_offsets[:-1], lengths) + np.arange(seen_offsets[-1])
-        tested = np.bincount(test.items, minlength=test.n_items) > 0
-        item = np.argsort(~tested, kind="stable").astype(np.int32)  # items with test ratings first
-        place = np.empty_like(item)
-        place[item] = np.arange(item.size, dtype=np.int32)
-        return cls(
-            train, users, offsets, place[pairs % max(test.n_items, 1)], seen_offsets, place[profile[rows]], item,
-            np.array([0, tested.sum(), item.size]), np.array([[True, True], [True, False]]),
-        )  # fmt: skip
-
-    def pool(self, weight: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """For each base set the weight of all candidates of each query that are not relevant for it."""
-        pools = []
-        for cells in self.member:
-            inside = np.repeat(cells, np.diff(self.cells))
-            worth = np.where(inside, weight[self.item], 0.0)
-            pools.append(
-                worth.sum() - sums(self.seen_offsets, worth[self.seen]) - sums(self.offsets, worth[self.relevant])
-            )
-        return pools
+Table = NDArray[np.floating]
+Rows = Callable[[int, int], Table]
 
 
 def stand(
     question: Question,
-    score: Score,
+    fitted: Any,
     name: str,
     *,
     k: int = 0,
-    popularity: bool = False,
+    popularity: bool = True,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Standings, Run | None]:
     """The standings of a system, and its top k as a run (none for k = 0).
 
-    ``score`` gives a row of scores over all items for an array of user codes. With ``popularity`` the mass above each
-    relevant item is taken too, for sampling in proportion to an item's users in training.
+    ``fitted`` has ``user_factors`` and ``item_factors``, whose products are its scores, or ``scores``, which gives a
+    row of scores over all items for an array of user codes. With ``popularity`` the mass above each relevant item is
+    taken too, for sampling in proportion to an item's users in training.
     """
-    pairs, n, cells = int(question.offsets[-1]), question.users.size, question.cells.size - 1
-    relevant, tie_relevant = question.relevant.copy(), np.zeros(pairs, np.int32)
+    rows = _product(question, fitted, name) if hasattr(fitted, "item_factors") else _given(question, fitted, name)
+    return _read(question, rows, name, k=k, popularity=popularity, threads=threads, progress=progress)
+
+
+def stand_lists(question: Question, run: Run, *, popularity: bool = True, threads: int | None = None) -> Standings:
+    """Standings from ranked lists, as far as they reach: what a list does not hold ties at its end.
+
+    A list that says nothing of an item may have left it out for any reason, so an item that a user has in training
+    counts in no list. Rows that tie in the run tie here. Users of the run that are not asked are let go.
+    """
+    standings, _ = _read(question, _listed(question, run), run.name, k=0, popularity=popularity, threads=threads)
+    return standings
+
+
+def _read(
+    question: Question,
+    rows: Rows,
+    name: str,
+    *,
+    k: int,
+    popularity: bool,
+    threads: int | None,
+    progress: Progress | None = None,
+) -> tuple[Standings, Run | None]:
+    pairs, n, cells = question.relevant.places.size, question.users.size, question.cells.size - 1
+    relevant, tie_relevant = question.relevant.places.copy(), np.zeros(pairs, np.int32)
     above, tied = np.zeros((pairs, cells), np.int32), np.zeros((pairs, cells), np.int32)
-    weight = question.train.item_users.astype(np.float64)
-    weights = weight[question.item] if popularity else np.empty(0)
-    mass_above, mass_tied = (np.zeros((pairs if popularity else 0, cells)) for _ in range(2))
-    places, values = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-    n_items = question.item.size
+    rated_above, rated_tied = np.zeros(pairs, np.int32), np.zeros(pairs, np.int32)
+    bottom = np.zeros(pairs, np.bool_)
+    weights = question.train.item_users[question.item] if popularity else np.empty(0, np.int64)
+    mass_above, mass_tied = (np.zeros((pairs if popularity else 0, cells), np.int64) for _ in range(2))
+    places, values = np.empty((n, k), np.int32), np.empty((n, k))
 
     def work(begin: int, end: int) -> None:
-        tile = np.zeros(TILE, np.int32)
-        tile[: end - begin] = question.users[begin:end]
-        table = np.take(_checked(score(tile), name, n_items)[: end - begin], question.item, axis=1)
+        table = rows(begin, end)
+        best = np.empty((end - begin, k), table.dtype)
         _kernels.stand(
-            table, begin, readonly(question.seen_offsets), readonly(question.seen), readonly(question.offsets),
-            relevant, readonly(question.item), readonly(question.cells), readonly(weights), above, tied, mass_above,
-            mass_tied, tie_relevant, places[begin:end], values[begin:end],
+            table, begin, readonly(question.seen.offsets), readonly(question.seen.places),
+            readonly(question.relevant.offsets), relevant, readonly(question.item), readonly(question.cells),
+            readonly(question.rated.offsets), readonly(question.rated.places), readonly(weights), above, tied,
+            mass_above, mass_tied, rated_above, rated_tied, tie_relevant, bottom, places[begin:end], best,
         )  # fmt: skip
+        values[begin:end] = best
 
+    first = min(TILE, n)
     with threadpool_limits(1):
-        each_block(work, n, size=TILE, threads=threads, progress=progress)
-
-    def by_base(counts: NDArray[np.generic]) -> dict[str, NDArray[Any]]:
-        return {
-            base: counts[:, inside].sum(axis=1) for base, inside in zip(question.bases, question.member, strict=True)
-        }
-
-    counts, masses = question.pool(np.ones(n_items)), question.pool(weight) if popularity else []
+        work(0, first)  # by itself: what a system gets wrong shows here, before threads are kept busy for hours
+        each_block(
+            lambda begin, end: work(first + begin, first + end), n - first, size=TILE, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+    counts = _Counts(question, relevant)
+    weight = question.train.item_users.astype(np.int64)
     standings = Standings(
         name=name,
-        queries=question.train.user_vocabulary.decode(question.users),
-        offsets=question.offsets,
+        queries=question.queries,
+        offsets=question.relevant.offsets,
         item=question.item[relevant],
         vocabulary=question.train.item_vocabulary,
         tie_relevant=tie_relevant,
-        above=by_base(above.astype(np.int64)),
-        tied=by_base(tied.astype(np.int64)),
-        pool={base: pool.astype(np.int64) for base, pool in zip(question.bases, counts, strict=True)},
-        mass_above=by_base(mass_above.astype(np.int64)) if popularity else {},
-        mass_tied=by_base(mass_tied.astype(np.int64)) if popularity else {},
-        mass={base: mass.astype(np.int64) for base, mass in zip(question.bases, masses, strict=popularity)},
+        above={**counts.by_base(above), RATED: rated_above.astype(np.int64)},
+        tied={**counts.by_base(tied), RATED: rated_tied.astype(np.int64)},
+        pool={**counts.by_base(counts.pools), RATED: np.diff(question.rated.offsets)},
+        mass_above=counts.by_base(mass_above) if popularity else {},
+        mass_tied=counts.by_base(mass_tied) if popularity else {},
+        mass=counts.by_base(question.pools(weight)) if popularity else {},
+        percentiles={m: counts.within(m, above, tied) for m in question.bins},
+        users=question.train.n_users,
+        popularity=weight,
+        unlisted=int(bottom.sum()),
+        how=question.how,
     )
     return standings, _run(question, places, values, name) if k else None
 
 
-def _checked(table: NDArray[np.floating], name: str, n_items: int) -> NDArray[np.float32]:
-    """Scores of a tile as a table of its own that may be written to."""
+class _Counts:
+    """Counts by cell become counts by base set, and by popularity bin."""
+
+    def __init__(self, question: Question, relevant: NDArray[np.int32]) -> None:
+        self.question = question
+        self.pools = question.pools(np.ones(question.item.size, np.int64))
+        self.query = np.repeat(np.arange(question.users.size), np.diff(question.relevant.offsets))
+        self.cell = np.searchsorted(question.cells, relevant, side="right") - 1  # of each pair's item
+
+    def by_base(self, counts: NDArray[np.integer]) -> dict[str, NDArray[np.int64]]:
+        question = self.question
+        return {
+            base: counts[:, inside].sum(axis=1, dtype=np.int64)
+            for base, inside in zip(question.bases, question.member, strict=True)
+        }
+
+    def within(self, m: int, above: NDArray[np.int32], tied: NDArray[np.int32]) -> Percentiles:
+        """Each pair's counts among the items of its own bin."""
+        bin_of_cell = self.question.bins[m]
+        own = bin_of_cell[self.cell]
+        inside = bin_of_cell == own[:, None]
+        pools = self.pools[self.query]
+        return Percentiles(m, own, *(np.where(inside, table, 0).sum(axis=1) for table in (above, tied, pools)))
+
+
+def _product(question: Question, fitted: Any, name: str) -> Rows:
+    """Score rows as products of factors, with the items already in the question's order."""
+    users, items = np.asarray(fitted.user_factors, np.float32), np.asarray(fitted.item_factors, np.float32)
+    expected = (question.train.n_users, question.train.n_items)
+    if (users.shape[0], items.shape[0]) != expected or users.shape[1:] != items.shape[1:]:
+        raise InputError(
+            "I308",
+            f"{name} has factors of shapes {users.shape} and {items.shape} for {expected[0]:,} users and "
+            f"{expected[1]:,} items",
+            hint="give a row of factors per user and per item of the fold, all of one width",
+        )
+    largest = float(np.abs(users).max(initial=0)) * float(np.abs(items).max(initial=0)) * max(users.shape[1], 1)
+    if not largest < float(np.finfo(np.float32).max):  # then no product is NaN, and no row must be looked through
+        raise InputError(
+            "I309", f"{name} has NaN, infinite or huge factors", hint="look at how it was fitted: it did not converge"
+        )
+    columns = np.ascontiguousarray(items[question.item].T)
+
+    def rows(begin: int, end: int) -> Table:
+        tile = np.zeros((TILE, users.shape[1]), np.float32)
+        tile[: end - begin] = users[question.users[begin:end]]
+        table: Table = (tile @ columns)[: end - begin]
+        return table
+
+    return rows
+
+
+def _given(question: Question, fitted: Any, name: str) -> Rows:
+    """Score rows as the system gives them; every tile has the same number of users."""
+
+    def rows(begin: int, end: int) -> Table:
+        tile = np.zeros(TILE, np.int32)
+        tile[: end - begin] = question.users[begin:end]
+        return np.take(_checked(fitted.scores(tile), name, question.item.size)[: end - begin], question.item, axis=1)
+
+    return rows
+
+
+def _checked(table: Table, name: str, n_items: int) -> Table:
     if table.shape != (TILE, n_items):
         raise InputError(
             "I308",
@@ -161,37 +197,48 @@ def _checked(table: NDArray[np.floating], name: str, n_items: int) -> NDArray[np
         raise InputError(
             "I309", f"{name} gave {count:,} NaN scores for {TILE} users", hint="give -inf for what cannot be scored"
         )
-    return table.astype(np.float32, copy=False)
+    return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 
-def _run(question: Question, places: NDArray[np.int32], values: NDArray[np.float32], name: str) -> Run:
+def _listed(question: Question, run: Run) -> Rows:
+    """Score rows from ranked lists: minus infinity for what is not listed, equal scores for rows that tie."""
+    train = question.train
+    place = np.empty_like(question.item)
+    place[question.item] = np.arange(question.item.size, dtype=np.int32)
+    item = Recoding.between(run.vocabulary, known_ids(train.item_vocabulary))(run.items)
+    level = np.arange(run.items.size) if run.tied is None else np.maximum.accumulate(
+        np.where(run.tied, 0, np.arange(run.items.size))
+    )  # fmt: skip
+    ours, theirs = Vocabulary(question.queries), Vocabulary(run.queries)
+    if ours.kind != theirs.kind:
+        raise mixed_kinds("user", ours, theirs)
+    row = positions(question.queries, run.queries)
+    lows = np.where(row >= 0, run.offsets[row], 0)
+    lengths = np.where(row >= 0, run.offsets[row + 1] - run.offsets[row], 0)
+
+    def rows(begin: int, end: int) -> Table:
+        table = np.full((end - begin, question.item.size), -np.inf, np.float32)
+        length = lengths[begin:end]
+        query = np.repeat(np.arange(end - begin), length)
+        at = np.arange(query.size) - np.repeat(np.cumsum(length) - length, length) + np.repeat(lows[begin:end], length)
+        known = item[at] >= 0
+        depth = (level[at] - lows[begin:end][query]).astype(np.float32)
+        np.maximum.at(
+            table, (query[known], place[item[at[known]]]), -depth[known]
+        )  # a repeated item keeps its first place
+        return table
+
+    return rows
+
+
+def _run(question: Question, places: NDArray[np.int32], values: NDArray[np.float64], name: str) -> Run:
     row, rank = np.nonzero(places >= 0)
     frame = pl.DataFrame(
         {
-            "user_id": question.train.user_vocabulary.decode(question.users[row]),
+            "user_id": question.queries.gather(row),
             "item_id": question.train.item_vocabulary.decode(question.item[places[row, rank]]),
             "rank": pl.Series(rank + 1, dtype=pl.Int32),
-            "score": values[row, rank].astype(np.float64),
+            "score": values[row, rank],
         }
     )
     return Run.from_frame(frame, name)
-
-
-def _refuse_known(train: Interactions, test: Interactions) -> None:
-    """A pair in train and test would be answered by memory."""
-    width = max(train.n_items, 1)
-    known = np.unique(train.users.astype(np.int64) * width + train.items)
-    asked = test.users.astype(np.int64) * width + test.items
-    place = np.minimum(np.searchsorted(known, asked), max(known.size - 1, 0))
-    both = known[place] == asked if known.size else np.zeros(asked.size, np.bool_)
-    if both.any():
-        row = int(np.argmax(both))
-        user, item = (
-            test.user_vocabulary.decode(test.users[[row]])[0],
-            test.item_vocabulary.decode(test.items[[row]])[0],
-        )
-        raise InputError(
-            "I310",
-            f"{int(both.sum()):,} test rows repeat a user and item of training, the first user {user!r}, item {item!r}",
-            hint="keep one of each pair before splitting",
-        )

@@ -45,8 +45,8 @@ class Ranking(Protocol):
 
     def validate(self) -> None:
         """Cut-off and bins are counts."""
-        if self.k < 0:
-            raise self.refuse("k", "lists cannot be shorter than 0", "k=100, or k=0 for no lists")
+        if self.k < 1:
+            raise self.refuse("k", "a list holds at least 1 item", "k=100")
         if self.bins < 0 or self.bins == 1:
             raise self.refuse("bins", "it takes 2 bins to differ", "bins=10, or bins=0 for none")
 

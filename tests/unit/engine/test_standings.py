@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.engine.standings import TILE, Question, stand
+from recassay.data.run import Run
+from recassay.engine.question import Question
+from recassay.engine.standings import TILE, stand, stand_lists
 from recassay.errors import InputError
 
 LOG = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "ann", "bob"], "item_id": ["x", "y", "y"]}))
@@ -16,6 +20,10 @@ LOG = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "ann", "bob"], "i
 
 def fold(train, test):
     return Fold(LOG.take(np.array(train)), LOG.take(np.array(test)), "global", {})
+
+
+def asks(scores):
+    return SimpleNamespace(scores=scores)
 
 
 def refused(code, act):
@@ -30,15 +38,15 @@ def test_relevance_from_a_rating_needs_ratings():
 
 
 def test_scores_of_another_shape_are_refused_with_both_shapes():
-    question = Question.of(fold([0, 2], [1]))
-    message = refused("I308", lambda: stand(question, lambda users: np.zeros((1, 2)), "mine"))
+    question = Question.of(fold([0, 2], [1]), bins=())
+    message = refused("I308", lambda: stand(question, asks(lambda users: np.zeros((1, 2))), "mine"))
     assert "(1, 2)" in message
     assert f"({TILE}, 2)" in message
 
 
 def test_nan_scores_are_refused_with_their_number():
-    question = Question.of(fold([0, 2], [1]))
-    message = refused("I309", lambda: stand(question, lambda users: np.full((users.size, 2), np.nan), "mine"))
+    question = Question.of(fold([0, 2], [1]), bins=())
+    message = refused("I309", lambda: stand(question, asks(lambda users: np.full((users.size, 2), np.nan)), "mine"))
     assert f"{2 * TILE}" in message
 
 
@@ -49,9 +57,33 @@ def test_a_test_row_that_repeats_training_is_refused_with_an_example():
 
 
 def test_what_cannot_be_scored_ties_at_the_bottom():
-    question = Question.of(fold([2], [0]))
-    standings, run = stand(question, lambda users: np.full((users.size, 2), -np.inf), "mine", k=2)
+    question = Question.of(fold([2], [0]), bins=())
+    standings, run = stand(question, asks(lambda users: np.full((users.size, 2), -np.inf)), "mine", k=2)
     assert standings.above["AI"].tolist() == [0]
     assert standings.tied["AI"].tolist() == [1]
     assert run is not None
     assert run.items.size == 0
+
+
+@pytest.mark.parametrize(
+    ("users", "items", "code"),
+    [
+        (np.ones((2, 3)), np.ones((3, 3)), "I308"),
+        (np.ones((2, 3)), np.ones((2, 4)), "I308"),
+        (np.full((2, 3), np.nan), np.ones((2, 3)), "I309"),
+        (np.full((2, 3), 1e30), np.full((2, 3), 1e30), "I309"),
+    ],
+)
+def test_factors_that_cannot_be_scores_are_refused(users, items, code):
+    question = Question.of(fold([0, 2], [1]), bins=())
+    refused(code, lambda: stand(question, SimpleNamespace(user_factors=users, item_factors=items), "mine"))
+
+
+def test_there_are_no_bins_where_they_would_outnumber_the_candidates():
+    assert Question.of(fold([0, 2], [1]), bins=(2,)).bins == {}
+    assert list(Question.of(fold([2], [0, 1]), bins=(2, 3)).bins) == [2]
+
+
+def test_lists_of_other_ids_are_refused():
+    run = Run.from_frame(pl.DataFrame({"user_id": [1], "item_id": ["x"]}), "mine")
+    assert "user ids are" in refused("I403", lambda: stand_lists(Question.of(fold([0, 2], [1]), bins=()), run))

@@ -40,7 +40,7 @@ def test_a_protocol_reads_as_its_text():
     assert str(protocols.ranking(bins=0)) == "ranking(bins=0)"
 
 
-@pytest.mark.parametrize("parameters", [{"k": -1}, {"bins": 1}, {"bins": -2}, {"relevant_from": "four"}])
+@pytest.mark.parametrize("parameters", [{"k": 0}, {"bins": 1}, {"bins": -2}, {"relevant_from": "four"}])
 def test_parameters_that_make_no_sense_are_refused(parameters):
     with pytest.raises(UsageError) as caught:
         protocols.ranking(**parameters)

@@ -1,0 +1,83 @@
+"""The driver: fit, let the system answer what a protocol asks, and keep where every relevant item stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from recassay.data.fold import Fold
+from recassay.data.run import Run
+from recassay.engine.question import Question
+from recassay.engine.standings import stand, stand_lists
+from recassay.errors import UsageError
+from recassay.models.base import recommend
+from recassay.protocols.base import Protocol
+from recassay.protocols.ranking import Ranking
+from recassay.threads import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where a run came from: a fitted system can be asked again, for sampled candidates."""
+
+    question: Question
+    fitted: Any
+
+
+def play(
+    model: Any,
+    fold: Fold,
+    protocol: Protocol,
+    *,
+    name: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """The answers of a system to a protocol: lists, and standings for :func:`~recassay.judge`.
+
+    ``model`` is a description with ``fit(log)``, something fitted on ``fold.train``, or a run of lists. Standings come
+    from scores of the whole catalogue where the system gives them, else from its lists as far as they reach.
+
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from recassay.data.interactions import Interactions
+    >>> from recassay.models.popular import Popular
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 2, 3], "item_id": [*"xyxzy"]}))
+    >>> fold = Fold(log.take(np.array([0, 2, 4])), log.take(np.array([1, 3])), "global", {})
+    >>> run = play(Popular(), fold, Ranking(bins=0))
+    >>> run.name, run.frame().rows(), run.standings.above["AI"].tolist()
+    ('Popular', [(1, 'y', 1, 1.0), (1, 'z', 2, 0.0), (2, 'y', 1, 1.0), (2, 'z', 2, 0.0)], [0, 1])
+    """
+    if not isinstance(protocol, Ranking):
+        raise UsageError("U107", f"there is no driver for {protocol}", hint="ranking(...)")
+    name = name or (model.name if isinstance(model, Run) else str(model))
+    fitted = model.fit(fold.train) if hasattr(model, "fit") else model
+    return answer(fitted, question_of(fold, protocol), name, k=protocol.k, threads=threads, progress=progress)
+
+
+def question_of(fold: Fold, protocol: Ranking) -> Question:
+    """What a ranking protocol asks about a fold; made once for all systems."""
+    bins = (protocol.bins,) if protocol.bins else ()
+    return Question.of(fold, relevant_from=protocol.relevant_from, bins=bins, mask_seen=not protocol.keep_seen)
+
+
+def answer(
+    fitted: Any,
+    question: Question,
+    name: str,
+    *,
+    k: int,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """A fitted system's lists and standings, from one pass over its scores if it has any."""
+    if isinstance(fitted, Run):
+        run = replace(fitted, name=name)
+        return replace(run, standings=stand_lists(question, run, threads=threads))
+    source = Source(question, fitted)
+    if hasattr(fitted, "scores") or hasattr(fitted, "item_factors"):
+        standings, listed = stand(question, fitted, name, k=k, threads=threads, progress=progress)
+        assert listed is not None  # k is at least 1
+        return replace(listed, standings=standings, source=source)
+    run = recommend(fitted, question.queries, k, name)
+    return replace(run, standings=stand_lists(question, run, threads=threads), source=source)

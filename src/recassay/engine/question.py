@@ -1,0 +1,155 @@
+"""What is asked of every system of a fold: whom, which of their items are relevant, and among which candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.layout import stretch_of
+from recassay.data.standings import ALL, TEST
+from recassay.errors import InputError
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """A list of places for every query: query q has ``places[offsets[q]:offsets[q + 1]]``."""
+
+    offsets: Int64
+    places: Int32
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The users with test ratings, what is relevant for each, what each has seen or rated low, and the base sets.
+
+    Score rows are read in an order of items of their own: ``item`` is the item at each place. It puts the items of a
+    cell, which belong to the same base sets and popularity bins, side by side: ``cells`` are their bounds, and
+    ``member[b, c]`` says whether cell c is in base set b. ``bins[m]`` is the bin of each cell when the items with a
+    test rating are cut into m bins; -1 for the others. ``relevant``, ``seen`` and ``rated`` hold places.
+    """
+
+    train: Interactions
+    users: Int32
+    relevant: Lists
+    seen: Lists
+    rated: Lists
+    item: Int32
+    cells: Int64
+    member: NDArray[np.bool_]
+    bins: Mapping[int, Int32]
+    how: Mapping[str, Any]
+    bases: tuple[str, ...] = (ALL, TEST)
+
+    @classmethod
+    def of(
+        cls, fold: Fold, *, relevant_from: float | None = None, bins: Iterable[int] = (10,), mask_seen: bool = True
+    ) -> Question:
+        """The question of a fold; test ratings are relevant from a value, or all of them.
+
+        ``mask_seen=False`` leaves items that a user has in training among the candidates: a diagnostic, since popular
+        items are left out more often, and whoever recommends them meets weaker competition. There are no ``bins``
+        where they would outnumber the items with a test rating.
+        """
+        train, test = fold.train, fold.test
+        _refuse_known(train, test)
+        users = np.unique(test.users)
+        labels, wanted = _labels(fold, tuple(dict.fromkeys(bins)))
+        item = np.lexsort((np.arange(train.n_items), *labels[::-1])).astype(np.int32)
+        place = np.empty_like(item)
+        place[item] = np.arange(item.size, dtype=np.int32)
+        inside = labels[:, item]
+        begins = np.flatnonzero(np.append(True, (inside[:, 1:] != inside[:, :-1]).any(axis=0))[: item.size])
+        tested = inside[0, begins] == 0
+        liked = test.liked(relevant_from)
+        rows = {"relevant": _pairs(test, liked), "rated": _pairs(test, ~liked), "seen": _pairs(train, None)}
+        rows["rated"] = np.setdiff1d(rows["rated"], rows["relevant"], assume_unique=True)
+        lists = {name: _of_users(keys, users, place) for name, keys in rows.items()}
+        if not mask_seen:
+            lists["seen"] = Lists(np.zeros(users.size + 1, np.int64), np.empty(0, np.int32))
+        return cls(
+            train=train,
+            users=users,
+            relevant=lists["relevant"],
+            seen=lists["seen"],
+            rated=lists["rated"],
+            item=item,
+            cells=np.append(begins, item.size),
+            member=np.array([np.ones_like(tested), tested]),
+            bins={m: inside[row, begins].astype(np.int32) for row, m in enumerate(wanted, start=1)},
+            how={
+                **fold.how, "fold": fold.number, "leakage": fold.leakage,
+                "relevant_from": relevant_from, "mask_seen": mask_seen,
+            },
+        )  # fmt: skip
+
+    @property
+    def queries(self) -> pl.Series:
+        """The ids of those who are asked."""
+        return self.train.user_vocabulary.decode(self.users)
+
+    def pools(self, weight: Int64) -> Int64:
+        """For each query and cell the weight (of items, by code) of candidates that are not relevant for it."""
+        n_cells, weight = self.cells.size - 1, weight[self.item]
+        cell = np.repeat(np.arange(n_cells), np.diff(self.cells))
+        whole = np.bincount(cell, weights=weight, minlength=n_cells)
+        left = np.broadcast_to(whole, (self.users.size, n_cells)).copy()
+        for out in (self.seen, self.relevant):
+            at = stretch_of(out.offsets) * n_cells + cell[out.places]
+            left -= np.bincount(at, weights=weight[out.places], minlength=left.size).reshape(left.shape)
+        return left.astype(np.int64)
+
+
+def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
+    """For every item whether it lacks a test rating (0, 1), and its bin for each number of bins (-1: in none)."""
+    tested = np.bincount(fold.test.items, minlength=fold.test.n_items) > 0
+    candidates = np.flatnonzero(tested)
+    bins = tuple(m for m in bins if m <= candidates.size)
+    parts = [fold.train, fold.test] + ([] if fold.validation is None else [fold.validation])
+    popularity = np.sum([part.item_users for part in parts], axis=0)
+    labels = np.full((1 + len(bins), tested.size), -1, np.int64)
+    labels[0] = ~tested
+    order = candidates[np.lexsort((candidates, -popularity[candidates]))]
+    for row, m in enumerate(bins, start=1):
+        sizes = candidates.size // m + (np.arange(m) < candidates.size % m)
+        labels[row, order] = np.repeat(np.arange(m), sizes)
+    return labels, bins
+
+
+def _pairs(log: Interactions, rows: NDArray[np.bool_] | None) -> Int64:
+    """Distinct (user, item) pairs as one number each, ascending."""
+    users, items = (log.users, log.items) if rows is None else (log.users[rows], log.items[rows])
+    return np.unique(users.astype(np.int64) * max(log.n_items, 1) + items)
+
+
+def _of_users(pairs: Int64, users: Int32, place: Int32) -> Lists:
+    """The places of the items of those pairs whose user is asked."""
+    width = max(place.size, 1)
+    lows, highs = (np.searchsorted(pairs, (users.astype(np.int64) + step) * width) for step in (0, 1))
+    offsets = np.append(0, np.cumsum(highs - lows))
+    rows = np.repeat(lows - offsets[:-1], highs - lows) + np.arange(offsets[-1])
+    return Lists(offsets, place[pairs[rows] % width])
+
+
+def _refuse_known(train: Interactions, test: Interactions) -> None:
+    """A pair in train and test would be answered by memory."""
+    known, asked = _pairs(train, None), test.users.astype(np.int64) * max(train.n_items, 1) + test.items
+    place = np.minimum(np.searchsorted(known, asked), max(known.size - 1, 0))
+    both = known[place] == asked if known.size else np.zeros(asked.size, np.bool_)
+    if both.any():
+        row = np.array([np.argmax(both)])
+        user, item = test.user_vocabulary.decode(test.users[row])[0], test.item_vocabulary.decode(test.items[row])[0]
+        raise InputError(
+            "I310",
+            f"{int(both.sum()):,} test rows repeat a user and item of training, the first user {user!r}, item {item!r}",
+            hint="keep one of each pair before splitting: filters.distinct()",
+        )
