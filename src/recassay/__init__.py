@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING, Any
 from recassay._version import __version__
 
 if TYPE_CHECKING:
-    from recassay import split
+    from recassay import models, protocols, split
     from recassay.comparison.compare import Comparison, compare
     from recassay.data.features import Features
     from recassay.data.finding import Finding
+    from recassay.data.fold import Fold
     from recassay.data.interactions import Interactions
     from recassay.data.read import read_interactions, read_items, read_run, read_runs, read_truth
     from recassay.data.run import Run
     from recassay.data.scores import Scores
+    from recassay.data.standings import Standings
     from recassay.data.truth import Truth
     from recassay.data.vocabulary import Vocabulary
+    from recassay.engine.play import play
     from recassay.engine.score import score
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
@@ -35,6 +38,7 @@ _HOMES = {
     "Comparison": "comparison.compare",
     "Features": "data.features",
     "Finding": "data.finding",
+    "Fold": "data.fold",
     "InputError": "errors",
     "Interactions": "data.interactions",
     "InternalError": "errors",
@@ -42,11 +46,15 @@ _HOMES = {
     "RecassayError": "errors",
     "Run": "data.run",
     "Scores": "data.scores",
+    "Standings": "data.standings",
     "Truth": "data.truth",
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
     "compare": "comparison.compare",
+    "models": "models",
     "parse_metric": "metrics.registry",
+    "play": "engine.play",
+    "protocols": "protocols",
     "read_interactions": "data.read",
     "read_items": "data.read",
     "read_run": "data.read",
@@ -60,6 +68,7 @@ __all__ = [
     "Comparison",
     "Features",
     "Finding",
+    "Fold",
     "InputError",
     "Interactions",
     "InternalError",
@@ -67,12 +76,16 @@ __all__ = [
     "RecassayError",
     "Run",
     "Scores",
+    "Standings",
     "Truth",
     "UsageError",
     "Vocabulary",
     "__version__",
     "compare",
+    "models",
     "parse_metric",
+    "play",
+    "protocols",
     "read_interactions",
     "read_items",
     "read_run",
