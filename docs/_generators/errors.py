@@ -221,6 +221,10 @@ EXAMPLES: dict[str, str] = {
         log = ra.read_interactions({"user_id": [1, 1], "item_id": [7, 8], "timestamp": [10, 20]})
         ra.split.global_time(at=99)(log)
         """,
+    "U117": """
+        log = ra.read_interactions({"user_id": [1, 2, 3, 1], "item_id": [7, 7, 7, 8]})
+        ra.split.uniform_items(test=0.9)(log)
+        """,
 }
 
 

@@ -200,6 +200,12 @@ ADVICE: dict[str, Advice] = {
         "side of an instant.",
         "Look at the log (`recassay stats LOG`), then choose another share, count or instant.",
     ),
+    "U117": Advice(
+        "A test part with equally many ratings of each of its items was to hold a larger share of the ratings than any "
+        "number of items can give: the items are too unlike in popularity.",
+        "Ask for the share that the hint names, or lower epsilon, the share of its ratings that the least popular "
+        "item of the test part keeps for training.",
+    ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",

@@ -67,6 +67,7 @@ CODES: dict[str, str] = {
     "U114": "test does not apply to this metric",
     "U115": "unknown model, split, design or other named thing",
     "U116": "split leaves a part without rows",
+    "U117": "no uniform test part is so large",
     # internal
     "X101": "metric value outside its range",
 }

@@ -17,7 +17,16 @@ SPLITS = {
     "last": ["last", "last(n=2, validation=1)"],
     "leave_out": ["leave_out(seed=1)", "leave_out(n=2, validation=2)"],
     "random": ["random(test=0.2, seed=7)", "random(test=0.3, by='user', validation=0.2)"],
+    "skew": ["skew(test=0.1, held_out=0.3)"],
+    "uniform_items": [
+        "uniform_items(test=0.1)",
+        "uniform_items(test=0.05, balance_on='positive', positive_from=4, seed=1)",
+        "uniform_items(test=0.7, epsilon=0.4, flatten='train')",
+        "uniform_items(test=0.1, compat='jsocialnetworks')",
+    ],
+    "user_folds": ["user_folds(k=3, by='time')", "user_folds(k=3, reveal=0.5)"],
     "windows": ["windows(length=8640000)", "windows(length=5000000, step=4000000, train=9000000)"],
+    "wtd": ["wtd(test=0.1, held_out=0.3)"],
 }
 CASES = [text for texts in SPLITS.values() for text in texts]
 SEEDED = [name for name in SPLITS if "seed" in split.REGISTRY.kinds[name].__dataclass_fields__]

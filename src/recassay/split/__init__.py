@@ -16,9 +16,14 @@ from recassay.split.base import Part, Split
 from recassay.split.chance import KFolds as k_folds  # noqa: N813 - a split reads like a verb
 from recassay.split.chance import LeaveOut as leave_out  # noqa: N813
 from recassay.split.chance import Random as random  # noqa: N813
+from recassay.split.intervened import Skew as skew  # noqa: N813
+from recassay.split.intervened import Wtd as wtd  # noqa: N813
+from recassay.split.newcomers import UserFolds as user_folds  # noqa: N813
 from recassay.split.temporal import GlobalTime as global_time  # noqa: N813
 from recassay.split.temporal import Last as last  # noqa: N813
 from recassay.split.temporal import Windows as windows  # noqa: N813
+from recassay.split.thinning import thin
+from recassay.split.uniform import UniformItems as uniform_items  # noqa: N813
 
 REGISTRY = Registry("split", "recassay.split", Split)
 parse = REGISTRY.parse
@@ -35,5 +40,10 @@ __all__ = [
     "leave_out",
     "parse",
     "random",
+    "skew",
+    "thin",
+    "uniform_items",
+    "user_folds",
     "windows",
+    "wtd",
 ]

@@ -16,6 +16,7 @@ from recassay.data.vocabulary import Vocabulary
 from recassay.errors import UsageError
 from recassay.named import Named
 from recassay.rng import derive_seed
+from recassay.split.order import places
 
 Rows = NDArray[np.bool_]
 Lots = NDArray[np.uint64]
@@ -122,8 +123,8 @@ def uniform(lots: Lots) -> NDArray[np.float64]:
     return ((lots >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
-def places_by_lot(log: Interactions, groups: NDArray[np.int32], lots: Lots) -> NDArray[np.int64]:
-    """The place 0, 1, ... of each row in its group by lot; a pair that comes twice by time, then by rating."""
+def places_by_lot(log: Interactions, groups: NDArray[np.int32], lots: NDArray[Any]) -> NDArray[np.int64]:
+    """The place 0, 1, ... of each row in its group by lot; rows of the same lot by time and rating."""
     keys: list[NDArray[Any]] = [lots]
     if log.timestamps is not None:
         keys.insert(0, value_keys(log.timestamps))
@@ -132,25 +133,12 @@ def places_by_lot(log: Interactions, groups: NDArray[np.int32], lots: Lots) -> N
     return places(groups, *keys)
 
 
-def places(groups: NDArray[np.int32], *keys: NDArray[Any]) -> NDArray[np.int64]:
-    """The place 0, 1, ... of each row within its group, by the keys (the last decides first), then by row order.
-
-    >>> places(np.array([0, 1, 0], np.int32), np.array([5, 9, 4])).tolist()
-    [1, 0, 0]
-    """
-    order = np.lexsort((*keys, groups))
-    counts = np.bincount(groups)
-    found = np.empty(groups.size, np.int64)
-    found[order] = np.arange(groups.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    return found
-
-
 def events(log: Interactions) -> NDArray[np.int64]:
     """Rows of each user."""
     return np.bincount(log.users, minlength=log.n_users)
 
 
-def floor(values: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
+def floor(values: NDArray[Any]) -> NDArray[np.int64]:
     """Rounded down, with room for the last bit."""
     whole: NDArray[np.int64] = np.floor(values + SLACK).astype(np.int64)
     return whole

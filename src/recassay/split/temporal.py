@@ -25,7 +25,8 @@ from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
-from recassay.split.base import Part, Split, events, nothing_left, places
+from recassay.split.base import Part, Split, events, nothing_left
+from recassay.split.order import places
 
 MOST_WINDOWS = 1000
 
