@@ -98,6 +98,18 @@ class Interactions:
             self.origin,
         )
 
+    def compact(self) -> Interactions:
+        """The same rows without users and items that have none; codes are numbered anew, in the same order.
+
+        >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
+        >>> part = log.take(np.array([0])).compact()
+        >>> part.n_users, part.n_items, part.frame().rows()
+        (1, 1, [(7, 'a')])
+        """
+        user_vocabulary, users = self.user_vocabulary.without_unused(self.users)
+        item_vocabulary, items = self.item_vocabulary.without_unused(self.items)
+        return Interactions(users, items, user_vocabulary, item_vocabulary, self.timestamps, self.ratings, self.origin)
+
     def liked(self, at_least: float | None) -> NDArray[np.bool_]:
         """Rows with a rating of at least so much; every row for None.
 

@@ -83,6 +83,21 @@ class Vocabulary:
         """``integer`` or ``string``, as a person would say it."""
         return "integer" if self.ids is None or self.ids.dtype.is_integer() else "string"
 
+    def without_unused(self, codes: NDArray[np.int32]) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """The vocabulary of the ids that some codes stand for, and these codes in it; for dense codes.
+
+        >>> vocabulary, codes = Vocabulary.encode(pl.Series(["b", "a", "c"]))
+        >>> less, fewer = vocabulary.without_unused(codes[[0, 2, 0]])
+        >>> less.decode(fewer).to_list(), fewer.tolist()
+        (['b', 'c', 'b'], [0, 1, 0])
+        """
+        if self.ids is None:
+            return self, codes
+        used = np.flatnonzero(np.bincount(codes, minlength=self.size))
+        code_of = np.zeros(self.size, np.int32)
+        code_of[used] = np.arange(used.size, dtype=np.int32)
+        return Vocabulary(self.ids.gather(used)), code_of[codes]
+
     def decode(self, codes: NDArray[np.int32]) -> pl.Series:
         """The ids behind codes."""
         return pl.Series(codes.astype(np.int64)) if self.ids is None else self.ids.gather(codes)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from recassay.data.leaks import LeakReport, leaks
 from recassay.named import Registry
+from recassay.split import filters
 from recassay.split.base import Part, Split
 from recassay.split.chance import KFolds as k_folds  # noqa: N813 - a split reads like a verb
 from recassay.split.chance import LeaveOut as leave_out  # noqa: N813
@@ -33,6 +34,7 @@ __all__ = [
     "LeakReport",
     "Part",
     "Split",
+    "filters",
     "global_time",
     "k_folds",
     "last",

@@ -19,11 +19,11 @@ def places(groups: NDArray[np.int32], *keys: NDArray[Any]) -> NDArray[np.int64]:
     """
     counts = np.bincount(groups)
     found = np.empty(groups.size, np.int64)
-    found[_order(groups, keys)] = np.arange(groups.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    found[order_of(groups, keys)] = np.arange(groups.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return found
 
 
-def _order(groups: NDArray[np.int32], keys: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
+def order_of(groups: NDArray[np.int32], keys: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
     """What ``np.lexsort((*keys, groups))`` gives: a sort by group and last key, then rows that tie by what is left."""
     if groups.size == 0 or not keys:
         return np.argsort(groups, kind="stable")
@@ -40,7 +40,7 @@ def _order(groups: NDArray[np.int32], keys: tuple[NDArray[Any], ...]) -> NDArray
         in_row_order = np.argsort(order[tied])  # which a stable sort keeps
         rows, run = order[tied][in_row_order], run[in_row_order]
         left = keys[:-1] if not spare else (*keys[:-1], key & ((np.uint64(1) << spare) - np.uint64(1)))
-        order[tied] = rows[_order(run, tuple(one[rows] for one in left))]
+        order[tied] = rows[order_of(run, tuple(one[rows] for one in left))]
     return order
 
 

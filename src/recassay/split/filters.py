@@ -1,0 +1,254 @@
+"""What to leave out of a log before it is split, and a count of what was left out and why.
+
+    core(users=2, items=2)      Ann a b c | Bob a b | Carol a c | Dan d
+                                d has one event, then Dan has none: Ann a b c | Bob a b | Carol a c
+
+A filter is applied to the whole log, so what it keeps depends on events that later become the test part: say which one
+was used beside every number. Users and items without events are forgotten. Filters apply in the order given:
+
+>>> import polars as pl
+>>> rows = [("ann", "a", 5), ("ann", "a", 3), ("ann", "b", 4), ("bob", "a", 1)]
+>>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "rating"], orient="row"))
+>>> kept = apply(log, "rated(at_least=3), distinct(keep='max')")
+>>> kept.log.frame().rows(), dict(kept.removed)
+([('ann', 'a', 5.0), ('ann', 'b', 4.0)], {'rating below 3': 1, 'pair repeated': 1})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.data.interactions import Interactions
+from recassay.data.times import moment, times
+from recassay.errors import UsageError
+from recassay.named import Named, Registry
+from recassay.split.base import Rows
+from recassay.split.order import order_of
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered:
+    """What is left of a log, and how many rows are not, by reason."""
+
+    log: Interactions
+    removed: Mapping[str, int]
+
+
+class Filter(Named):
+    """Base of filters: a frozen description of which rows of a log to keep; calling it keeps them."""
+
+    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+        """The rows to keep, and the counts of the others by reason."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it keeps")
+
+    def __call__(self, log: Interactions) -> Filtered:
+        """The log without what is to be left out; the other rows stay in their order."""
+        kept, removed = self.rows(log)
+        if not kept.any():
+            raise UsageError(
+                "U116",
+                f"of {len(log):,} rows of {log.n_users:,} users the filter keeps none",
+                where=str(self),
+                hint="ask for less, or look at the log: recassay stats LOG",
+            )
+        return Filtered(log if kept.all() else log.take(kept).compact(), removed)
+
+
+@dataclass(frozen=True, repr=False)
+class Core(Filter):
+    """Users with at least so many events on items with at least so many: again and again until all have (k-core).
+
+    What is left is the largest log of this kind, whatever the order. Events are rows; :class:`Distinct` before it makes
+    them pairs. A row goes for the side that was looked at first, items before users.
+
+    >>> import polars as pl
+    >>> rows = [*zip("aaabbccd", "pqrpqpqr")]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id"], orient="row"))
+    >>> kept = Core(users=2, items=3)(log)
+    >>> kept.log.frame()["user_id"].unique().sort().to_list(), dict(kept.removed)
+    (['a', 'b', 'c'], {'item too rare': 2, 'user too quiet': 0})
+    """
+
+    name: ClassVar[str] = "core"
+
+    users: int = 5
+    items: int = 5
+
+    def validate(self) -> None:
+        """Counts are counts."""
+        check_counts(self)
+
+    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+        """The k-core."""
+        kept, removed = np.arange(len(log)), {"item too rare": 0, "user too quiet": 0}
+        while True:
+            before = kept.size
+            for reason, codes, least in (
+                ("item too rare", log.items, self.items),
+                ("user too quiet", log.users, self.users),
+            ):
+                enough = often(codes[kept], least)
+                removed[reason] += int(np.count_nonzero(~enough))
+                kept = kept[enough]
+            if kept.size == before:
+                return mask(kept, len(log)), removed
+
+
+@dataclass(frozen=True, repr=False)
+class Once(Filter):
+    """Items with at least so many events, then users with at least so many of those left: one pass each.
+
+    Items may fall below their count again in the second step; ``first="users"`` takes users first.
+
+    >>> import polars as pl
+    >>> rows = [*zip("aaabbccd", "pqrpqpqr")]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id"], orient="row"))
+    >>> dict(Once(users=2, items=3)(log).removed), dict(Once(users=2, items=3, first="users")(log).removed)
+    ({'item too rare': 2, 'user too quiet': 0}, {'user too quiet': 1, 'item too rare': 1})
+    """
+
+    name: ClassVar[str] = "once"
+
+    users: int = 5
+    items: int = 5
+    first: Literal["items", "users"] = "items"
+
+    def validate(self) -> None:
+        """Counts are counts."""
+        check_counts(self)
+
+    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+        """One pass over each side."""
+        sides = [("item too rare", log.items, self.items), ("user too quiet", log.users, self.users)]
+        kept, removed = np.arange(len(log)), {}
+        for reason, codes, least in sides if self.first == "items" else sides[::-1]:
+            enough = often(codes[kept], least)
+            removed[reason] = int(np.count_nonzero(~enough))
+            kept = kept[enough]
+        return mask(kept, len(log)), removed
+
+
+@dataclass(frozen=True, repr=False)
+class Rated(Filter):
+    """Events with a rating of at least so much. A log without ratings is an error.
+
+    >>> import polars as pl
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "rating": [5, 3]}))
+    >>> Rated(at_least=4)(log).log.frame().rows()
+    [(1, 7, 5.0)]
+    """
+
+    name: ClassVar[str] = "rated"
+
+    at_least: float
+
+    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+        """The rows that reach the rating."""
+        liked = log.liked(self.at_least)
+        return liked, {f"rating below {self.at_least:g}": int(np.count_nonzero(~liked))}
+
+
+@dataclass(frozen=True, repr=False)
+class Distinct(Filter):
+    """One row for each pair of user and item: the first, the last, or the one rated highest (the latest of those).
+
+    First and last are by time, and by row order where times are equal or absent.
+
+    >>> import polars as pl
+    >>> rows = [("ann", "a", 2, 9), ("ann", "a", 5, 3), ("ann", "b", 4, 1)]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "rating", "timestamp"], orient="row"))
+    >>> [Distinct(keep)(log).log.ratings.tolist() for keep in ("first", "last", "max")]
+    [[5.0, 4.0], [2.0, 4.0], [5.0, 4.0]]
+    """
+
+    name: ClassVar[str] = "distinct"
+
+    keep: Literal["first", "last", "max"] = "first"
+
+    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+        """The chosen row of every pair."""
+        keys: list[NDArray[Any]] = [log.items]  # the last decides first
+        if self.keep == "max":
+            log.liked(0)  # refuses a log without ratings
+            assert log.ratings is not None
+            keys.insert(0, log.ratings)
+        if log.timestamps is not None:
+            keys.insert(0, times(log))
+        order = order_of(log.users, tuple(keys))
+        users, items = log.users[order], log.items[order]
+        begins = np.append(True, (users[1:] != users[:-1]) | (items[1:] != items[:-1]))[: order.size]
+        chosen = order[begins if self.keep == "first" else np.roll(begins, -1)]
+        return mask(chosen, len(log)), {"pair repeated": len(log) - chosen.size}
+
+
+@dataclass(frozen=True, repr=False)
+class Between(Filter):
+    """Events of the time [start, end[; without one of them there is no such limit.
+
+    Instants are in the unit of the log for numbers, or a text such as '2024-05-31' if its times are dates.
+
+    >>> import polars as pl
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1] * 3, "item_id": [7, 8, 9], "timestamp": [1, 2, 3]}))
+    >>> Between(start=2, end=3)(log).log.frame().rows()
+    [(1, 8, 2)]
+    """
+
+    name: ClassVar[str] = "between"
+
+    start: float | str | None = None
+    end: float | str | None = None
+
+    def validate(self) -> None:
+        """One limit at least."""
+        if self.start is None and self.end is None:
+            raise self.refuse("start", "give start=, end=, or both", "between(start='2024-01-01')")
+
+    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+        """The rows inside."""
+        time = times(log)
+        early = np.zeros(time.size, np.bool_) if self.start is None else time < moment(log, self.start, str(self))
+        late = np.zeros(time.size, np.bool_) if self.end is None else time >= moment(log, self.end, str(self))
+        removed = {"too early": int(np.count_nonzero(early)), "too late": int(np.count_nonzero(late & ~early))}
+        return ~early & ~late, removed
+
+
+def often(codes: NDArray[np.int32], least: int) -> Rows:
+    """Rows whose code comes at least so often.
+
+    >>> often(np.array([3, 5, 3], np.int32), 2).tolist()
+    [True, False, True]
+    """
+    return (np.bincount(codes) >= least)[codes]
+
+
+def mask(rows: NDArray[np.int64], n: int) -> Rows:
+    """Row numbers as a mask."""
+    found = np.zeros(n, np.bool_)
+    found[rows] = True
+    return found
+
+
+def check_counts(one: Core | Once) -> None:
+    """Refuse counts below 1."""
+    for parameter in ("users", "items"):
+        if getattr(one, parameter) < 1:
+            raise one.refuse(parameter, "every user and item of a log has an event", f"{parameter}=5")
+
+
+REGISTRY = Registry("filter", "recassay.split", Filter)
+parse = REGISTRY.parse
+
+
+def apply(log: Interactions, filters: str | Filter | Iterable[str | Filter]) -> Filtered:
+    """A log after one filter or several, one after the other; counts of the same reason are added up."""
+    removed: dict[str, int] = {}
+    for one in REGISTRY.parse_list(filters):
+        log, gone = (found := one(log)).log, found.removed
+        for reason, count in gone.items():
+            removed[reason] = removed.get(reason, 0) + count
+    return Filtered(log, removed)
