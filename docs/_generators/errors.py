@@ -109,39 +109,39 @@ EXAMPLES: dict[str, str] = {
         """,
     "I307": """
         from recassay.data.fold import Fold
-        from recassay.engine.standings import Question, stand
         import numpy as np
 
         log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
         fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
-        Question.of(fold, relevant_from=4)
+        ra.play(ra.models.Popular(), fold, ra.protocols.ranking(relevant_from=4))
         """,
     "I308": """
+        from types import SimpleNamespace
         from recassay.data.fold import Fold
-        from recassay.engine.standings import Question, stand
         import numpy as np
 
         log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
         fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
-        stand(Question.of(fold), lambda users: np.zeros((1, 2)), "mine")
+        mine = SimpleNamespace(scores=lambda users: np.zeros((1, 2)))
+        ra.play(mine, fold, ra.protocols.ranking(), name="mine")
         """,
     "I309": """
+        from types import SimpleNamespace
         from recassay.data.fold import Fold
-        from recassay.engine.standings import Question, stand
         import numpy as np
 
         log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
         fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
-        stand(Question.of(fold), lambda users: np.full((users.size, 2), np.nan), "mine")
+        mine = SimpleNamespace(scores=lambda users: np.full((users.size, 2), np.nan))
+        ra.play(mine, fold, ra.protocols.ranking(), name="mine")
         """,
     "I310": """
         from recassay.data.fold import Fold
-        from recassay.engine.standings import Question, stand
         import numpy as np
 
         log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
         fold = Fold(log.take(np.array([0, 1, 2])), log.take(np.array([1])), "global", {})
-        Question.of(fold)
+        ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
@@ -203,6 +203,10 @@ EXAMPLES: dict[str, str] = {
 
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", interval=None)
         write_results(scores, None, "results")
+        """,
+    "U112": """
+        from recassay.optional import need
+        need("no_such_library", for_="MyModel")
         """,
     "U113": """
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", interval=None)

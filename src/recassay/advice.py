@@ -183,6 +183,10 @@ ADVICE: dict[str, Advice] = {
         "The output folder cannot be made or written, or holds files of somebody else.",
         "Choose another with `-o`.",
     ),
+    "U112": Advice(
+        "A model, or a kind of file, needs a library that recassay installs only for those who ask for it.",
+        "Run the command that the message ends with.",
+    ),
     "U113": Advice(
         "A comparison was asked for with too little to compare: one system, or no metric that has a value per user.",
         "Give another run, or a metric such as `ndcg@10`.",
@@ -196,8 +200,8 @@ ADVICE: dict[str, Advice] = {
         "The hint has the nearest name; recassay list models (or splits, designs, ...) has all of them.",
     ),
     "U116": Advice(
-        "A split left no row for training, for test or for validation: the log is too small, or all of it lies on one "
-        "side of an instant.",
+        "A split left no row for training, for test or for validation, or a filter none at all: the log is too small, or "
+        "all of it lies on one side of an instant.",
         "Look at the log (`recassay stats LOG`), then choose another share, count or instant.",
     ),
     "U117": Advice(

@@ -63,10 +63,11 @@ CODES: dict[str, str] = {
     "U109": "two systems have the same name",
     "U110": "metric has no value under this tie policy",
     "U111": "output folder cannot be used",
+    "U112": "a library that is needed is not installed",
     "U113": "comparison needs more than it was given",
     "U114": "test does not apply to this metric",
     "U115": "unknown model, split, design or other named thing",
-    "U116": "split leaves a part without rows",
+    "U116": "a split or a filter leaves no rows",
     "U117": "no uniform test part is so large",
     # internal
     "X101": "metric value outside its range",

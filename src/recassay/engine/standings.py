@@ -23,6 +23,7 @@ from recassay.engine import _kernels
 from recassay.engine.question import Question
 from recassay.errors import InputError
 from recassay.metrics.context import known_ids
+from recassay.models.base import checked
 from recassay.threads import Progress, each_block
 
 TILE = 64
@@ -180,24 +181,10 @@ def _given(question: Question, fitted: Any, name: str) -> Rows:
     def rows(begin: int, end: int) -> Table:
         tile = np.zeros(TILE, np.int32)
         tile[: end - begin] = question.users[begin:end]
-        return np.take(_checked(fitted.scores(tile), name, question.item.size)[: end - begin], question.item, axis=1)
+        table = checked(fitted.scores(tile), (TILE, question.item.size), name)
+        return np.take(table[: end - begin], question.item, axis=1)
 
     return rows
-
-
-def _checked(table: Table, name: str, n_items: int) -> Table:
-    if table.shape != (TILE, n_items):
-        raise InputError(
-            "I308",
-            f"{name} gave scores of shape {table.shape} for {TILE} users and {n_items:,} items",
-            hint=f"give an array of shape ({TILE}, {n_items}): a row per user, a column per item of the fold",
-        )
-    if np.isnan(table).any():
-        count = int(np.isnan(table).sum())
-        raise InputError(
-            "I309", f"{name} gave {count:,} NaN scores for {TILE} users", hint="give -inf for what cannot be scored"
-        )
-    return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 
 def _listed(question: Question, run: Run) -> Rows:

@@ -5,17 +5,20 @@ A description can be printed, compared and fitted many times; fitting never chan
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.vocabulary import positions
-from recassay.errors import UsageError
+from recassay.errors import InputError, UsageError
 from recassay.named import Named
 from recassay.threads import blocks
 
@@ -23,7 +26,7 @@ USERS_PER_BLOCK = 256  # bounds the memory; a constant, because a matrix product
 NOTHING = -1  # the place of a list that ends early
 
 Lists = tuple[NDArray[np.int32], NDArray[np.float64]]
-Score = Callable[[NDArray[np.int32]], NDArray[np.float64]]
+Score = Callable[[NDArray[np.int32]], NDArray[np.floating]]
 
 
 class Fitted(Protocol):
@@ -37,6 +40,27 @@ class Fitted(Protocol):
         """Items (n, k) and scores (n, k), best first, for users by their code in the log; no item they had before."""
 
 
+@runtime_checkable
+class Scorer(Protocol):
+    """A fitted model that scores every item; it may be asked from several threads at once."""
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
+        """Scores (n, items) for users by their code; those of seen items are there, and mean nothing."""
+
+
+@runtime_checkable
+class Factors(Protocol):
+    """A fitted model whose scores are ``user_factors[u] @ item_factors[i]``: judged several times faster."""
+
+    @property
+    def user_factors(self) -> NDArray[np.float32]:
+        """A row per user."""
+
+    @property
+    def item_factors(self) -> NDArray[np.float32]:
+        """A row per item."""
+
+
 class Model(Protocol):
     """The description of a model: any object with ``fit``."""
 
@@ -46,6 +70,63 @@ class Model(Protocol):
 
 class BuiltIn(Named):
     """Base of the descriptions of built-in models."""
+
+    def at_least(self, least: float, *parameters: str) -> None:
+        """Refuse parameters below a bound."""
+        for parameter in parameters:
+            if getattr(self, parameter) < least:
+                raise self.refuse(parameter, "it cannot be so small", f"{least:g} or more")
+
+
+class Scoring(ABC):
+    """Base of fitted models that score every item: their lists are the best unseen ones."""
+
+    log: Interactions
+
+    @abstractmethod
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
+        """A score of every item for each user."""
+
+    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
+        """Items and scores, best first."""
+        return best_unseen(self.scores, self.log, users, k)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFactors(Scoring):
+    """A score is the product of a user's and an item's factors."""
+
+    log: Interactions
+    user_factors: NDArray[np.float32]
+    item_factors: NDArray[np.float32]
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float32]:
+        """A score of every item for each user."""
+        return self.user_factors[users] @ self.item_factors.T
+
+
+def profiles(log: Interactions) -> csr_array:
+    """The 0/1 matrix of users and items: 1 where the user had the item, however often."""
+    offsets, items = log.by_user
+    return csr_array((np.ones(items.size), items, offsets), shape=(log.n_users, log.n_items))
+
+
+def checked(table: NDArray[np.floating], shape: tuple[int, int], who: str) -> NDArray[np.floating]:
+    """A model's scores, as single or double precision numbers; a wrong shape and NaN are refused."""
+    if np.shape(table) != shape:
+        raise InputError(
+            "I308",
+            f"{who} gave scores of shape {np.shape(table)} for {shape[0]:,} users and {shape[1]:,} items",
+            hint=f"give an array of shape {shape}: a row per user, a column per item of the log",
+        )
+    if bad := int(np.isnan(table).sum()):
+        row, column = np.argwhere(np.isnan(table))[0]
+        raise InputError(
+            "I309",
+            f"{who} gave {bad:,} NaN among {table.size:,} scores, the first in row {row}, column {column}",
+            hint="give -inf for what cannot be scored",
+        )
+    return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 
 def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: int) -> Lists:
@@ -59,9 +140,9 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
     items, scores = np.full((users.size, k), NOTHING, np.int32), np.full((users.size, k), -np.inf)
     width = min(k, log.n_items)
     for begin, end in blocks(users.size, USERS_PER_BLOCK):
-        # Every block has the same shape: whoever else is asked about does not change a bit of a user's scores.
+        # Every block has the same shape: a matrix product rounds by it.
         block = np.append(users[begin:end], np.zeros(USERS_PER_BLOCK - (end - begin), np.int32))
-        table = np.array(score(block)[: end - begin], np.float64)
+        table = np.array(checked(score(block), (block.size, log.n_items), "the model")[: end - begin], np.float64)
         _mask_seen(table, log, users[begin:end])
         items[begin:end, :width], scores[begin:end, :width] = _top(table, width)
     items[np.isneginf(scores)] = NOTHING

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.models.base import BuiltIn, Lists, best_unseen
+from recassay.models.base import BuiltIn, Scoring
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,14 +31,11 @@ class Popular(BuiltIn):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedPopular:
+class FittedPopular(Scoring):
     """Lists by the number of users of each item."""
 
     log: Interactions
 
-    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
-        """Items and scores, best first."""
-        return best_unseen(self._scores, self.log, users, k)
-
-    def _scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+        """A score of every item for each user."""
         return np.broadcast_to(self.log.item_users.astype(np.float64), (users.size, self.log.n_items))

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import svds
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
-from recassay.models.base import BuiltIn, Lists, best_unseen
+from recassay.models.base import BuiltIn, Scoring, profiles
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,25 +37,21 @@ class PureSVD(BuiltIn):
                 f"{self.factors} factors cannot be had from {log.n_users:,} users and {log.n_items:,} items",
                 hint=f"at least 1 and at most {min(log.n_users, log.n_items) - 1:,}",
             )
-        offsets, profile = log.by_user
-        matrix = csr_array((np.ones(profile.size), profile, offsets), shape=(log.n_users, log.n_items))
+        matrix = profiles(log)
         start = np.ones(min(matrix.shape))  # a fixed start, so the same log gives the same vectors
         _, _, vectors = svds(matrix, k=self.factors, v0=start, return_singular_vectors="vh")
         return FittedSVD(log, matrix, np.ascontiguousarray(vectors))
 
 
 @dataclass(frozen=True, eq=False)
-class FittedSVD:
+class FittedSVD(Scoring):
     """A log and its leading item vectors, (factors, items)."""
 
     log: Interactions
     matrix: csr_array
     vectors: NDArray[np.float64]
 
-    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
-        """Items and scores, best first."""
-        return best_unseen(self._scores, self.log, users, k)
-
-    def _scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+        """A score of every item for each user."""
         scores: NDArray[np.float64] = (self.matrix[users] @ self.vectors.T) @ self.vectors
         return scores

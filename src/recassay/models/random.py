@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.models.base import BuiltIn, Lists, best_unseen
+from recassay.models.base import BuiltIn, Scoring
 from recassay.rng import derive
 
 
@@ -33,16 +33,13 @@ class Random(BuiltIn):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedRandom:
+class FittedRandom(Scoring):
     """Random lists over the items of a log."""
 
     seed: int
     log: Interactions
 
-    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
-        """Items and scores, best first."""
-        return best_unseen(self._scores, self.log, users, k)
-
-    def _scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+        """A score of every item for each user."""
         ids = self.log.user_vocabulary.decode(users).to_list()
         return np.stack([derive(self.seed, "random model", user).random(self.log.n_items) for user in ids])
