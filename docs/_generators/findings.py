@@ -37,7 +37,7 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class Example:
-    """What to do about a finding, and code whose ``scores`` have it."""
+    """What to do about a finding, and code whose ``scores``, or ``findings``, have it."""
 
     do: str
     code: str
@@ -122,6 +122,16 @@ EXAMPLES = {
         scores = ra.score({"mine": {"ann": ["a", "x"]}}, {"ann": ["x"]}, "hit@2", train={"ann": ["a"], "bob": ["x"]})
         """,
     ),
+    "L002": Example(
+        "Split by time (`global_time`, `windows`) if the system is to be used on a future it has not seen. Where you cannot, "
+        "say which split it was: a system that learns trends gains most from the future. It is asked of a fold, not of runs.",
+        """
+        from recassay.diagnose.future import leak_finding
+
+        log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": [1, 2, 3, 4]})
+        findings = [leak_finding(ra.split.last(n=1)(log)[0])]
+        """,
+    ),
     "T001": Example(
         "Break ties where the lists are made, at random, or judge under `--ties expected`. Compare no systems of which "
         "one ties and the other does not under `optimistic`.",
@@ -155,7 +165,9 @@ def pages() -> dict[str, str]:
 def _section(check: Any) -> str:
     example = EXAMPLES[check.code]
     code = textwrap.dedent(example.code).strip("\n")
-    needs = f" It needs {' and '.join(f'`--{need}`' for need in sorted(check.needs))}." if check.needs else ""
+    needs = (
+        f" It needs {' and '.join(f'`--{need}`' for need in sorted(check.needs))}." if check.needs - {"fold"} else ""
+    )
     severity, detail = _found(check.code, code)
     return "\n".join(
         [
@@ -170,7 +182,8 @@ def _found(code: str, example: str) -> tuple[str, str]:
 
     namespace: dict[str, Any] = {"ra": ra}
     exec(compile(example, code, "exec"), namespace)
-    found = [finding for finding in namespace["scores"].findings if finding.code == code]
+    findings = namespace["findings"] if "findings" in namespace else namespace["scores"].findings
+    found = [finding for finding in findings if finding.code == code]
     if not found:
         raise AssertionError(f"the example of {code} has no such finding")
     return found[0].severity, found[0].detail

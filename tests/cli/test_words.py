@@ -4,14 +4,17 @@ import re
 
 import pytest
 
-from recassay import __version__
+from recassay import __version__, split
 from recassay.diagnose.base import load as checks
 from recassay.errors import CODES
 from recassay.metrics.describe import HEADINGS
 from recassay.metrics.registry import metrics, names
 from recassay.profiles import profiles
 
-LISTS = {"metrics": metrics, "profiles": profiles, "checks": checks}
+LISTS = {
+    "metrics": metrics, "profiles": profiles, "checks": checks,
+    "splits": lambda: split.REGISTRY.kinds, "filters": lambda: split.filters.REGISTRY.kinds,
+}  # fmt: skip
 
 
 class TestList:
@@ -49,7 +52,7 @@ class TestExplain:
         for parameter in names()[name].defaults():
             assert parameter in answer.out
 
-    @pytest.mark.parametrize("name", [*profiles(), *checks(), *CODES])
+    @pytest.mark.parametrize("name", [*profiles(), *checks(), *CODES, *LISTS["splits"](), *LISTS["filters"]()])
     def test_anything_else(self, recassay, name):
         answer = recassay("explain", name)
         assert (answer.code, answer.err) == (0, "")

@@ -8,14 +8,16 @@ import typer
 
 from recassay.cli import _common
 
-KINDS = ("metrics", "profiles", "checks")
+KINDS = ("metrics", "profiles", "checks", "splits", "filters")
 
 
 def list_names(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="metrics, profiles or checks")] = "metrics",
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="metrics, profiles, checks, splits or filters")
+    ] = "metrics",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
-    """List what there is: metrics, profiles or checks, a line each."""
+    """List what there is: metrics, profiles, checks, splits or filters, a line each."""
     from recassay.errors import UsageError
     from recassay.report import listing
     from recassay.spec import suggest
@@ -32,7 +34,9 @@ def list_names(
 def explain(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A metric, profile, check or error code: ndcg, lenskit, C001, I201, ..."),
+        typer.Argument(
+            metavar="NAME", help="A metric, profile, check, split, filter or error code: ndcg, lenskit, C001, I201, ..."
+        ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:

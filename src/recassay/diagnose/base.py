@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recassay.data.finding import Finding, Severity
+from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.scores import Summary
@@ -36,6 +37,7 @@ class Facts:
     train: Interactions | None = None
     tie_ranges: Mapping[str, TieRange] = field(default_factory=dict)  # by metric
     exclusions: tuple[str, ...] = ()  # what the profile does not reproduce on this input, in words
+    fold: Fold | None = None  # where the truth and the training log come from, if that is known
 
     @property
     def run(self) -> Run:

@@ -1,11 +1,12 @@
-"""What there is and what it means: lists of metrics, profiles and checks, and pages on one of them."""
+"""What there is and what it means: lists of metrics, profiles, checks, splits, ..., and pages on one of them."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any, get_args
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -18,6 +19,7 @@ from recassay.diagnose.base import load as checks
 from recassay.errors import CODES, UsageError
 from recassay.metrics.describe import Description, describe
 from recassay.metrics.registry import metrics, names
+from recassay.named import Registry, parameter_kinds
 from recassay.profiles import Profile, profiles
 from recassay.spec import suggest
 
@@ -51,8 +53,37 @@ class Explanation:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Named:
+    """A list of named values: the module with their registry, and what its second column holds."""
+
+    home: str
+    column: str
+    group: Callable[[Any], str]
+
+    @property
+    def registry(self) -> Registry[Any]:
+        """Imported when it is asked for."""
+        found: Registry[Any] = importlib.import_module(self.home).REGISTRY
+        return found
+
+
+def _parameters(kind: Any) -> str:
+    return ", ".join(parameter_kinds(kind)) or "none"
+
+
+NAMED = {
+    "splits": Named("recassay.split", "leakage", lambda kind: str(kind.leakage)),
+    "filters": Named("recassay.split.filters", "parameters", _parameters),
+}
+
+
 def entries(kind: str) -> list[Entry]:
     """The lines of one list."""
+    if kind in NAMED:
+        named = NAMED[kind]
+        kinds = named.registry.kinds.items()
+        return [Entry(name, named.group(one), _title(named.registry.title(name))) for name, one in kinds]
     if kind == "metrics":
         found = [describe(metric) for metric in metrics().values()]
         return [Entry(_heading(one), one.family, one.title) for one in sorted(found, key=lambda d: (d.family, d.name))]
@@ -66,10 +97,13 @@ def _heading(metric: Description) -> str:
 
 
 def explanation(name: str) -> Explanation:
-    """The page of a metric (with or without parameters), a profile, a check or an error code."""
+    """The page of a metric or a named value (with or without parameters), a profile, a check or an error code."""
     bare = name.partition("(")[0].partition("@")[0]
     if bare in names():
         return _metric_page(describe(names()[bare]))
+    for named in NAMED.values():
+        if bare in named.registry.kinds:
+            return _named_page(named, bare)
     if name in profiles():
         return _profile_page(profiles()[name])
     if name.upper() in checks():
@@ -80,8 +114,33 @@ def explanation(name: str) -> Explanation:
         title, advice = CODES[name.upper()], ADVICE[name.upper()]
         sections = {"What happened": advice.happened, "What to do": advice.do}
         return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
-    known = [*names(), *profiles(), *checks(), *CODES]
+    values = [one for named in NAMED.values() for one in named.registry.kinds]
+    known = [*names(), *values, *profiles(), *checks(), *CODES]
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=suggest(name, known))
+
+
+def _named_page(named: Named, name: str) -> Explanation:
+    kind = named.registry.kinds[name]
+    doc = (inspect.getdoc(kind) or "").partition(">>>")[0].strip()
+    title, _, rest = doc.partition("\n\n")
+    hints = parameter_kinds(kind)
+    parameters = tuple(
+        {"name": one.name, "default": None if one.default is MISSING else one.default, "choices": _choices(one, hints)}
+        for one in fields(kind)
+    )
+    facts = {} if named.column == "parameters" else {named.column: named.group(kind)}
+    sections = {"What": "\n\n".join(" ".join(one.split()) for one in rest.split("\n\n"))} if rest else {}
+    return Explanation(name, named.registry.noun, _title(title), sections, parameters, facts)
+
+
+def _title(text: str) -> str:
+    return " ".join(text.replace("``", "").split())
+
+
+def _choices(one: Any, hints: Mapping[str, Any]) -> list[str]:
+    words = [str(word) for part in (hints[one.name], *get_args(hints[one.name])) for word in get_args(part)]
+    needed = ["(required)"] if one.default is MISSING else []
+    return [word for word in dict.fromkeys(words) if "<class" not in word and "Literal" not in word] + needed
 
 
 def _profile_page(profile: Profile) -> Explanation:
@@ -122,9 +181,10 @@ def _metric_page(metric: Description) -> Explanation:
 def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
     """A list as a table."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    second = {"metrics": "family", "profiles": "version", "checks": "severity"}[kind]
-    table.add_column({"metrics": "metric", "profiles": "profile", "checks": "code"}[kind], no_wrap=True, style="bold")
-    table.add_column(second, no_wrap=True)
+    columns = {"metrics": ("metric", "family"), "profiles": ("profile", "version"), "checks": ("code", "severity")}
+    columns |= {kind: (named.registry.noun, named.column) for kind, named in NAMED.items()}
+    table.add_column(columns[kind][0], no_wrap=True, style="bold")
+    table.add_column(columns[kind][1], no_wrap=True)
     table.add_column("what it is")
     for row in rows:
         table.add_row(Text(row.name), Text(row.group), Text(row.title))
