@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import Any, get_args
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from typing import Any, Literal, get_args, get_origin
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -54,7 +54,7 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class Named:
+class Listed:
     """A list of named values: the module with their registry, and what its second column holds."""
 
     home: str
@@ -73,8 +73,8 @@ def _parameters(kind: Any) -> str:
 
 
 NAMED = {
-    "splits": Named("recassay.split", "leakage", lambda kind: str(kind.leakage)),
-    "filters": Named("recassay.split.filters", "parameters", _parameters),
+    "splits": Listed("recassay.split", "leakage", lambda kind: str(kind.leakage)),
+    "filters": Listed("recassay.split.filters", "parameters", _parameters),
 }
 
 
@@ -119,7 +119,7 @@ def explanation(name: str) -> Explanation:
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=suggest(name, known))
 
 
-def _named_page(named: Named, name: str) -> Explanation:
+def _named_page(named: Listed, name: str) -> Explanation:
     kind = named.registry.kinds[name]
     doc = (inspect.getdoc(kind) or "").partition(">>>")[0].strip()
     title, _, rest = doc.partition("\n\n")
@@ -137,10 +137,10 @@ def _title(text: str) -> str:
     return " ".join(text.replace("``", "").split())
 
 
-def _choices(one: Any, hints: Mapping[str, Any]) -> list[str]:
-    words = [str(word) for part in (hints[one.name], *get_args(hints[one.name])) for word in get_args(part)]
-    needed = ["(required)"] if one.default is MISSING else []
-    return [word for word in dict.fromkeys(words) if "<class" not in word and "Literal" not in word] + needed
+def _choices(one: Field[Any], hints: Mapping[str, Any]) -> list[str]:
+    kinds = (hints[one.name], *get_args(hints[one.name]))  # a Literal by itself, or one of several kinds
+    words = [str(word) for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    return words + (["(required)"] if one.default is MISSING else [])
 
 
 def _profile_page(profile: Profile) -> Explanation:
