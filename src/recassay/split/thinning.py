@@ -23,9 +23,9 @@ def thin(fold: Fold, fraction: float, *, seed: int = 0) -> Fold:
 
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions
-    >>> from recassay.split import random
+    >>> from recassay import split
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1] * 8, "item_id": [*range(8)]}))
-    >>> fold = random(test=0.5, by="user")(log)[0]
+    >>> fold = split.random(test=0.5, by="user")(log)[0]
     >>> len(fold.test), len(thin(fold, 0.5).test), dict(thin(fold, 0.5).removed)
     (4, 2, {'thinned': 2})
     """
