@@ -49,7 +49,7 @@ class Standings:
     ``tie_relevant`` counts other relevant items of the query with the same score; they stand side by side. An item the
     system could not score ties at the bottom with all others it could not score.
 
-    ``users`` is the number of users of the whole log, asked or not. ``popularity`` is the number of training users of
+    ``users`` is the number of users of the whole log, asked or not, and ``everyone`` their ids. ``popularity`` is the number of training users of
     each item. ``unlisted`` counts pairs whose item a ranked list did not hold, where the standings come from lists and
     not from scores: they tie at the bottom with everything that was not listed. ``how`` says what was asked.
     """
@@ -68,6 +68,7 @@ class Standings:
     mass: Mapping[str, Int64] = field(default_factory=dict)
     percentiles: Mapping[int, Percentiles] = field(default_factory=dict)  # by number of bins
     users: int = 0
+    everyone: pl.Series | None = None
     popularity: Int64 = field(default_factory=lambda: np.empty(0, np.int64))
     unlisted: int = 0
     how: Mapping[str, Any] = field(default_factory=dict)

@@ -12,27 +12,31 @@ from numpy.typing import NDArray
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
+Counts = NDArray[np.signedinteger]  # 32 bits for items, 64 for weights
 Scores = NDArray[np.floating]  # single or double precision, as the system gives them
 
-FEW = 64  # up to this many levels the row is compared with each of them, many items at a time; beyond, item by item
-STRIDE = 64  # items looked at together for one that could enter the list
+FEW = 256  # up to this many levels the row is compared with each of them, many items at a time; beyond, item by item
+SPARE = 256  # places beside the best k for items that may enter them; they are settled when the places are full
+STRIDE = 64  # items looked at together for one that could be among the best
+CHUNK = 1024  # weights added as 32-bit numbers before they go to a 64-bit sum
 
 
 @njit(nogil=True, cache=True)
 def stand(
     scores: Scores, begin: int, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32, ids: Int32,
-    cells: Int64, rated_offsets: Int64, rated: Int32, weight: Int64, above: Int32, tied: Int32, mass_above: Int64,
-    mass_tied: Int64, rated_above: Int32, rated_tied: Int32, tie_relevant: Int32, bottom: Bool, top: Int32,
+    cells: Int64, member: Bool, bins: Int32, rated_offsets: Int64, rated: Int32, weight: Int32, above: Int32,
+    tied: Int32, mass_above: Int64, mass_tied: Int64, tie_relevant: Int32, bottom: Bool, top: Int32,
     top_scores: Scores,
 ) -> None:  # fmt: skip
     """Counts for queries begin.., whose scores are the rows of ``scores`` (overwritten).
 
     Items are numbered by place in the row; ``ids`` are what they are otherwise called, and settle ties. The places of
-    cell c are ``cells[c]:cells[c + 1]``. ``relevant`` is sorted in place: score descending, then id. ``above[pair, c]``
-    counts items of cell c above the pair that are neither relevant nor seen; ``weight`` may be empty: no masses.
-    ``rated_above`` and ``rated_tied`` count among the places of ``rated``. ``bottom`` is true where the score is minus
-    infinity.
+    cell c are ``cells[c]:cells[c + 1]``. ``relevant`` is sorted in place: score descending, then id. Columns of
+    ``above`` count items above the pair that are neither relevant nor seen: one for each base set (the cells with
+    ``member[b, c]``), one for each way to cut into bins (the cells in the bin of the pair's own item), and the last for
+    the places of ``rated``. ``weight`` may be empty: no masses. ``bottom`` is true where the score is minus infinity.
     """
+    n_cells = cells.size - 1
     for row in range(scores.shape[0]):
         line, query = scores[row], begin + row
         first, last = offsets[query], offsets[query + 1]
@@ -43,38 +47,105 @@ def stand(
         if first == last:
             continue
         sort_by_score(line, ids, relevant, first, last)
-        levels = np.empty(last - first, line.dtype)
-        for pair in range(first, last):
-            levels[pair - first] = line[relevant[pair]]
+        levels = line[relevant[first:last]]
         for pair in range(first, last):
             line[relevant[pair]] = np.nan
-        for cell in range(cells.size - 1):
-            low, high = cells[cell], cells[cell + 1]
-            if last - first <= FEW:
-                for pair in range(first, last):
-                    count_one(line, low, high, levels[pair - first], above[pair], tied[pair], cell)
-            else:
-                count_all(line, low, high, levels, above[first:last], tied[first:last], cell)
-            for pair in range(first, last if weight.size else first):
-                weigh(line, low, high, levels[pair - first], weight, mass_above[pair], mass_tied[pair], cell)
+        over, level_with = np.empty((levels.size, n_cells), np.int32), np.empty((levels.size, n_cells), np.int32)
+        for cell in range(n_cells):
+            count(line[cells[cell] : cells[cell + 1]], levels, over, level_with, cell)
+        add_up(over, level_with, cells, relevant[first:last], member, bins, above[first:last], tied[first:last])
+        if weight.size:
+            heavy, equal = np.empty((levels.size, n_cells), np.int64), np.empty((levels.size, n_cells), np.int64)
+            for cell in range(n_cells):
+                part = slice(cells[cell], cells[cell + 1])
+                for pair in range(levels.size):
+                    weigh(line[part], weight[part], levels[pair], heavy[pair], equal[pair], cell)
+            nothing = bins[:0]
+            add_up(
+                heavy,
+                equal,
+                cells,
+                relevant[first:last],
+                member,
+                nothing,
+                mass_above[first:last],
+                mass_tied[first:last],
+            )
+        start = first
         for pair in range(first, last):
-            level, same = levels[pair - first], 0
-            for other in range(last - first):
-                same += levels[other] == level
-            tie_relevant[pair] = same - 1
+            level = levels[pair - first]
+            start = start if level == levels[start - first] else pair
+            tie_relevant[start] = pair - start
             bottom[pair] = level == -np.inf
-            over, with_it = 0, 0
+            more, same = 0, 0
             for other in range(rated_offsets[query], rated_offsets[query + 1]):
-                over += line[rated[other]] > level
-                with_it += line[rated[other]] == level
-            rated_above[pair], rated_tied[pair] = over, with_it
+                more += line[rated[other]] > level
+                same += line[rated[other]] == level
+            above[pair, -1], tied[pair, -1] = more, same
+        for pair in range(first + 1, last):
+            if levels[pair - first] == levels[pair - 1 - first]:
+                tie_relevant[pair] = tie_relevant[pair - 1]
 
 
 @njit(nogil=True, cache=True)
-def count_one(line: Scores, low: int, high: int, level: float, above: Int32, tied: Int32, cell: int) -> None:
+def add_up(
+    over: Counts, equal: Counts, cells: Int64, relevant: Int32, member: Bool, bins: Int32, above: Counts, tied: Counts
+) -> None:
+    """Sums over the cells of each base set, and over those in the bin of each pair's own item."""
+    for pair in range(relevant.size):
+        own = np.searchsorted(cells, relevant[pair], side="right") - 1
+        for base in range(member.shape[0] + bins.shape[0]):
+            some, same = 0, 0
+            for cell in range(cells.size - 1):
+                if base < member.shape[0]:
+                    inside = member[base, cell]
+                else:
+                    inside = bins[base - member.shape[0], cell] == bins[base - member.shape[0], own]
+                some += over[pair, cell] if inside else 0
+                same += equal[pair, cell] if inside else 0
+            above[pair, base], tied[pair, base] = some, same
+
+
+@njit(nogil=True, cache=True)
+def count(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
+    """Items of one cell above each level and level with it."""
+    if levels.size > FEW:
+        count_all(line, levels, above, tied, cell)
+        return
+    fours = levels.size - levels.size % 4
+    for pair in range(0, fours, 4):
+        count_four(line, levels[pair:], above[pair:], tied[pair:], cell)
+    for pair in range(fours, levels.size):
+        count_one(line, levels[pair], above[pair], tied[pair], cell)
+
+
+@njit(nogil=True, cache=True)
+def count_four(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
+    """As :func:`count_one` for four levels: every score is read once for all of them."""
+    a, b, c, d = levels[0], levels[1], levels[2], levels[3]
+    over_a, over_b, over_c, over_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+    reach_a, reach_b, reach_c, reach_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
+    for place in range(line.size):
+        score = line[place]
+        over_a = np.int32(over_a + np.int32(score > a))
+        over_b = np.int32(over_b + np.int32(score > b))
+        over_c = np.int32(over_c + np.int32(score > c))
+        over_d = np.int32(over_d + np.int32(score > d))
+        reach_a = np.int32(reach_a + np.int32(score >= a))
+        reach_b = np.int32(reach_b + np.int32(score >= b))
+        reach_c = np.int32(reach_c + np.int32(score >= c))
+        reach_d = np.int32(reach_d + np.int32(score >= d))
+    above[0, cell], above[1, cell], above[2, cell], above[3, cell] = over_a, over_b, over_c, over_d
+    tied[0, cell], tied[1, cell], tied[2, cell], tied[3, cell] = (
+        reach_a - over_a, reach_b - over_b, reach_c - over_c, reach_d - over_d,
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def count_one(line: Scores, level: float, above: Int32, tied: Int32, cell: int) -> None:
     """Items above a level and level with it; 32-bit sums let eight items be compared at a time."""
     over, reaching = np.int32(0), np.int32(0)
-    for place in range(low, high):
+    for place in range(line.size):
         over = np.int32(over + np.int32(line[place] > level))
         reaching = np.int32(reaching + np.int32(line[place] >= level))
     above[cell] = over
@@ -82,11 +153,11 @@ def count_one(line: Scores, low: int, high: int, level: float, above: Int32, tie
 
 
 @njit(nogil=True, cache=True)
-def count_all(line: Scores, low: int, high: int, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
+def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
     """As :func:`count_one` for many levels (descending): every item finds the first level that is not above it."""
     above[:, cell] = 0
     tied[:, cell] = 0
-    for place in range(low, high):
+    for place in range(line.size):
         score = line[place]
         if not score >= levels[-1]:
             continue
@@ -109,14 +180,19 @@ def count_all(line: Scores, low: int, high: int, levels: Scores, above: Int32, t
 
 
 @njit(nogil=True, cache=True)
-def weigh(line: Scores, low: int, high: int, level: float, weight: Int64, above: Int64, tied: Int64, cell: int) -> None:
+def weigh(line: Scores, weight: Int32, level: float, above: Int64, tied: Int64, cell: int) -> None:
     """Weight of the items above a level and level with it."""
-    over, with_it = 0, 0
-    for place in range(low, high):
-        over += weight[place] if line[place] > level else 0
-        with_it += weight[place] if line[place] == level else 0
+    over, reaching = 0, 0
+    for begin in range(0, line.size, CHUNK):
+        scores, weights = line[begin : begin + CHUNK], weight[begin : begin + CHUNK]
+        some, more = np.int32(0), np.int32(0)
+        for place in range(scores.size):
+            some = np.int32(some + (weights[place] if scores[place] > level else np.int32(0)))
+            more = np.int32(more + (weights[place] if scores[place] >= level else np.int32(0)))
+        over += int(some)
+        reaching += int(more)
     above[cell] = over
-    tied[cell] = with_it
+    tied[cell] = reaching - over
 
 
 @njit(nogil=True, cache=True)
@@ -143,29 +219,101 @@ def sort_by_score(line: Scores, ids: Int32, items: Int32, first: int, last: int)
 def best(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
     """The places of the highest scores of a line, best first, equal scores by id; -1 is an empty place.
 
-    NaN is no candidate, and minus infinity could not be scored.
+    NaN is no candidate, and minus infinity could not be scored. A sample tells which scores have a chance; if too few
+    do, all have one.
     """
-    size, k, last = 0, items.size, values.dtype.type(-np.inf)
-    for begin in range(0, line.size, STRIDE):
+    k = items.size
+    places, scores = np.empty(k + SPARE, np.int32), np.empty(k + SPARE, line.dtype)
+    size = gather(line, ids, likely(line, ids, k, places, scores), k, places, scores)
+    if size < k:
+        size = gather(line, ids, line.dtype.type(-np.inf), k, places, scores)
+    sort_pairs(places, scores, ids, size)
+    for place in range(k):
+        items[place] = places[place] if place < size else -1
+        values[place] = scores[place] if place < size else -np.inf
+
+
+@njit(nogil=True, cache=True)
+def likely(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> float:
+    """A score that more than k items reach, going by some of them; minus infinity for a line too short to guess."""
+    step = line.size // SPARE
+    wanted = k / max(step, 1)
+    rank = int(wanted + 3 * np.sqrt(wanted) + 3)
+    if rank > SPARE // 2:
+        return line.dtype.type(-np.inf)
+    for place in range(SPARE):
+        score = line[place * step]
+        places[place] = place * step
+        scores[place] = score if score > -np.inf else line.dtype.type(-np.inf)
+    keep(places, scores, ids, SPARE, rank)
+    return scores[:rank].min()
+
+
+@njit(nogil=True, cache=True)
+def gather(line: Scores, ids: Int32, bar: float, k: int, places: Int32, scores: Scores) -> int:
+    """The k best of the scores that reach a bar, in any order; how many there are.
+
+    Candidates are set aside without a branch. When the room is full the best k stay, and the k-th is the new bar.
+    """
+    size, begin, floor = 0, 0, line.dtype.type(-np.inf)
+    while begin < line.size:
         end = min(begin + STRIDE, line.size)
         hopeful = np.int32(0)
         for place in range(begin, end):
-            hopeful = np.int32(hopeful + np.int32(line[place] >= last))
-        for item in range(begin, end if hopeful else begin):
-            score = line[item]
-            if not (score >= last and score > -np.inf) or (
-                size == k and score == last and ids[item] > ids[items[k - 1]]
-            ):
-                continue
-            place = size if size < k else k - 1
-            size = min(size + 1, k)
-            while place > 0 and (
-                values[place - 1] < score or (values[place - 1] == score and ids[items[place - 1]] > ids[item])
-            ):
-                values[place], items[place] = values[place - 1], items[place - 1]
-                place -= 1
-            values[place], items[place] = score, item
-            if size == k:
-                last = values[k - 1]
-    for place in range(size, k):
-        values[place], items[place] = -np.inf, -1
+            hopeful = np.int32(hopeful + np.int32(line[place] >= bar))
+        for place in range(begin, end if hopeful else begin):
+            score = line[place]
+            places[size], scores[size] = place, score
+            size += (score >= bar) & (score > floor)
+        begin = end
+        if size > k + SPARE - STRIDE - 1:
+            keep(places, scores, ids, size, k)
+            size, bar = k, scores[:k].min()
+    if size > k:
+        keep(places, scores, ids, size, k)
+    return min(size, k)
+
+
+@njit(nogil=True, cache=True)
+def keep(places: Int32, scores: Scores, ids: Int32, size: int, k: int) -> None:
+    """Bring the k best of the first ``size`` to the front, in any order (Hoare's selection)."""
+    low, high = 0, size - 1
+    while low < high:
+        middle = (low + high) // 2
+        pivot, pivot_id = scores[middle], ids[places[middle]]
+        left, right = low, high
+        while left <= right:
+            while scores[left] > pivot or (scores[left] == pivot and ids[places[left]] < pivot_id):
+                left += 1
+            while scores[right] < pivot or (scores[right] == pivot and ids[places[right]] > pivot_id):
+                right -= 1
+            if left <= right:
+                scores[left], scores[right] = scores[right], scores[left]
+                places[left], places[right] = places[right], places[left]
+                left += 1
+                right -= 1
+        if k - 1 <= right:
+            high = right
+        elif k - 1 >= left:
+            low = left
+        else:
+            return
+
+
+@njit(nogil=True, cache=True)
+def sort_pairs(places: Int32, scores: Scores, ids: Int32, size: int) -> None:
+    """Score descending, equal scores by id (Shell's method)."""
+    gap = 1
+    while 3 * gap < size:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for start in range(gap, size):
+            score, item, place = scores[start], places[start], start
+            while place >= gap:
+                other = scores[place - gap]
+                if other > score or (other == score and ids[places[place - gap]] < ids[item]):
+                    break
+                scores[place], places[place] = other, places[place - gap]
+                place -= gap
+            scores[place], places[place] = score, item
+        gap //= 3

@@ -71,17 +71,15 @@ class Question:
         begins = np.flatnonzero(np.append(True, (inside[:, 1:] != inside[:, :-1]).any(axis=0))[: item.size])
         tested = inside[0, begins] == 0
         liked = test.liked(relevant_from)
-        rows = {"relevant": _pairs(test, liked), "rated": _pairs(test, ~liked), "seen": _pairs(train, None)}
-        rows["rated"] = np.setdiff1d(rows["rated"], rows["relevant"], assume_unique=True)
-        lists = {name: _of_users(keys, users, place) for name, keys in rows.items()}
-        if not mask_seen:
-            lists["seen"] = Lists(np.zeros(users.size + 1, np.int64), np.empty(0, np.int32))
+        relevant, low = _pairs(test, liked), _pairs(test, ~liked)
+        rated = np.setdiff1d(low, relevant, assume_unique=True)
+        seen = _keys(train) if mask_seen else np.empty(0, np.int64)
         return cls(
             train=train,
             users=users,
-            relevant=lists["relevant"],
-            seen=lists["seen"],
-            rated=lists["rated"],
+            relevant=_of_users(relevant, users, place),
+            seen=_of_users(seen, users, place),
+            rated=_of_users(rated, users, place),
             item=item,
             cells=np.append(begins, item.size),
             member=np.array([np.ones_like(tested), tested]),
@@ -96,6 +94,10 @@ class Question:
     def queries(self) -> pl.Series:
         """The ids of those who are asked."""
         return self.train.user_vocabulary.decode(self.users)
+
+    def by_base(self, counts: Int64) -> dict[str, Int64]:
+        """Counts by cell (n, cells), summed over the cells of each base set."""
+        return {base: counts @ inside for base, inside in zip(self.bases, self.member, strict=True)}
 
     def pools(self, weight: Int64) -> Int64:
         """For each query and cell the weight (of items, by code) of candidates that are not relevant for it."""
@@ -125,10 +127,15 @@ def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
     return labels, bins
 
 
-def _pairs(log: Interactions, rows: NDArray[np.bool_] | None) -> Int64:
-    """Distinct (user, item) pairs as one number each, ascending."""
-    users, items = (log.users, log.items) if rows is None else (log.users[rows], log.items[rows])
-    return np.unique(users.astype(np.int64) * max(log.n_items, 1) + items)
+def _pairs(log: Interactions, rows: NDArray[np.bool_]) -> Int64:
+    """Distinct (user, item) pairs of some rows as one number each, ascending."""
+    return np.unique(log.users[rows].astype(np.int64) * max(log.n_items, 1) + log.items[rows])
+
+
+def _keys(log: Interactions) -> Int64:
+    """As :func:`_pairs` for all rows."""
+    offsets, profile = log.by_user
+    return stretch_of(offsets) * max(log.n_items, 1) + profile
 
 
 def _of_users(pairs: Int64, users: Int32, place: Int32) -> Lists:
@@ -142,7 +149,7 @@ def _of_users(pairs: Int64, users: Int32, place: Int32) -> Lists:
 
 def _refuse_known(train: Interactions, test: Interactions) -> None:
     """A pair in train and test would be answered by memory."""
-    known, asked = _pairs(train, None), test.users.astype(np.int64) * max(train.n_items, 1) + test.items
+    known, asked = _keys(train), test.users.astype(np.int64) * max(train.n_items, 1) + test.items
     place = np.minimum(np.searchsorted(known, asked), max(known.size - 1, 0))
     both = known[place] == asked if known.size else np.zeros(asked.size, np.bool_)
     if both.any():

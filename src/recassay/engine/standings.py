@@ -6,7 +6,8 @@ is a constant, because a matrix product rounds by the shape of its operands; ins
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from recassay.data.layout import readonly
+from recassay.data.layout import readonly, stretch_of
 from recassay.data.recoding import Recoding
 from recassay.data.run import Run
 from recassay.data.standings import RATED, Percentiles, Standings
@@ -72,13 +73,17 @@ def _read(
     threads: int | None,
     progress: Progress | None = None,
 ) -> tuple[Standings, Run | None]:
-    pairs, n, cells = question.relevant.places.size, question.users.size, question.cells.size - 1
-    relevant, tie_relevant = question.relevant.places.copy(), np.zeros(pairs, np.int32)
-    above, tied = np.zeros((pairs, cells), np.int32), np.zeros((pairs, cells), np.int32)
-    rated_above, rated_tied = np.zeros(pairs, np.int32), np.zeros(pairs, np.int32)
-    bottom = np.zeros(pairs, np.bool_)
-    weights = question.train.item_users[question.item] if popularity else np.empty(0, np.int64)
-    mass_above, mass_tied = (np.zeros((pairs if popularity else 0, cells), np.int64) for _ in range(2))
+    pairs, n, bases = question.relevant.places.size, question.users.size, len(question.bases)
+    relevant, tie_relevant, bottom = (
+        question.relevant.places.copy(),
+        np.zeros(pairs, np.int32),
+        np.zeros(pairs, np.bool_),
+    )
+    above, tied = (np.zeros((pairs, bases + len(question.bins) + 1), np.int32) for _ in range(2))
+    mass_above, mass_tied = (np.zeros((pairs if popularity else 0, bases), np.int64) for _ in range(2))
+    weight = question.train.item_users.astype(np.int64)
+    weights = weight[question.item].astype(np.int32) if popularity else np.empty(0, np.int32)
+    bins = np.array([*question.bins.values()], np.int32).reshape(-1, question.cells.size - 1)
     places, values = np.empty((n, k), np.int32), np.empty((n, k))
 
     def work(begin: int, end: int) -> None:
@@ -87,8 +92,9 @@ def _read(
         _kernels.stand(
             table, begin, readonly(question.seen.offsets), readonly(question.seen.places),
             readonly(question.relevant.offsets), relevant, readonly(question.item), readonly(question.cells),
-            readonly(question.rated.offsets), readonly(question.rated.places), readonly(weights), above, tied,
-            mass_above, mass_tied, rated_above, rated_tied, tie_relevant, bottom, places[begin:end], best,
+            readonly(question.member), readonly(bins), readonly(question.rated.offsets),
+            readonly(question.rated.places), readonly(weights), above, tied, mass_above, mass_tied, tie_relevant,
+            bottom, places[begin:end], best,
         )  # fmt: skip
         values[begin:end] = best
 
@@ -99,8 +105,13 @@ def _read(
             lambda begin, end: work(first + begin, first + end), n - first, size=TILE, threads=threads,
             progress=progress,
         )  # fmt: skip
-    counts = _Counts(question, relevant)
-    weight = question.train.item_users.astype(np.int64)
+    columns = [*question.bases, *question.bins, RATED]
+
+    def named(table: NDArray[np.integer], names: Iterable[str]) -> dict[str, NDArray[np.int64]]:
+        return {name: table[:, columns.index(name)].astype(np.int64) for name in names}
+
+    pools = question.pools(np.ones_like(weight))
+    masses = question.pools(weight) if popularity else pools
     standings = Standings(
         name=name,
         queries=question.queries,
@@ -108,14 +119,18 @@ def _read(
         item=question.item[relevant],
         vocabulary=question.train.item_vocabulary,
         tie_relevant=tie_relevant,
-        above={**counts.by_base(above), RATED: rated_above.astype(np.int64)},
-        tied={**counts.by_base(tied), RATED: rated_tied.astype(np.int64)},
-        pool={**counts.by_base(counts.pools), RATED: np.diff(question.rated.offsets)},
-        mass_above=counts.by_base(mass_above) if popularity else {},
-        mass_tied=counts.by_base(mass_tied) if popularity else {},
-        mass=counts.by_base(question.pools(weight)) if popularity else {},
-        percentiles={m: counts.within(m, above, tied) for m in question.bins},
+        above=named(above, (*question.bases, RATED)),
+        tied=named(tied, (*question.bases, RATED)),
+        pool={**question.by_base(pools), RATED: np.diff(question.rated.offsets)},
+        mass_above=named(mass_above, question.bases) if popularity else {},
+        mass_tied=named(mass_tied, question.bases) if popularity else {},
+        mass=question.by_base(masses) if popularity else {},
+        percentiles={
+            m: _percentiles(question, m, relevant, pools, above[:, place], tied[:, place])
+            for place, m in enumerate(question.bins, start=bases)
+        },
         users=question.train.n_users,
+        everyone=question.train.user_vocabulary.ids,
         popularity=weight,
         unlisted=int(bottom.sum()),
         how=question.how,
@@ -123,29 +138,20 @@ def _read(
     return standings, _run(question, places, values, name) if k else None
 
 
-class _Counts:
-    """Counts by cell become counts by base set, and by popularity bin."""
-
-    def __init__(self, question: Question, relevant: NDArray[np.int32]) -> None:
-        self.question = question
-        self.pools = question.pools(np.ones(question.item.size, np.int64))
-        self.query = np.repeat(np.arange(question.users.size), np.diff(question.relevant.offsets))
-        self.cell = np.searchsorted(question.cells, relevant, side="right") - 1  # of each pair's item
-
-    def by_base(self, counts: NDArray[np.integer]) -> dict[str, NDArray[np.int64]]:
-        question = self.question
-        return {
-            base: counts[:, inside].sum(axis=1, dtype=np.int64)
-            for base, inside in zip(question.bases, question.member, strict=True)
-        }
-
-    def within(self, m: int, above: NDArray[np.int32], tied: NDArray[np.int32]) -> Percentiles:
-        """Each pair's counts among the items of its own bin."""
-        bin_of_cell = self.question.bins[m]
-        own = bin_of_cell[self.cell]
-        inside = bin_of_cell == own[:, None]
-        pools = self.pools[self.query]
-        return Percentiles(m, own, *(np.where(inside, table, 0).sum(axis=1) for table in (above, tied, pools)))
+def _percentiles(
+    question: Question,
+    m: int,
+    relevant: NDArray[np.int32],
+    pools: NDArray[np.int64],
+    above: NDArray[np.int32],
+    tied: NDArray[np.int32],
+) -> Percentiles:
+    """Counts within bins, and the pool of each pair's own bin."""
+    bin_of_cell = question.bins[m]
+    own = bin_of_cell[np.searchsorted(question.cells, relevant, side="right") - 1]
+    of_bin = pools @ (bin_of_cell[:, None] == np.arange(m))
+    pool = of_bin[stretch_of(question.relevant.offsets), own]
+    return Percentiles(m, own, above.astype(np.int64), tied.astype(np.int64), pool)
 
 
 def _product(question: Question, fitted: Any, name: str) -> Rows:
@@ -165,11 +171,14 @@ def _product(question: Question, fitted: Any, name: str) -> Rows:
             "I309", f"{name} has NaN, infinite or huge factors", hint="look at how it was fitted: it did not converge"
         )
     columns = np.ascontiguousarray(items[question.item].T)
+    own = threading.local()  # a table per thread, written again and again: fresh memory costs as much as the product
 
     def rows(begin: int, end: int) -> Table:
+        if not hasattr(own, "table"):
+            own.table = np.empty((TILE, question.item.size), np.float32)
         tile = np.zeros((TILE, users.shape[1]), np.float32)
         tile[: end - begin] = users[question.users[begin:end]]
-        table: Table = (tile @ columns)[: end - begin]
+        table: Table = np.matmul(tile, columns, out=own.table)[: end - begin]
         return table
 
     return rows
@@ -219,13 +228,15 @@ def _listed(question: Question, run: Run) -> Rows:
 
 
 def _run(question: Question, places: NDArray[np.int32], values: NDArray[np.float64], name: str) -> Run:
-    row, rank = np.nonzero(places >= 0)
-    frame = pl.DataFrame(
-        {
-            "user_id": question.queries.gather(row),
-            "item_id": question.train.item_vocabulary.decode(question.item[places[row, rank]]),
-            "rank": pl.Series(rank + 1, dtype=pl.Int32),
-            "score": values[row, rank],
-        }
+    """The lists of those who have one."""
+    filled = places >= 0
+    lengths = filled.sum(axis=1)
+    return Run(
+        name=name,
+        queries=question.queries.filter(pl.Series(lengths > 0)),
+        offsets=np.append(0, np.cumsum(lengths[lengths > 0])),
+        items=question.item[places[filled]],
+        vocabulary=question.train.item_vocabulary,
+        order="rank",
+        score_column=pl.Series(values[filled]),
     )
-    return Run.from_frame(frame, name)
