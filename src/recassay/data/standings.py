@@ -49,9 +49,10 @@ class Standings:
     ``tie_relevant`` counts other relevant items of the query with the same score; they stand side by side. An item the
     system could not score ties at the bottom with all others it could not score.
 
-    ``users`` is the number of users of the whole log, asked or not, and ``everyone`` their ids. ``popularity`` is the number of training users of
-    each item. ``unlisted`` counts pairs whose item a ranked list did not hold, where the standings come from lists and
-    not from scores: they tie at the bottom with everything that was not listed. ``how`` says what was asked.
+    ``users`` is the number of users of the whole log, asked or not, and ``everyone`` their ids. ``popularity`` is the
+    number of training users of each item. ``unlisted`` counts pairs whose item the system could not score, or a ranked
+    list did not hold where the standings come from lists: they tie at the bottom with everything else that is not
+    there. ``how`` says what was asked.
     """
 
     name: str

@@ -5,6 +5,8 @@ Held to the readable twin in ``tests/property/test_standings.py``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Counts = NDArray[np.signedinteger]  # 32 bits for items, 64 for weights
+Score = Any  # one of them
 Scores = NDArray[np.floating]  # single or double precision, as the system gives them
 
 FEW = 256  # up to this many levels the row is compared with each of them, many items at a time; beyond, item by item
@@ -234,7 +237,7 @@ def best(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
 
 
 @njit(nogil=True, cache=True)
-def likely(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> float:
+def likely(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> Score:
     """A score that more than k items reach, going by some of them; minus infinity for a line too short to guess."""
     step = line.size // SPARE
     wanted = k / max(step, 1)
@@ -250,7 +253,7 @@ def likely(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> f
 
 
 @njit(nogil=True, cache=True)
-def gather(line: Scores, ids: Int32, bar: float, k: int, places: Int32, scores: Scores) -> int:
+def gather(line: Scores, ids: Int32, bar: Score, k: int, places: Int32, scores: Scores) -> int:
     """The k best of the scores that reach a bar, in any order; how many there are.
 
     Candidates are set aside without a branch. When the room is full the best k stay, and the k-th is the new bar.
