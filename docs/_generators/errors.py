@@ -76,6 +76,11 @@ EXAMPLES: dict[str, str] = {
         Path("runs/notes.md").write_text("to do")
         ra.read_runs("runs")
         """,
+    "I111": """
+        study = 'study: mine\\ndata: {name: ml-1m}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
     "I201": """
         Path("run.csv").write_text("who,what,score\\n1,7,0.5\\n")
         ra.read_run("run.csv")
@@ -228,6 +233,55 @@ EXAMPLES: dict[str, str] = {
     "U117": """
         log = ra.read_interactions({"user_id": [1, 2, 3, 1], "item_id": [7, 7, 7, 8]})
         ra.split.uniform_items(test=0.9)(log)
+        """,
+    "U118": """
+        from recassay import designs
+        designs.parse("TI-1R-NN")
+        """,
+    "U119": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        ra.judge(run, "U1R", "precision@10")
+        """,
+    "U120": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        ra.judge(run, "TI-1R-NN(99)", "precision@10")
+        """,
+    "U121": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        ra.judge(run, "TI-1R-AN", "rbp")
+        """,
+    "U131": """
+        Path("study.yaml").write_text("study: mine\\nmodels: [Popular\\nmetrics: mrr\\n")
+        ra.run_study("study.yaml", "out")
+        """,
+    "U132": """
+        study = 'study: mine\\ndata: {generate: "log(users=20, items=30, events=100)"}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\nmetric: map\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
+    "U133": """
+        study = 'study: mine\\ndata: {generate: "log(users=20, items=30, events=100)"}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\nseeds: [one]\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
+    "U134": """
+        study = 'study: mine\\ndata: {generate: "log(users=20, items=30, events=100)"}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        Path("study.yaml").write_text(study.replace("test=0.2", "test=0.5"))
+        ra.run_study("study.yaml", "out")
+        """,
+    "U135": """
+        Path("log.csv").write_text("user,item,rating\\n" + "".join(f"{n % 9},{n},1\\n" for n in range(99)))
+        study = 'study: mine\\ndata: {path: log.csv}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\nprotocol: ranking(relevant_from=4)\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
         """,
 }
 

@@ -55,6 +55,11 @@ ADVICE: dict[str, Advice] = {
         "The system refuses to open the file: its permissions, most often.",
         "Make it readable for you, or copy it.",
     ),
+    "I111": Advice(
+        "A study names a data set, and no folder was given to look it up in, or the folder has no such data set.",
+        "Say `--data DIR` or set `RECASSAY_DATA`. A data set NAME is `DIR/NAME/ratings.csv` or `DIR/NAME.csv`, or the "
+        "same as Parquet or another format that is read.",
+    ),
     "I201": Advice(
         "A column that is needed was not recognised by its name.",
         "Name it: `--columns user=WHO,item=WHAT`, or `columns=` in Python. The names known without "
@@ -200,8 +205,8 @@ ADVICE: dict[str, Advice] = {
         "The hint has the nearest name; recassay list models (or splits, designs, ...) has all of them.",
     ),
     "U116": Advice(
-        "A split left no row for training, for test or for validation, or a filter none at all: the log is too small, or "
-        "all of it lies on one side of an instant.",
+        "A split left no row for training, for test or for validation, or a filter none at all: the log is too small, "
+        "or all of it lies on one side of an instant.",
         "Look at the log (`recassay stats LOG`), then choose another share, count or instant.",
     ),
     "U117": Advice(
@@ -209,6 +214,47 @@ ADVICE: dict[str, Advice] = {
         "number of items can give: the items are too unlike in popularity.",
         "Ask for the share that the hint names, or lower epsilon, the share of its ratings that the least popular "
         "item of the test part keeps for training.",
+    ),
+    "U131": Advice(
+        "A study file is not YAML, or not a mapping of keys to values, or a key stands in it twice.",
+        "Look at the line that is named. Text with a colon, a # or quotes in it needs quotes around it.",
+    ),
+    "U132": Advice(
+        "A study has a key that means nothing, or lacks one that it needs.",
+        "The hint has the nearest key. All keys are in [study files](study-files.md).",
+    ),
+    "U133": Advice(
+        "A value in a study is of the wrong kind, such as a word where a number must stand, or makes no sense beside "
+        "the others.",
+        "The hint says what is expected; [study files](study-files.md) has the kinds of all values.",
+    ),
+    "U134": Advice(
+        "A folder of results stays with the study, the data, the filters and the splits it was made from, since all "
+        "of its numbers hang on them.",
+        "Give another folder with `-o`. Models, designs, metrics and seeds may change in the same one.",
+    ),
+    "U135": Advice(
+        "Before a study begins, everything is tried on a small part of its data, and a model failed there, or nothing "
+        "in the test part was relevant.",
+        "The message has what the model said. Try it alone: `recassay.testing` checks a model of your own.",
+    ),
+    "U118": Advice(
+        "A design is written BASE-RELEVANT-NONRELEVANT, as in TI-1R-NN(99), or has a name of its own: P1R, PAR, U1R, "
+        "UAR, rated_only. This text is neither, or has a parameter that makes no target set.",
+        "The hint has the nearest one; recassay list designs has all of them.",
+    ),
+    "U119": Advice(
+        "The design asks for counts that were not kept, or makes no sense for the way the log was split: items that "
+        "could not have been in the test part would be sure misses.",
+        "Play the system again, or split again, as the hint says.",
+    ),
+    "U120": Advice(
+        "A user has fewer non-relevant candidates than the design draws. Quietly smaller sets would be easier ones.",
+        "Draw fewer, or take what there is with short='all': such users are counted beside the mean.",
+    ),
+    "U121": Advice(
+        "Target sets are judged by the ranks of their relevant items. This metric needs something else.",
+        "Score lists with it (ra.score), or choose one of the metrics named in the hint.",
     ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",

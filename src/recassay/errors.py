@@ -29,6 +29,7 @@ CODES: dict[str, str] = {
     "I108": "object cannot be read as a table",
     "I109": "folder has no run files",
     "I110": "file cannot be opened",
+    "I111": "data of a study not found",
     # columns
     "I201": "required column missing",
     "I202": "column has the wrong type",
@@ -69,7 +70,16 @@ CODES: dict[str, str] = {
     "U115": "unknown model, split, design or other named thing",
     "U116": "a split or a filter leaves no rows",
     "U117": "no uniform test part is so large",
+    "U131": "study does not parse",
+    "U132": "key of a study unknown or missing",
+    "U133": "value in a study is wrong",
+    "U134": "folder holds another study",
+    "U135": "study fails on a small part of its data",
     # internal
+    "U118": "text is no target-set design",
+    "U119": "standings cannot be judged under this design",
+    "U120": "fewer candidates than a design draws",
+    "U121": "metric cannot be judged by design",
     "X101": "metric value outside its range",
 }
 

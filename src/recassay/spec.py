@@ -56,6 +56,25 @@ def parse(text: str) -> Expression:
     raise _unparsable(text, "it is not of the form name(parameter=value)@k")
 
 
+def parse_parameters(brackets: str, text: str, positional: tuple[str, ...] = ()) -> dict[str, Value]:
+    """What stands in brackets after a name that is no word of Python; values without a name go by position.
+
+    >>> parse_parameters("(99, by='popularity')", "NN(99, by='popularity')", ("n",))
+    {'n': 99, 'by': 'popularity'}
+    """
+    if not brackets:
+        return {}
+    try:
+        call = ast.parse(f"design{brackets}", mode="eval").body
+    except SyntaxError:
+        call = None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or len(call.args) > len(positional):
+        raise _unparsable(text, "the brackets do not hold parameters")
+    named = {name: _literal(node, text) for name, node in zip(positional, call.args, strict=False)}
+    call.args = []
+    return {**named, **_parameters(call, text)}
+
+
 def _cutoff(node: ast.expr, text: str) -> int:
     value = _literal(node, text)
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:

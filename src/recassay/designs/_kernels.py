@@ -1,0 +1,242 @@
+"""The law of ranks in a sampled target set, and sums of what a metric credits for them.
+
+A query's relevant items stand in order, each with a number of non-relevant candidates above it. Walking down that
+order, the number x of *sampled* candidates passed so far is a Markov chain: between two relevant items with ``gap``
+candidates between them, out of ``rest`` not yet passed, it grows by a hypergeometric (or binomial) number. So the mean
+and the second moment of any sum of credits come from one walk that carries, for every x, its chance and the first two
+moments of the sum so far. Items that tie stand in random order: of y sampled ones that tie with m relevant items, all
+ways to cut y into m + 1 stretches are equally likely.
+
+A state is a row: its chance, then for every metric the first, then for every metric the second moment. Held to twins
+that enumerate all samples and orders in ``tests/property/test_designs.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Float = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-22  # of a chance: far below the rounding of the sums it would enter
+WORK = 4_000_000  # steps in one tangle; beyond it each item is placed by itself, and there is no second moment
+
+
+@njit(nogil=True, cache=True)
+def walk(
+    begin: int, end: int, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float, drawn: Int64,
+    replace: bool, apart: bool, share: Float, credit: Float, limit: Int64, logs: Float, mean: Float, second: Float,
+) -> None:  # fmt: skip
+    """Mean and second moment, for queries begin..end and every metric, of sum over pairs of share * credit[rank - 1].
+
+    ``above``, ``tied`` and ``pool`` are numbers of candidates, or their mass; ``drawn`` of them are sampled.
+    ``apart``: each relevant item stands in a set of its own, so none counts in another's rank. ``share`` is
+    (pairs, metrics), ``credit`` (metrics, ranks); ranks beyond ``limit`` earn nothing. ``logs`` are log factorials.
+    """
+    metrics, most = credit.shape
+    now, then = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
+    inner, outer = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
+    law = np.zeros(max(most, drawn[begin:end].max()) + 2)
+    done = np.zeros(1 + 2 * metrics)
+    for query in range(begin, end):
+        top = min(limit[query], most)
+        now[:] = 0
+        then[:] = 0
+        done[:] = 0
+        now[0, 0] = 1
+        low, high, passed, pair, first = 0, 0, 0.0, offsets[query], offsets[query]
+        while pair < offsets[query + 1]:
+            many, q = ties[pair] + 1, drawn[query]
+            gap, rest = above[pair] - passed, pool[query] - passed
+            low, high = onward(now, then, low, high, gap, rest, q, replace, top, logs, law, done)
+            now, then = then, now
+            place = 0 if apart else pair - first
+            if tied[pair] == 0:
+                for one in range(many):
+                    for x in range(low, high + 1):
+                        earn(now[x], share[pair + one], credit, x + place + (0 if apart else one), top)
+            else:
+                bottom, peak = top, -1
+                for x in range(low, high + 1):
+                    if now[x, 0] > NEGLIGIBLE:
+                        some, more = tangle(
+                            now[x], x, tied[pair], rest - gap, q - x, replace, top, logs, law, place, apart,
+                            share[pair : pair + many], credit, inner, outer, then, done,
+                        )  # fmt: skip
+                        bottom, peak = min(bottom, some), max(peak, more)
+                    now[x] = 0
+                now, then, low, high = then, now, bottom, peak
+            passed = above[pair] + tied[pair]
+            pair += many
+        for x in range(low, high + 1):
+            done += now[x]
+        mean[query], second[query] = done[1 : 1 + metrics], done[1 + metrics :]
+
+
+@njit(nogil=True, cache=True)
+def earn(state: Float, share: Float, credit: Float, place: int, top: int) -> None:
+    """A relevant item at a rank (from 0) enters the moments of the sum."""
+    if place >= top:
+        return
+    metrics = credit.shape[0]
+    for metric in range(metrics):
+        value = share[metric] * credit[metric, place]
+        state[1 + metrics + metric] += 2 * value * state[1 + metric] + value * value * state[0]
+        state[1 + metric] += value * state[0]
+
+
+@njit(nogil=True, cache=True)
+def onward(
+    now: Float, then: Float, low: int, high: int, gap: float, rest: float, q: int, replace: bool, top: int, logs: Float,
+    law: Float, done: Float,
+) -> tuple[int, int]:  # fmt: skip
+    """Pass ``gap`` candidates: every state goes on to all it can become, and is done beyond the last rank.
+
+    ``now`` is left empty. Returns the first and last state there is now.
+    """
+    bottom, peak = top, -1
+    for x in range(low, high + 1):
+        if now[x, 0] > NEGLIGIBLE:
+            first, last = numbers(gap, rest, q - x, replace, top - 1 - x, logs, law)
+            total = 0.0
+            for y in range(first, last + 1):
+                total += law[y - first]
+                for moment in range(now.shape[1]):
+                    then[x + y, moment] += law[y - first] * now[x, moment]
+            for moment in range(now.shape[1]):
+                done[moment] += max(0.0, 1.0 - total) * now[x, moment]
+            bottom, peak = min(bottom, x + first), max(peak, x + last)
+        now[x] = 0
+    return bottom, peak
+
+
+@njit(nogil=True, cache=True)
+def tangle(
+    state: Float, x: int, tied: float, rest: float, q: int, replace: bool, top: int, logs: Float, law: Float,
+    place: int, apart: bool, share: Float, credit: Float, inner: Float, outer: Float, then: Float, done: Float,
+) -> tuple[int, int]:  # fmt: skip
+    """Pass candidates that tie with some relevant items, all in random order; the states that come of it."""
+    many, bottom, peak = share.shape[0], top, -1
+    first, last = numbers(tied, rest, q, replace, q, logs, law)
+    for y in range(first, last + 1):
+        room = min(y, top - 1 - x)  # sampled ties above a relevant item that still earns something
+        inner[: room + 1] = 0
+        inner[0] = law[y - first] * state
+        if many > 1 and many * (room + 1.0) ** 2 > WORK:
+            place_each(inner[0], x, y, room, place, apart, share, credit, top)
+        else:
+            for one in range(many):
+                outer[: room + 1] = 0
+                between(inner, outer, y, room, many - one, done)
+                for passed in range(room + 1):
+                    inner[passed] = outer[passed]
+                    earn(inner[passed], share[one], credit, x + passed + place + (0 if apart else one), top)
+        inside = x + y < top
+        for passed in range(room + 1):
+            for moment in range(state.size):
+                if inside:
+                    then[x + y, moment] += inner[passed, moment]
+                else:
+                    done[moment] += inner[passed, moment]
+        if inside:
+            bottom, peak = min(bottom, x + y), max(peak, x + y)
+    return bottom, peak
+
+
+@njit(nogil=True, cache=True)
+def between(inner: Float, outer: Float, y: int, room: int, left: int, done: Float) -> None:
+    """The stretch of ties before the next of ``left`` relevant items, after ``passed`` of y."""
+    for passed in range(room + 1):
+        if inner[passed, 0] == 0:
+            continue
+        chance, total = left / (y - passed + left), 0.0
+        for following in range(passed, room + 1):
+            total += chance
+            for moment in range(inner.shape[1]):
+                outer[following, moment] += chance * inner[passed, moment]
+            to_go = y - following
+            chance = chance * to_go / (to_go + left - 1) if to_go > 0 else 0.0
+        if room < y:
+            for moment in range(inner.shape[1]):
+                done[moment] += max(0.0, 1.0 - total) * inner[passed, moment]
+
+
+@njit(nogil=True, cache=True)
+def place_each(
+    state: Float, x: int, y: int, room: int, place: int, apart: bool, share: Float, credit: Float, top: int
+) -> None:
+    """Mean credits of tied items, each by itself; what they have in common is lost, so the second moment is NaN."""
+    many, metrics = share.shape[0], credit.shape[0]
+    for one in range(many):
+        # P(w) = C(w + one, one) C(y - w + many - one - 1, many - one - 1) / C(y + many, many)
+        chance = 1.0
+        for other in range(one + 1):
+            chance *= (many - other) / (y + many - other)
+        for w in range(room + 1):
+            rank = x + w + place + (0 if apart else one)
+            if rank < top:
+                for metric in range(metrics):
+                    state[1 + metric] += state[0] * chance * share[one, metric] * credit[metric, rank]
+            if w < y:
+                chance *= (w + one + 1.0) / (w + 1.0) * (y - w) / (y - w + many - one - 1.0)
+    state[1 + metrics :] = np.nan
+
+
+@njit(nogil=True, cache=True)
+def numbers(gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, law: Float) -> tuple[int, int]:
+    """Chances that of q draws from ``rest`` candidates y fall on ``gap`` of them, for y = first..last (not over most).
+
+    ``law[y - first]`` are the chances; negligible ones at either end are left out.
+    """
+    if q <= 0 or gap <= 0 or gap >= rest:
+        y = q if q > 0 and gap > 0 else 0
+        law[0] = 1.0
+        return (y, y) if y <= most else (0, -1)
+    low, high = (0, q) if replace else (max(0, q - int(rest - gap)), min(q, int(gap)))
+    last = min(high, most)
+    if last < low:
+        return 0, -1
+    mode = int((q + 1) * (gap / rest)) if replace else int((q + 1.0) * (gap + 1.0) / (rest + 2.0))
+    first = stop = min(max(mode, low), last)
+    start = np.exp(log_chance(first, gap, rest, q, replace, logs))
+    law[first - low] = start
+    chance = start
+    while first > low:
+        chance *= ratio(first, gap, rest, q, replace)
+        if chance < NEGLIGIBLE:
+            break
+        first -= 1
+        law[first - low] = chance
+    chance = start
+    while stop < last:
+        chance /= ratio(stop + 1, gap, rest, q, replace)
+        if chance < NEGLIGIBLE:
+            break
+        stop += 1
+        law[stop - low] = chance
+    for y in range(first, stop + 1 if first > low else first):
+        law[y - first] = law[y - low]
+    return first, stop
+
+
+@njit(nogil=True, cache=True)
+def log_chance(y: int, gap: float, rest: float, q: int, replace: bool, logs: Float) -> float:
+    """Logarithm of the chance of y."""
+    if replace:
+        part = gap / rest
+        return float(logs[q] - logs[y] - logs[q - y] + y * np.log(part) + (q - y) * np.log1p(-part))
+    inside, all_of_them = int(gap), int(rest)
+    outside = all_of_them - inside
+    ways = logs[inside] - logs[y] - logs[inside - y] + logs[outside] - logs[q - y] - logs[outside - q + y]
+    return float(ways - logs[all_of_them] + logs[q] + logs[all_of_them - q])
+
+
+@njit(nogil=True, cache=True)
+def ratio(y: int, gap: float, rest: float, q: int, replace: bool) -> float:
+    """The chance of y - 1 over that of y."""
+    if replace:
+        return y / (q - y + 1.0) * (rest - gap) / gap
+    return y / (gap - y + 1.0) * (rest - gap - q + y) / (q - y + 1.0)
