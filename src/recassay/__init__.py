@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
+    from recassay.study.run import run_study
 
 # Where each public name lives; a module is its own home. Nothing is imported before it is asked for: `import recassay`
 # costs nothing.
@@ -60,6 +61,7 @@ _HOMES = {
     "read_run": "data.read",
     "read_runs": "data.read",
     "read_truth": "data.read",
+    "run_study": "study.run",
     "score": "engine.score",
     "split": "split",
 }
@@ -91,6 +93,7 @@ __all__ = [
     "read_run",
     "read_runs",
     "read_truth",
+    "run_study",
     "score",
     "split",
 ]

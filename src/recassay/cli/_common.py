@@ -29,6 +29,16 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def known(option: str, value: str, choices: Any, code: str = "U107") -> Any:
+    """The value, if it is one of the choices."""
+    if value not in choices:
+        from recassay.errors import UsageError
+        from recassay.spec import suggest
+
+        raise UsageError(code, f"'{value}' is not known", where=option, hint=suggest(value, choices))
+    return value
+
+
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar with rate and time left on standard error; nothing in pipes, in CI or when asked to be quiet."""

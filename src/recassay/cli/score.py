@@ -164,21 +164,21 @@ def score(
 
     Example: recassay score truth.parquet runs/ -m "ndcg@10 recall@20" --baseline popular
     """
-    _known("--table", table, TABLES)
-    _known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    _common.known("--table", table, TABLES)
+    _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
     from recassay.data.io import run_sources
     from recassay.data.read import read_interactions, read_items, read_truth
     from recassay.engine.score import score as judge
 
-    unjudged = _known("--negative", negative, ("error", "unjudged"))
+    unjudged = _common.known("--negative", negative, ("error", "unjudged"))
     if truth_columns:
         answers = read_truth(truth, columns=truth_columns, negative=unjudged)
     else:
         answers = _read_beside(partial(read_truth, truth, negative=unjudged), columns)
     systems = dict(run_sources(runs))
-    _known("--baseline", baseline or next(iter(systems)), systems, code="U108")
+    _common.known("--baseline", baseline or next(iter(systems)), systems, code="U108")
     with _common.progress(quiet) as report:
         scores = judge(
             systems,
@@ -188,7 +188,7 @@ def score(
             items=_read_beside(partial(read_items, items), columns) if items else None,
             columns=columns,
             format=input_format,
-            nan=_known("--nan", nan, ("error", "last")),
+            nan=_common.known("--nan", nan, ("error", "last")),
             profile=profile,
             relevant_from=relevant_from,
             missing=missing,
@@ -229,16 +229,6 @@ def _read_beside(read: Callable[..., Noun], columns: str | None) -> Noun:
         if columns is None or error.code != "I201":
             raise
     return read()
-
-
-def _known(option: str, value: str, choices: Any, code: str = "U107") -> Any:
-    """The value, if it is one of the choices."""
-    if value not in choices:
-        from recassay.errors import UsageError
-        from recassay.spec import suggest
-
-        raise UsageError(code, f"'{value}' is not known", where=option, hint=suggest(value, choices))
-    return value
 
 
 def _show(

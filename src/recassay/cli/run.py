@@ -1,0 +1,76 @@
+"""``recassay run``: a whole study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recassay.cli import _common
+
+if TYPE_CHECKING:
+    from recassay.study.run import Results
+
+
+def run(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study: a YAML file.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the results; run again, it goes on.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FOLDER", help="Where data sets lie by name.  [default: $RECASSAY_DATA]"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The small version that the study describes.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="N", min=1, help="Threads; the results are the same for any number."),
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="local: this machine.")] = "local",
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on",
+            metavar="SEVERITY",
+            help="Exit with status 1 if a finding is at least this severe: info, warning or error.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Run a study: data x split x models x designs x metrics, judged and compared, in a folder of results.
+
+    The exit status is 1 if a model failed; the results of the others stay.
+
+    Example: recassay run studies/first.yaml -o first --quick
+    """
+    _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    _common.known("--engine", engine, ("local",))
+    _common.announce_compilation(quiet or as_json)
+    from recassay.study.run import run_study
+
+    with _common.progress(quiet or as_json) as report:
+        results = run_study(study, output, data=data, quick=quick, threads=jobs, progress=report)
+    _show(results, as_json)
+    if results.failures or (fail_on and results.at_least(fail_on)):
+        raise typer.Exit(1)
+
+
+def _show(results: Results, as_json: bool) -> None:
+    if as_json:
+        _common.print_json(results.document())
+    else:
+        from rich.text import Text
+
+        from recassay.report.study import study_findings, study_table
+
+        screen = _common.console()
+        screen.print(study_table(results.rows))
+        screen.print(study_findings(results.findings))
+        screen.print(Text(f"\nThe results are in {results.folder}"))
+    for failure in results.failures:
+        where = f"{failure['dataset']}, {failure['split']}, fold {failure['fold']}, seed {failure['seed']}"
+        typer.echo(f"\n{failure['system']} failed on {where}:\n{failure['message']}", err=True)
+    if results.failures:
+        typer.echo(f"\nTracebacks are in {results.folder / 'failures'}", err=True)

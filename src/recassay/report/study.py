@@ -1,0 +1,63 @@
+"""The table of a study for a terminal: the mean of every system, a line per design and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+HEADING = ("dataset", "split", "seed")
+
+
+def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
+    """Means over all folds, systems side by side, the best of a line in bold; a table per data set, split and seed."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["fold"] == "all":
+            groups.setdefault(tuple(row[key] for key in HEADING), []).append(row)
+    parts: list[RenderableType] = []
+    for (dataset, split, seed), group in groups.items():
+        title = f"{dataset}, {split}" + (f", seed {seed}" if len({key[2] for key in groups}) > 1 else "")
+        parts += [Text(title, style="bold"), _table(group), Text()]
+    return Group(*parts)
+
+
+def _table(rows: list[Mapping[str, Any]]) -> Table:
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    lines: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
+    for row in rows:
+        lines.setdefault((row["design"], row["metric"]), {})[row["system"]] = row
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("design", no_wrap=True)
+    table.add_column("metric", no_wrap=True)
+    for system in systems:
+        table.add_column(Text(system), justify="right")
+    before = None
+    for (design, metric), line in lines.items():
+        means = {system: row["mean"] for system, row in line.items() if row["mean"] is not None}
+        best = max(means.values(), default=None)
+        cells = [
+            Text("–") if means.get(system) is None else Text(f"{means[system]:.4f}", style=_style(means[system], best))
+            for system in systems
+        ]
+        table.add_row(Text(design if design != before else ""), Text(metric), *cells)
+        before = design
+    return table
+
+
+def _style(mean: float, best: float | None) -> str:
+    return "bold" if mean == best else ""
+
+
+def study_findings(findings: Iterable[Mapping[str, Any]]) -> RenderableType:
+    """A line per finding: its code, severity, where, and what."""
+    lines: list[RenderableType] = []
+    for one in findings:
+        where = ", ".join(str(one[key]) for key in ("system", "dataset", "split", "design") if one.get(key))
+        head = f"{one['code']} {one['severity']}: {one['title']} ({where}; {one['cases']} cases)"
+        lines += [Text(head, style="bold"), Text(f"  {one['detail']}")]
+    return Group(*lines) if lines else Text("No findings.")

@@ -1,0 +1,338 @@
+"""Runs a study: fit, play, judge, compare, and write each piece as soon as it is there."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recassay._version import __version__
+from recassay.data.finding import Finding
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.io import write_json, write_parquet, write_text
+from recassay.data.run import Run
+from recassay.data.scores import Scores
+from recassay.diagnose.future import leak_finding
+from recassay.engine.play import answer, question_of
+from recassay.engine.question import Question
+from recassay.errors import RecassayError, UsageError
+from recassay.split import filters
+from recassay.split.base import Split
+from recassay.study import lock as locks
+from recassay.study.judging import compared, judge_fold
+from recassay.study.plan import Plan, System, plan_of
+from recassay.study.reading import read_document
+from recassay.study.rehearse import rehearse
+from recassay.study.schema import read_study
+from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, digest_of, file_name, model_key
+from recassay.study.sources import load
+from recassay.study.verdict import pooled
+
+ALL = "all"  # the fold of what is over all folds
+
+Report = Callable[[str, int, int], None]  # stage, done, of
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What a study found: plain rows, as in ``summary.json``, and where its files are."""
+
+    folder: Path
+    rows: tuple[Row, ...]
+    comparisons: tuple[Row, ...]
+    findings: tuple[Row, ...]
+    failures: tuple[Row, ...]
+
+    def summary(self) -> pl.DataFrame:
+        """A row per system, design, metric and fold; fold ``all`` is over all folds."""
+        return pl.DataFrame([{**row, "fold": str(row["fold"])} for row in self.rows], infer_schema_length=None)
+
+    def at_least(self, severity: str) -> bool:
+        """Whether a finding is as severe as this or more."""
+        found = [Finding(one["code"], one["severity"], one["title"], one["detail"]) for one in self.findings]
+        return any(one.at_least(severity) for one in found)  # type: ignore[arg-type]
+
+    def document(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        parts = {"rows": self.rows, "comparisons": self.comparisons, "findings": self.findings}
+        return {"recassay": __version__, **{k: list(v) for k, v in parts.items()}, "failures": list(self.failures)}
+
+
+def run_study(
+    path: str | Path,
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    quick: bool = False,
+    threads: int | None = None,
+    progress: Report | None = None,
+) -> Results:
+    """Run the study in a YAML file and write everything it finds into a folder.
+
+    Stopped at any moment and started again it goes on where it was, and ends with the same files. ``data`` is the
+    folder that data sets are looked up in by name; ``quick`` runs the small version of the study. A model that fails is
+    among the failures, and the others are judged without it.
+
+    >>> import tempfile
+    >>> study = '''
+    ... study: tiny
+    ... data: {generate: "log(users=40, items=30, events=400)"}
+    ... split: random(test=0.2)
+    ... models: [Popular, Random]
+    ... metrics: recall@5
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "tiny.yaml").write_text(study)
+    ...     found = run_study(Path(folder) / "tiny.yaml", Path(folder) / "out")
+    >>> [(row["system"], row["metric"], row["n"]) for row in found.rows if row["fold"] == "all"]
+    [('Popular', 'recall@5', 35), ('Random', 'recall@5', 35)]
+    """
+    document = read_document(path)
+    plan = plan_of(document, read_study(document, quick=quick), quick=quick)
+    return _Runner(plan, Path(out), None if data is None else Path(data), threads, progress or _silent).run()
+
+
+@dataclass
+class _Runner:
+    """One run of a study."""
+
+    plan: Plan
+    out: Path
+    data: Path | None
+    threads: int | None
+    told: Report
+    done: int = 0
+    rows: list[Row] = field(default_factory=list)
+    comparisons: list[Row] = field(default_factory=list)
+    findings: list[Row] = field(default_factory=list)
+    failures: list[Row] = field(default_factory=list)
+    tables: list[pl.DataFrame] = field(default_factory=list)
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf(self.out)
+
+    def run(self) -> Results:
+        """Everything, in order."""
+        logs = {name: self._log(name, number) for number, name in enumerate(self.plan.data)}
+        lock = locks.lock_of(self.plan, logs)
+        if not locks.claim(self.out, lock):
+            self._rehearse(logs)
+            _make(self.out)
+            write_text(locks.to_yaml(lock), self.out / locks.NAME)
+        for name, log in logs.items():
+            for split in self.plan.splits:
+                self._split(name, log, split)
+        return self._written()
+
+    def _log(self, name: str, number: int) -> Interactions:
+        """A log as it is studied: read, and filtered."""
+        data = self.plan.data[name]
+        self.told(f"reading {name}", 0, 1)
+        try:
+            log = load(data, self.plan.folder, self.data)
+            if self.plan.filters:
+                log = filters.apply(log, self.plan.filters).log
+        except RecassayError as error:
+            raise self.plan.at_data(number, error) from error
+        self.told(f"reading {name}", 1, 1)
+        return log
+
+    def _rehearse(self, logs: Mapping[str, Interactions]) -> None:
+        of, done = len(logs) * len(self.plan.splits), 0
+        for log in logs.values():
+            for split in self.plan.splits:
+                self.told("trying everything on a small part", done, of)
+                rehearse(self.plan, split(log)[0], threads=self.threads)
+                done += 1
+                self.told("trying everything on a small part", done, of)
+
+    def _split(self, name: str, log: Interactions, split: Split) -> None:
+        """All folds of one split of one log, and what they come to together."""
+        folds = split(log)
+        worth: dict[tuple[int, str], list[Scores]] = defaultdict(list)
+        for fold in folds:
+            self._note_fold(name, split, fold)
+            question = None
+            for seed in self.plan.study.seeds:
+                cell = Cell(name, str(split), fold.number, seed)
+                runs = {}
+                for system in self.plan.systems:
+                    run, question = self._answer(cell, system, fold, question, len(folds))
+                    if run is not None:
+                        runs[system.name] = run
+                for design, scores in self._judged(fold, runs).items():
+                    worth[seed, design].append(scores)
+                    self._note(cell, design, scores)
+        for (seed, design), parts in worth.items():
+            self._together(Cell(name, str(split), 0, seed), design, parts, len(folds))
+
+    def _answer(
+        self, cell: Cell, system: System, fold: Fold, question: Question | None, folds: int
+    ) -> tuple[Run | None, Question | None]:
+        """What a system answers, from the shelf if it is there; None if it fails. The question is made once."""
+        model = system.seeded(cell.seed)
+        fitted_key = model_key(system.text, system.source, model, fold)
+        key = digest_of(fitted_key, str(self.plan.protocol))
+        try:
+            run = self.shelf.answer(cell, system.name, key)
+            if run is None:
+                question = question or question_of(fold, self.plan.protocol)
+                fitted = self._fitted(model, fold, fitted_key)
+                played = answer(fitted, question, system.name, k=self.plan.protocol.k, threads=self.threads)
+                self.shelf.keep_answer(cell, played, key)
+                run = self.shelf.answer(cell, system.name, key)
+        except Exception as error:  # a model may fail in any way; the others are judged without it
+            if isinstance(error, UsageError) and error.code == "U111":  # the folder, not the model
+                raise
+            run = None
+            self._failed(cell, system, error)
+        self.done += 1
+        of = len(self.plan.data) * len(self.plan.splits) * folds * len(self.plan.study.seeds) * len(self.plan.systems)
+        self.told("fitting and asking", self.done, max(of, self.done))
+        return run, question
+
+    def _fitted(self, model: Any, fold: Fold, key: str) -> Any:
+        if not hasattr(model, "fit"):
+            return model
+        fitted = self.shelf.fitted(key, fold.train)
+        if fitted is None:
+            fitted = model.fit(fold.train)
+            self.shelf.keep_fitted(key, fitted, fold.train)
+        return fitted
+
+    def _failed(self, cell: Cell, system: System, error: Exception) -> None:
+        """A failure, with where it happened, for the folder and for the reader."""
+        about: Row = {
+            "system": system.name,
+            **_identity(self.plan, cell),
+            "fold": cell.fold,
+            "code": error.code if isinstance(error, RecassayError) else type(error).__name__,
+            "message": str(error),
+            "traceback": "".join(traceback.format_exception(error)),
+        }
+        self.failures.append(about)
+        write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(system.name)}.json"))
+
+    def _judged(self, fold: Fold, runs: Mapping[str, Run]) -> dict[str, Scores]:
+        return judge_fold(self.plan, fold, runs, threads=self.threads) if runs else {}
+
+    def _note_fold(self, name: str, split: Split, fold: Fold) -> None:
+        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
+        counts = {part: None if log is None else _counts(log) for part, log in parts.items()}
+        about = {
+            "fingerprint": fold.fingerprint,
+            "number": fold.number,
+            "leakage": fold.leakage,
+            **counts,
+            "removed": dict(fold.removed),
+            "how": dict(fold.how),
+        }
+        write_json(about, self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"))
+        leak = leak_finding(fold)
+        if leak is not None:
+            self._note_findings([leak], Cell(name, str(split), fold.number, 0), None)
+
+    def _note(self, cell: Cell, design: str, scores: Scores) -> None:
+        """The rows, the values per user and the findings of one fold under one design."""
+        identity = _identity(self.plan, cell) | {"design": design}
+        self._note_rows(identity, cell.fold, scores)
+        if scores.unit_metrics:
+            table = scores.frame(**identity)
+            self.tables.append(table.insert_column(table.columns.index("unit"), pl.lit(cell.fold).alias("fold")))
+        self._note_findings(scores.findings, cell, design)
+
+    def _note_rows(self, identity: Row, fold: int | str, scores: Scores) -> None:
+        for row in scores.rows:
+            self.rows.append({"system": row.system, **identity, "fold": fold, "metric": row.metric, **row.to_dict()})
+
+    def _note_findings(self, findings: Iterable[Finding], cell: Cell, design: str | None) -> None:
+        about = {"dataset": cell.dataset, "split": cell.split, "design": design}
+        self.findings += [{**one.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for one in findings]
+
+    def _together(self, cell: Cell, design: str, parts: list[Scores], folds: int) -> None:
+        """Systems that answered in every fold, over all folds, and against each other."""
+        whole = [system for system in parts[0].systems if all(system in one.systems for one in parts)]
+        if len(parts) < folds or not whole:
+            return
+        powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
+        scores = pooled(
+            [_only(one, whole) for one in parts], self.plan.study.judge, powers=powers, threads=self.threads
+        )
+        identity = _identity(self.plan, cell) | {"design": design}
+        self._note_rows(identity, ALL, scores)
+        comparison = compared(self.plan, scores, threads=self.threads)
+        if comparison is not None:
+            self.comparisons += [{**identity, **row} for row in comparison.to_dicts()]
+
+    def _written(self) -> Results:
+        """The files that are about everything."""
+        found = tuple(_merged_findings(self.findings))
+        results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, tuple(self.failures))
+        if self.tables:
+            write_parquet(_one_table(self.tables), self.out / "scores.parquet")
+        else:
+            (self.out / "scores.parquet").unlink(missing_ok=True)
+        write_json(results.document(), self.out / "summary.json")
+        write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found), self.out / "findings.jsonl")
+        self.shelf.tidy()
+        return results
+
+
+def _identity(plan: Plan, cell: Cell) -> Row:
+    return {"dataset": cell.dataset, "split": cell.split, "protocol": str(plan.protocol), "seed": cell.seed}
+
+
+def _counts(log: Interactions) -> dict[str, int]:
+    users, items = (pl.Series(codes).n_unique() for codes in (log.users, log.items))
+    return {"users": users, "items": items, "events": len(log)}
+
+
+def _only(scores: Scores, systems: list[str]) -> Scores:
+    """The scores of some of the systems."""
+    return replace(
+        scores,
+        systems=tuple(systems),
+        per_unit={key: column for key, column in scores.per_unit.items() if key[0] in systems},
+        per_unit_weights={key: column for key, column in scores.per_unit_weights.items() if key[0] in systems},
+        rows=tuple(row for row in scores.rows if row.system in systems),
+    )
+
+
+def _one_table(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    """All values per user; ids as text where one data set has numbers and another has text."""
+    kinds = {table["user"].dtype for table in tables}
+    if len(kinds) > 1:
+        tables = [table.with_columns(pl.col("unit", "user").cast(pl.String)) for table in tables]
+    return pl.concat(tables, how="diagonal")
+
+
+def _merged_findings(findings: list[Row]) -> Iterable[Row]:
+    """What is found again in other folds and seeds is said once, with the first of them and their number."""
+    alike: dict[tuple[Any, ...], list[Row]] = {}
+    for one in findings:
+        alike.setdefault(tuple(one[key] for key in ("code", "system", "dataset", "split", "design")), []).append(one)
+    for same in alike.values():
+        yield {**same[0], "cases": len(same)}
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "U111", f"cannot make the folder: {error.strerror or error}", where=str(folder), hint="choose another -o"
+        ) from None
+
+
+def _silent(_stage: str, _done: int, _of: int) -> None:
+    """Nobody listens."""

@@ -1,0 +1,151 @@
+"""What a study file may say: its keys, the kinds of their values, and their defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from recassay.errors import UsageError
+from recassay.spec import suggest
+from recassay.study.reading import Document, Key
+
+QUICK = "quick"
+
+
+def _several(value: Any) -> Any:
+    """One value stands for a list of one."""
+    return value if isinstance(value, list) or value is None else [value]
+
+
+Texts = Annotated[list[str], BeforeValidator(_several)]
+
+
+class Part(BaseModel):
+    """A mapping with these keys and no others; a value is of its kind, nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Data(Part):
+    """Where a log comes from: a `path`, something to `generate`, or a `name` to look up in the data folder."""
+
+    name: Annotated[str | None, Field(description="what to look up in the data folder, or what to call the data")] = (
+        None
+    )
+    path: Annotated[str | None, Field(description="a file, beside the study unless it is absolute")] = None
+    columns: Annotated[dict[str, str], Field(description="column names that are not recognised: `{user: uid}`")] = {}
+    generate: Annotated[str | None, Field(description="`log(users=600, items=300, events=12000)`")] = None
+
+
+class Judge(Part):
+    """How systems are judged under a design."""
+
+    users: Annotated[
+        Literal["all", "with_relevant"], Field(description="users a mean is over; those with nothing to find count 0")
+    ] = "all"
+    short: Annotated[
+        Literal["error", "all"], Field(description="fewer candidates than a design asks for: an error, or all of them")
+    ] = "error"
+    interval: Annotated[
+        Literal["bootstrap", "bca", "percentile", "abc", "normal", "none"], Field(description="interval of a mean")
+    ] = "bootstrap"
+    level: Annotated[float, Field(gt=0, lt=1, description="level of intervals and tests")] = 0.95
+    resamples: Annotated[int, Field(ge=1, description="resamples of a bootstrap")] = 10_000
+    seed: Annotated[int, Field(description="seed of the resamples")] = 0
+
+
+class Compare(Part):
+    """How systems are compared, over all folds."""
+
+    baseline: Annotated[str | None, Field(description="the system all others are compared with; none: every pair")] = (
+        None
+    )
+    test: Annotated[
+        Literal["permutation", "bootstrap", "t", "wilcoxon", "wilcoxon-pratt", "sign", "mcnemar"],
+        Field(description="the paired test"),
+    ] = "permutation"
+    correction: Annotated[
+        Literal["holm", "bonferroni", "bh", "by", "none"], Field(description="for several pairs of one metric")
+    ] = "holm"
+
+
+class Study(Part):
+    """A study: data x filters x splits x models x designs x metrics x seeds."""
+
+    study: Annotated[str, Field(min_length=1, description="its name")]
+    about: Annotated[str, Field(description="the question it answers")] = ""
+    data: Annotated[list[Data], BeforeValidator(_several), Field(min_length=1, description="one log or several")]
+    filters: Annotated[Texts, Field(description="what to leave out of each log, in this order")] = []
+    split: Annotated[Texts, Field(min_length=1, description="one split or several")]
+    protocol: Annotated[str, Field(description="what is asked")] = "ranking"
+    models: Annotated[
+        list[str] | dict[str, str], Field(min_length=1, description="systems, named by themselves or by you")
+    ]
+    designs: Annotated[
+        Texts,
+        Field(min_length=1, description="target sets; `lists`: the ranked lists themselves, as `score` reads them"),
+    ] = ["lists"]
+    metrics: Annotated[Texts, Field(min_length=1, description="metrics, under every design")]
+    seeds: Annotated[
+        list[int], Field(min_length=1, description="a seed for each repetition of models that have one")
+    ] = [0]
+    judge: Annotated[Judge, Field(description="see below")] = Judge()
+    compare: Annotated[Compare, Field(description="see below")] = Compare()
+    quick: Annotated[dict[str, Any], Field(description="keys that replace those above with `--quick`")] = {}
+
+
+def read_study(document: Document, *, quick: bool = False) -> Study:
+    """The study a document describes; with ``quick`` the keys under ``quick`` replace those at the top."""
+    content, instead = dict(document.content), document.content.get(QUICK)
+    if quick and not instead:
+        raise UsageError(
+            "U132",
+            "the study has no quick part",
+            where=document.where((QUICK,)),
+            hint="leave --quick out, or write keys that replace others under `quick:`",
+        )
+    if isinstance(instead, dict):
+        _known(document, (QUICK,), instead, set(Study.model_fields) - {QUICK, "study"})
+        content |= instead if quick else {}
+    try:
+        return Study.model_validate(content)
+    except ValidationError as error:
+        raise _refusal(document, error.errors()[0], content, set(instead or ()) if quick else set()) from None
+
+
+def _known(document: Document, key: Key, content: dict[str, Any], known: set[str]) -> None:
+    for name in content:
+        if name not in known:
+            raise _unknown(document, (*key, name), known)
+
+
+def _unknown(document: Document, key: Key, known: set[str]) -> UsageError:
+    return UsageError(
+        "U132",
+        f"a study has no key '{key[-1]}' here",
+        where=document.where(key),
+        hint=suggest(str(key[-1]), known),
+    )
+
+
+def _refusal(document: Document, problem: Any, content: dict[str, Any], replaced: set[str]) -> UsageError:
+    """The first thing pydantic minds, in our words and with its place in the file."""
+    key = tuple(part for part in problem["loc"] if not str(part).startswith(("list[", "dict[")))
+    if key and not isinstance(content.get(key[0]), list) and key[1:2] == (0,):
+        key = (key[0], *key[2:])  # one value was taken for a list of one
+    place = (QUICK, *key) if key and key[0] in replaced else key
+    if problem["type"] == "extra_forbidden":
+        parts: dict[str, type[Part]] = {"data": Data, "judge": Judge, "compare": Compare}
+        part = Study if len(key) == 1 else parts[str(key[0])]
+        return _unknown(document, place, set(part.model_fields))
+    if problem["type"] == "missing":
+        return UsageError(
+            "U132", f"the study lacks the key '{key[-1]}'", where=document.where(place[:-1]), hint=f"add `{key[-1]}:`"
+        )
+    given = f": {problem['input']!r}" if not isinstance(problem["input"], dict | list) else ""
+    message = str(problem["msg"])
+    hint = f"{message[:1].lower()}{message[1:]}"
+    return UsageError(
+        "U133", f"{'.'.join(map(str, key))} has the wrong value{given}", where=document.where(place), hint=hint
+    )

@@ -1,0 +1,242 @@
+"""The folder of a study: where every piece lies, under names made of what it is, each whole or absent.
+
+A piece on the shelf is taken again if its key, a digest of everything it was made from, is still the same. So a study
+that was stopped goes on where it was, and one whose designs or metrics changed fits nothing again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import polars as pl
+
+from recassay._version import __version__
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.io import atomic, write_json, write_parquet
+from recassay.data.read import read_run
+from recassay.data.run import Run
+from recassay.data.standings import Percentiles, Standings
+from recassay.data.vocabulary import Vocabulary, positions
+
+RUNS, STANDINGS, FOLDS, FAILURES, FITTED = "runs", "standings", "folds", "failures", "cache/fitted"
+LONGEST = 120  # bytes of a file name; some systems take 143
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fold of one split of one data set, asked with one seed."""
+
+    dataset: str
+    split: str
+    fold: int
+    seed: int
+
+    @property
+    def path(self) -> Path:
+        """Its place below a folder."""
+        return self.of_fold / f"seed-{self.seed}"
+
+    @property
+    def of_fold(self) -> Path:
+        """The place of what all seeds share."""
+        return Path(file_name(self.dataset), file_name(self.split), f"fold-{self.fold}")
+
+
+def file_name(text: str) -> str:
+    """A name for files that reads like the text, and is another one for another text.
+
+    >>> file_name("k_folds(k=5, by='user')"), file_name("a/b")
+    ('k_folds(k=5,by=%27user%27)', 'a%2Fb')
+    """
+    name = quote(text.replace(", ", ","), safe="()=,@+ ")
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}~{digest_of(text)[:8]}"
+
+
+def digest_of(*parts: object) -> str:
+    """A digest of plain values."""
+    return hashlib.blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
+
+
+@dataclass
+class Shelf:
+    """Pieces of a study below a folder, and which of its files belong to the study as it is now."""
+
+    folder: Path
+    current: set[Path] = field(default_factory=set)
+
+    def place(self, *parts: str | Path) -> Path:
+        """The path of a piece that belongs to the study; its folder is made."""
+        path = self.folder.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.current.add(path)
+        return path
+
+    def tidy(self) -> None:
+        """Remove what is no longer in the study (systems, seeds, folds), and what a kill left half-written."""
+        for path in self.folder.rglob(".*.tmp"):
+            path.unlink()
+        for kind in (RUNS, STANDINGS, FOLDS, FAILURES):
+            for path in sorted((self.folder / kind).rglob("*"), reverse=True):
+                if path.is_file() and path not in self.current:
+                    path.unlink()
+                elif path.is_dir() and not any(path.iterdir()):
+                    path.rmdir()
+            if (self.folder / kind).is_dir() and not any((self.folder / kind).iterdir()):
+                (self.folder / kind).rmdir()
+
+    # --- answers: a run and its standings, taken together -----------------------------------------------------------
+
+    def answer(self, cell: Cell, system: str, key: str) -> Run | None:
+        """The run with its standings, if both were made from what the key says."""
+        run, pairs, mark = self._answer_places(cell, system)
+        tables = (pairs, *self._shared_places(cell))
+        if not all(path.is_file() for path in (run, mark, *tables)):
+            return None
+        about = json.loads(mark.read_text(encoding="utf-8"))
+        if about["key"] != key:
+            return None
+        counts, asked, items, users = map(pl.read_parquet, tables)
+        standings = standings_from(system, (counts, asked, items, users, about))
+        return dataclasses.replace(read_run(run, system), standings=standings)
+
+    def keep_answer(self, cell: Cell, run: Run, key: str) -> None:
+        """Write a run and its standings; the mark that makes them valid comes last."""
+        assert run.standings is not None, "a played run has standings"
+        pairs, *shared, about = standings_parts(run.standings)
+        lists, counts, mark = self._answer_places(cell, run.name)
+        mark.unlink(missing_ok=True)
+        for table, path in zip(shared, self._shared_places(cell), strict=True):
+            write_parquet(table, path)
+        write_parquet(run.frame(), lists)
+        write_parquet(pairs, counts)
+        write_json({"key": key, **about}, mark)
+
+    def _shared_places(self, cell: Cell) -> list[Path]:
+        names = "asked.parquet", "items.parquet", "users.parquet"
+        return [self.place(STANDINGS, cell.of_fold, name) for name in names]
+
+    def _answer_places(self, cell: Cell, system: str) -> tuple[Path, Path, Path]:
+        name = file_name(system)
+        run = self.place(RUNS, cell.path, f"{name}.parquet")
+        return (
+            run,
+            self.place(STANDINGS, cell.path, f"{name}.parquet"),
+            self.place(STANDINGS, cell.path, f"{name}.json"),
+        )
+
+    # --- fitted models ----------------------------------------------------------------------------------------------
+
+    def fitted(self, key: str, log: Interactions) -> Any | None:
+        """What was fitted under this key, put back on its log; None if there is none, or it cannot be read here."""
+        path = self.folder / FITTED / f"{key}.pickle"
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            try:
+                return _Unpickler(file, log).load()
+            except Exception:  # of another version, or of a class that has moved: it is fitted again
+                return None
+
+    def keep_fitted(self, key: str, fitted: Any, log: Interactions) -> None:
+        """Keep a fitted model, without the log it was fitted on; one that cannot be pickled is not kept."""
+        path = self.folder / FITTED / f"{key}.pickle"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with atomic(path) as temporary, temporary.open("wb") as file:
+                _Pickler(file, log).dump(fitted)
+        except (pickle.PicklingError, TypeError, AttributeError):
+            return
+
+
+def model_key(text: str, source: str, model: object, fold: Fold) -> str:
+    """What a fitted model is made from: its text, the file that defines it, its seed, the fold, and who computes."""
+    return digest_of(__version__, np.__version__, text, source, str(model), fold.fingerprint)
+
+
+class _Pickler(pickle.Pickler):
+    """Names the log and does not write it."""
+
+    def __init__(self, file: Any, log: Interactions) -> None:
+        super().__init__(file, protocol=5)
+        self.log = log
+
+    def persistent_id(self, obj: Any) -> str | None:
+        return "log" if obj is self.log else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: Any, log: Interactions) -> None:
+        super().__init__(file)
+        self.log = log
+
+    def persistent_load(self, pid: Any) -> Interactions:
+        return self.log
+
+
+Parts = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, Any]]
+
+
+def standings_parts(standings: Standings) -> Parts:
+    """Standings as tables: pairs; who was asked, items and users, which all systems of a fold share; and the rest."""
+    asked: dict[str, Any] = {"user_id": standings.queries, "relevant": standings.relevant}
+    asked |= {f"pool {base}": pool for base, pool in standings.pool.items()}
+    asked |= {f"mass {base}": mass for base, mass in standings.mass.items()}
+    ids = standings.vocabulary.ids
+    assert ids is not None, "the ids of a log are dense"
+    about = {
+        "bases": list(standings.above),
+        "mass_bases": list(standings.mass_above),
+        "bins": list(standings.percentiles),
+        "users": standings.users,
+        "everyone": standings.everyone is not None,
+        "unlisted": standings.unlisted,
+        "how": dict(standings.how),
+    }
+    items = pl.DataFrame({"item_id": ids, "popularity": standings.popularity})
+    users = pl.DataFrame({"user_id": standings.queries if standings.everyone is None else standings.everyone})
+    return standings.frame(), pl.DataFrame(asked), items, users, about
+
+
+def standings_from(name: str, parts: Parts) -> Standings:
+    """The standings that :func:`standings_parts` took apart."""
+
+    def column(frame: pl.DataFrame, name: str) -> Any:
+        return frame[name].to_numpy().copy()
+
+    pairs, asked, items, users, about = parts
+    bases, masses = about["bases"], about["mass_bases"]
+    return Standings(
+        name=name,
+        queries=asked["user_id"],
+        offsets=np.append(0, np.cumsum(column(asked, "relevant"))),
+        item=positions(pairs["item_id"], items["item_id"]).astype(np.int32),
+        vocabulary=Vocabulary(items["item_id"]),
+        tie_relevant=column(pairs, "tie_relevant"),
+        above={base: column(pairs, f"above {base}") for base in bases},
+        tied={base: column(pairs, f"tied {base}") for base in bases},
+        pool={base: column(asked, f"pool {base}") for base in bases},
+        mass_above={base: column(pairs, f"mass above {base}") for base in masses},
+        mass_tied={base: column(pairs, f"mass tied {base}") for base in masses},
+        mass={base: column(asked, f"mass {base}") for base in masses},
+        percentiles={m: _percentiles(pairs, m) for m in about["bins"]},
+        users=about["users"],
+        everyone=users["user_id"] if about["everyone"] else None,
+        popularity=column(items, "popularity"),
+        unlisted=about["unlisted"],
+        how=about["how"],
+    )
+
+
+def _percentiles(pairs: pl.DataFrame, bins: int) -> Percentiles:
+    kinds = ("bin", "above bin", "tied bin", "pool bin")
+    bin_, above, tied, pool = (pairs[f"{kind} of {bins}"].to_numpy().copy() for kind in kinds)
+    return Percentiles(bins, bin_, above, tied, pool)

@@ -1,0 +1,76 @@
+"""Where the logs of a study come from: files beside it, a folder of data sets, or a generator."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+
+from recassay.data import synthetic
+from recassay.data.interactions import Interactions
+from recassay.data.io.sources import TABLE_SUFFIXES
+from recassay.data.read import read_interactions
+from recassay.errors import InputError, UsageError
+from recassay.spec import parse, suggest
+from recassay.study.schema import Data
+
+VARIABLE = "RECASSAY_DATA"
+LOG = "ratings"  # DIR/NAME/ratings.csv
+
+
+def load(data: Data, study_folder: Path, data_folder: Path | None = None) -> Interactions:
+    """The log that data describes.
+
+    >>> load(Data(generate="log(users=20, items=30, events=100)"), Path()).n_users
+    20
+    """
+    if data.generate:
+        return generated(data.generate)
+    path = study_folder / data.path if data.path else located(str(data.name), data_folder)
+    return read_interactions(path, columns=data.columns or None)
+
+
+def generated(text: str) -> Interactions:
+    """A log made up as a text says: ``log(users=600, items=300, events=12000, seed=1)``."""
+    asked = parse(text)
+    if asked.name != "log" or asked.k is not None:
+        raise UsageError("U115", f"there is no generator '{asked.name}'", where=text, hint=suggest(asked.name, ["log"]))
+    known = inspect.signature(synthetic.log).parameters
+    for name in asked.parameters:
+        if name not in known:
+            raise UsageError("U102", f"log has no parameter '{name}'", where=text, hint=suggest(name, known))
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in asked.parameters:
+            raise UsageError("U102", f"log needs {name}", where=text, hint=f"write log({name}=...)")
+    return synthetic.log(**asked.parameters)  # type: ignore[arg-type]
+
+
+def located(name: str, folder: Path | None = None) -> Path:
+    """The file of a data set in the data folder: ``NAME/ratings.*`` or ``NAME.*``, of a kind that can be read."""
+    given = folder or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    if given is None:
+        raise InputError(
+            "I111",
+            f"the study names data '{name}', and no folder of data was given",
+            hint=f"name the folder that has {name}/{LOG}.csv or {name}.csv: --data DIR, or the variable {VARIABLE}",
+        )
+    places = (given / name, LOG), (given, name)
+    for place, stem in places:
+        if found := _files(place, stem):
+            return found[0]
+    looked = " and ".join(f"{place}/{stem}.*" for place, stem in places)
+    raise InputError(
+        "I111",
+        f"there is no data '{name}'",
+        where=looked,
+        hint=f"put it there as Parquet or CSV, or give another folder with --data DIR or {VARIABLE}",
+    )
+
+
+def _files(folder: Path, stem: str) -> list[Path]:
+    """Files of this stem, Parquet first, then by name."""
+    if not folder.is_dir():
+        return []
+    found = [one for one in folder.iterdir() if one.is_file() and one.name.partition(".")[0] == stem]
+    tables = [one for one in found if Path(one.name.removesuffix(".gz")).suffix in TABLE_SUFFIXES]
+    return sorted(tables, key=lambda one: (one.suffix != ".parquet", one.name))

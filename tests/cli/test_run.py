@@ -1,0 +1,87 @@
+"""``recassay run``: what it prints, and its exit status."""
+
+import json
+
+import pytest
+
+STUDY = """\
+study: small
+data: {generate: "log(users=60, items=40, events=900)"}
+split: random(test=0.2)
+models: [Popular, Random]
+metrics: [recall@5, ndcg@10]
+judge: {resamples: 100}
+quick: {data: {generate: "log(users=30, items=20, events=200)"}}
+"""
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    (tmp_path / "study.yaml").write_text(STUDY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_table_the_findings_and_where_the_files_are(recassay, study):
+    done = recassay("run", "study.yaml", "-o", "out")
+    assert (done.code, done.err) == (0, "")
+    assert "generated, random(test=0.2)" in done.out
+    assert [line.split()[-4:] for line in done.out.splitlines() if "metric" in line] == [
+        ["design", "metric", "Popular", "Random"]
+    ]
+    assert "L002 warning" in done.out
+    assert "The results are in out" in done.out
+    assert (study / "out" / "summary.json").is_file()
+
+
+def test_json_is_the_summary(recassay, study):
+    done = recassay("run", "study.yaml", "-o", "out", "--json")
+    assert (done.code, done.err) == (0, "")
+    assert done.json == json.loads((study / "out" / "summary.json").read_text())
+    assert {row["system"] for row in done.json["rows"]} == {"Popular", "Random"}
+
+
+def test_quick_is_another_study_and_needs_another_folder(recassay, study):
+    assert recassay("run", "study.yaml", "-o", "out", "--quick", "--jobs", 1).code == 0
+    done = recassay("run", "study.yaml", "-o", "out")
+    assert (done.code, "U134" in done.err, done.out) == (2, True, "")
+
+
+def test_findings_can_fail_it(recassay, study):
+    assert recassay("run", "study.yaml", "-o", "out", "--fail-on", "warning").code == 1
+    assert recassay("run", "study.yaml", "-o", "out", "--fail-on", "error").code == 0
+
+
+def test_a_failed_model_fails_it_and_the_table_of_the_others_is_there(recassay, study, monkeypatch):
+    from recassay.models.popular import Popular
+
+    fit = Popular.fit
+    calls = []
+
+    def failing(self, train):
+        calls.append(train)
+        if len(calls) > 1:  # the first is the trial
+            raise ValueError("no more")
+        return fit(self, train)
+
+    monkeypatch.setattr(Popular, "fit", failing)
+    done = recassay("run", "study.yaml", "-o", "out")
+    assert done.code == 1
+    assert "Popular failed on generated, random(test=0.2), fold 0, seed 0:\nno more" in done.err
+    assert "Random" in done.out
+    (failure,) = (study / "out" / "failures").rglob("*.json")
+    assert json.loads(failure.read_text())["code"] == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("--engine", "spork"), "U107"), (("--fail-on", "warn"), "U107"), (("--data", "."), None)],
+)
+def test_options(recassay, study, arguments, code):
+    done = recassay("run", "study.yaml", "-o", "out", *arguments)
+    assert (done.code, code is None or code in done.err) == (2 if code else 0, True)
+
+
+def test_a_study_that_is_not_there(recassay, study):
+    done = recassay("run", "studi.yaml", "-o", "out")
+    assert (done.code, "I101" in done.err) == (2, True)

@@ -1,0 +1,38 @@
+"""Study files to run, and the files of a folder as bytes."""
+
+import pytest
+
+STUDY = """\
+study: small
+about: Which system wins?
+data: {generate: "log(users=60, items=40, events=900)"}
+split: k_folds(k=2)
+models: {popular: Popular, random: Random, svd: "PureSVD(factors=4)"}
+metrics: [recall@5, ndcg@10, coverage@5]
+compare: {baseline: popular}
+judge: {resamples: 200}
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Write a study file: replace text in the usual one, or add to it."""
+
+    def write(text=STUDY, *, replace=(), add="", name="study.yaml"):
+        for old, new in replace:
+            assert old in text
+            text = text.replace(old, new)
+        path = tmp_path / name
+        path.write_text(text + add)
+        return path
+
+    return write
+
+
+def files(folder, *, without=("cache",)):
+    """Every file of a folder by its path, as bytes."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).parts[0] not in without
+    }

@@ -1,0 +1,410 @@
+"""A study from its file to its folder: what is written, that it can go on, and what fails alone."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+import recassay as ra
+from recassay.data.synthetic import log
+from recassay.errors import InputError, UsageError
+from recassay.models.popular import Popular
+from recassay.models.random import Random
+from recassay.study import run as running
+from recassay.study import shelf as shelves
+from recassay.study.rehearse import small_part
+from recassay.study.sources import located
+
+from .conftest import files
+
+
+def over_all(results, metric, design="lists"):
+    return {
+        row["system"]: row
+        for row in results.rows
+        if (row["metric"], row["design"], row["fold"]) == (metric, design, "all")
+    }
+
+
+def test_the_folder_of_a_study(study, tmp_path):
+    out = tmp_path / "out"
+    results = ra.run_study(study(), out)
+    written = set(files(out))
+    assert {"study.lock.yaml", "scores.parquet", "summary.json", "findings.jsonl"} <= written
+    for fold in (0, 1):
+        assert f"folds/generated/k_folds(k=2)/fold-{fold}.json" in written
+        for system in ("popular", "random", "svd"):
+            assert f"runs/generated/k_folds(k=2)/fold-{fold}/seed-0/{system}.parquet" in written
+            assert f"standings/generated/k_folds(k=2)/fold-{fold}/seed-0/{system}.parquet" in written
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["rows"] == [json.loads(json.dumps(row)) for row in results.rows]
+    assert {row["fold"] for row in summary["rows"]} == {0, 1, "all"}
+    assert len(summary["rows"]) == 3 * 3 * 3
+    assert {(row["a"], row["b"]) for row in summary["comparisons"]} == {("random", "popular"), ("svd", "popular")}
+    assert (results.failures, summary["failures"]) == ((), [])
+
+
+def test_the_rows_of_a_fold_are_those_of_score(study, tmp_path):
+    out = tmp_path / "out"
+    results = ra.run_study(study(), out)
+    fold = ra.split.k_folds(k=2)(log(users=60, items=40, events=900))[1]
+    runs = ra.read_runs(str(out / "runs/generated/k_folds(k=2)/fold-1/seed-0"))
+    alone = ra.score(runs, ra.protocols.ranking().truth(fold), "recall@5 ndcg@10", interval=None)
+    rows = {(row["system"], row["metric"]): row["mean"] for row in results.rows if row["fold"] == 1}
+    for system in ("popular", "random", "svd"):
+        for metric in ("recall@5", "ndcg@10"):
+            assert rows[system, metric] == alone.row(system, metric).mean
+
+
+def test_over_all_folds_a_user_counts_with_each_of_them(study, tmp_path):
+    results = ra.run_study(study(), tmp_path / "out")
+    scores = pl.read_parquet(tmp_path / "out" / "scores.parquet")
+    assert scores.columns[:9] == ["system", "dataset", "split", "protocol", "design", "seed", "fold", "unit", "user"]
+    for system, row in over_all(results, "recall@5").items():
+        values = scores.filter(pl.col("system") == system)["recall@5"]
+        assert row["mean"] == pytest.approx(values.mean(), abs=1e-14)
+        assert row["n"] == scores["user"].n_unique()
+        assert row["low"] < row["mean"] < row["high"]
+    coverage = [row["mean"] for row in results.rows if row["metric"] == "coverage@5" and row["system"] == "svd"]
+    assert coverage[-1] == pytest.approx(np.mean(coverage[:2]))
+
+
+def test_the_lock_says_everything_and_nothing_of_where_or_when(study, tmp_path):
+    ra.run_study(study(), tmp_path / "out")
+    text = (tmp_path / "out" / "study.lock.yaml").read_text()
+    lock = yaml.safe_load(text)
+    assert lock["versions"]["recassay"] == ra.__version__
+    assert lock["splits"] == [{"name": "k_folds", "k": 2, "by": "rating", "validation": 0.0, "seed": 0}]
+    assert lock["models"]["svd"] == {"model": "PureSVD(factors=4)", "parameters": {"factors": 4}}
+    assert lock["data"][0]["fingerprint"] == log(users=60, items=40, events=900).fingerprint
+    assert lock["metrics"]["ndcg@10"]["gain"] == "linear"
+    assert (lock["judge"]["users"], lock["compare"]["test"]) == ("all", "permutation")
+    assert str(tmp_path) not in text
+
+
+def test_the_same_study_elsewhere_with_other_threads_gives_the_same_bytes(study, tmp_path):
+    ra.run_study(study(), tmp_path / "one", threads=1)
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / "again.yaml").write_text(study().read_text())
+    ra.run_study(other / "again.yaml", other / "out", threads=3)
+    assert files(tmp_path / "one") == files(other / "out")
+
+
+def counted(monkeypatch):
+    """How often models are fitted and asked from here on."""
+    counts = {"fit": 0, "answer": 0}
+    fit, ask = Popular.fit, running.answer
+
+    def fitting(self, train):
+        counts["fit"] += 1
+        return fit(self, train)
+
+    def asking(*arguments, **options):
+        counts["answer"] += 1
+        return ask(*arguments, **options)
+
+    monkeypatch.setattr(Popular, "fit", fitting)
+    monkeypatch.setattr(running, "answer", asking)
+    return counts
+
+
+def test_what_is_there_is_not_made_again(study, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    ra.run_study(study(), out)
+    before = files(out)
+    counts = counted(monkeypatch)
+    ra.run_study(study(), out)
+    assert (counts, files(out)) == ({"fit": 0, "answer": 0}, before)
+    rehearsal = 1
+    ra.run_study(study(replace=[("recall@5", "precision@5")]), out)
+    assert counts == {"fit": rehearsal, "answer": 0}
+    ra.run_study(study(add="protocol: ranking(k=20)\n"), out)
+    assert counts == {"fit": 2 * rehearsal, "answer": 6}
+
+
+def test_a_damaged_piece_is_made_again(study, tmp_path):
+    out = tmp_path / "out"
+    ra.run_study(study(), out)
+    before = files(out)
+    for path in [*out.rglob("*.pickle")]:
+        path.write_bytes(b"\x80")
+    (out / "standings/generated/k_folds(k=2)/fold-1/asked.parquet").unlink()
+    (out / "runs/generated/k_folds(k=2)/fold-0/seed-0/svd.parquet").unlink()
+    ra.run_study(study(), out)
+    assert files(out) == before
+
+
+def test_a_system_that_left_leaves_no_files(study, tmp_path):
+    out = tmp_path / "out"
+    ra.run_study(study(add="seeds: [0, 1]\n"), out)
+    assert any("seed-1" in path for path in files(out))
+    ra.run_study(study(replace=[(', svd: "PureSVD(factors=4)"', "")]), out)
+    assert not any("svd" in path or "seed-1" in path for path in files(out))
+    ra.run_study(study(replace=[(', svd: "PureSVD(factors=4)"', "")]), tmp_path / "fresh")
+    assert files(out) == files(tmp_path / "fresh")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("small", "other"), "its study was small and is other"),
+        (("k=2", "k=3"), "k=3"),
+        (("events=900", "events=901"), "data"),
+    ],
+    ids=["name", "split", "data"],
+)
+def test_a_folder_stays_with_its_study(study, tmp_path, change, told):
+    ra.run_study(study(), tmp_path / "out")
+    with pytest.raises(UsageError) as caught:
+        ra.run_study(study(replace=[change]), tmp_path / "out")
+    assert (caught.value.code, told in caught.value.what) == ("U134", True)
+
+
+def test_a_folder_with_other_files_is_left_alone(study, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("years of work")
+    with pytest.raises(UsageError, match="U111"):
+        ra.run_study(study(), tmp_path / "out")
+
+
+def test_a_lock_that_is_no_lock_belongs_to_another_study(study, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "study.lock.yaml").write_text("a: [")
+    with pytest.raises(UsageError, match="U134"):
+        ra.run_study(study(), tmp_path / "out")
+
+
+def test_a_model_that_fails_is_told_and_the_others_stay(study, tmp_path, monkeypatch):
+    """It fails on the second fold alone, so no trial can find out."""
+    second = ra.split.k_folds(k=2)(log(users=60, items=40, events=900))[1].train.fingerprint
+    fit = Popular.fit
+
+    def failing(self, train):
+        if train.fingerprint == second:
+            raise MemoryError("too popular")
+        return fit(self, train)
+
+    out = tmp_path / "out"
+    whole = ra.run_study(study(), tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(Popular, "fit", failing)
+        results = ra.run_study(study(), out)
+    (failure,) = results.failures
+    assert (failure["system"], failure["fold"], failure["code"]) == ("popular", 1, "MemoryError")
+    assert "too popular" in failure["traceback"]
+    assert json.loads((out / "failures/generated/k_folds(k=2)/fold-1/seed-0/popular.json").read_text()) == failure
+    assert set(over_all(results, "recall@5")) == {"random", "svd"}
+    assert over_all(results, "recall@5")["svd"] == over_all(whole, "recall@5")["svd"]
+    assert {row["fold"] for row in results.rows if row["system"] == "popular"} == {0}
+    assert results.comparisons == ()  # its baseline is gone
+    ra.run_study(study(), out)
+    assert files(out) == files(tmp_path / "whole")
+
+
+def test_findings_are_said_once_for_all_folds(study, tmp_path):
+    results = ra.run_study(study(), tmp_path / "out")
+    (leak,) = [one for one in results.findings if one["code"] == "L002"]
+    assert leak["cases"] == 2
+    assert (results.at_least("warning"), results.at_least("error")) == (True, False)
+    lines = (tmp_path / "out" / "findings.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [dict(one) for one in results.findings]
+
+
+def test_standings_come_back_as_they_were(tmp_path):
+    fold = ra.split.random(test=0.3)(log(users=50, items=40, events=600))[0]
+    run = ra.play(Random(), fold, ra.protocols.ranking(bins=4), name="r")
+    shelf, cell = shelves.Shelf(tmp_path), shelves.Cell("d", "s", 0, 0)
+    shelf.keep_answer(cell, run, "key")
+    assert shelf.answer(cell, "r", "another key") is None
+    again = shelf.answer(cell, "r", "key")
+    assert again.frame().equals(run.frame())
+    same(run.standings, again.standings)
+
+
+def same(one, other):
+    for field in dataclasses.fields(one):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if dataclasses.is_dataclass(a):
+            same(a, b)
+        elif isinstance(a, dict) and all(dataclasses.is_dataclass(value) for value in a.values()):
+            assert a.keys() == b.keys()
+            for key in a:
+                same(a[key], b[key])
+        elif isinstance(a, dict) and field.name != "how":
+            assert a.keys() == b.keys()
+            for key in a:
+                assert a[key].dtype == b[key].dtype
+                np.testing.assert_array_equal(a[key], b[key])
+        elif isinstance(a, np.ndarray):
+            assert a.dtype == b.dtype, field.name
+            np.testing.assert_array_equal(a, b)
+        elif isinstance(a, pl.Series):
+            assert a.to_list() == b.to_list()
+        else:
+            assert a == b, field.name
+
+
+def test_a_fitted_model_is_kept_without_its_log(tmp_path):
+    train = log(users=300, items=200, events=9000)
+    shelf = shelves.Shelf(tmp_path)
+    fitted = Popular().fit(train)
+    shelf.keep_fitted("key", fitted, train)
+    assert (tmp_path / "cache/fitted/key.pickle").stat().st_size < 1_000
+    again = shelf.fitted("key", train)
+    assert again.log is train
+    assert shelf.fitted("other", train) is None
+    shelf.keep_fitted("lambda", lambda: None, train)  # cannot be pickled
+    assert shelf.fitted("lambda", train) is None
+
+
+def test_names_of_files_tell_names_apart():
+    texts = ["a b", "a/b", "a%2Fb", "k(x='1')", "k(x=1)", "x" * 300, "x" * 301, "é"]
+    names = [shelves.file_name(text) for text in texts]
+    assert len(set(names)) == len(texts)
+    assert all(len(name) < 143 and "/" not in name for name in names)
+
+
+def test_a_small_part_is_a_fold_of_its_own():
+    whole = ra.split.random(test=0.2)(log(users=1500, items=100, events=20_000))[0]
+    part = small_part(whole)
+    assert (part.train.n_users, np.unique(part.test.users).size) == (1000, 1000)
+    rows = pl.concat([whole.train.frame(), whole.test.frame()])
+    mine = pl.concat([part.train.frame(), part.test.frame()])
+    assert mine.join(rows, on=rows.columns, how="anti").is_empty()
+    assert (
+        len(part.test)
+        == whole.test.frame().filter(pl.col("user_id").is_in(part.test.frame()["user_id"].implode())).height
+    )
+    small = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+    assert small_part(small) is small
+
+
+def test_a_model_that_cannot_be_fitted_is_found_before_anything_is_written(study, tmp_path, monkeypatch):
+    with pytest.raises(UsageError) as caught:
+        ra.run_study(study(replace=[("factors=4", "factors=64")]), tmp_path / "out")
+    assert (caught.value.code, "line 5, models.svd" in caught.value.where) == ("U102", True)
+    monkeypatch.setattr(Popular, "fit", lambda self, train: 1 / 0)
+    with pytest.raises(UsageError) as caught:
+        ra.run_study(study(), tmp_path / "out")
+    assert (caught.value.code, "ZeroDivisionError" in caught.value.what) == ("U135", True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_metric_without_its_data_is_found_before_anything_is_written(study, tmp_path):
+    with pytest.raises(UsageError, match="U105"):
+        ra.run_study(study(replace=[("coverage@5", "ild@5")]), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_relevant_is_found_before_anything_is_written(study, tmp_path):
+    rows = [f"{user},{item},3" for user in range(9) for item in range(12)]
+    (tmp_path / "log.csv").write_text("\n".join(["user,item,rating", *rows]))
+    path = study(
+        replace=[('generate: "log(users=60, items=40, events=900)"', "path: log.csv")],
+        add="protocol: ranking(relevant_from=4)\n",
+    )
+    with pytest.raises(UsageError, match="U135"):
+        ra.run_study(path, tmp_path / "out")
+
+
+def test_data_by_path_and_by_name(study, tmp_path, monkeypatch):
+    table = log(users=60, items=40, events=900).frame().rename({"user_id": "who"})
+    place = tmp_path / "data" / "mine"
+    place.mkdir(parents=True)
+    table.write_csv(place / "ratings.csv")
+    table.write_csv(tmp_path / "beside.csv")
+    old = '{generate: "log(users=60, items=40, events=900)"}'
+    by_path = study(replace=[(old, "{path: beside.csv, columns: {user: who}}")], name="path.yaml")
+    found = ra.run_study(by_path, tmp_path / "a")
+    by_name = study(replace=[(old, "{name: mine, columns: {user: who}}")], name="name.yaml")
+    named = ra.run_study(by_name, tmp_path / "b", data=tmp_path / "data")
+    made = ra.run_study(study(), tmp_path / "c")
+    for results in (found, named):
+        assert over_all(results, "recall@5")["svd"]["mean"] == over_all(made, "recall@5")["svd"]["mean"]
+    assert {row["dataset"] for row in [*found.rows, *named.rows]} == {"beside", "mine"}
+    monkeypatch.setenv("RECASSAY_DATA", str(tmp_path / "data"))
+    assert located("mine") == place / "ratings.csv"
+    with pytest.raises(InputError) as caught:
+        ra.run_study(by_path, tmp_path / "d", data=tmp_path) and located("yours")
+    assert caught.value.code in ("I111", "I101")
+    with pytest.raises(InputError) as caught:
+        located("yours")
+    assert (caught.value.code, str(tmp_path / "data" / "yours") in caught.value.where) == ("I111", True)
+
+
+def test_a_parquet_file_is_taken_before_others(tmp_path):
+    for name in ("mine.csv", "mine.parquet", "mine.md", "mine2.csv", "mine.csv.gz"):
+        (tmp_path / name).touch()
+    assert located("mine", tmp_path).name == "mine.parquet"
+    (tmp_path / "mine.parquet").unlink()
+    assert located("mine", tmp_path).name == "mine.csv"
+
+
+def test_a_name_without_a_folder_of_data(monkeypatch, study, tmp_path):
+    monkeypatch.delenv("RECASSAY_DATA", raising=False)
+    path = study(replace=[('{generate: "log(users=60, items=40, events=900)"}', "{name: ml-1m}")])
+    with pytest.raises(InputError) as caught:
+        ra.run_study(path, tmp_path / "out")
+    assert caught.value.code == "I111"
+    assert "--data DIR" in caught.value.hint
+    assert f"{path}, line 3, data" in caught.value.where
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("logs(users=1)", "U115"), ("log(users=20, items=30)", "U102"), ("log(user=20, items=30, events=99)", "U102")],
+)
+def test_a_generator_that_is_not_there(study, tmp_path, text, code):
+    path = study(replace=[("log(users=60, items=40, events=900)", text)])
+    with pytest.raises(UsageError) as caught:
+        ra.run_study(path, tmp_path / "out")
+    assert (caught.value.code, f"{path}, line 3, data" in caught.value.where) == (code, True)
+
+
+def test_ids_of_numbers_and_of_text_stand_in_one_table(study, tmp_path):
+    log(users=60, items=40, events=900).frame().write_csv(tmp_path / "a.csv")
+    text = (
+        log(users=60, items=40, events=900)
+        .frame()
+        .with_columns(("u" + pl.col("user_id").cast(pl.String)).alias("user_id"))
+    )
+    text.write_csv(tmp_path / "b.csv")
+    path = study(
+        replace=[('{generate: "log(users=60, items=40, events=900)"}', "[{path: a.csv}, {path: b.csv}]")],
+    )
+    ra.run_study(path, tmp_path / "out")
+    assert pl.read_parquet(tmp_path / "out" / "scores.parquet")["user"].dtype == pl.String
+
+
+STUDY_ALONE = "import sys, recassay as ra; ra.run_study(sys.argv[1], sys.argv[2])"
+
+
+def pieces(folder):
+    """How many whole files of runs and standings there are."""
+    return sum(1 for path in folder.rglob("*") if path.suffix in (".parquet", ".json") and path.parent.name == "seed-0")
+
+
+def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(study, tmp_path):
+    path = study(replace=[("k=2", "k=4")])
+    subprocess.run([sys.executable, "-c", STUDY_ALONE, path, tmp_path / "whole"], check=True)
+    out, moments = tmp_path / "out", []
+    for wanted in (1, 5, 14, 27):  # of 36
+        process = subprocess.Popen([sys.executable, "-c", STUDY_ALONE, path, out])
+        while pieces(out) < wanted and process.poll() is None:
+            time.sleep(0.001)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        moments.append(pieces(out))
+        assert not (out / "summary.json").exists()
+    assert 1 <= moments[0] < moments[1] < moments[2] < moments[3] < pieces(tmp_path / "whole") == 36
+    subprocess.run([sys.executable, "-c", STUDY_ALONE, path, out], check=True)
+    assert files(out) == files(tmp_path / "whole")

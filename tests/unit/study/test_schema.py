@@ -1,0 +1,139 @@
+"""What a study file may say, and what is said about one that says something else."""
+
+import pytest
+
+from recassay.errors import InputError, UsageError
+from recassay.study.plan import plan_of
+from recassay.study.reading import read_document
+from recassay.study.schema import read_study
+
+
+def planned(path, **options):
+    document = read_document(path)
+    return plan_of(document, read_study(document, **options), **options)
+
+
+def refusal(path, kind=UsageError, **options):
+    with pytest.raises(kind) as caught:
+        planned(path, **options)
+    return caught.value
+
+
+def test_a_study_becomes_the_things_it_names(study):
+    plan = planned(study(add="filters: core(users=2, items=2)\nseeds: [0, 3]\n"))
+    assert [str(one) for one in plan.splits] == ["k_folds(k=2)"]
+    assert [str(one) for one in plan.filters] == ["core(users=2, items=2)"]
+    assert [(one.name, str(one.model)) for one in plan.systems] == [
+        ("popular", "Popular"), ("random", "Random"), ("svd", "PureSVD(factors=4)"),
+    ]  # fmt: skip
+    assert list(plan.metrics) == ["recall@5", "ndcg@10", "coverage@5"]
+    assert (plan.designs, list(plan.data), plan.study.seeds) == (("lists",), ["generated"], [0, 3])
+
+
+def test_models_in_a_list_are_named_by_themselves(study):
+    models = '{popular: Popular, random: Random, svd: "PureSVD(factors=4)"}'
+    plan = planned(
+        study(replace=[(models, '[Popular, "PureSVD(factors=4)"]'), ("baseline: popular", "baseline: Popular")])
+    )
+    assert [one.name for one in plan.systems] == ["Popular", "PureSVD(factors=4)"]
+
+
+def test_a_seed_is_added_to_that_of_a_model(study):
+    plan = planned(study(replace=[("random: Random", 'random: "Random(seed=3)"')]))
+    popular, random, _ = plan.systems
+    assert (random.seeded(0).seed, random.seeded(4).seed, popular.seeded(4)) == (3, 7, popular.model)
+
+
+def test_quick_keys_replace_the_others(study):
+    path = study(add='quick: {models: [Popular, Random], compare: {baseline: Random}, about: "less"}\n')
+    assert [one.name for one in planned(path).systems] == ["popular", "random", "svd"]
+    plan = planned(path, quick=True)
+    assert [one.name for one in plan.systems] == ["Popular", "Random"]
+    assert (plan.study.compare.baseline, plan.study.about) == ("Random", "less")
+
+
+@pytest.mark.parametrize(
+    ("add", "code", "line", "key", "hint"),
+    [
+        ("metric: mrr\n", "U132", 9, "metric", "did you mean 'metrics'?"),
+        ("filters: {core: 5}\n", "U133", 9, "filters", "input should be a valid string"),
+        ("seeds: [zero]\n", "U133", 9, "seeds.0", "input should be a valid integer"),
+        ("seeds: []\n", "U133", 9, "seeds", "at least 1 item"),
+        ("quick: {metrix: mrr}\n", "U132", 9, "quick.metrix", "did you mean 'metrics'?"),
+        ("quick: 3\n", "U133", 9, "quick", "valid dictionary"),
+        ("filters: [core(user=2)]\n", "U102", 9, "filters.0", "did you mean 'users'?"),
+        ("designs: [list]\n", "U115", 9, "designs.0", "did you mean 'lists'?"),
+        ("protocol: rankin\n", "U115", 9, "protocol", "did you mean 'ranking'?"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_and_what_was_meant(study, add, code, line, key, hint):
+    path = study(add=add)
+    error = refusal(path)
+    assert error.code == code
+    assert error.where.startswith(f"{path}, line {line}, {key}")
+    assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "key", "hint"),
+    [
+        ("recall@5", "recal@5", "U101", "line 6, metrics.0", "did you mean 'recall'?"),
+        ("Random", "Randum", "U115", "line 5, models.random", "did you mean 'Random'?"),
+        ("factors=4", "factor=4", "U102", "line 5, models.svd", "did you mean 'factors'?"),
+        ("k_folds", "kfolds", "U115", "line 4, split", "did you mean 'k_folds'?"),
+        ("baseline: popular", "baseline: popula", "U108", "line 7, compare.baseline", "did you mean 'popular'?"),
+        ("baseline:", "base:", "U132", "line 7, compare.base", "did you mean 'baseline'?"),
+        ("resamples: 200", "short: al", "U133", "line 8, judge.short", "'error' or 'all'"),
+        ("resamples: 200", "level: 95", "U133", "line 8, judge.level", "less than 1"),
+        ("study: small\n", "", "U132", "study.yaml", "add `study:`"),
+        ("random: Random", "Popular: Random", "U133", "line 5, models.Popular", "rename one"),
+        ("random: Random", "a/b: Random", "U133", "line 5, models.a/b", "without /"),
+        ("{generate:", "{path: log.csv, generate:", "U133", "line 3, data", "path: ratings.csv"),
+        ("generate:", "generated:", "U132", "line 3, data.generated", "did you mean 'generate'?"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_key_that_is_there(study, old, new, code, key, hint):
+    error = refusal(study(replace=[(old, new)]))
+    assert (error.code, key in error.where) == (code, True), error
+    assert hint in error.hint
+
+
+def test_a_mistake_under_quick_is_where_it_stands(study):
+    path = study(add="quick:\n  metrics: [mrr]\n  models: [Popula]\n  compare: {}\n")
+    assert planned(path).metrics
+    error = refusal(path, quick=True)
+    assert (error.code, f"{path}, line 11, quick.models" in error.where) == ("U115", True)
+
+
+def test_quick_without_a_quick_part(study):
+    assert refusal(study(), quick=True).code == "U132"
+
+
+def test_two_data_sets_of_one_name(study):
+    log = '{generate: "log(users=60, items=40, events=900)"}'
+    error = refusal(study(replace=[(log, f"[{log}, {log}]")]))
+    assert (error.code, "data.1" in error.where) == ("U133", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("models: [a\n", "expected ',' or ']'"),
+        ("- a\n", "no mapping"),
+        ("", "no mapping"),
+        ("study: a\nstudy: b\n", "line 2: the key study stands twice"),
+        ("a: {b: 1, b: 2}\n", "the key b stands twice"),
+    ],
+)
+def test_text_that_is_no_study(study, text, why):
+    error = refusal(study(text))
+    assert (error.code, why in error.what) == ("U131", True), error
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    (tmp_path / "a.yaml").write_bytes(b"study: caf\xe9\n")
+    assert refusal(tmp_path / "a.yaml").code == "U131"
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert refusal(tmp_path / "none.yaml", InputError).code == "I101"
