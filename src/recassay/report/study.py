@@ -10,6 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from recassay.metrics.registry import parse_metric
+
 HEADING = ("dataset", "split", "seed")
 
 
@@ -39,7 +41,7 @@ def _table(rows: list[Mapping[str, Any]]) -> Table:
     before = None
     for (design, metric), line in lines.items():
         means = {system: row["mean"] for system, row in line.items() if row["mean"] is not None}
-        best = max(means.values(), default=None)
+        best = _best(metric, list(means.values()))
         cells = [
             Text("–") if means.get(system) is None else Text(f"{means[system]:.4f}", style=_style(means[system], best))
             for system in systems
@@ -47,6 +49,14 @@ def _table(rows: list[Mapping[str, Any]]) -> Table:
         table.add_row(Text(design if design != before else ""), Text(metric), *cells)
         before = design
     return table
+
+
+def _best(metric: str, means: list[float]) -> float | None:
+    """The best of some means; none if the metric has no good end or there is no choice."""
+    higher = parse_metric(metric).higher_is_better
+    if len(means) < 2 or higher is None:
+        return None
+    return max(means) if higher else min(means)
 
 
 def _style(mean: float, best: float | None) -> str:

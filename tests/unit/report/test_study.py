@@ -1,0 +1,60 @@
+"""The table of a study on a terminal."""
+
+import io
+import re
+
+from rich.console import Console
+
+from recassay.report.study import study_findings, study_table
+
+
+def row(system, mean, *, design="lists", metric="ndcg@10", fold="all", seed=0):
+    return {
+        "system": system, "dataset": "d", "split": "s", "seed": seed, "design": design, "fold": fold,
+        "metric": metric, "mean": mean,
+    }  # fmt: skip
+
+
+def shown(renderable, **options):
+    out = io.StringIO()
+    Console(file=out, width=100, **options).print(renderable)
+    return out.getvalue()
+
+
+def test_systems_side_by_side_over_all_folds():
+    rows = [
+        row("a", 0.5),
+        row("b", 0.25),
+        row("a", 0.9, fold=0),
+        row("a", None, design="P1R"),
+        row("b", 1, design="P1R"),
+    ]
+    lines = shown(study_table(rows)).splitlines()
+    assert lines[0] == "d, s"
+    assert lines[1].split() == ["design", "metric", "a", "b"]
+    assert [line.split() for line in lines[3:5]] == [
+        ["lists", "ndcg@10", "0.5000", "0.2500"], ["P1R", "ndcg@10", "–", "1.0000"],
+    ]  # fmt: skip
+
+
+def test_the_best_is_bold_where_a_metric_has_a_good_end():
+    def bold(*rows):
+        text = shown(study_table(rows), force_terminal=True, color_system="standard")
+        return re.findall(r"\x1b\[1m *(\d\.\d+)", text)
+
+    assert bold(row("a", 0.5), row("b", 0.25)) == ["0.5000"]
+    assert bold(row("a", 0.5, metric="rmse"), row("b", 0.25, metric="rmse")) == ["0.2500"]
+    assert bold(row("a", 0.5, metric="gini@10"), row("b", 0.25, metric="gini@10")) == ["0.2500"]
+    assert bold(row("a", 0.5)) == []
+
+
+def test_a_table_for_each_seed():
+    text = shown(study_table([row("a", 0.5), row("a", 0.4, seed=1)]))
+    assert ("d, s, seed 0" in text, "d, s, seed 1" in text) == (True, True)
+
+
+def test_findings_say_where_and_how_often():
+    one = {"code": "L002", "severity": "warning", "title": "The future leaks", "detail": "3 of 4", "system": ""}
+    text = shown(study_findings([{**one, "dataset": "d", "split": "s", "design": None, "cases": 3}]))
+    assert "L002 warning: The future leaks (d, s; 3 cases)\n  3 of 4" in text
+    assert shown(study_findings([])).strip() == "No findings."
