@@ -148,6 +148,12 @@ EXAMPLES: dict[str, str] = {
         fold = Fold(log.take(np.array([0, 1, 2])), log.take(np.array([1])), "global", {})
         ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         """,
+    "I311": """
+        from recassay.data.synthetic import log
+        one, other = ra.split.k_folds(k=2)(log(users=50, items=40, events=600))
+        runs = [ra.play(ra.models.Random(seed), part, ra.protocols.ranking()) for seed, part in enumerate((one, other))]
+        ra.judge(runs, "TI-AR-AN", "ndcg@10")
+        """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,
@@ -255,6 +261,9 @@ EXAMPLES: dict[str, str] = {
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         ra.judge(run, "TI-1R-AN", "rbp")
+        """,
+    "U122": """
+        ra.judge(ra.read_run({"ann": ["x", "y"]}, name="mine"), "TI-AR-AN", "ndcg@10")
         """,
     "U131": """
         Path("study.yaml").write_text("study: mine\\nmodels: [Popular\\nmetrics: mrr\\n")

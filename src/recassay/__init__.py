@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from recassay._version import __version__
 
 if TYPE_CHECKING:
-    from recassay import models, protocols, split
+    from recassay import designs, models, protocols, split
     from recassay.comparison.compare import Comparison, compare
+    from recassay.data.assay import Assay
     from recassay.data.features import Features
     from recassay.data.finding import Finding
     from recassay.data.fold import Fold
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from recassay.data.standings import Standings
     from recassay.data.truth import Truth
     from recassay.data.vocabulary import Vocabulary
+    from recassay.engine.judge import judge
     from recassay.engine.play import play
     from recassay.engine.score import score
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 # Where each public name lives; a module is its own home. Nothing is imported before it is asked for: `import recassay`
 # costs nothing.
 _HOMES = {
+    "Assay": "data.assay",
     "Comparison": "comparison.compare",
     "Features": "data.features",
     "Finding": "data.finding",
@@ -52,6 +55,8 @@ _HOMES = {
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
     "compare": "comparison.compare",
+    "designs": "designs",
+    "judge": "engine.judge",
     "models": "models",
     "parse_metric": "metrics.registry",
     "play": "engine.play",
@@ -67,6 +72,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Assay",
     "Comparison",
     "Features",
     "Finding",
@@ -84,6 +90,8 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "compare",
+    "designs",
+    "judge",
     "models",
     "parse_metric",
     "play",

@@ -115,6 +115,11 @@ ADVICE: dict[str, Advice] = {
         "A user and item of the test rows are in training too: the answer would be known.",
         "Keep one row of each user and item before splitting.",
     ),
+    "I311": Advice(
+        "Systems that are judged together have other users or other relevant items: they were played on different "
+        "folds, or with another threshold.",
+        "Play them all on one fold with one protocol.",
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",
@@ -255,6 +260,11 @@ ADVICE: dict[str, Advice] = {
     "U121": Advice(
         "Target sets are judged by the ranks of their relevant items. This metric needs something else.",
         "Score lists with it (ra.score), or choose one of the metrics named in the hint.",
+    ),
+    "U122": Advice(
+        "Designs need to know where every relevant item stands among all candidates. A ranked list does not say; a "
+        "system that was played on a fold does.",
+        "Play the system, or the run: ra.play(run, fold, ra.protocols.ranking()).",
     ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",

@@ -46,6 +46,7 @@ CODES: dict[str, str] = {
     "I309": "scores of a system are NaN",
     "I310": "test repeats training",
     # ids across tables
+    "I311": "systems were not asked the same",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",
@@ -80,6 +81,7 @@ CODES: dict[str, str] = {
     "U119": "standings cannot be judged under this design",
     "U120": "fewer candidates than a design draws",
     "U121": "metric cannot be judged by design",
+    "U122": "nothing that can be judged by design",
     "X101": "metric value outside its range",
 }
 

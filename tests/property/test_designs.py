@@ -261,6 +261,32 @@ def test_chances_are_those_of_scipy(rest, gap, q, replace):
     np.testing.assert_allclose(found, wanted, rtol=2e-10, atol=1e-20)
 
 
+@pytest.mark.parametrize("kind", [kind.format(n=20) for kind in KINDS])
+def test_far_down_items_are_judged_one_by_one_with_the_same_means(kind, monkeypatch):
+    rng = np.random.default_rng(11)
+    people = [
+        (rng.integers(0, top, 1 + u).tolist(), rng.integers(0, top, 60).tolist(), rng.integers(1, 9, 60).tolist())
+        for u, top in itertools.product(range(4), (2, 5, 50))
+    ]
+    made, design = standings_of(people), designs.parse(kind)
+    together = designs.expect(made, design, ASKED)
+    monkeypatch.setattr("recassay.designs.moments.SHALLOW", 0)
+    monkeypatch.setattr("recassay.designs.moments.STEPS", -1)
+    alone = designs.expect(made, design, ASKED)
+    for heading, outcome in together.outcomes.items():
+        np.testing.assert_allclose(
+            alone.outcomes[heading].values, outcome.values, rtol=1e-10, atol=1e-12, err_msg=heading
+        )
+    single = designs.expect(standings_of(people[:3]), design, ASKED)  # one relevant item each: nothing in common
+    monkeypatch.undo()
+    joint = designs.expect(standings_of(people[:3]), design, ASKED)
+    for heading, outcome in joint.outcomes.items():
+        assert single.outcomes[heading].variance == pytest.approx(outcome.variance, rel=1e-9, abs=1e-13), heading
+    if design.relevant == "AR":
+        assert alone.outcomes["mrr"].variance == pytest.approx(together.outcomes["mrr"].variance, rel=1e-9, abs=1e-13)
+        assert math.isnan(alone.outcomes["map"].variance)
+
+
 def test_items_placed_each_by_itself_have_the_same_mean():
     """Beyond a limit of work tied items are placed without what they have in common: no variance, the same mean."""
     people = [([1] * 3 + [4], [1] * 900 + [5] * 30 + [0] * 50, [1] * 980)] * 2

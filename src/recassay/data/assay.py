@@ -26,7 +26,7 @@ class Worth:
     over users, ``sd_draws`` the standard deviation of one draw's mean around it. ``random`` is the exact mean of a
     system that orders at random, ``best`` the largest mean there can be, and ``corrected`` is
     (mean - random) / (best - random): 0 for chance, 1 for perfection. ``rho`` is the share of relevant items in a
-    target set, ``t`` the harmonic mean of their sizes. ``n`` counts what was averaged: users or target sets.
+    target set, ``t`` the harmonic mean of their sizes. ``n`` counts users, ``sets`` target sets.
     """
 
     system: str
@@ -42,7 +42,6 @@ class Worth:
     corrected: float
     rho: float
     t: float
-    users: int
     sets: int
     short: int
     unlisted: int

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
 
 NEGLIGIBLE = 1e-22  # of a chance: far below the rounding of the sums it would enter
 WORK = 4_000_000  # steps in one tangle; beyond it each item is placed by itself, and there is no second moment
@@ -27,14 +28,16 @@ WORK = 4_000_000  # steps in one tangle; beyond it each item is placed by itself
 
 @njit(nogil=True, cache=True)
 def walk(
-    begin: int, end: int, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float, drawn: Int64,
-    replace: bool, apart: bool, share: Float, credit: Float, limit: Int64, logs: Float, mean: Float, second: Float,
+    begin: int, end: int, chosen: Bool, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float,
+    drawn: Int64, replace: bool, apart: bool, only_first: bool, share: Float, credit: Float, limit: Int64, logs: Float,
+    moments: Float,
 ) -> None:  # fmt: skip
-    """Mean and second moment, for queries begin..end and every metric, of sum over pairs of share * credit[rank - 1].
+    """Mean and second moment of the sum over pairs of share * credit[rank - 1], for chosen queries and every metric.
 
     ``above``, ``tied`` and ``pool`` are numbers of candidates, or their mass; ``drawn`` of them are sampled.
     ``apart``: each relevant item stands in a set of its own, so none counts in another's rank. ``share`` is
-    (pairs, metrics), ``credit`` (metrics, ranks); ranks beyond ``limit`` earn nothing. ``logs`` are log factorials.
+    (pairs, metrics), ``credit`` (metrics, ranks); ranks beyond ``limit`` earn nothing. ``only_first``: so do all
+    relevant items but the first. ``logs`` are log factorials.
     """
     metrics, most = credit.shape
     now, then = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
@@ -42,13 +45,13 @@ def walk(
     law = np.zeros(max(most, drawn[begin:end].max()) + 2)
     done = np.zeros(1 + 2 * metrics)
     for query in range(begin, end):
+        if not chosen[query]:
+            continue
         top = min(limit[query], most)
-        now[:] = 0
-        then[:] = 0
         done[:] = 0
-        now[0, 0] = 1
+        now[0, 0] = 1  # all else is zero, and is left so
         low, high, passed, pair, first = 0, 0, 0.0, offsets[query], offsets[query]
-        while pair < offsets[query + 1]:
+        while pair < offsets[query + 1] and high >= low and not (only_first and pair > first):
             many, q = ties[pair] + 1, drawn[query]
             gap, rest = above[pair] - passed, pool[query] - passed
             low, high = onward(now, then, low, high, gap, rest, q, replace, top, logs, law, done)
@@ -73,7 +76,8 @@ def walk(
             pair += many
         for x in range(low, high + 1):
             done += now[x]
-        mean[query], second[query] = done[1 : 1 + metrics], done[1 + metrics :]
+            now[x] = 0
+        moments[query, 0], moments[query, 1] = done[1 : 1 + metrics], done[1 + metrics :]
 
 
 @njit(nogil=True, cache=True)
@@ -240,3 +244,134 @@ def ratio(y: int, gap: float, rest: float, q: int, replace: bool) -> float:
     if replace:
         return y / (q - y + 1.0) * (rest - gap) / gap
     return y / (gap - y + 1.0) * (rest - gap - q + y) / (q - y + 1.0)
+
+
+@njit(nogil=True, cache=True)
+def shuffle(
+    relevant: Int64, drawn: Int64, limit: Int64, places: int, by_place: bool, credit: Float, out: Float
+) -> None:
+    """For each set the mean sum of credits of its first ``places`` relevant items when all stand in random order.
+
+    Of S items, R relevant, the i-th relevant one stands at rank p with chance C(p-1, i-1) C(S-p, R-i) / C(S, R).
+    ``by_place``: it earns i times as much.
+    """
+    for one in range(relevant.size):
+        many, others = relevant[one], drawn[one]
+        out[one], first = 0.0, 1.0
+        for i in range(1, min(places, many) + 1):
+            first *= (many - i + 1.0) / (many + others - i + 1.0)  # chance that the first i ranks are all relevant
+            chance, w = first, 0
+            while i + w <= limit[one] and w <= others:
+                out[one] += chance * credit[i + w - 1] * (i if by_place else 1)
+                chance *= (w + i) / (w + 1.0) * (others - w) / (others - w + many - i) if w < others else 0.0
+                w += 1
+
+
+@njit(nogil=True, cache=True)
+def alone(
+    begin: int, end: int, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float, drawn: Int64,
+    replace: bool, apart: bool, only_first: bool, share: Float, credit: Float, logs: Float, nodes: Float,
+    weights: Float, moments: Float,
+) -> None:  # fmt: skip
+    """Means as of :func:`walk`, item by item: quicker for ranks far down, blind to what items have in common.
+
+    The second moment adds up the items' own second moments: that of the sum where only one item earns anything.
+    ``nodes`` and ``weights`` are of Gauss' rule on [0, 1], for ties of candidates that are drawn with replacement.
+    """
+    law, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
+    for query in range(begin, end):
+        q, rest, first, number = drawn[query], pool[query], offsets[query], 0
+        both = moments[query]
+        both[:] = 0
+        for pair in range(first, first + 1 if only_first else offsets[query + 1]):
+            many = 1 if apart else ties[pair] + 1
+            new = apart or pair == first or above[pair] != above[pair - 1] or tied[pair] != tied[pair - 1]
+            number = 1 if new else number + 1
+            place = 0 if apart else pair - first
+            if tied[pair] == 0 or q == 0:
+                credited(
+                    above[pair],
+                    rest,
+                    q,
+                    replace,
+                    1.0,
+                    place,
+                    share[pair],
+                    credit,
+                    logs,
+                    law,
+                    both,
+                )
+            elif many == 1:
+                slots(
+                    above[pair],
+                    tied[pair],
+                    rest,
+                    q,
+                    replace,
+                    place,
+                    share[pair],
+                    credit,
+                    logs,
+                    law,
+                    more,
+                    both,
+                )
+            elif replace:
+                for node in range(nodes.size):
+                    lot = nodes[node]
+                    chance = weights[node] * number
+                    for step in range(1, many + 1):  # density of the number-th of many uniform lots
+                        chance *= lot if step < number else (1 - lot) * step / (step - number) if step > number else 1.0
+                    gap = above[pair] + lot * tied[pair]
+                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, law, both)
+            else:
+                size, chance = int(tied[pair]), 1.0
+                for step in range(number):
+                    chance *= (many - step) / (size + many - step)
+                for w in range(size + 1):
+                    gap = above[pair] + w
+                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, law, both)
+                    if w < size:
+                        chance *= (w + number) / (w + 1.0) * (size - w) / (size - w + many - number)
+
+
+@njit(nogil=True, cache=True)
+def credited(
+    gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, logs: Float,
+    law: Float, moments: Float,
+) -> None:  # fmt: skip
+    """Credit an item with ``gap`` candidates above it."""
+    if chance < NEGLIGIBLE:
+        return
+    first, last = numbers(gap, rest, q, replace, q, logs, law)
+    for y in range(first, min(last, credit.shape[1] - 1 - place) + 1):
+        for metric in range(share.size):
+            value = share[metric] * credit[metric, place + y]
+            moments[0, metric] += chance * law[y - first] * value
+            moments[1, metric] += chance * law[y - first] * value * value
+
+
+@njit(nogil=True, cache=True)
+def slots(
+    above: float, tied: float, rest: float, q: int, replace: bool, place: int, share: Float, credit: Float, logs: Float,
+    law: Float, more: Float, moments: Float,
+) -> None:  # fmt: skip
+    """Credit an item that ties with ``tied`` candidates, at any of its places alike.
+
+    The law of y, summed over all places, is a difference of two tails: the sum over b <= B of C(b, y) C(N - b, q - y)
+    is C(N + 1, q + 1) times the chance that more than y of q + 1 draws from N + 1 fall on the first B + 1.
+    """
+    one = 0.0 if replace else 1.0
+    least, least_end = numbers(above, rest + one, q + 1, replace, q + 1, logs, law)
+    most, most_end = numbers(above + tied + one, rest + one, q + 1, replace, q + 1, logs, more)
+    factor = rest / tied / (q + 1) if replace else (rest + 1) / (tied + 1) / (q + 1)
+    below, beyond = 0.0, 0.0
+    for y in range(q, -1, -1):
+        below += law[y + 1 - least] if least <= y + 1 <= least_end else 0.0
+        beyond += more[y + 1 - most] if most <= y + 1 <= most_end else 0.0
+        if place + y < credit.shape[1]:
+            for metric in range(share.size):
+                value = share[metric] * credit[metric, place + y]
+                moments[0, metric] += factor * (beyond - below) * value
+                moments[1, metric] += factor * (beyond - below) * value * value

@@ -9,7 +9,7 @@ from recassay.data.layout import stretch_of
 from recassay.data.standings import RATED, Standings
 from recassay.designs.grammar import Design
 from recassay.designs.moments import Moments
-from recassay.designs.sets import Sets
+from recassay.designs.sets import Sets, begins_level
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.ranking.auc import AUC
@@ -61,13 +61,9 @@ def _auc(design: Design, groups: Sets) -> Moments:
 
 def _number_in_tie(groups: Sets) -> Float:
     """1, 2, ... for the relevant items of a group that have the same score."""
-    number, before = np.ones(groups.order.size), np.int64(0)
-    for place in np.flatnonzero(groups.ties):
-        fresh = place == 0 or before != place - 1 or number[place - 1] > groups.ties[place - 1]
-        fresh = fresh or groups.ties[place - 1] == 0 or place in groups.offsets
-        number[place] = 1 if fresh else number[place - 1] + 1
-        before = place
-    return number
+    begins = begins_level(groups.ties, groups.offsets)
+    place = np.arange(begins.size)
+    return (place - np.maximum.accumulate(np.where(begins, place, 0)) + 1).astype(np.float64)
 
 
 def _bpref(standings: Standings, groups: Sets, metric: Bpref) -> Moments:

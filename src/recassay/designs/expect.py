@@ -53,9 +53,10 @@ class Outcome:
 class Judged:
     """One system under one design: metrics by heading, and what the target sets look like.
 
-    ``sets`` is their number, ``users`` the number of users the mean is over, ``short`` the sets with fewer candidates
-    than asked for. ``rho`` is the mean share of relevant items in a set: the exact precision of a random order. ``t``
-    is the harmonic mean of the sizes of the sets. ``bins`` describes popularity bins.
+    ``sets`` is their number, ``users`` the number of users the mean is over, ``zeros`` of them with a value of 0 for
+    want of a relevant item, ``short`` the sets with fewer candidates than asked for. ``rho`` is the mean share of
+    relevant items in a set: the exact precision of a random order. ``t`` is the harmonic mean of the sizes of the sets.
+    ``bins`` describes popularity bins.
     """
 
     design: Design
@@ -63,6 +64,7 @@ class Judged:
     sets: int
     users: int
     short: int
+    zeros: int
     rho: float
     t: float
     bins: pl.DataFrame | None = None
@@ -88,7 +90,7 @@ def expect(
     relevant = np.ones_like(groups.relevant) if apart else groups.relevant
     sizes = relevant + groups.drawn
     credited = {heading: credit_of(metric) for heading, metric in metrics.items() if not isinstance(metric, COUNTED)}
-    moments = moments_of(standings, design, groups, credited, threads)
+    moments = moments_of(standings, design, groups, credited, variance, threads)
     for heading, metric in metrics.items():
         if heading not in moments:
             moments[heading] = counted(standings, design, groups, metric)
@@ -105,6 +107,7 @@ def expect(
         sets=int(groups.relevant.sum()) if apart else groups.owner.size,
         users=int(np.unique(groups.owner).size) + zeros,
         short=groups.short,
+        zeros=zeros,
         rho=float((groups.weight * shares).sum() / total) if total else float("nan"),
         t=float(groups.weight.sum() / (groups.weight / sizes).sum()) if groups.owner.size else float("nan"),
         bins=_bins(design, groups, sizes) if design.bins else None,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
@@ -14,12 +16,14 @@ from recassay.data.standings import Standings
 from recassay.designs import _kernels
 from recassay.designs.credit import Credit
 from recassay.designs.grammar import Design
-from recassay.designs.sets import Sets
+from recassay.designs.sets import Sets, begins_level
 from recassay.threads import each_block
 
 Float = NDArray[np.float64]
 
 GROUPS_PER_BLOCK = 256
+SHALLOW = 128  # down to this rank all relevant items of a set are followed jointly, whatever it costs
+STEPS = 400_000  # and further down, if it takes no more steps than this for a set
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +37,12 @@ class Moments:
 
 
 def moments_of(
-    standings: Standings, design: Design, groups: Sets, credits: Mapping[str, Credit], threads: int | None
+    standings: Standings,
+    design: Design,
+    groups: Sets,
+    credits: Mapping[str, Credit],
+    variance: bool,
+    threads: int | None,
 ) -> dict[str, Moments]:
     """Moments of all metrics that are credits by rank; those with the same last rank share a walk."""
     apart = design.relevant == "1R"
@@ -41,15 +50,17 @@ def moments_of(
     sizes = relevant + groups.drawn
     largest = int(sizes.max(initial=1))
     found: dict[str, Moments] = {}
-    families: dict[tuple[int, bool], list[str]] = {}
+    families: dict[tuple[int, bool, bool], list[str]] = {}
     for heading, credit in credits.items():
-        last = min(largest if credit.cut is None else credit.cut, largest)
-        families.setdefault((last, credit.cut_at_relevant), []).append(heading)
-    for (last, at_relevant), headings in families.items():
+        deepest = int(relevant.max(initial=1)) if credit.cut_at_relevant else largest
+        last = min(deepest, credit.cut or deepest)
+        only_first = credit.part == "first" and not apart
+        families.setdefault((last, credit.cut_at_relevant, only_first), []).append(heading)
+    for (last, at_relevant, only_first), headings in families.items():
         limit = relevant if at_relevant else np.full(groups.owner.size, last)
         table = np.stack([credits[heading].table(last) for heading in headings])
         share = np.stack([_shares(standings, groups, credits[heading], apart) for heading in headings], axis=1)
-        mean, second = _walk(design, groups, share, table, limit, threads)
+        mean, second = _sums(design, groups, only_first, share, table, limit, variance, threads)
         for column, heading in enumerate(headings):
             credit = credits[heading]
             own = _norm(standings, groups, credit, relevant, apart)
@@ -66,47 +77,74 @@ def moments_of(
     return found
 
 
-def _walk(
-    design: Design, groups: Sets, share: Float, table: Float, limit: NDArray[np.int64], threads: int | None
+def _sums(
+    design: Design,
+    groups: Sets,
+    only_first: bool,
+    share: Float,
+    table: Float,
+    limit: NDArray[np.int64],
+    variance: bool,
+    threads: int | None,
 ) -> tuple[Float, Float]:
-    mean, second = np.zeros((groups.owner.size, table.shape[0])), np.zeros((groups.owner.size, table.shape[0]))
-    most = int(max(groups.pool.max(initial=0), groups.drawn.max(initial=0))) if not design.with_replacement else int(
-        groups.drawn.max(initial=0)
-    )  # fmt: skip
-    logs = gammaln(np.arange(most + 2) + 1.0)
-    ties = np.ascontiguousarray(groups.ties)
+    """Means and second moments of the sums of credits; a second moment is NaN where it would cost too much."""
+    n, apart, replace = groups.owner.size, design.relevant == "1R", design.with_replacement
+    moments = np.zeros((n, 2, table.shape[0]))
+    pool = 0 if replace else int(groups.pool.max(initial=0))
+    logs = gammaln(np.arange(max(pool, int(groups.drawn.max(initial=0))) + 4) + 1.0)
+    shallow = table.shape[1] <= SHALLOW or (limit < table.shape[1]).any()
+    jointly = np.ones(n, np.bool_) if shallow else _cheap(groups, table.shape[1], variance)
+    nodes, weights = _gauss(groups, replace and not jointly.all() and not apart)
+    read: tuple[Any, ...] = tuple(
+        readonly(np.ascontiguousarray(one))
+        for one in (groups.offsets, groups.above, groups.tied, groups.ties, groups.pool, groups.drawn)
+    )
+    share, table, limit, jointly = readonly(share), readonly(table), readonly(limit), readonly(jointly)
+
+    kernels: Any = _kernels  # compiled functions do not tell their parameters
 
     def work(begin: int, end: int) -> None:
-        _kernels.walk(
-            begin, end, readonly(groups.offsets), readonly(groups.above), readonly(groups.tied), readonly(ties),
-            readonly(groups.pool), readonly(groups.drawn), design.with_replacement, design.relevant == "1R",
-            readonly(share), readonly(table), readonly(limit), readonly(logs), mean, second,
+        if not jointly[begin:end].all():
+            kernels.alone(begin, end, *read, replace, apart, only_first, share, table, logs, nodes, weights, moments)
+        kernels.walk(
+            begin, end, jointly, *read, replace, apart, only_first, share, table, limit, logs, moments
         )  # fmt: skip
 
-    each_block(work, groups.owner.size, size=GROUPS_PER_BLOCK, threads=threads)
-    return mean, second
+    each_block(work, n, size=GROUPS_PER_BLOCK, threads=threads)
+    single = np.full(n, only_first) | (groups.relevant == 1)
+    moments[~jointly & ~single, 1] = np.nan
+    return moments[:, 0], moments[:, 1]
+
+
+def _cheap(groups: Sets, ranks: int, variance: bool) -> NDArray[np.bool_]:
+    """Groups whose relevant items can be followed jointly down to ranks that are far away."""
+    if not variance:
+        return np.zeros(groups.owner.size, np.bool_)
+    sampled = groups.drawn < groups.pool
+    states = np.where(sampled, np.minimum(ranks, 10 * np.sqrt(groups.drawn) + 1), 1.0)
+    of = stretch_of(groups.offsets)
+    room = np.minimum(np.minimum(groups.tied, groups.drawn[of]), ranks)
+    tangled = np.where(groups.tied > 0, states[of] ** 2 * np.where(groups.ties > 0, room**2, room), 0.0)
+    work = groups.relevant * states**2 + np.bincount(of, weights=tangled, minlength=groups.owner.size)
+    cheap: NDArray[np.bool_] = work <= STEPS
+    return cheap
+
+
+def _gauss(groups: Sets, needed: bool) -> tuple[Float, Float]:
+    """Nodes and weights on [0, 1] that integrate the law of any number of draws exactly."""
+    if not needed:
+        return np.empty(0), np.empty(0)
+    nodes, weights = leggauss(int(groups.drawn.max(initial=0) + groups.ties.max(initial=0)) // 2 + 1)
+    return (nodes + 1) / 2, weights / 2
 
 
 def _shares(standings: Standings, groups: Sets, credit: Credit, apart: bool) -> Float:
     """What each pair's credit is multiplied by; a weight means nothing to an item that stands alone."""
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])
-        of_level = np.cumsum(np.append(True, _new_level(groups)[1:])) if weight.size else np.zeros(0, np.int64)
+        of_level = np.cumsum(begins_level(groups.ties, groups.offsets))  # tied items are exchangeable: their mean
         return (np.bincount(of_level, weights=weight) / np.maximum(np.bincount(of_level), 1))[of_level]
     return np.ones(groups.order.size) if apart else credit.parts(groups.offsets)
-
-
-def _new_level(groups: Sets) -> NDArray[np.bool_]:
-    """Whether a pair stands below the pair before it (tied items are exchangeable, and share their mean weight)."""
-    new = np.zeros(groups.order.size, np.bool_)
-    new[groups.offsets[:-1]] = True
-    left = 0
-    for place in np.flatnonzero(groups.ties >= 0) if groups.ties.any() else ():
-        if new[place] or left == 0:
-            new[place], left = True, int(groups.ties[place])
-        else:
-            left -= 1
-    return new if groups.ties.any() else np.ones(groups.order.size, np.bool_)
 
 
 def _norm(
@@ -128,31 +166,23 @@ def _random(
     credit: Credit, relevant: NDArray[np.int64], drawn: NDArray[np.int64], table: Float, limit: NDArray[np.int64]
 ) -> Float:
     """The expected sum of credits when relevant and drawn items stand in random order, before the norm."""
+    sizes = relevant + drawn
+    if credit.part == "each":  # every rank holds a relevant item with chance R / size
+        earned = np.append(0.0, np.cumsum(table))
+        at: Float = earned[np.minimum(np.minimum(sizes, limit), table.size)]
+        return at * relevant / sizes
     kinds, inverse = np.unique(np.column_stack([relevant, drawn, limit]), axis=0, return_inverse=True)
+    columns = [np.ascontiguousarray(column) for column in kinds.T]
+    places = 1 if credit.part == "first" else int(relevant.max(initial=1))
     sums = np.empty(len(kinds))
-    for row, (many, others, last) in enumerate(kinds.tolist()):
-        earned = table[:last]
-        if credit.part == "each":  # every rank holds a relevant item with chance R / size
-            sums[row] = earned[: many + others].sum() * many / (many + others)
-        else:
-            sums[row] = _random_places(credit, many, others, earned)
-    return sums[inverse.ravel()]
 
+    def work(begin: int, end: int) -> None:
+        many, others, last = (readonly(column[begin:end]) for column in columns)
+        _kernels.shuffle(many, others, last, places, credit.part == "place", readonly(table), sums[begin:end])
 
-def _random_places(credit: Credit, many: int, others: int, earned: Float) -> float:
-    """The same by place: the i-th relevant item stands at rank p with chance C(p-1, i-1) C(S-p, R-i) / C(S, R)."""
-    size = many + others
-    ranks = np.arange(1, min(earned.size, size) + 1)
-    total = 0.0
-    for i in range(1, 2 if credit.part == "first" else many + 1):
-        p = ranks[i - 1 :]
-        p = p[size - p >= many - i]
-        log = (
-            gammaln(p) - gammaln(i) - gammaln(p - i + 1) + gammaln(size - p + 1) - gammaln(many - i + 1)
-            - gammaln(size - p - many + i + 1) - gammaln(size + 1) + gammaln(many + 1) + gammaln(others + 1)
-        )  # fmt: skip
-        total += (i if credit.part == "place" else 1) * float((np.exp(log) * earned[p - 1]).sum())
-    return total
+    each_block(work, len(kinds), size=GROUPS_PER_BLOCK)
+    found: Float = sums[inverse.ravel()]
+    return found
 
 
 def _best(credit: Credit, relevant: NDArray[np.int64], table: Float, limit: NDArray[np.int64]) -> Float:

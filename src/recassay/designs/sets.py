@@ -102,7 +102,7 @@ def _counts(standings: Standings, design: Design) -> _Counts:
 
 def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int32]:
     """Other relevant items of the same group with the same score: within a bin fewer than within a query."""
-    begin = np.flatnonzero(_begins(standings.tie_relevant, standings.offsets))
+    begin = np.flatnonzero(begins_level(standings.tie_relevant, standings.offsets))
     level = np.searchsorted(begin, order, side="right")  # a stretch of equal scores is known by where it begins
     key = stretch_of(offsets) * (begin.size + 1) + level
     _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
@@ -110,8 +110,12 @@ def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int3
     return ties
 
 
-def _begins(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
-    """Whether a pair is the first of those with its score."""
+def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
+    """Whether a pair is the first of those with its score.
+
+    >>> begins_level(np.array([1, 1, 0, 0], np.int32), np.array([0, 3, 4])).tolist()
+    [True, False, True, True]
+    """
     begins = np.zeros(ties.size, np.bool_)
     at, ends = offsets[:-1][np.diff(offsets) > 0], offsets[1:][np.diff(offsets) > 0]
     while at.size:

@@ -1,0 +1,216 @@
+"""``judge``: the same answers under every design, in closed form, from one scoring pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.comparison.intervals import intervals
+from recassay.data.assay import Assay, Worth
+from recassay.data.run import Run
+from recassay.data.scores import Scores, Summary
+from recassay.data.standings import Standings
+from recassay.data.vocabulary import positions
+from recassay.designs.expect import Judged, Outcome, Users, expect
+from recassay.designs.grammar import Design, parse_list
+from recassay.designs.sets import Short
+from recassay.errors import InputError, UsageError
+from recassay.metrics.base import Metric
+from recassay.metrics.registry import Metrics, parse_metrics
+
+Systems = Run | Standings | Iterable[Run | Standings] | Mapping[str, Run | Standings]
+Float = NDArray[np.float64]
+Key = tuple[str, str]  # system, heading
+
+
+def judge(
+    runs: Systems,
+    designs: str | Design | Iterable[str | Design],
+    metrics: Metrics,
+    *,
+    users: Users = "all",
+    short: Short = "error",
+    variance: bool = True,
+    interval: str | None = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Assay:
+    """What systems are worth under every design: exact means over all draws of candidates, with intervals over users.
+
+    ``runs`` were played (:func:`~recassay.play`), so that they know where every relevant item stands. ``users`` says
+    whether users without a relevant test item count 0 where all relevant items of a user stand together; ``short``
+    what happens to users with fewer candidates than a design draws: ``error``, or take ``all`` there are and count
+    them. ``variance=False`` leaves out the variance over draws, and is quicker.
+
+    >>> import recassay as ra
+    >>> from recassay.data.synthetic import log
+    >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
+    >>> ask = ra.protocols.ranking()
+    >>> runs = [ra.play(model, fold, ask) for model in (ra.models.Popular(), ra.models.Random())]
+    >>> assay = judge(runs, "TI-AR-AN, TI-1R-NN(20)", "precision@5", interval=None)
+    >>> [(row.design, row.system, round(row.mean, 3), round(row.random, 3)) for row in assay.rows]
+    [('TI-AR-AN', 'Popular', 0.137, 0.069), ('TI-AR-AN', 'Random', 0.072, 0.069),
+     ('TI-1R-NN(20)', 'Popular', 0.075, 0.048), ('TI-1R-NN(20)', 'Random', 0.053, 0.048)]
+    """
+    systems = dict(_named(runs))
+    _refuse_others(systems)
+    asked, wanted = parse_metrics(metrics), parse_list(designs)
+    rows: list[Worth] = []
+    by_design: dict[str, Scores] = {}
+    for design in wanted:
+        judged = {
+            name: expect(one, design, asked, users=users, short=short, variance=variance, threads=threads)
+            for name, one in systems.items()
+        }
+        scores = _scores(systems, judged, asked, Intervals(interval, level, resamples, seed, threads))
+        by_design[str(design)] = scores
+        for name, one in judged.items():
+            rows += [_worth(name, systems[name], one, h, scores.row(name, h)) for h in asked]
+    return Assay(
+        systems=tuple(systems),
+        designs=tuple(by_design),
+        metrics=tuple(asked),
+        rows=tuple(rows),
+        by_design=by_design,
+        settings={"users": users, "short": short, "interval": interval, "level": level, "seed": seed},
+    )
+
+
+def _named(runs: Systems) -> Iterator[tuple[str, Standings]]:
+    """Standings by the names of their systems."""
+    if isinstance(runs, Mapping):
+        items: Iterable[tuple[str | None, Any]] = runs.items()
+    else:
+        items = ((None, one) for one in ([runs] if isinstance(runs, Run | Standings) else runs))
+    seen = set()
+    for given, one in items:
+        name = given or one.name
+        if name in seen:
+            raise UsageError("U109", f"two runs have the name '{name}'", hint="give them as a dict of name to run")
+        seen.add(name)
+        standings = one.standings if isinstance(one, Run) else one
+        if standings is None:
+            raise UsageError(
+                "U122",
+                f"the run '{name}' has lists and no standings, so only the items it lists have a known place",
+                where=one.origin,
+                hint="ra.play(run, fold, ra.protocols.ranking()) gives it standings as far as its lists reach",
+            )
+        yield name, replace(standings, name=name)
+
+
+def _refuse_others(systems: Mapping[str, Standings]) -> None:
+    """Systems are judged together on the same relevant items of the same users."""
+    if not systems:
+        raise UsageError("U122", "there is no run to judge", hint="ra.judge([run, ...], designs, metrics)")
+    (first, one), *others = systems.items()
+    for name, other in others:
+        same = one.pairs == other.pairs and one.queries.equals(other.queries)
+        if not (same and np.array_equal(one.offsets, other.offsets)):
+            raise InputError(
+                "I311",
+                f"'{first}' was asked about {one.queries.len():,} users and {one.pairs:,} relevant items, "
+                f"'{name}' about {other.queries.len():,} and {other.pairs:,}",
+                hint="play all systems on the same fold with the same protocol",
+            )
+
+
+def _worth(name: str, standings: Standings, judged: Judged, heading: str, row: Summary) -> Worth:
+    outcome = judged.outcomes[heading]
+    return Worth(
+        system=name,
+        design=str(judged.design),
+        metric=heading,
+        mean=outcome.mean,
+        low=row.low,
+        high=row.high,
+        n=judged.users,
+        sd_draws=float(np.sqrt(outcome.variance)),
+        random=outcome.random,
+        best=outcome.best,
+        corrected=outcome.corrected,
+        rho=judged.rho,
+        t=judged.t,
+        sets=judged.sets,
+        short=judged.short,
+        unlisted=standings.unlisted,
+        undefined=outcome.undefined,
+    )
+
+
+class Intervals(NamedTuple):
+    """How intervals over users are made; None as a method leaves them out."""
+
+    method: str | None
+    level: float
+    resamples: int
+    seed: int
+    threads: int | None
+
+
+def _scores(
+    systems: Mapping[str, Standings], judged: Mapping[str, Judged], metrics: Mapping[str, Metric], how: Intervals
+) -> Scores:
+    """Values per user of one design, with intervals from resamples that all systems share."""
+    first, any_one = next(iter(systems.values())), next(iter(judged.values()))
+    units, places = first.queries, np.arange(first.queries.len())
+    if any_one.zeros and first.everyone is not None:
+        units, places = first.everyone, positions(first.queries, first.everyone)
+    columns = {
+        (name, heading): _spread(outcome, places, units.len(), zeros=bool(one.zeros))
+        for name, one in judged.items()
+        for heading, outcome in one.outcomes.items()
+    }
+    bounds = _bounds(columns, how)
+    rows = [
+        Summary(
+            name, heading, judged[name].outcomes[heading].mean, judged[name].users, 0, judged[name].short, 0,
+            judged[name].outcomes[heading].undefined, *bounds[name, heading], metrics[heading].higher_is_better,
+            metrics[heading].parameters,
+        )
+        for name, heading in columns
+    ]  # fmt: skip
+    return Scores(
+        units,
+        tuple(systems),
+        tuple(metrics),
+        {key: values for key, (values, _) in columns.items()},
+        {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()},
+        tuple(rows),
+        settings={"design": str(any_one.design)},
+    )
+
+
+def _spread(outcome: Outcome, places: NDArray[np.int64], size: int, *, zeros: bool) -> tuple[Float, Float]:
+    """Values and weights of all units: users who were not asked count 0, or not at all."""
+    values, weights = np.full(size, 0.0 if zeros else np.nan), np.full(size, 1.0 if zeros else 0.0)
+    asked = outcome.weights > 0
+    values[places[asked]], weights[places[asked]] = outcome.values[asked], outcome.weights[asked]
+    return values, weights
+
+
+def _bounds(columns: Mapping[Key, tuple[Float, Float]], how: Intervals) -> dict[Key, tuple[float, float]]:
+    """Bounds of every mean; columns with the same weights share their resamples."""
+    bounds = dict.fromkeys(columns, (float("nan"), float("nan")))
+    alike: dict[bytes, list[Key]] = {}
+    for key, (_, weights) in columns.items() if how.method else ():
+        alike.setdefault(weights.tobytes(), []).append(key)
+    for keys in alike.values():
+        weights = columns[keys[0]][1]
+        counted = weights > 0
+        if not counted.any():
+            continue
+        values = np.column_stack([columns[key][0][counted] for key in keys])
+        equal = bool((weights[counted] == 1).all())
+        low, high = intervals(
+            values, None if equal else np.repeat(weights[counted, None], len(keys), axis=1), method=str(how.method),
+            level=how.level, resamples=how.resamples, seed=how.seed, threads=how.threads,
+        )  # fmt: skip
+        bounds |= dict(zip(keys, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+    return bounds
