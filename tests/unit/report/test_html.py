@@ -276,6 +276,13 @@ def test_designs_that_disagree_are_named():
     assert "other order, τ -1.00" in text
 
 
+def test_a_new_leader_is_believed_by_the_test_of_the_two():
+    about = {"difference": -0.1, "design": "TI-1R-NN(9)"}
+    swapped = {certain: [pair("svd", "pop", significant=certain, **about)] for certain in (True, False)}
+    assert "under TI-1R-NN(9) pop leads, by more than the uncertainty." in said(ROWS, swapped[True])[0]
+    assert "under TI-1R-NN(9) pop leads, within the uncertainty." in said(ROWS, swapped[False])[0]
+
+
 def test_designs_that_agree_are_said_to():
     same = [row(system, mean, design) for design in "xyz" for system, mean in (("a", 0.1), ("b", 0.2))]
     assert said(same)[0].endswith("All 3 designs put the systems in the same order.")

@@ -94,7 +94,7 @@ def _designs(grid: Grid) -> list[str]:
     sentences = []
     if other_leader:
         named = list(other_leader.items())[:NAMED]
-        told = "; ".join(f"under {design} {listed(best)} leads" for design, best in named)
+        told = "; ".join(_overtaken(grid, design, best) for design, best in named)
         more = len(other_leader) - len(named)
         rest = f"; and {more} more designs have another leader" if more > 0 else ""
         sentences.append(f"The lead does not hold under all designs: {told}{rest}.")
@@ -105,6 +105,15 @@ def _designs(grid: Grid) -> list[str]:
     tau = "" if least is None else f"; least like it is {least} (Kendall's tau {wording.number(taus[least], 2)})"
     sentences.append(f"{_how_many(len(moved), total - 1)} the systems otherwise than {first}{tau}.")
     return sentences
+
+
+def _overtaken(grid: Grid, design: str, best: Sequence[str]) -> str:
+    """Who leads under another design, and whether by more than the uncertainty of it, if that was tested."""
+    leads = f"under {design} {listed(best)} {'leads' if len(best) == 1 else 'lead'}"
+    found = grid.versus(design, best[0], grid.best(grid.designs[0])[0])
+    if found is None:
+        return leads
+    return f"{leads}, {'by more than' if found['significant'] else 'within'} the uncertainty"
 
 
 def _how_many(moved: int, others: int) -> str:
