@@ -3,7 +3,8 @@
 Two kinds of fenced block are examples. In a ``console`` block every line ``$ recassay ...`` is run, and the lines up to
 the next ``$`` are its output. A ``python`` block is run, in one namespace per page, and a ``text`` block right behind it
 is what it prints. Output that is shown with ``...`` in it stays as it is while it still fits. A block whose first line
-goes on with a path, ``python src/recassay/rng.py``, shows that file. Other blocks are left alone.
+goes on with a path, ``python src/recassay/rng.py``, shows that file, which the commands behind it find under that path.
+Other blocks are left alone.
 
 Every page starts in a folder of its own that holds ``recassay-demo``, as ``recassay demo`` leaves it.
 """
@@ -93,7 +94,8 @@ class Page:
         self.printed = None
         language, _, path = language.partition(" ")
         if path and (ROOT / path).is_file():
-            return (ROOT / path).read_text(encoding="utf-8")
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            return Path(shutil.copy(ROOT / path, path)).read_text(encoding="utf-8")
         if path:
             return body
         if language == "console":

@@ -1,6 +1,8 @@
 """``recassay run``: what it prints, and its exit status."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -85,3 +87,11 @@ def test_options(recassay, study, arguments, code):
 def test_a_study_that_is_not_there(recassay, study):
     done = recassay("run", "studi.yaml", "-o", "out")
     assert (done.code, "I101" in done.err) == (2, True)
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys; from recassay.cli import main; sys.argv = ['recassay', 'run', '--help']; main()"
+    told = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert "Run a study" in done.stdout
+    assert {"numba", "polars", "numpy", "yaml", "recassay.study"} & set(done.stderr.split()) == set()

@@ -16,6 +16,7 @@ import yaml
 
 from recassay._version import __version__
 from recassay.data.interactions import Interactions
+from recassay.designs import Design
 from recassay.errors import UsageError
 from recassay.named import Named
 from recassay.study.plan import Plan, System
@@ -40,7 +41,7 @@ def lock_of(plan: Plan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
         "splits": [_named(one) for one in plan.splits],
         "protocol": _named(plan.protocol),
         "models": {system.name: _system(system) for system in plan.systems},
-        "designs": list(plan.designs),
+        "designs": {str(design): _design(design) for design in plan.designs},
         "metrics": {
             heading: {"name": metric.name, "k": metric.k, **metric.parameters}
             for heading, metric in plan.metrics.items()
@@ -98,6 +99,10 @@ def _data(name: str, data: Data, log: Interactions) -> dict[str, Any]:
 
 def _named(one: Named) -> dict[str, Any]:
     return {"name": one.name, **one.parameters}
+
+
+def _design(design: str | Design) -> dict[str, Any]:
+    return {} if isinstance(design, str) else dataclasses.asdict(design)
 
 
 def _system(system: System) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from recassay import models, protocols, split
+from recassay.designs import Design
+from recassay.designs import parse_list as parse_designs
 from recassay.errors import RecassayError, UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metrics
@@ -56,7 +58,7 @@ class Plan:
     splits: tuple[Split, ...]
     protocol: Ranking
     systems: tuple[System, ...]
-    designs: tuple[str, ...]
+    designs: tuple[str | Design, ...]
     metrics: Mapping[str, Metric]
 
     @property
@@ -89,7 +91,7 @@ def plan_of(document: Document, study: Study, *, quick: bool = False) -> Plan:
         splits=tuple(reader.each("split", study.split, split.parse)),
         protocol=_protocol(reader, study),
         systems=systems,
-        designs=tuple(dict.fromkeys(reader.each("designs", study.designs, _design))),
+        designs=_designs(reader, study),
         metrics={
             heading: metric
             for found in reader.each("metrics", study.metrics, parse_metrics)
@@ -188,7 +190,10 @@ def _baseline(reader: _Reader, study: Study, systems: tuple[System, ...]) -> Non
         )
 
 
-def _design(text: str) -> str:
-    if text != LISTS:
-        raise UsageError("U115", f"there is no design '{text}'", where=text, hint=suggest(text, [LISTS]))
-    return text
+def _designs(reader: _Reader, study: Study) -> tuple[str | Design, ...]:
+    found = reader.each("designs", study.designs, _design)
+    return tuple(dict.fromkeys(design for several in found for design in several))
+
+
+def _design(text: str) -> list[str | Design]:
+    return [LISTS] if text == LISTS else [*parse_designs(text)]

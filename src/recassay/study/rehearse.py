@@ -14,13 +14,14 @@ from recassay.data.run import Run
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
 from recassay.errors import RecassayError, UsageError
+from recassay.split.base import Split
 from recassay.study.judging import compared, judge_fold
 from recassay.study.plan import Plan, System
 
 USERS = 1_000
 
 
-def rehearse(plan: Plan, fold: Fold, *, threads: int | None = None) -> None:
+def rehearse(plan: Plan, split: Split, fold: Fold, *, threads: int | None = None) -> None:
     """Fit every model, let it answer, and judge what it says under every design and metric; raises what goes wrong."""
     part = small_part(fold)
     question = question_of(part, plan.protocol)
@@ -32,8 +33,9 @@ def rehearse(plan: Plan, fold: Fold, *, threads: int | None = None) -> None:
             hint="lower relevant_from, or look at the ratings: recassay stats LOG",
         )
     runs = {system.name: _tried(plan, system, part, question, threads) for system in plan.systems}
-    for scores in judge_fold(plan, part, runs, trial=True, threads=threads).values():
-        compared(plan, scores, threads=threads)
+    judged, _ = judge_fold(plan, split, part, runs, trial=True, short="all", threads=threads)
+    for verdict in judged.values():
+        compared(plan, verdict.scores, threads=threads)
 
 
 def _tried(plan: Plan, system: System, part: Fold, question: Question, threads: int | None) -> Run:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,12 @@ from recassay._version import __version__
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.io import write_json, write_parquet, write_text
+from recassay.data.io import write_json, write_text
 from recassay.data.run import Run
-from recassay.data.scores import Scores
 from recassay.diagnose.future import leak_finding
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
-from recassay.errors import RecassayError, UsageError
+from recassay.errors import InputError, RecassayError, UsageError
 from recassay.split import filters
 from recassay.split.base import Split
 from recassay.study import lock as locks
@@ -34,7 +35,8 @@ from recassay.study.rehearse import rehearse
 from recassay.study.schema import read_study
 from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, digest_of, file_name, model_key
 from recassay.study.sources import load
-from recassay.study.verdict import pooled
+from recassay.study.values import Values
+from recassay.study.verdict import Verdict, pooled
 
 ALL = "all"  # the fold of what is over all folds
 
@@ -54,7 +56,8 @@ class Results:
 
     def summary(self) -> pl.DataFrame:
         """A row per system, design, metric and fold; fold ``all`` is over all folds."""
-        return pl.DataFrame([{**row, "fold": str(row["fold"])} for row in self.rows], infer_schema_length=None)
+        rows = [{name: value for name, value in row.items() if name != "parameters"} for row in self.rows]
+        return pl.DataFrame([{**row, "fold": str(row["fold"])} for row in rows], infer_schema_length=None)
 
     def at_least(self, severity: str) -> bool:
         """Whether a finding is as severe as this or more."""
@@ -110,16 +113,18 @@ class _Runner:
     data: Path | None
     threads: int | None
     told: Report
-    done: int = 0
     rows: list[Row] = field(default_factory=list)
     comparisons: list[Row] = field(default_factory=list)
     findings: list[Row] = field(default_factory=list)
     failures: list[Row] = field(default_factory=list)
-    tables: list[pl.DataFrame] = field(default_factory=list)
 
     @cached_property
     def shelf(self) -> Shelf:
         return Shelf(self.out)
+
+    @cached_property
+    def values(self) -> Values:
+        return Values(self.out / "cache" / "values")
 
     def run(self) -> Results:
         """Everything, in order."""
@@ -132,7 +137,7 @@ class _Runner:
         for name, log in logs.items():
             for split in self.plan.splits:
                 self._split(name, log, split)
-        return self._written()
+        return self._written(lock)
 
     def _log(self, name: str, number: int) -> Interactions:
         """A log as it is studied: read, and filtered."""
@@ -152,54 +157,56 @@ class _Runner:
         for log in logs.values():
             for split in self.plan.splits:
                 self.told("trying everything on a small part", done, of)
-                rehearse(self.plan, split(log)[0], threads=self.threads)
+                rehearse(self.plan, split, split(log)[0], threads=self.threads)
                 done += 1
                 self.told("trying everything on a small part", done, of)
 
     def _split(self, name: str, log: Interactions, split: Split) -> None:
         """All folds of one split of one log, and what they come to together."""
         folds = split(log)
-        worth: dict[tuple[int, str], list[Scores]] = defaultdict(list)
+        worth: dict[tuple[int, str], list[Verdict]] = defaultdict(list)
+        steps = itertools.count(1)
+        of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
         for fold in folds:
             self._note_fold(name, split, fold)
-            question = None
+            ask = functools.cache(functools.partial(question_of, fold, self.plan.protocol))
             for seed in self.plan.study.seeds:
                 cell = Cell(name, str(split), fold.number, seed)
-                runs = {}
+                runs: dict[str, Run] = {}
                 for system in self.plan.systems:
-                    run, question = self._answer(cell, system, fold, question, len(folds))
+                    run = self._answer(cell, system, fold, ask)
                     if run is not None:
                         runs[system.name] = run
-                for design, scores in self._judged(fold, runs).items():
-                    worth[seed, design].append(scores)
-                    self._note(cell, design, scores)
+                        if fold is folds[0] and len(runs) == 1:  # too few candidates are told before hours are spent
+                            judge_fold(self.plan, split, fold, runs, trial=True, threads=self.threads)
+                    self.told(f"{name}, {split}", next(steps), of)
+                if not runs:
+                    continue
+                judged, findings = judge_fold(self.plan, split, fold, runs, threads=self.threads)
+                self._note_findings(findings, cell, None)
+                for design, verdict in judged.items():
+                    worth[seed, design].append(verdict)
+                    self._note(cell, design, verdict)
         for (seed, design), parts in worth.items():
             self._together(Cell(name, str(split), 0, seed), design, parts, len(folds))
 
-    def _answer(
-        self, cell: Cell, system: System, fold: Fold, question: Question | None, folds: int
-    ) -> tuple[Run | None, Question | None]:
-        """What a system answers, from the shelf if it is there; None if it fails. The question is made once."""
+    def _answer(self, cell: Cell, system: System, fold: Fold, ask: Callable[[], Question]) -> Run | None:
+        """What a system answers, from the shelf if it is there; None if it fails, in whatever way."""
         model = system.seeded(cell.seed)
         fitted_key = model_key(system.text, system.source, model, fold)
         key = digest_of(fitted_key, str(self.plan.protocol))
+        run = self.shelf.answer(cell, system.name, key)
+        if run is not None:
+            return run
+        question = ask()
         try:
-            run = self.shelf.answer(cell, system.name, key)
-            if run is None:
-                question = question or question_of(fold, self.plan.protocol)
-                fitted = self._fitted(model, fold, fitted_key)
-                played = answer(fitted, question, system.name, k=self.plan.protocol.k, threads=self.threads)
-                self.shelf.keep_answer(cell, played, key)
-                run = self.shelf.answer(cell, system.name, key)
-        except Exception as error:  # a model may fail in any way; the others are judged without it
-            if isinstance(error, UsageError) and error.code == "U111":  # the folder, not the model
-                raise
-            run = None
+            fitted = self._fitted(model, fold, fitted_key)
+            played = answer(fitted, question, system.name, k=self.plan.protocol.k, threads=self.threads)
+        except Exception as error:
             self._failed(cell, system, error)
-        self.done += 1
-        of = len(self.plan.data) * len(self.plan.splits) * folds * len(self.plan.study.seeds) * len(self.plan.systems)
-        self.told("fitting and asking", self.done, max(of, self.done))
-        return run, question
+            return None
+        self.shelf.keep_answer(cell, played, key)
+        return self.shelf.answer(cell, system.name, key)  # as a run that goes on finds it
 
     def _fitted(self, model: Any, fold: Fold, key: str) -> Any:
         if not hasattr(model, "fit"):
@@ -223,9 +230,6 @@ class _Runner:
         self.failures.append(about)
         write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(system.name)}.json"))
 
-    def _judged(self, fold: Fold, runs: Mapping[str, Run]) -> dict[str, Scores]:
-        return judge_fold(self.plan, fold, runs, threads=self.threads) if runs else {}
-
     def _note_fold(self, name: str, split: Split, fold: Fold) -> None:
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
         counts = {part: None if log is None else _counts(log) for part, log in parts.items()}
@@ -238,82 +242,80 @@ class _Runner:
             "how": dict(fold.how),
         }
         write_json(about, self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"))
-        leak = leak_finding(fold)
+        leak = _leak(fold)
         if leak is not None:
             self._note_findings([leak], Cell(name, str(split), fold.number, 0), None)
 
-    def _note(self, cell: Cell, design: str, scores: Scores) -> None:
+    def _note(self, cell: Cell, design: str, verdict: Verdict) -> None:
         """The rows, the values per user and the findings of one fold under one design."""
-        identity = _identity(self.plan, cell) | {"design": design}
-        self._note_rows(identity, cell.fold, scores)
+        identity, scores = _identity(self.plan, cell) | {"design": design}, verdict.scores
+        self._note_rows(identity, cell.fold, verdict)
         if scores.unit_metrics:
             table = scores.frame(**identity)
-            self.tables.append(table.insert_column(table.columns.index("unit"), pl.lit(cell.fold).alias("fold")))
+            self.values.add(table.insert_column(table.columns.index("unit"), pl.lit(cell.fold).alias("fold")))
         self._note_findings(scores.findings, cell, design)
 
-    def _note_rows(self, identity: Row, fold: int | str, scores: Scores) -> None:
-        for row in scores.rows:
-            self.rows.append({"system": row.system, **identity, "fold": fold, "metric": row.metric, **row.to_dict()})
+    def _note_rows(self, identity: Row, fold: int | str, verdict: Verdict) -> None:
+        self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in verdict.rows()]
 
     def _note_findings(self, findings: Iterable[Finding], cell: Cell, design: str | None) -> None:
         about = {"dataset": cell.dataset, "split": cell.split, "design": design}
         self.findings += [{**one.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for one in findings]
 
-    def _together(self, cell: Cell, design: str, parts: list[Scores], folds: int) -> None:
+    def _together(self, cell: Cell, design: str, parts: list[Verdict], folds: int) -> None:
         """Systems that answered in every fold, over all folds, and against each other."""
-        whole = [system for system in parts[0].systems if all(system in one.systems for one in parts)]
+        whole = [system for system in parts[0].scores.systems if all(system in one.scores.systems for one in parts)]
         if len(parts) < folds or not whole:
             return
         powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
-        scores = pooled(
-            [_only(one, whole) for one in parts], self.plan.study.judge, powers=powers, threads=self.threads
-        )
+        verdict = pooled([one.of(whole) for one in parts], self.plan.study.judge, powers=powers, threads=self.threads)
         identity = _identity(self.plan, cell) | {"design": design}
-        self._note_rows(identity, ALL, scores)
-        comparison = compared(self.plan, scores, threads=self.threads)
+        self._note_rows(identity, ALL, verdict)
+        comparison = compared(self.plan, verdict.scores, threads=self.threads)
         if comparison is not None:
             self.comparisons += [{**identity, **row} for row in comparison.to_dicts()]
 
-    def _written(self) -> Results:
+    def _written(self, lock: Mapping[str, Any]) -> Results:
         """The files that are about everything."""
         found = tuple(_merged_findings(self.findings))
         results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, tuple(self.failures))
-        if self.tables:
-            write_parquet(_one_table(self.tables), self.out / "scores.parquet")
-        else:
-            (self.out / "scores.parquet").unlink(missing_ok=True)
+        self.values.write(self.out / "scores.parquet")
         write_json(results.document(), self.out / "summary.json")
         write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found), self.out / "findings.jsonl")
+        write_text(self._page(results, lock), self.out / "report.html")
         self.shelf.tidy()
         return results
+
+    def _page(self, results: Results, lock: Mapping[str, Any]) -> str:
+        from recassay.report.html import page  # templates: not needed before there is something to show
+
+        study = self.plan.study
+        return page(
+            study.study,
+            study.about,
+            results.rows,
+            comparisons=results.comparisons,
+            findings=results.findings,
+            lock=lock,
+            failures=results.failures,
+        )
 
 
 def _identity(plan: Plan, cell: Cell) -> Row:
     return {"dataset": cell.dataset, "split": cell.split, "protocol": str(plan.protocol), "seed": cell.seed}
 
 
+def _leak(fold: Fold) -> Finding | None:
+    """What leaks from the future; nothing is said of a log whose times are not all there, or are no times."""
+    try:
+        return leak_finding(fold)
+    except InputError:
+        return None
+
+
 def _counts(log: Interactions) -> dict[str, int]:
     users, items = (pl.Series(codes).n_unique() for codes in (log.users, log.items))
     return {"users": users, "items": items, "events": len(log)}
-
-
-def _only(scores: Scores, systems: list[str]) -> Scores:
-    """The scores of some of the systems."""
-    return replace(
-        scores,
-        systems=tuple(systems),
-        per_unit={key: column for key, column in scores.per_unit.items() if key[0] in systems},
-        per_unit_weights={key: column for key, column in scores.per_unit_weights.items() if key[0] in systems},
-        rows=tuple(row for row in scores.rows if row.system in systems),
-    )
-
-
-def _one_table(tables: list[pl.DataFrame]) -> pl.DataFrame:
-    """All values per user; ids as text where one data set has numbers and another has text."""
-    kinds = {table["user"].dtype for table in tables}
-    if len(kinds) > 1:
-        tables = [table.with_columns(pl.col("unit", "user").cast(pl.String)) for table in tables]
-    return pl.concat(tables, how="diagonal")
 
 
 def _merged_findings(findings: list[Row]) -> Iterable[Row]:

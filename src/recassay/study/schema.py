@@ -54,6 +54,11 @@ class Judge(Part):
     resamples: Annotated[int, Field(ge=1, description="resamples of a bootstrap")] = 10_000
     seed: Annotated[int, Field(description="seed of the resamples")] = 0
 
+    @property
+    def method(self) -> str | None:
+        """The interval as functions take it."""
+        return None if self.interval == "none" else self.interval
+
 
 class Compare(Part):
     """How systems are compared, over all folds."""

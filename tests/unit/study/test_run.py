@@ -38,7 +38,10 @@ def test_the_folder_of_a_study(study, tmp_path):
     out = tmp_path / "out"
     results = ra.run_study(study(), out)
     written = set(files(out))
-    assert {"study.lock.yaml", "scores.parquet", "summary.json", "findings.jsonl"} <= written
+    assert {"study.lock.yaml", "scores.parquet", "summary.json", "findings.jsonl", "report.html"} <= written
+    page = (out / "report.html").read_text()
+    assert "Which system wins?" in page
+    assert all(system in page for system in ("popular", "random", "svd"))
     for fold in (0, 1):
         assert f"folds/generated/k_folds(k=2)/fold-{fold}.json" in written
         for system in ("popular", "random", "svd"):
@@ -75,6 +78,74 @@ def test_over_all_folds_a_user_counts_with_each_of_them(study, tmp_path):
         assert row["low"] < row["mean"] < row["high"]
     coverage = [row["mean"] for row in results.rows if row["metric"] == "coverage@5" and row["system"] == "svd"]
     assert coverage[-1] == pytest.approx(np.mean(coverage[:2]))
+
+
+DESIGNS = ("TI-AR-AN", "TI-1R-NN(5)", "P1R")
+TWO_METRICS = [(", coverage@5", "")]
+
+
+@pytest.fixture
+def judged(study, tmp_path):
+    """A study under designs, and the assay of each of its folds made by hand."""
+    path = study(replace=TWO_METRICS, add=f"designs: [lists, {', '.join(DESIGNS)}]\n")
+    results = ra.run_study(path, tmp_path / "out")
+    assays = []
+    for fold in ra.split.k_folds(k=2)(log(users=60, items=40, events=900)):
+        models = {"popular": Popular(), "random": Random(), "svd": ra.models.PureSVD(factors=4)}
+        runs = {name: ra.play(model, fold, ra.protocols.ranking(), name=name) for name, model in models.items()}
+        assays.append(ra.judge(runs, list(DESIGNS), "recall@5 ndcg@10", resamples=200))
+    return results, assays
+
+
+def test_under_a_design_a_fold_has_the_rows_of_judge(judged):
+    results, assays = judged
+    for row in results.rows:
+        if row["design"] == "lists":
+            assert "rho" not in row
+        elif row["fold"] != "all":
+            alone = assays[row["fold"]].row(row["system"], row["design"], row["metric"]).to_dict()
+            assert {name: row[name] for name in alone} == alone
+
+
+def test_over_all_folds_pairs_and_users_count_as_in_theirs(judged):
+    """Under 1R every relevant item counts the same, under AR every user, in whichever fold they stand."""
+    results, assays = judged
+    for design in DESIGNS:
+        for system, row in over_all(results, "ndcg@10", design).items():
+            folds = [one.row(system, design, "ndcg@10") for one in assays]
+            sets = {"TI-1R-NN(5)": [one.sets for one in folds], "TI-AR-AN": [60, 60], "P1R": [1, 1]}[design]
+            share = np.array(sets) / sum(sets)
+            assert row["mean"] == pytest.approx(share @ [one.mean for one in folds], abs=1e-12)
+            assert row["random"] == pytest.approx(share @ [one.random for one in folds], abs=1e-12)
+            assert row["rho"] == pytest.approx(share @ [one.rho for one in folds], abs=1e-12)
+            chance = (row["mean"] - row["random"]) / (row["best"] - row["random"])
+            assert row["corrected"] == pytest.approx(chance, abs=1e-12)
+            assert row["sd_draws"] == pytest.approx(np.hypot(*(share * [one.sd_draws for one in folds])), abs=1e-12)
+            assert row["sets"] == sum(one.sets for one in folds)
+            assert row["low"] < row["mean"] < row["high"]
+
+
+def test_designs_are_judged_on_the_splits_that_suit_them(study, tmp_path):
+    path = study(
+        replace=[*TWO_METRICS, ("split: k_folds(k=2)", "split: [k_folds(k=2), 'uniform_items(test=0.1)']")],
+        add="designs: [AI-AR-AN, TI-AR-AN, U1R]\n",
+    )
+    found = {(row["split"].partition("(")[0], row["design"]) for row in ra.run_study(path, tmp_path / "out").rows}
+    assert found == {
+        ("k_folds", "AI-AR-AN"), ("k_folds", "TI-AR-AN"), ("uniform_items", "TI-AR-AN"), ("uniform_items", "U1R"),
+    }  # fmt: skip
+
+
+def test_a_design_that_suits_no_split_is_told_before_anything_is_written(study, tmp_path):
+    with pytest.raises(UsageError, match="uniform_items"):
+        ra.run_study(study(replace=TWO_METRICS, add="designs: [U1R]\n"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_metric_that_designs_do_not_have_is_told_before_anything_is_written(study, tmp_path):
+    with pytest.raises(UsageError, match="coverage"):
+        ra.run_study(study(add="designs: [TI-AR-AN]\n"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_lock_says_everything_and_nothing_of_where_or_when(study, tmp_path):
@@ -305,6 +376,22 @@ def test_a_metric_without_its_data_is_found_before_anything_is_written(study, tm
     assert not (tmp_path / "out").exists()
 
 
+def test_too_few_candidates_are_told_once_one_system_has_answered(study, tmp_path, monkeypatch):
+    counts = counted(monkeypatch)
+    path = study(replace=TWO_METRICS, add="designs: ['TI-1R-NN(39)']\n")
+    with pytest.raises((InputError, UsageError)) as caught:
+        ra.run_study(path, tmp_path / "out")
+    assert "39" in str(caught.value)
+    assert counts["answer"] == 1
+    assert ra.run_study(study(replace=[*TWO_METRICS, ("resamples", "short: all, resamples")]), tmp_path / "out").rows
+
+
+def test_a_summary_is_a_table(study, tmp_path):
+    table = ra.run_study(study(), tmp_path / "out").summary()
+    assert {"system", "design", "fold", "metric", "mean", "low", "high", "n", "missing"} <= set(table.columns)
+    assert (table.height, table["fold"].unique().sort().to_list()) == (27, ["0", "1", "all"])
+
+
 def test_nothing_relevant_is_found_before_anything_is_written(study, tmp_path):
     rows = [f"{user},{item},3" for user in range(9) for item in range(12)]
     (tmp_path / "log.csv").write_text("\n".join(["user,item,rating", *rows]))
@@ -339,6 +426,15 @@ def test_data_by_path_and_by_name(study, tmp_path, monkeypatch):
     with pytest.raises(InputError) as caught:
         located("yours")
     assert (caught.value.code, str(tmp_path / "data" / "yours") in caught.value.where) == ("I111", True)
+
+
+def test_a_log_that_lacks_some_times_can_be_split_by_chance(study, tmp_path):
+    table = log(users=60, items=40, events=900).frame()
+    some = pl.when(pl.int_range(pl.len()) % 3 > 0).then("timestamp").alias("timestamp")
+    table.with_columns(some).write_parquet(tmp_path / "log.parquet")
+    path = study(replace=[('generate: "log(users=60, items=40, events=900)"', "path: log.parquet")])
+    results = ra.run_study(path, tmp_path / "out")
+    assert (results.failures, [one["code"] for one in results.findings if one["code"] == "L002"]) == ((), [])
 
 
 def test_a_parquet_file_is_taken_before_others(tmp_path):

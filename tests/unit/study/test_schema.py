@@ -62,7 +62,7 @@ def test_quick_keys_replace_the_others(study):
         ("quick: {metrix: mrr}\n", "U132", 9, "quick.metrix", "did you mean 'metrics'?"),
         ("quick: 3\n", "U133", 9, "quick", "valid dictionary"),
         ("filters: [core(user=2)]\n", "U102", 9, "filters.0", "did you mean 'users'?"),
-        ("designs: [list]\n", "U115", 9, "designs.0", "did you mean 'lists'?"),
+        ("designs: [TI-AR-AM]\n", "U118", 9, "designs.0", "did you mean 'TI-AR-AN'?"),
         ("protocol: rankin\n", "U115", 9, "protocol", "did you mean 'ranking'?"),
     ],
 )

@@ -1,0 +1,98 @@
+"""``reference/study-files.md``: the keys of a study file, from the schema that reads them."""
+
+from __future__ import annotations
+
+import typing
+from typing import Any, Literal
+
+from annotated_types import Ge, Gt, Lt
+from pydantic.fields import FieldInfo
+
+from recassay.study.schema import Compare, Data, Judge, Part, Study
+
+PAGE = """\
+# Study files
+
+A study is a YAML file that `recassay run` reads; [how to run a study](../howto/run-a-study.md) shows one at work. Unknown
+keys and values of the wrong kind are errors that name the line. A value where a list may stand is a list of one.
+
+## Top level
+
+{top}
+
+- `data` is a mapping with the keys below, or a list of them.
+- `filters`, `split`, `protocol` and `models` are written as in Python: `core(users=5, items=5)`,
+  `random(test=0.2, seed=7)`, `PureSVD(factors=20)`. `recassay list` has what there is, `recassay explain NAME` says what one of
+  them is. Quote what has a comma in it.
+- `models` is a list, or a mapping of names of your own to models.
+- A `design` is judged on the splits that suit it: `U1R` and `UAR` on `uniform_items`, designs of all items (`AI`) on the
+  others. One that suits none is an error.
+- A seed is added to the seed of every model that has one: with `seeds: [0, 1]`, `Random(seed=3)` is run with 3 and 4. The
+  seed of a split is that of the split alone.
+- The keys under `quick` replace those of the same name as a whole.
+
+## data
+
+{data}
+
+A name is looked up in the folder of `--data`, or else of `RECASSAY_DATA`: `DIR/NAME/ratings.*`, then `DIR/NAME.*`, Parquet
+before the other [formats](formats.md). Columns are recognised as everywhere.
+
+## judge
+
+{judge}
+
+## compare
+
+{compare}
+"""
+
+
+def pages() -> dict[str, str]:
+    """The page."""
+    parts = {"top": Study, "data": Data, "judge": Judge, "compare": Compare}
+    return {"reference/study-files.md": PAGE.format(**{name: table(part) for name, part in parts.items()})}
+
+
+def table(part: type[Part]) -> str:
+    """The keys of one mapping."""
+    lines = ["| key | kind | default | meaning |", "| --- | --- | --- | --- |"]
+    for name, key in part.model_fields.items():
+        lines.append(f"| `{name}` | {kind_of(key)} | {default_of(key)} | {key.description} |")
+    return "\n".join(lines)
+
+
+def kind_of(key: FieldInfo) -> str:
+    """The kind of a value in words, with its bounds."""
+    bounds = {Gt: "above {0.gt}", Ge: "{0.ge} or more", Lt: "below {0.lt}"}
+    told = [bounds[type(one)].format(one) for one in key.metadata if type(one) in bounds]
+    return ", ".join([worded(key.annotation), *told])
+
+
+def worded(kind: Any) -> str:
+    """A type in words."""
+    origin, inside = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        return " or ".join(f"`{word}`" for word in inside)
+    if origin is list:
+        return f"list of {plural(inside[0])}"
+    if origin is dict:
+        return "mapping" if inside[1] is Any else f"mapping of names to {plural(inside[1])}"
+    if inside:
+        return " or ".join(worded(one) for one in inside if one is not type(None))
+    return {str: "text", int: "whole number", float: "number"}.get(kind, "mapping")
+
+
+def plural(kind: Any) -> str:
+    """Several of a type in words."""
+    return {str: "texts", int: "whole numbers"}.get(kind, "mappings")
+
+
+def default_of(key: FieldInfo) -> str:
+    """What holds where the key is left out."""
+    if key.is_required():
+        return "required"
+    default = key.default
+    if isinstance(default, Part) or default in (None, {}, [], ""):
+        return "–"
+    return f"`{default[0] if isinstance(default, list) and len(default) == 1 else default}`"

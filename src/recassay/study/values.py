@@ -1,0 +1,55 @@
+"""The value of every user under every design: a table that may be larger than memory, put together on disk."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from recassay.data.io import atomic
+
+ROWS_PER_GROUP = 1 << 18  # stated, so that the bytes do not depend on the number of threads
+
+
+@dataclass
+class Values:
+    """Tables that come one after the other and become one file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     values = Values(Path(folder) / "parts")
+    ...     values.add(pl.DataFrame({"user": [1], "unit": [1], "mrr": [0.5]}))
+    ...     values.add(pl.DataFrame({"user": ["ann"], "unit": ["ann"], "mrr": [1.0]}))
+    ...     values.write(Path(folder) / "scores.parquet")
+    ...     pl.read_parquet(Path(folder) / "scores.parquet").rows()
+    [('1', '1', 0.5), ('ann', 'ann', 1.0)]
+    """
+
+    folder: Path
+    parts: list[Path] = field(default_factory=list)
+    kinds: set[pl.DataType] = field(default_factory=set)
+
+    def add(self, table: pl.DataFrame) -> None:
+        """Put a table behind the others."""
+        if not self.parts:
+            shutil.rmtree(self.folder, ignore_errors=True)  # what a killed run left
+            self.folder.mkdir(parents=True)
+        self.parts.append(self.folder / f"{len(self.parts)}.parquet")
+        self.kinds.add(table["user"].dtype)
+        table.write_parquet(self.parts[-1])
+
+    def write(self, path: Path) -> None:
+        """All tables as one, ids as text where one data set has numbers and another has text; none is no file."""
+        if not self.parts:
+            path.unlink(missing_ok=True)
+            return
+        tables = [pl.scan_parquet(part) for part in self.parts]
+        if len(self.kinds) > 1:
+            tables = [table.with_columns(pl.col("unit", "user").cast(pl.String)) for table in tables]
+        with atomic(path) as temporary:
+            pl.concat(tables, how="diagonal").sink_parquet(
+                temporary, row_group_size=ROWS_PER_GROUP, maintain_order=True
+            )
+        shutil.rmtree(self.folder)

@@ -1,0 +1,21 @@
+"""Every study that comes with recassay runs, at least its quick part."""
+
+from pathlib import Path
+
+import pytest
+
+import recassay as ra
+
+STUDIES = sorted((Path(__file__).parents[3] / "studies").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.name)
+def test_a_study_runs_quickly(path, tmp_path):
+    results = ra.run_study(path, tmp_path / "out", quick=True)
+    assert results.failures == ()
+    assert all(0 <= row["mean"] <= 1 for row in results.rows)
+    assert results.comparisons
+
+
+def test_there_are_studies():
+    assert "first.yaml" in {path.name for path in STUDIES}
