@@ -243,6 +243,12 @@ def test_within_uncertainty_the_best_that_is_surely_beaten_is_named():
     assert told.endswith("The best system that it does beat is d.")
 
 
+def test_against_a_baseline_alone_the_lead_over_it_is_told():
+    rows = [row("a", 0.3), row("b", 0.295), row("pop", 0.1)]
+    told = said(rows, [pair("a", "pop", 0.2, significant=True), pair("b", "pop", 0.195, significant=True)])[0]
+    assert told.endswith("so the lead is not established. The best system that it does beat is pop.")
+
+
 def test_without_a_test_the_intervals_speak():
     assert "intervals do not overlap" in said([row("a", 0.2), row("b", 0.3)])[0]
     assert "overlap, so the lead is not established" in said([row("a", 0.29), row("b", 0.3)])[0]

@@ -64,7 +64,9 @@ def _believable(grid: Grid, leader: str, second: str, digits: int) -> str:
         return "how certain that is, was not asked."
     if bounds[0] > bounds[3] or bounds[2] > bounds[1]:
         return "the two were not compared, but their intervals do not overlap."
-    return "the two were not compared and their intervals overlap, so the lead is not established."
+    return (
+        f"the two were not compared and their intervals overlap, so the lead is not established.{_next(grid, leader)}"
+    )
 
 
 def _next(grid: Grid, leader: str) -> str:
