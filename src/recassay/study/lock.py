@@ -49,6 +49,7 @@ def lock_of(plan: Plan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
         "seeds": list(study.seeds),
         "judge": study.judge.model_dump(),
         "compare": study.compare.model_dump(),
+        "experiments": [_named(one) for one in plan.experiments],
     }
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from recassay import models, protocols, split
 from recassay.designs import Design
@@ -22,6 +22,9 @@ from recassay.split import filters
 from recassay.split.base import Split
 from recassay.study.reading import Document, Key
 from recassay.study.schema import Data, Study
+
+if TYPE_CHECKING:
+    from recassay.bias.base import Experiment
 
 LISTS = "lists"  # the design that takes ranked lists as they are
 FILE_MODEL = re.compile(r"^\s*(?P<file>[^:()]+\.py):")
@@ -60,6 +63,7 @@ class Plan:
     systems: tuple[System, ...]
     designs: tuple[str | Design, ...]
     metrics: Mapping[str, Metric]
+    experiments: tuple[Experiment, ...]
 
     @property
     def folder(self) -> Path:
@@ -97,6 +101,7 @@ def plan_of(document: Document, study: Study, *, quick: bool = False) -> Plan:
             for found in reader.each("metrics", study.metrics, parse_metrics)
             for heading, metric in found.items()
         },
+        experiments=_experiments(reader, study),
     )
 
 
@@ -193,6 +198,14 @@ def _baseline(reader: _Reader, study: Study, systems: tuple[System, ...]) -> Non
 def _designs(reader: _Reader, study: Study) -> tuple[str | Design, ...]:
     found = reader.each("designs", study.designs, _design)
     return tuple(dict.fromkeys(design for several in found for design in several))
+
+
+def _experiments(reader: _Reader, study: Study) -> tuple[Experiment, ...]:
+    if not study.experiments:
+        return ()
+    from recassay.bias import parse  # few studies have experiments
+
+    return tuple(dict.fromkeys(reader.each("experiments", study.experiments, parse)))
 
 
 def _design(text: str) -> list[str | Design]:

@@ -16,19 +16,20 @@ from typing import Any
 import polars as pl
 
 from recassay._version import __version__
+from recassay.data.exhibit import Exhibit
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import write_json, write_text
 from recassay.data.run import Run
-from recassay.diagnose.future import leak_finding
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
-from recassay.errors import InputError, RecassayError, UsageError
+from recassay.errors import RecassayError, UsageError
 from recassay.split import filters
 from recassay.split.base import Split
 from recassay.study import lock as locks
 from recassay.study.judging import compared, judge_fold
+from recassay.study.notes import about_fold, leak_of, merged_findings, placed_exhibits
 from recassay.study.plan import Plan, System, plan_of
 from recassay.study.reading import read_document
 from recassay.study.rehearse import rehearse
@@ -117,6 +118,7 @@ class _Runner:
     comparisons: list[Row] = field(default_factory=list)
     findings: list[Row] = field(default_factory=list)
     failures: list[Row] = field(default_factory=list)
+    exhibits: list[tuple[Cell, Exhibit]] = field(default_factory=list)
 
     @cached_property
     def shelf(self) -> Shelf:
@@ -165,6 +167,7 @@ class _Runner:
         """All folds of one split of one log, and what they come to together."""
         folds = split(log)
         worth: dict[tuple[int, str], list[Verdict]] = defaultdict(list)
+        trial_runs: dict[str, Run] = {}  # of the first fold and seed: experiments are made with them
         steps = itertools.count(1)
         of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
         for fold in folds:
@@ -182,11 +185,14 @@ class _Runner:
                     self.told(f"{name}, {split}", next(steps), of)
                 if not runs:
                     continue
+                trial_runs = trial_runs or runs
                 judged, findings = judge_fold(self.plan, split, fold, runs, threads=self.threads)
                 self._note_findings(findings, cell, None)
                 for design, verdict in judged.items():
                     worth[seed, design].append(verdict)
                     self._note(cell, design, verdict)
+        if trial_runs:
+            self._experiment(Cell(name, str(split), folds[0].number, self.plan.study.seeds[0]), folds[0], trial_runs)
         for (seed, design), parts in worth.items():
             self._together(Cell(name, str(split), 0, seed), design, parts, len(folds))
 
@@ -203,7 +209,7 @@ class _Runner:
             fitted = self._fitted(model, fold, fitted_key)
             played = answer(fitted, question, system.name, k=self.plan.protocol.k, threads=self.threads)
         except Exception as error:
-            self._failed(cell, system, error)
+            self._failed(cell, system.name, error)
             return None
         self.shelf.keep_answer(cell, played, key)
         return self.shelf.answer(cell, system.name, key)  # as a run that goes on finds it
@@ -217,10 +223,38 @@ class _Runner:
             self.shelf.keep_fitted(key, fitted, fold.train)
         return fitted
 
-    def _failed(self, cell: Cell, system: System, error: Exception) -> None:
+    def _experiment(self, cell: Cell, fold: Fold, runs: Mapping[str, Run]) -> None:
+        """Every experiment, with the systems that answered; one that fails is told, as a system would be."""
+        if not self.plan.experiments:
+            return
+        systems = [system for system in self.plan.systems if system.name in runs]
+        models = {system.name: system.seeded(cell.seed) for system in systems}
+        keys = {one.name: model_key(one.text, one.source, models[one.name], fold) for one in systems}
+
+        from recassay.bias.base import Trial  # few studies have experiments
+
+        @functools.cache
+        def trial() -> Trial:
+            fitted = {name: self._fitted(model, fold, keys[name]) for name, model in models.items()}
+            return Trial(fold, self.plan.protocol, models, fitted, runs, self.threads)
+
+        for done, experiment in enumerate(self.plan.experiments):
+            self.told(f"{cell.dataset}, {cell.split}: experiments", done, len(self.plan.experiments))
+            key = digest_of(keys, str(self.plan.protocol), str(experiment))
+            try:
+                if self.shelf.exhibits(key) is None:
+                    self.shelf.keep_exhibits(key, experiment(trial()))
+            except Exception as error:
+                self._failed(cell, str(experiment), error)
+                continue
+            for exhibit in self.shelf.exhibits(key) or ():
+                self.shelf.show_exhibit(cell.dataset, cell.split, exhibit)
+                self.exhibits.append((cell, exhibit))
+
+    def _failed(self, cell: Cell, name: str, error: Exception) -> None:
         """A failure, with where it happened, for the folder and for the reader."""
         about: Row = {
-            "system": system.name,
+            "system": name,
             **_identity(self.plan, cell),
             "fold": cell.fold,
             "code": error.code if isinstance(error, RecassayError) else type(error).__name__,
@@ -228,21 +262,14 @@ class _Runner:
             "traceback": "".join(traceback.format_exception(error)),
         }
         self.failures.append(about)
-        write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(system.name)}.json"))
+        write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.json"))
 
     def _note_fold(self, name: str, split: Split, fold: Fold) -> None:
-        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
-        counts = {part: None if log is None else _counts(log) for part, log in parts.items()}
-        about = {
-            "fingerprint": fold.fingerprint,
-            "number": fold.number,
-            "leakage": fold.leakage,
-            **counts,
-            "removed": dict(fold.removed),
-            "how": dict(fold.how),
-        }
-        write_json(about, self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"))
-        leak = _leak(fold)
+        write_json(
+            about_fold(fold),
+            self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"),
+        )
+        leak = leak_of(fold)
         if leak is not None:
             self._note_findings([leak], Cell(name, str(split), fold.number, 0), None)
 
@@ -277,7 +304,7 @@ class _Runner:
 
     def _written(self, lock: Mapping[str, Any]) -> Results:
         """The files that are about everything."""
-        found = tuple(_merged_findings(self.findings))
+        found = tuple(merged_findings(self.findings))
         results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, tuple(self.failures))
         self.values.write(self.out / "scores.parquet")
         write_json(results.document(), self.out / "summary.json")
@@ -296,6 +323,7 @@ class _Runner:
             results.rows,
             comparisons=results.comparisons,
             findings=results.findings,
+            exhibits=placed_exhibits(self.exhibits),
             lock=lock,
             failures=results.failures,
         )
@@ -303,28 +331,6 @@ class _Runner:
 
 def _identity(plan: Plan, cell: Cell) -> Row:
     return {"dataset": cell.dataset, "split": cell.split, "protocol": str(plan.protocol), "seed": cell.seed}
-
-
-def _leak(fold: Fold) -> Finding | None:
-    """What leaks from the future; nothing is said of a log whose times are not all there, or are no times."""
-    try:
-        return leak_finding(fold)
-    except InputError:
-        return None
-
-
-def _counts(log: Interactions) -> dict[str, int]:
-    users, items = (pl.Series(codes).n_unique() for codes in (log.users, log.items))
-    return {"users": users, "items": items, "events": len(log)}
-
-
-def _merged_findings(findings: list[Row]) -> Iterable[Row]:
-    """What is found again in other folds and seeds is said once, with the first of them and their number."""
-    alike: dict[tuple[Any, ...], list[Row]] = {}
-    for one in findings:
-        alike.setdefault(tuple(one[key] for key in ("code", "system", "dataset", "split", "design")), []).append(one)
-    for same in alike.values():
-        yield {**same[0], "cases": len(same)}
 
 
 def _make(folder: Path) -> None:

@@ -97,6 +97,9 @@ class Study(Part):
     ] = [0]
     judge: Annotated[Judge, Field(description="see below")] = Judge()
     compare: Annotated[Compare, Field(description="see below")] = Compare()
+    experiments: Annotated[
+        Texts, Field(description="of bias, on the first fold of each split with the first seed")
+    ] = []
     quick: Annotated[dict[str, Any], Field(description="keys that replace those above with `--quick`")] = {}
 
 

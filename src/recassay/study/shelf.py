@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import pickle
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,17 @@ import numpy as np
 import polars as pl
 
 from recassay._version import __version__
+from recassay.data.exhibit import Exhibit
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.io import atomic, write_json, write_parquet
+from recassay.data.io import atomic, write_json, write_parquet, write_text
 from recassay.data.read import read_run
 from recassay.data.run import Run
 from recassay.data.standings import Percentiles, Standings
 from recassay.data.vocabulary import Vocabulary, positions
 
-RUNS, STANDINGS, FOLDS, FAILURES, FITTED = "runs", "standings", "folds", "failures", "cache/fitted"
+RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
+FITTED, FOUND = "cache/fitted", "cache/exhibits"
 LONGEST = 120  # bytes of a file name; some systems take 143
 
 
@@ -84,7 +87,7 @@ class Shelf:
         """Remove what is no longer in the study (systems, seeds, folds), and what a kill left half-written."""
         for path in self.folder.rglob(".*.tmp"):
             path.unlink()
-        for kind in (RUNS, STANDINGS, FOLDS, FAILURES):
+        for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS):
             for path in sorted((self.folder / kind).rglob("*"), reverse=True):
                 if path.is_file() and path not in self.current:
                     path.unlink()
@@ -132,6 +135,29 @@ class Shelf:
             self.place(STANDINGS, cell.path, f"{name}.parquet"),
             self.place(STANDINGS, cell.path, f"{name}.json"),
         )
+
+    # --- exhibits of experiments ------------------------------------------------------------------------------------
+
+    def exhibits(self, key: str) -> list[Exhibit] | None:
+        """What an experiment found under this key."""
+        path = self.folder / FOUND / f"{key}.json"
+        if not path.is_file():
+            return None
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [Exhibit(**{**one, "table": pl.DataFrame(one["table"], infer_schema_length=None)}) for one in found]
+
+    def keep_exhibits(self, key: str, exhibits: Iterable[Exhibit]) -> None:
+        """Write what an experiment found."""
+        path = self.folder / FOUND / f"{key}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json([{**vars(one), "table": one.table.to_dicts()} for one in exhibits], path)
+
+    def show_exhibit(self, dataset: str, split: str, exhibit: Exhibit) -> None:
+        """Write an exhibit for readers: its table, and what it is."""
+        home = Path(EXHIBITS, file_name(dataset), file_name(split))
+        name = file_name(exhibit.name)
+        write_text(exhibit.table.write_csv(), self.place(home, f"{name}.csv"))
+        write_json(exhibit.to_dict(), self.place(home, f"{name}.json"))
 
     # --- fitted models ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,60 @@
+"""What is noted beside the numbers of a study: how folds were made, what was found, and where exhibits are from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from recassay.data.exhibit import Exhibit
+from recassay.data.finding import Finding
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.diagnose.future import leak_finding
+from recassay.errors import InputError
+from recassay.study.shelf import Cell
+
+Row = dict[str, Any]
+
+
+def about_fold(fold: Fold) -> Row:
+    """What a fold is, without its rows: counts, what was removed, what leaks, and how it was made."""
+    parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
+    return {
+        "fingerprint": fold.fingerprint,
+        "number": fold.number,
+        "leakage": fold.leakage,
+        **{part: None if log is None else _counts(log) for part, log in parts.items()},
+        "removed": dict(fold.removed),
+        "how": dict(fold.how),
+    }
+
+
+def _counts(log: Interactions) -> dict[str, int]:
+    users, items = (pl.Series(codes).n_unique() for codes in (log.users, log.items))
+    return {"users": users, "items": items, "events": len(log)}
+
+
+def leak_of(fold: Fold) -> Finding | None:
+    """What leaks from the future; nothing is said of a log whose times are not all there, or are no times."""
+    try:
+        return leak_finding(fold)
+    except InputError:
+        return None
+
+
+def merged_findings(findings: Iterable[Row]) -> list[Row]:
+    """What is found again in other folds and seeds is said once, with the first of them and their number."""
+    alike: dict[tuple[Any, ...], list[Row]] = {}
+    for one in findings:
+        alike.setdefault(tuple(one[key] for key in ("code", "system", "dataset", "split", "design")), []).append(one)
+    return [{**same[0], "cases": len(same)} for same in alike.values()]
+
+
+def placed_exhibits(exhibits: Sequence[tuple[Cell, Exhibit]]) -> list[Exhibit]:
+    """The exhibits; their titles say where they are from if that is not always the same."""
+    if len({(cell.dataset, cell.split) for cell, _ in exhibits}) < 2:
+        return [exhibit for _, exhibit in exhibits]
+    return [replace(one, title=f"{one.title} ({cell.dataset}, {cell.split})") for cell, one in exhibits]
