@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from recassay._version import __version__
 
 if TYPE_CHECKING:
-    from recassay import designs, models, protocols, split
+    from recassay import bias, designs, models, protocols, split
     from recassay.comparison.compare import Comparison, compare
     from recassay.data.assay import Assay
     from recassay.data.features import Features
@@ -54,6 +54,7 @@ _HOMES = {
     "Truth": "data.truth",
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
+    "bias": "bias",
     "compare": "comparison.compare",
     "designs": "designs",
     "judge": "engine.judge",
@@ -89,6 +90,7 @@ __all__ = [
     "UsageError",
     "Vocabulary",
     "__version__",
+    "bias",
     "compare",
     "designs",
     "judge",

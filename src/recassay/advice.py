@@ -270,4 +270,9 @@ ADVICE: dict[str, Advice] = {
         "A metric computed a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",
     ),
+    "X102": Advice(
+        "Precision with one relevant item lies between bounds that precision with all of them sets, for every ranking "
+        "there is. It did not: candidates were counted wrongly somewhere.",
+        "Please report it with the data and the command.",
+    ),
 }

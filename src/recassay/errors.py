@@ -83,6 +83,7 @@ CODES: dict[str, str] = {
     "U121": "metric cannot be judged by design",
     "U122": "nothing that can be judged by design",
     "X101": "metric value outside its range",
+    "X102": "precision is outside the bounds of the lemma",
 }
 
 

@@ -22,7 +22,7 @@ from recassay.threads import each_block
 Float = NDArray[np.float64]
 
 GROUPS_PER_BLOCK = 256
-SHALLOW = 128  # down to this rank all relevant items of a set are followed jointly, whatever it costs
+SHALLOW = 20  # down to this rank all relevant items of a set are followed jointly, whatever it costs
 STEPS = 400_000  # and further down, if it takes no more steps than this for a set
 
 
@@ -60,7 +60,7 @@ def moments_of(
         limit = relevant if at_relevant else np.full(groups.owner.size, last)
         table = np.stack([credits[heading].table(last) for heading in headings])
         share = np.stack([_shares(standings, groups, credits[heading], apart) for heading in headings], axis=1)
-        mean, second = _sums(design, groups, only_first, share, table, limit, variance, threads)
+        mean, second = sums_of(design, groups, only_first, share, table, limit, variance, threads)
         for column, heading in enumerate(headings):
             credit = credits[heading]
             own = _norm(standings, groups, credit, relevant, apart)
@@ -77,7 +77,7 @@ def moments_of(
     return found
 
 
-def _sums(
+def sums_of(
     design: Design,
     groups: Sets,
     only_first: bool,

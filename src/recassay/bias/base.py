@@ -1,0 +1,79 @@
+"""What a bias experiment is: a question about an evaluation, asked of systems that are fitted already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.exhibit import Exhibit
+from recassay.data.fold import Fold
+from recassay.data.run import Run
+from recassay.data.standings import Standings
+from recassay.errors import UsageError
+from recassay.named import Named
+from recassay.protocols.ranking import Ranking
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One fold with the systems fitted on it: their descriptions, what was fitted, and what they answered."""
+
+    fold: Fold
+    ask: Ranking
+    models: Mapping[str, Any]
+    fitted: Mapping[str, Any]
+    runs: Mapping[str, Run]
+    threads: int | None = field(default=None)
+
+    def standings(self) -> dict[str, Standings]:
+        """The standings of every system."""
+        found = {name: run.standings for name, run in self.runs.items()}
+        missing = [name for name, standings in found.items() if standings is None]
+        if missing:
+            raise UsageError("U122", f"the run '{missing[0]}' has no standings", hint="play it on the fold")
+        return {name: standings for name, standings in found.items() if standings is not None}
+
+
+class Experiment(Named):
+    """Base of experiments: a frozen description that is called on a trial and returns exhibits."""
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Does it."""
+        raise NotImplementedError(f"{type(self).__name__} must say what it does")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line through points, and the share of their variance that it explains."""
+
+    slope: float
+    intercept: float
+    r2: float
+
+    @classmethod
+    def through(cls, x: NDArray[np.float64], y: NDArray[np.float64]) -> Line:
+        """Least squares.
+
+        >>> Line.through(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]))
+        Line(slope=2.0, intercept=1.0, r2=1.0)
+        """
+        dx, dy = x - x.mean(), y - y.mean()
+        slope = float((dx * dy).sum() / (dx**2).sum())
+        left = float(((dy - slope * dx) ** 2).sum())
+        whole = float((dy**2).sum())
+        r2 = 1 - left / whole if whole > 1e-30 else float("nan")
+        return cls(slope, float(y.mean() - slope * x.mean()), r2)
+
+
+def fits(table: pl.DataFrame, x: str, y: str, by: list[str]) -> pl.DataFrame:
+    """A line for every group of rows: slope, intercept, R2."""
+    rows = []
+    for key, part in table.group_by(by, maintain_order=True):
+        line = Line.through(part[x].to_numpy().astype(float), part[y].to_numpy().astype(float))
+        rows.append(dict(zip(by, key, strict=True)) | {"slope": line.slope, "intercept": line.intercept, "r2": line.r2})
+    return pl.DataFrame(rows)

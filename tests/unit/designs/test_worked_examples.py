@@ -1,0 +1,189 @@
+"""Examples worked by hand: three users and eight items under four designs, and two popularity bins."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recassay import designs, protocols
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.designs.lemma import Bounds, lemma
+from recassay.engine.play import play
+from recassay.errors import InternalError, UsageError
+from recassay.metrics.registry import parse_metrics
+
+TRAIN = [("u1", "A", 5), ("u1", "B", 2), ("u2", "B", 4), ("u2", "C", 5), ("u2", "D", 3), ("u3", "A", 3), ("u3", "D", 4)]
+TEST = [("u1", "C", 5), ("u1", "D", 2), ("u1", "E", 4), ("u2", "A", 4), ("u2", "E", 1),
+        ("u3", "B", 5), ("u3", "F", 4), ("u3", "C", 2)]  # fmt: skip
+EVERYBODY = "EACDBFGH"
+
+
+def fold_of(train, test, extra=()):
+    """A fold of (user, item, rating) rows; ``extra`` only makes items known."""
+    rows = [*train, *test, *extra]
+    log = Interactions.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id", "rating"], orient="row"))
+    places = np.arange(len(rows))
+    cut = len(train)
+    return Fold(log.take(places[:cut]), log.take(places[cut : cut + len(test)]), "global", {})
+
+
+def ranked(fold, rankings):
+    """A system that ranks for each user as it is told."""
+    ids = fold.train.item_vocabulary.ids.to_list()
+    users = fold.train.user_vocabulary.ids.to_list()
+    table = np.array([[-rankings(user).index(item) for item in ids] for user in users], float)
+    return SimpleNamespace(scores=lambda codes: table[codes])
+
+
+@pytest.fixture(scope="module")
+def standings():
+    fold = fold_of(TRAIN, TEST, [("u1", "G", 1), ("u1", "H", 1)])
+    system = ranked(fold, lambda user: EVERYBODY)
+    return play(system, fold, protocols.ranking(relevant_from=4, bins=0), name="everybody").standings
+
+
+def judged(standings, design, metrics="precision@1 precision@2 precision@3"):
+    return designs.expect(standings, designs.parse(design), parse_metrics(metrics))
+
+
+def means(found):
+    return [round(outcome.mean, 6) for outcome in found.outcomes.values()]
+
+
+class TestThreeUsers:
+    def test_the_user_values_and_means_of_all_relevant_items(self, standings):
+        for design in ("TI-AR-AN", "AI-AR-AN"):  # G and H stand last
+            found = judged(standings, design)
+            assert means(found) == [0.333333, 0.5, 0.444444]
+            values = [outcome.values.round(6).tolist() for outcome in found.outcomes.values()]
+            assert values == [[1, 0, 0], [1, 0.5, 0], [0.666667, 0.333333, 0.333333]]
+
+    def test_one_relevant_item_at_a_time(self, standings):
+        for design in ("TI-1R-AN", "AI-1R-AN"):
+            assert means(judged(standings, design)) == [0.4, 0.3, 0.333333]
+
+    def test_the_share_of_relevant_items_and_the_size_of_the_sets(self, standings):
+        found = {design: judged(standings, design) for design in ("TI-AR-AN", "AI-AR-AN", "TI-1R-AN", "AI-1R-AN")}
+        assert [round(one.rho, 6) for one in found.values()] == [0.444444, 0.288889, 0.333333, 0.2]
+        assert [round(one.t, 6) for one in found.values()] == [3.6, 5.625, 3.0, 5.0]
+        assert [one.outcomes["precision@1"].random for one in found.values()] == pytest.approx(
+            [one.rho for one in found.values()]
+        )
+        assert [one.sets for one in found.values()] == [3, 3, 5, 5]
+
+    @pytest.mark.parametrize(
+        ("n", "lower", "value", "upper"), [(1, 0.2, 0.4, 0.4), (2, 0.3, 0.3, 0.4), (3, 0.266667, 0.333333, 0.333333)]
+    )
+    def test_the_lemma(self, standings, n, lower, value, upper):
+        bounds = lemma(standings, designs.parse("TI-1R-AN"), n)
+        assert (bounds.lower, bounds.value, bounds.upper) == pytest.approx((lower, value, upper), abs=1e-6)
+
+    def test_a_value_outside_the_bounds_is_a_mistake_of_ours(self):
+        with pytest.raises(InternalError) as caught:
+            Bounds(0.1, 0.3, 0.2).check()
+        assert caught.value.code == "X102"
+
+    def test_what_was_rated_low_is_beaten_or_not(self, standings):
+        found = judged(standings, "rated_only")
+        # u1: E above C above D; u2: E above A; u3: C above B above F
+        assert found.outcomes["precision@1"].values.tolist() == [1, 0, 0]
+        assert found.rho == pytest.approx((2 / 3 + 1 / 2 + 2 / 3) / 3)
+        assert judged(standings, "TI-AR-AN", "bpref").outcomes["bpref"].values.tolist() == [1, 0, 0]
+
+
+BIN_TRAIN = [("u1", 2), ("u1", 3), ("u2", 1), ("u2", 8), ("u3", 4), ("u4", 1), ("u4", 2)]
+BIN_TEST = [("u1", 1), ("u1", 6), ("u2", 2), ("u2", 5), ("u3", 1), ("u3", 3), ("u3", 8), ("u4", 7)]
+PERSONAL = {
+    "u1": [6, 1, 4, 5, 7, 8, 2, 3],
+    "u2": [5, 7, 2, 6, 3, 4, 1, 8],
+    "u3": [8, 5, 6, 7, 3, 2, 1, 4],
+    "u4": [7, 8, 5, 6, 3, 4, 1, 2],
+}
+
+
+class TestTwoBins:
+    @pytest.fixture
+    def systems(self):
+        # Item 4 has no test rating, so an unrated user makes it a candidate; more training users fix the bins.
+        crowd = [(f"x{i}", item, 1) for item in range(1, 9) for i in range(9 - item)]
+        liked = [[(user, item, 1) for user, item in rows] for rows in (BIN_TRAIN, BIN_TEST)]
+        fold = fold_of(liked[0] + crowd, [*liked[1], ("y", 4, 0)])
+        ask = protocols.ranking(relevant_from=1, bins=2)
+        popular = play(ranked(fold, lambda user: [*range(1, 9)]), fold, ask, name="popularity")
+        personal = play(ranked(fold, lambda user: PERSONAL.get(user, [*range(1, 9)])), fold, ask, name="personal")
+        return {"popularity": popular.standings, "personal": personal.standings}
+
+    @pytest.mark.parametrize(
+        ("system", "n", "alone", "first", "second", "p1r"),
+        [
+            ("popularity", 1, 0.375, 0.75, 0.25, 0.5),
+            ("personal", 1, 0.625, 0.75, 1.0, 0.875),
+            ("popularity", 2, 0.25, 0.5, 0.25, 0.375),
+            ("personal", 2, 0.375, 0.5, 0.5, 0.5),
+        ],
+    )
+    def test_bins_count_alike(self, systems, system, n, alone, first, second, p1r):
+        heading = f"precision@{n}"
+        assert judged(systems[system], "TI-1R-AN", heading).outcomes[heading].mean == pytest.approx(alone)
+        found = judged(systems[system], "P1R(bins=2)", heading)
+        assert found.outcomes[heading].by_bin == pytest.approx({0: first, 1: second})
+        assert found.outcomes[heading].mean == pytest.approx(p1r)
+        assert found.bins["sets"].to_list() == [4, 4]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("design", "code", "words"),
+        [
+            ("TI-1R-NN(99)", "U120", "fewer than 99"),
+            ("P1R(bins=3)", "U119", "3 popularity bins"),
+            ("U1R", "U119", "same number of ratings"),
+            ("TI-1R-NN(2, by='popularity', replace=False)", "U119", "no closed form"),
+        ],
+    )
+    def test_what_cannot_be_judged_says_why(self, standings, design, code, words):
+        with pytest.raises(UsageError, match=words) as caught:
+            judged(standings, design)
+        assert caught.value.code == code
+
+    @pytest.mark.parametrize("metric", ["rbp", "ndcg(ideal='retrieved')@3", "map(divide_by='hits')@3", "snips@3"])
+    def test_metrics_that_are_no_sums_by_rank_are_refused(self, standings, metric):
+        with pytest.raises(UsageError) as caught:
+            judged(standings, "TI-AR-AN", metric)
+        assert caught.value.code == "U121"
+
+    def test_metrics_of_low_ratings_need_all_candidates(self, standings):
+        with pytest.raises(UsageError) as caught:
+            judged(standings, "TI-1R-AN", "bpref")
+        assert caught.value.code == "U121"
+
+    def test_short_pools_are_taken_whole_and_counted(self, standings):
+        found = designs.expect(standings, designs.parse("TI-1R-NN(99)"), parse_metrics("precision@1"), short="all")
+        whole = judged(standings, "TI-1R-AN", "precision@1")
+        assert found.short == found.sets == 5
+        assert found.outcomes["precision@1"].mean == whole.outcomes["precision@1"].mean
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["TI-AR-AN", "AI-1R-NN(99)", "TI-1R-NN(99, by='popularity')", "AI-AR-NN(5, replace=True)", "P1R", "PAR(bins=5)",
+     "P1R(bins=20, n=10)", "U1R(n=49)", "UAR", "rated_only", "U1R(n=9, by='popularity')"],
+)  # fmt: skip
+def test_a_design_is_its_text(text):
+    assert str(designs.parse(text)) == text
+    assert designs.parse(designs.parse(text)) == designs.parse(text.replace("TI", "ti").replace("P1R", "p1r"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1R-TI-NN", "TI-1R-NN", "TI-1R-NN(0)", "TI-AR-AN(5)", "P1R(bins=1)", "PIR", "TI-1R-NN(99, times=3)",
+     "rated_only(3)", "TI-1R-NN(99%)"],
+)  # fmt: skip
+def test_what_is_no_design_is_refused(text):
+    with pytest.raises(UsageError) as caught:
+        designs.parse(text)
+    assert caught.value.code in ("U118", "U104")
