@@ -392,6 +392,50 @@ def test_a_summary_is_a_table(study, tmp_path):
     assert (table.height, table["fold"].unique().sort().to_list()) == (27, ["0", "1", "all"])
 
 
+EXPERIMENTS = "experiments: ['sparsity(steps=3, n=5)', percentiles]\n"
+
+
+def test_experiments_leave_exhibits_and_are_not_made_again(study, tmp_path, monkeypatch):
+    from recassay.bias import Experiment, percentiles, sparsity
+
+    out = tmp_path / "out"
+    path = study(replace=TWO_METRICS, add=EXPERIMENTS)
+    ra.run_study(path, out)
+    before = files(out)
+    place = "exhibits/generated/k_folds(k=2)"
+    table = pl.read_csv(out / place / "sparsity.csv")
+    assert set(table["system"]) == {"popular", "random", "svd"}
+    about = json.loads((out / place / "sparsity.json").read_text())
+    assert (about["name"], len(about["rows"])) == ("sparsity", table.height)
+    assert about["title"] in (out / "report.html").read_text()
+
+    def never(self, trial):
+        raise AssertionError("again")
+
+    with monkeypatch.context() as patch:
+        for kind in (sparsity, percentiles):
+            patch.setattr(kind, "__call__", never)
+        assert ra.run_study(path, out).failures == ()
+    assert files(out) == before
+    assert issubclass(sparsity, Experiment)
+    ra.run_study(study(replace=TWO_METRICS), out)
+    assert not any("exhibits" in name for name in files(out))
+
+
+def test_an_experiment_that_fails_is_told_and_the_others_stay(study, tmp_path, monkeypatch):
+    from recassay.bias import percentiles
+
+    def failing(self, trial):
+        raise ValueError("no bins")
+
+    monkeypatch.setattr(percentiles, "__call__", failing)
+    results = ra.run_study(study(replace=TWO_METRICS, add=EXPERIMENTS), tmp_path / "out")
+    (failure,) = results.failures
+    assert (failure["system"], failure["message"]) == ("percentiles", "no bins")
+    assert (tmp_path / "out/exhibits/generated/k_folds(k=2)/sparsity.csv").is_file()
+    assert len(over_all(results, "recall@5")) == 3
+
+
 def test_nothing_relevant_is_found_before_anything_is_written(study, tmp_path):
     rows = [f"{user},{item},3" for user in range(9) for item in range(12)]
     (tmp_path / "log.csv").write_text("\n".join(["user,item,rating", *rows]))
