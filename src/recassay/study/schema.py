@@ -35,7 +35,12 @@ class Data(Part):
     )
     path: Annotated[str | None, Field(description="a file, beside the study unless it is absolute")] = None
     columns: Annotated[dict[str, str], Field(description="column names that are not recognised: `{user: uid}`")] = {}
-    generate: Annotated[str | None, Field(description="`log(users=600, items=300, events=12000)`")] = None
+    generate: Annotated[
+        str | None,
+        Field(
+            description="`log(users=600, items=300, events=12000)` or `power_law(users=600, items=300, ratings=12000)`"
+        ),
+    ] = None
 
 
 class Judge(Part):

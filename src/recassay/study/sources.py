@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from recassay.data import synthetic
 from recassay.data.interactions import Interactions
 from recassay.data.io.sources import TABLE_SUFFIXES
+from recassay.data.power_law import power_law
 from recassay.data.read import read_interactions
 from recassay.errors import InputError, UsageError
 from recassay.spec import parse, suggest
@@ -16,6 +18,8 @@ from recassay.study.schema import Data
 
 VARIABLE = "RECASSAY_DATA"
 LOG = "ratings"  # DIR/NAME/ratings.csv
+GENERATORS: Mapping[str, Callable[..., Interactions]] = {"log": synthetic.log, "power_law": power_law}
+NOT_TEXT = {"values"}  # a parameter that no text can hold
 
 
 def load(data: Data, study_folder: Path, data_folder: Path | None = None) -> Interactions:
@@ -31,18 +35,20 @@ def load(data: Data, study_folder: Path, data_folder: Path | None = None) -> Int
 
 
 def generated(text: str) -> Interactions:
-    """A log made up as a text says: ``log(users=600, items=300, events=12000, seed=1)``."""
+    """A log made up as a text says: ``log(users=600, items=300, events=12000, seed=1)``, or ``power_law(...)``."""
     asked = parse(text)
-    if asked.name != "log" or asked.k is not None:
-        raise UsageError("U115", f"there is no generator '{asked.name}'", where=text, hint=suggest(asked.name, ["log"]))
-    known = inspect.signature(synthetic.log).parameters
+    make = GENERATORS.get(asked.name)
+    if make is None or asked.k is not None:
+        hint = suggest(asked.name, GENERATORS)
+        raise UsageError("U115", f"there is no generator '{asked.name}'", where=text, hint=hint)
+    known = {name: one for name, one in inspect.signature(make).parameters.items() if name not in NOT_TEXT}
     for name in asked.parameters:
         if name not in known:
-            raise UsageError("U102", f"log has no parameter '{name}'", where=text, hint=suggest(name, known))
+            raise UsageError("U102", f"{asked.name} has no parameter '{name}'", where=text, hint=suggest(name, known))
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in asked.parameters:
-            raise UsageError("U102", f"log needs {name}", where=text, hint=f"write log({name}=...)")
-    return synthetic.log(**asked.parameters)  # type: ignore[arg-type]
+            raise UsageError("U102", f"{asked.name} needs {name}", where=text, hint=f"write {asked.name}({name}=...)")
+    return make(**asked.parameters)
 
 
 def located(name: str, folder: Path | None = None) -> Path:

@@ -510,6 +510,12 @@ def test_a_generator_that_is_not_there(study, tmp_path, text, code):
     assert (caught.value.code, f"{path}, line 3, data" in caught.value.where) == (code, True)
 
 
+def test_a_log_of_a_power_law_can_be_generated(study, tmp_path):
+    path = study(replace=[("log(users=60, items=40, events=900)", "power_law(users=60, items=40, ratings=900)")])
+    results = ra.run_study(path, tmp_path / "out")
+    assert over_all(results, "recall@5")["popular"]["n"] == 60
+
+
 def test_ids_of_numbers_and_of_text_stand_in_one_table(study, tmp_path):
     log(users=60, items=40, events=900).frame().write_csv(tmp_path / "a.csv")
     text = (
