@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from recassay import __version__, split
+from recassay import __version__, bias, designs, models, protocols, split
 from recassay.diagnose.base import load as checks
 from recassay.errors import CODES
 from recassay.metrics.describe import HEADINGS
@@ -14,7 +14,14 @@ from recassay.profiles import profiles
 LISTS = {
     "metrics": metrics, "profiles": profiles, "checks": checks,
     "splits": lambda: split.REGISTRY.kinds, "filters": lambda: split.filters.REGISTRY.kinds,
+    "models": lambda: models.REGISTRY.kinds, "protocols": lambda: protocols.REGISTRY.kinds,
+    "experiments": lambda: bias.REGISTRY.kinds, "designs": lambda: designs.TITLES,
 }  # fmt: skip
+
+
+NAMED = [
+    name for kind in ("splits", "filters", "models", "protocols", "experiments", "designs") for name in LISTS[kind]()
+]
 
 
 class TestList:
@@ -29,7 +36,7 @@ class TestList:
     @pytest.mark.parametrize("kind", LISTS)
     def test_json(self, recassay, kind):
         rows = recassay("list", kind, "--json").json
-        assert {re.match(r"\w+", row["name"]).group() for row in rows} == set(LISTS[kind]())
+        assert {re.match(r"[\w-]+", row["name"]).group() for row in rows} == set(LISTS[kind]())
         assert all(row["title"] and row["group"] for row in rows)
 
     def test_metrics_are_listed_unless_something_else_is_named(self, recassay):
@@ -52,7 +59,7 @@ class TestExplain:
         for parameter in names()[name].defaults():
             assert parameter in answer.out
 
-    @pytest.mark.parametrize("name", [*profiles(), *checks(), *CODES, *LISTS["splits"](), *LISTS["filters"]()])
+    @pytest.mark.parametrize("name", [*profiles(), *checks(), *CODES, *NAMED])
     def test_anything_else(self, recassay, name):
         answer = recassay("explain", name)
         assert (answer.code, answer.err) == (0, "")

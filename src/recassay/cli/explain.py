@@ -8,16 +8,19 @@ import typer
 
 from recassay.cli import _common
 
-KINDS = ("metrics", "profiles", "checks", "splits", "filters")
+KINDS = ("metrics", "models", "splits", "filters", "protocols", "designs", "experiments", "checks", "profiles")
 
 
 def list_names(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="metrics, profiles, checks, splits or filters")
+        str,
+        typer.Argument(
+            metavar="KIND", help="metrics, models, splits, filters, protocols, designs, experiments, checks or profiles"
+        ),
     ] = "metrics",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
-    """List what there is: metrics, profiles, checks, splits or filters, a line each."""
+    """List what there is: metrics, models, splits, filters, protocols, designs, experiments, checks or profiles."""
     from recassay.errors import UsageError
     from recassay.report import listing
     from recassay.spec import suggest

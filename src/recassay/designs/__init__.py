@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from recassay.designs.expect import Judged, Outcome, expect
-from recassay.designs.grammar import TITLES, Design, parse, parse_list
+from recassay.designs.grammar import PARTS, TITLES, Design, parameters_of, parse, parse_list
 
-__all__ = ["TITLES", "Design", "Judged", "Outcome", "expect", "parse", "parse_list"]
+__all__ = ["PARTS", "TITLES", "Design", "Judged", "Outcome", "expect", "parameters_of", "parse", "parse_list"]

@@ -32,6 +32,13 @@ TITLES = {
     "UAR": "TI-AR on a split in which every candidate has as many test ratings as any other.",
     "rated_only": "A user's relevant test items against what the user rated low: overestimates highly.",
 }
+PARTS = (
+    "AI, TI: candidates are all items, or the items with a test rating. AR, 1R: all relevant items of a user stand in "
+    "one target set, or each in a set of its own. AN, NN(n): against all non-relevant candidates, or n sampled ones; "
+    "by='popularity' draws them in proportion to their users in training; replace says whether an item may be drawn "
+    "twice (by default no, and yes by popularity). P and U neutralise popularity: within bins of equally popular "
+    "items, and on a split by uniform_items."
+)
 PLAIN = re.compile(r"^(AI|TI)-(AR|1R)-(AN|NN)(\(.*\))?$", re.IGNORECASE)
 NAMED = {name.lower(): name for name in ("P1R", "PAR", "U1R", "UAR", "rated_only")}
 BINS = 10
@@ -82,6 +89,13 @@ class Design:
         return f"{self.name}({', '.join(inside)})" if inside else self.name
 
     __repr__ = __str__
+
+
+def parameters_of(name: str) -> str:
+    """What a design takes in brackets."""
+    if name.startswith("P"):
+        return "n, bins"
+    return "n, by, replace" if name.endswith("NN") or name.startswith("U") else ""
 
 
 def parse(text: str | Design) -> Design:

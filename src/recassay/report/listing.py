@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from recassay import designs
 from recassay.advice import ADVICE
 from recassay.diagnose.base import load as checks
 from recassay.errors import CODES, UsageError
@@ -75,6 +76,9 @@ def _parameters(kind: Any) -> str:
 NAMED = {
     "splits": Listed("recassay.split", "leakage", lambda kind: str(kind.leakage)),
     "filters": Listed("recassay.split.filters", "parameters", _parameters),
+    "models": Listed("recassay.models", "parameters", _parameters),
+    "protocols": Listed("recassay.protocols", "parameters", _parameters),
+    "experiments": Listed("recassay.bias", "parameters", _parameters),
 }
 
 
@@ -87,6 +91,8 @@ def entries(kind: str) -> list[Entry]:
     if kind == "metrics":
         found = [describe(metric) for metric in metrics().values()]
         return [Entry(_heading(one), one.family, one.title) for one in sorted(found, key=lambda d: (d.family, d.name))]
+    if kind == "designs":
+        return [Entry(name, designs.parameters_of(name) or "none", title) for name, title in designs.TITLES.items()]
     if kind == "profiles":
         return [Entry(one.name, one.version, one.differs[0]) for one in profiles().values()]
     return [Entry(one.code, one.severity, one.title) for one in checks().values()]
@@ -104,6 +110,8 @@ def explanation(name: str) -> Explanation:
     for named in NAMED.values():
         if bare in named.registry.kinds:
             return _named_page(named, bare)
+    if bare.upper() in {design.upper() for design in designs.TITLES}:
+        return _design_page(next(design for design in designs.TITLES if design.upper() == bare.upper()))
     if name in profiles():
         return _profile_page(profiles()[name])
     if name.upper() in checks():
@@ -115,7 +123,7 @@ def explanation(name: str) -> Explanation:
         sections = {"What happened": advice.happened, "What to do": advice.do}
         return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
     values = [one for named in NAMED.values() for one in named.registry.kinds]
-    known = [*names(), *values, *profiles(), *checks(), *CODES]
+    known = [*names(), *values, *designs.TITLES, *profiles(), *checks(), *CODES]
     raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=suggest(name, known))
 
 
@@ -131,6 +139,12 @@ def _named_page(named: Listed, name: str) -> Explanation:
     facts = {} if named.column == "parameters" else {named.column: named.group(kind)}
     sections = {"What": "\n\n".join(" ".join(one.split()) for one in rest.split("\n\n"))} if rest else {}
     return Explanation(name, named.registry.noun, _title(title), sections, parameters, facts)
+
+
+def _design_page(name: str) -> Explanation:
+    written = designs.parameters_of(name)
+    sections = {"Written": f"{name}({written})" if written else name, "Parts": designs.PARTS}
+    return Explanation(name, "design", designs.TITLES[name], sections)
 
 
 def _title(text: str) -> str:
@@ -182,6 +196,7 @@ def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
     """A list as a table."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     columns = {"metrics": ("metric", "family"), "profiles": ("profile", "version"), "checks": ("code", "severity")}
+    columns["designs"] = ("design", "parameters")
     columns |= {kind: (named.registry.noun, named.column) for kind, named in NAMED.items()}
     table.add_column(columns[kind][0], no_wrap=True, style="bold")
     table.add_column(columns[kind][1], no_wrap=True)
