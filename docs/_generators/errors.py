@@ -154,6 +154,12 @@ EXAMPLES: dict[str, str] = {
         runs = [ra.play(ra.models.Random(seed), part, ra.protocols.ranking()) for seed, part in enumerate((one, other))]
         ra.judge(runs, "TI-AR-AN", "ndcg@10")
         """,
+    "I312": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        mine = ra.models.Recommends(lambda user, k: ["the", "best"], name="mine")
+        ra.play(mine, fold, ra.protocols.ranking())
+        """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,
@@ -264,6 +270,10 @@ EXAMPLES: dict[str, str] = {
         """,
     "U122": """
         ra.judge(ra.read_run({"ann": ["x", "y"]}, name="mine"), "TI-AR-AN", "ndcg@10")
+        """,
+    "U123": """
+        Path("mine.py").write_text("class MyModel: ...")
+        ra.models.parse("mine.py:MyModle(factors=3)")
         """,
     "U131": """
         Path("study.yaml").write_text("study: mine\\nmodels: [Popular\\nmetrics: mrr\\n")

@@ -120,6 +120,11 @@ ADVICE: dict[str, Advice] = {
         "folds, or with another threshold.",
         "Play them all on one fold with one protocol.",
     ),
+    "I312": Advice(
+        "A function that recommends or scores named items that the log does not have: it uses other ids (positions "
+        "instead of ids, text instead of numbers), or knows another catalogue.",
+        "Let it answer with the ids of the log it is played on.",
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",
@@ -219,6 +224,10 @@ ADVICE: dict[str, Advice] = {
         "number of items can give: the items are too unlike in popularity.",
         "Ask for the share that the hint names, or lower epsilon, the share of its ratings that the least popular "
         "item of the test part keeps for training.",
+    ),
+    "U123": Advice(
+        "A model was named as file.py:Class, and the file is not there, does not run, or does not define the class.",
+        "Correct the path or the name. Python file.py on its own shows mistakes in the file.",
     ),
     "U131": Advice(
         "A study file is not YAML, or not a mapping of keys to values, or a key stands in it twice.",

@@ -47,6 +47,7 @@ CODES: dict[str, str] = {
     "I310": "test repeats training",
     # ids across tables
     "I311": "systems were not asked the same",
+    "I312": "a system answered with unknown items",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",
@@ -71,6 +72,7 @@ CODES: dict[str, str] = {
     "U115": "unknown model, split, design or other named thing",
     "U116": "a split or a filter leaves no rows",
     "U117": "no uniform test part is so large",
+    "U123": "model file cannot be used",
     "U131": "study does not parse",
     "U132": "key of a study unknown or missing",
     "U133": "value in a study is wrong",

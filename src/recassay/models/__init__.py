@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from recassay.models.adapters import Cornac, Implicit, Recommends, Scores, ScoreTable
 from recassay.models.base import BuiltIn, Factors, Fitted, Model, Scorer
+from recassay.models.files import from_file, is_file_model
 from recassay.models.implicit import ALS, BPR, ItemKNN
 from recassay.models.plsa import PLSA
 from recassay.models.popular import Popular
@@ -12,7 +16,16 @@ from recassay.models.user_knn import UserKNN
 from recassay.named import Registry
 
 REGISTRY = Registry("model", "recassay.models", BuiltIn)
-parse = REGISTRY.parse
+
+
+def parse(text: str | BuiltIn) -> Any:
+    """A model from its text: a built-in one, or ``path/to/file.py:MyModel(factors=3)``.
+
+    >>> parse("PLSA(factors=20)")
+    PLSA(factors=20)
+    """
+    return from_file(text) if isinstance(text, str) and is_file_model(text) else REGISTRY.parse(text)
+
 
 __all__ = [
     "ALS",
@@ -20,14 +33,19 @@ __all__ = [
     "PLSA",
     "REGISTRY",
     "BuiltIn",
+    "Cornac",
     "Factors",
     "Fitted",
+    "Implicit",
     "ItemKNN",
     "Model",
     "Popular",
     "PureSVD",
     "Random",
+    "Recommends",
+    "ScoreTable",
     "Scorer",
+    "Scores",
     "UserKNN",
     "parse",
 ]

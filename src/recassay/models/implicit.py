@@ -111,9 +111,7 @@ class ItemKNN(BuiltIn):
         # An item is its own nearest neighbour, and of no use: its user already had it.
         model = getattr(library, classes[self.similarity])(K=self.neighbours + 1, num_threads=1)
         matrix = profiles(log)
-        with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Method expects CSR input")  # it converts its own product
-            model.fit(csr_matrix(matrix), show_progress=False)
+        fit_quietly(model, csr_matrix(matrix))
         return FittedItemKNN(log, matrix, csr_array(model.similarity))
 
 
@@ -132,6 +130,12 @@ class FittedItemKNN(Scoring):
 
 
 def _fitted(model: Any, log: Interactions) -> FittedFactors:
-    with threadpool_limits(1, user_api="blas"):  # a product of many threads rounds by their number
-        model.fit(csr_matrix(profiles(log), dtype=np.float32), show_progress=False)
+    fit_quietly(model, csr_matrix(profiles(log), dtype=np.float32))
     return FittedFactors(log, np.asarray(model.user_factors), np.asarray(model.item_factors))
+
+
+def fit_quietly(model: Any, matrix: csr_matrix) -> None:
+    """Fit a model of the library on one thread of linear algebra: a product of many rounds by their number."""
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Method expects CSR input")  # said of a product of its own
+        model.fit(matrix, show_progress=False)

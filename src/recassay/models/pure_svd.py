@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
+from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
 from recassay.models.base import BuiltIn, Scoring, profiles
+
+SMALL = 200  # up to so many users or items all is computed: where values repeat, iterating starts anew at random
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +42,11 @@ class PureSVD(BuiltIn):
             )
         matrix = profiles(log)
         start = np.ones(min(matrix.shape))  # a fixed start, so the same log gives the same vectors
-        _, _, vectors = svds(matrix, k=self.factors, v0=start, return_singular_vectors="vh")
+        with threadpool_limits(1, user_api="blas"):  # sums of many threads round as they come
+            if min(matrix.shape) <= SMALL:
+                vectors = np.linalg.svd(matrix.toarray(), full_matrices=False)[2][: self.factors]
+            else:
+                _, _, vectors = svds(matrix, k=self.factors, v0=start, return_singular_vectors="vh")
         return FittedSVD(log, matrix, np.ascontiguousarray(vectors))
 
 

@@ -1,0 +1,197 @@
+"""Every built-in model and every adapter keeps the promises of a recommender; models that break one are caught."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cornac
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from implicit.cpu.lmf import LogisticMatrixFactorization
+from implicit.nearest_neighbours import TFIDFRecommender
+from scipy.sparse import csr_matrix
+
+import recassay as ra
+from recassay import models
+from recassay.data.synthetic import log
+from recassay.errors import InputError
+from recassay.models.base import profiles
+from recassay.testing import SQUARES, check_recommender, checkerboard
+
+LEARNERS = [
+    models.PureSVD(factors=2),
+    models.UserKNN(neighbours=10),
+    models.UserKNN(neighbours=10, similarity="jaccard", shrink=1.0),
+    models.PLSA(factors=2, iterations=100),
+    models.ALS(factors=4, iterations=10),
+    models.BPR(factors=4, iterations=300, learning_rate=0.05),
+    models.ItemKNN(neighbours=20),
+    models.ItemKNN(neighbours=20, similarity="tfidf"),
+]
+
+
+@pytest.mark.parametrize("model", LEARNERS, ids=str)
+def test_models_that_learn(model):
+    check_recommender(model)
+
+
+@pytest.mark.parametrize("model", [models.Popular(), models.Random(seed=2)], ids=str)
+def test_models_that_do_not(model):
+    check_recommender(model, learns=False)
+
+
+def test_every_model_is_checked():
+    checked = {type(model).name for model in (*LEARNERS, models.Popular(), models.Random())}
+    assert checked == set(models.REGISTRY.kinds)
+
+
+def board(fold=None):
+    """The right answers as a table."""
+    return np.add.outer(np.arange(SQUARES), np.arange(SQUARES)) % 2 == 0
+
+
+def parity(user):
+    return (np.arange(SQUARES) % 2 == user % 2).astype(float)
+
+
+def best(user, k):
+    return [item for item in range(SQUARES) if item % 2 == user % 2][:k]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        models.ScoreTable(board().astype(float)),
+        models.ScoreTable(csr_matrix(board().astype(np.float32))),
+        models.ScoreTable(torch.tensor(board().astype(np.float32))),
+        models.Scores(parity),
+        models.Recommends(best),
+        models.Implicit(TFIDFRecommender(K=21)),
+    ],
+    ids=["numpy", "scipy", "torch", "function", "lists", "implicit"],
+)
+def test_adapters(model):
+    check_recommender(model)
+
+
+class TestOtherLibraries:
+    FOLD = ra.split.random(test=0.25, seed=1)(log(users=120, items=60, events=2_500, seed=3))[0]
+    ASK = ra.protocols.ranking(k=60, bins=0)
+
+    def test_factors_of_implicit_are_its_products(self):
+        adapted = models.Implicit(LogisticMatrixFactorization(factors=6, iterations=5, num_threads=1, random_state=3))
+        fitted = adapted.fit(self.FOLD.train)
+        users = np.arange(20, dtype=np.int32)
+        seen = csr_matrix(profiles(self.FOLD.train), dtype=np.float32)
+        adapted.model.fit(seen, show_progress=False)
+        items, _ = adapted.model.recommend(users, seen[users], N=5)
+        assert fitted.recommend(users, 5)[0].tolist() == items.tolist()
+        assert str(adapted) == "LogisticMatrixFactorization"
+
+    def test_scores_of_cornac_are_its_scores(self):
+        adapted = models.Cornac(cornac.models.BPR(k=4, max_iter=20, seed=1))
+        run = ra.play(adapted, self.FOLD, self.ASK)
+        assert run.name == "BPR"
+        fitted = adapted.fit(self.FOLD.train)
+        table = fitted.scores(np.array([3], np.int32))
+        met = fitted.model.train_set
+        known = [met.iid_map[item] for item in range(5)]
+        assert table[0, :5] == pytest.approx(np.asarray(fitted.model.score(met.uid_map[3]))[known])
+
+    def test_mappings_and_lists_speak_in_ids(self):
+        run = ra.play(models.Recommends(lambda user, k: [(7, 2.5), (9, 1.5)], "two"), self.FOLD, self.ASK)
+        assert set(run.frame()["item_id"]) <= {7, 9}
+        assert run.standings.unlisted > 0
+        assert set(run.scores.tolist()) <= {2.5, 1.5}
+
+    @pytest.mark.parametrize(
+        ("model", "code"),
+        [
+            (models.Recommends(lambda user, k: ["x"]), "I312"),
+            (models.Recommends(lambda user, k: [7, 999]), "I312"),
+            (models.Scores(lambda user: {999: 1.0}), "I312"),
+            (models.Scores(lambda user: [1.0, 2.0]), "I308"),
+            (models.ScoreTable(np.zeros((3, 4))), "I308"),
+        ],
+    )
+    def test_answers_of_another_catalogue_are_refused(self, model, code):
+        with pytest.raises(InputError) as caught:
+            ra.play(model, self.FOLD, self.ASK)
+        assert caught.value.code == code
+
+
+@dataclass
+class Careless:
+    """A model that does something wrong."""
+
+    fault: str
+    fitted: int = 0
+
+    def __str__(self):
+        return "careless"
+
+    def fit(self, train):
+        if self.fault == "changes":
+            self.fitted += 1
+        return Fitted(self.fault, train)
+
+
+class Fitted:
+    def __init__(self, fault, train):
+        self.fault, self.log = fault, train
+        if fault == "nothing":
+            return
+        self.scores = self._scores
+        if fault in ("seen", "twice"):
+            self.recommend = self._recommend
+
+    def __reduce__(self):
+        return Fitted, ("" if self.fault == "forgets" else self.fault, self.log)
+
+    def _scores(self, users):
+        table = np.stack([parity(int(user)) for user in users])
+        if self.fault == "shape":
+            return table[:, :-1]
+        if self.fault == "nan":
+            table[0, 0] = np.nan
+        if self.fault == "others":
+            table += np.arange(users.size)[:, None] * table
+        if self.fault == "forgets":
+            return -table
+        if self.fault == "dice":
+            return table + np.random.default_rng().random(table.shape)
+        return table
+
+    def _recommend(self, users, k):
+        items = np.tile(np.where(np.arange(k) < SQUARES, np.arange(k), -1).astype(np.int32), (users.size, 1))
+        if self.fault == "twice":
+            items[:, 2:] = -1
+            items[:, :2] = (users[:, None] + 1) % SQUARES
+        return items, np.zeros(items.shape)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("nothing", "neither scores nor recommend"),
+        ("changes", "fitting changes careless"),
+        ("shape", "shape"),
+        ("nan", "NaN"),
+        ("others", "depend on who else"),
+        ("seen", "has had"),
+        ("twice", "twice"),
+        ("dice", "depend on who else"),
+        ("forgets", "lost in pickling"),
+    ],
+)
+def test_faults_are_named(fault, words):
+    with pytest.raises(AssertionError, match=words):
+        check_recommender(Careless(fault))
+
+
+def test_the_board_is_one():
+    fold = checkerboard()
+    assert len(fold.test) == SQUARES
+    assert isinstance(fold.train.frame(), pl.DataFrame)
