@@ -86,19 +86,26 @@ def expect(
     ``short="all"`` takes whatever candidates there are where they are fewer than the design draws.
     """
     groups = sets_of(standings, design, short)
-    apart = design.relevant == "1R"
-    relevant = np.ones_like(groups.relevant) if apart else groups.relevant
-    sizes = relevant + groups.drawn
     credited = {heading: credit_of(metric) for heading, metric in metrics.items() if not isinstance(metric, COUNTED)}
     moments = moments_of(standings, design, groups, credited, variance, threads)
     for heading, metric in metrics.items():
         if heading not in moments:
             moments[heading] = counted(standings, design, groups, metric)
+    return pooled(standings, design, groups, {heading: moments[heading] for heading in metrics}, users, variance)
+
+
+def pooled(
+    standings: Standings, design: Design, groups: Sets, moments: Mapping[str, Moments], users: Users, variance: bool
+) -> Judged:
+    """From the moments of groups to means, and what the target sets look like."""
+    apart = design.relevant == "1R"
+    relevant = np.ones_like(groups.relevant) if apart else groups.relevant
+    sizes = relevant + groups.drawn
     zeros = 0
     if users == "all" and design.relevant == "AR" and not design.bins:
         zeros = max(standings.users, standings.queries.len()) - groups.owner.size
     pool = Pool(standings, groups, zeros)
-    outcomes = {heading: pool.outcome(moments[heading], variance) for heading in metrics}
+    outcomes = {heading: pool.outcome(one, variance) for heading, one in moments.items()}
     shares = relevant / np.maximum(sizes, 1)
     total = pool.weight_sum
     return Judged(

@@ -73,6 +73,7 @@ def moments_of(
             if credit.weight is not None and not apart:  # weights sum to the norm
                 random, best = random / relevant, np.ones_like(best)
                 own = np.ones_like(own)
+                spread[_unequal(standings, groups, credit)] = np.nan
             found[heading] = Moments(scaled, spread, random / own, best / own)
     return found
 
@@ -145,6 +146,15 @@ def _shares(standings: Standings, groups: Sets, credit: Credit, apart: bool) -> 
         of_level = np.cumsum(begins_level(groups.ties, groups.offsets))  # tied items are exchangeable: their mean
         return (np.bincount(of_level, weights=weight) / np.maximum(np.bincount(of_level), 1))[of_level]
     return np.ones(groups.order.size) if apart else credit.parts(groups.offsets)
+
+
+def _unequal(standings: Standings, groups: Sets, credit: Credit) -> NDArray[np.bool_]:
+    """Groups in which tied items weigh differently: their mean weight gives the mean of a sum, not its variance."""
+    assert credit.weight is not None
+    weight = credit.weight(standings.popularity[standings.item[groups.order]])
+    same = np.isclose(weight, _shares(standings, groups, credit, apart=False), rtol=1e-12, atol=0.0)
+    found: NDArray[np.bool_] = np.bincount(stretch_of(groups.offsets), weights=~same, minlength=groups.owner.size) > 0
+    return found
 
 
 def _norm(

@@ -64,7 +64,7 @@ def sets_of(standings: Standings, design: Design, short: Short) -> Sets:
     wanted = available if design.n is None else np.full(heads.size, design.n)
     lacking = (available < wanted) if not design.with_replacement else (pool <= 0)
     if lacking.any() and short == "error":
-        raise _too_short(standings, design, owner, available, lacking)
+        raise too_short(standings, design, owner, available, lacking)
     drawn = np.where(lacking, np.where(pool > 0, available, 0), wanted)
     sizes = np.diff(offsets)
     # One relevant item: the mean is over sets, so a group counts by its number of sets. Bins count alike.
@@ -148,9 +148,10 @@ def _refuse(standings: Standings, design: Design) -> None:
         raise UsageError("U119", why, where=f"{design}, {standings.name}", hint=hint)
 
 
-def _too_short(
+def too_short(
     standings: Standings, design: Design, owner: Int64, available: Int64, lacking: NDArray[np.bool_]
 ) -> UsageError:
+    """The error for users with fewer candidates than a design draws."""
     first = int(np.argmax(lacking))
     user, users = standings.queries[int(owner[first])], int(np.unique(owner[lacking]).size)
     return UsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from recassay.data.vocabulary import positions
 from recassay.designs.expect import Judged, Outcome, Users, expect
 from recassay.designs.grammar import Design, parse_list
 from recassay.designs.sets import Short
+from recassay.engine.sampling import Sampled, sample
 from recassay.errors import InputError, UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
@@ -34,6 +35,8 @@ def judge(
     *,
     users: Users = "all",
     short: Short = "error",
+    method: Literal["exact", "sample"] = "exact",
+    draws: int = 20,
     variance: bool = True,
     interval: str | None = "bootstrap",
     level: float = 0.95,
@@ -48,6 +51,9 @@ def judge(
     what happens to users with fewer candidates than a design draws: ``error``, or take ``all`` there are and count
     them. ``variance=False`` leaves out the variance over draws, and is quicker.
 
+    ``method="sample"`` draws target sets as papers do, ``draws`` times and the same for every system, and ranks them:
+    slower, with noise, and the only way for ``by='popularity', replace=False``. It asks the systems for scores again.
+
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
     >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
@@ -58,14 +64,33 @@ def judge(
     [('TI-AR-AN', 'Popular', 0.137, 0.069), ('TI-AR-AN', 'Random', 0.072, 0.069),
      ('TI-1R-NN(20)', 'Popular', 0.075, 0.048), ('TI-1R-NN(20)', 'Random', 0.053, 0.048)]
     """
-    systems = dict(_named(runs))
+    if method not in ("exact", "sample"):
+        raise UsageError("U102", f"there is no method '{method}'", hint="method is 'exact' or 'sample'")
+    played = dict(_named(runs))
+    systems = {name: _standings_of(name, one) for name, one in played.items()}
     _refuse_others(systems)
     asked, wanted = parse_metrics(metrics), parse_list(designs)
+    settings: dict[str, Any] = {
+        "users": users,
+        "short": short,
+        "method": method,
+        "interval": interval,
+        "level": level,
+        "seed": seed,
+    }
+    drawn: dict[str, list[Sampled]] = {}
+    if method == "sample":
+        how: dict[str, Any] = {"draws": draws, "seed": seed, "users": users, "short": short, "threads": threads}
+        drawn = {name: sample(_run_of(name, one), wanted, asked, **how) for name, one in played.items()}
+        checksums = zip(wanted, next(iter(drawn.values())), strict=True)
+        settings |= {"draws": draws, "checksums": {str(design): one.checksum for design, one in checksums}}
     rows: list[Worth] = []
     by_design: dict[str, Scores] = {}
-    for design in wanted:
+    for place, design in enumerate(wanted):
         judged = {
-            name: expect(one, design, asked, users=users, short=short, variance=variance, threads=threads)
+            name: drawn[name][place].judged
+            if drawn
+            else expect(one, design, asked, users=users, short=short, variance=variance, threads=threads)
             for name, one in systems.items()
         }
         scores = _scores(systems, judged, asked, Intervals(interval, level, resamples, seed, threads))
@@ -78,12 +103,12 @@ def judge(
         metrics=tuple(asked),
         rows=tuple(rows),
         by_design=by_design,
-        settings={"users": users, "short": short, "interval": interval, "level": level, "seed": seed},
+        settings=settings,
     )
 
 
-def _named(runs: Systems) -> Iterator[tuple[str, Standings]]:
-    """Standings by the names of their systems."""
+def _named(runs: Systems) -> Iterator[tuple[str, Run | Standings]]:
+    """What was given, by the names of the systems."""
     if isinstance(runs, Mapping):
         items: Iterable[tuple[str | None, Any]] = runs.items()
     else:
@@ -94,15 +119,29 @@ def _named(runs: Systems) -> Iterator[tuple[str, Standings]]:
         if name in seen:
             raise UsageError("U109", f"two runs have the name '{name}'", hint="give them as a dict of name to run")
         seen.add(name)
-        standings = one.standings if isinstance(one, Run) else one
-        if standings is None:
-            raise UsageError(
-                "U122",
-                f"the run '{name}' has lists and no standings, so only the items it lists have a known place",
-                where=one.origin,
-                hint="ra.play(run, fold, ra.protocols.ranking()) gives it standings as far as its lists reach",
-            )
-        yield name, replace(standings, name=name)
+        yield name, one
+
+
+def _standings_of(name: str, one: Run | Standings) -> Standings:
+    standings = one.standings if isinstance(one, Run) else one
+    if standings is None:
+        raise UsageError(
+            "U122",
+            f"the run '{name}' has lists and no standings, so only the items it lists have a known place",
+            where=getattr(one, "origin", ""),
+            hint="ra.play(run, fold, ra.protocols.ranking()) gives it standings as far as its lists reach",
+        )
+    return replace(standings, name=name)
+
+
+def _run_of(name: str, one: Run | Standings) -> Run:
+    if isinstance(one, Run):
+        return replace(one, name=name)
+    raise UsageError(
+        "U122",
+        f"'{name}' is standings alone, and candidates can be drawn only for a run whose system can be asked again",
+        hint="give the run, or method='exact'",
+    )
 
 
 def _refuse_others(systems: Mapping[str, Standings]) -> None:

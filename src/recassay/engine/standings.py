@@ -49,8 +49,13 @@ def stand(
     row of scores over all items for an array of user codes. With ``popularity`` the mass above each relevant item is
     taken too, for sampling in proportion to an item's users in training.
     """
-    rows = _product(question, fitted, name) if hasattr(fitted, "item_factors") else _given(question, fitted, name)
+    rows = score_rows(question, fitted, name)
     return _read(question, rows, name, k=k, popularity=popularity, threads=threads, progress=progress)
+
+
+def score_rows(question: Question, fitted: Any, name: str) -> Rows:
+    """A function from a tile of at most ``TILE`` queries to their scores of all items, in the question's order."""
+    return _product(question, fitted, name) if hasattr(fitted, "item_factors") else _given(question, fitted, name)
 
 
 def stand_lists(question: Question, run: Run, *, popularity: bool = True, threads: int | None = None) -> Standings:
