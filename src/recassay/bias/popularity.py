@@ -38,12 +38,19 @@ class Popularity(Experiment):
     test: float = 0.2
     seed: int = 0
 
+    def validate(self) -> None:
+        """alpha rises, in steps."""
+        if self.steepest <= 0:
+            raise self.refuse("steepest", "alpha does not rise", "steepest=2.0")
+        if self.steps < 2:
+            raise self.refuse("steps", "one point makes no curve", "steps=11")
+
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Does it."""
         train, test = trial.fold.train, trial.fold.test
         users, items = self.users or train.n_users, self.items or train.n_items
         ratings = self.ratings or len(train) + len(test)
-        c1, c2, _ = fit_power_law(train)
+        c1, c2, _ = fit_power_law(train, steepest=self.steepest)
         per_item = ratings / items  # c1 is a number of ratings: it grows with the log
         c1 = min(c1 * per_item * np.count_nonzero(train.item_events) / len(train), 0.9 * per_item)
         heading, tables = f"precision@{self.k}", []

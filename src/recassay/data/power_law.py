@@ -81,8 +81,11 @@ def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float
     return whole
 
 
-def fit_power_law(log: Interactions) -> tuple[float, float, float]:
+def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, float, float]:
     """c1, c2 and alpha that are nearest to a log's counts on the scale of their logarithms (least squares).
+
+    alpha is at most ``steepest``. Where counts fall faster than any power law, as in many logs, alpha and c2 would grow
+    together without end, and a c2 of that kind makes every smaller alpha flat.
 
     >>> made = power_law(users=4_000, items=300, ratings=60_000, alpha=1.2, c1=5, c2=10)
     >>> c1, c2, alpha = fit_power_law(made)
@@ -102,6 +105,8 @@ def fit_power_law(log: Interactions) -> tuple[float, float, float]:
         return gap
 
     most = counts.mean() * 0.999
-    found = least_squares(misfit, [min(1.0, most / 2), 10.0, 1.0], bounds=([0, 0, 0], [most, counts.size * 10.0, 10.0]))
+    found = least_squares(
+        misfit, [min(1.0, most / 2), 10.0, steepest / 2], bounds=([0, 0, 0], [most, counts.size * 10.0, steepest])
+    )
     c1, c2, alpha = (float(value) for value in found.x)
     return c1, c2, alpha

@@ -71,7 +71,14 @@ def test_where_everything_is_equally_popular_nobody_beats_chance_and_popularity_
 def test_experiments_are_named_values():
     assert str(ra.bias.parse("sparsity(steps=5)")) == "sparsity(steps=5)"
     assert [one.name for one in ra.bias.parse_list("formulas, percentiles(bins=4)")] == ["formulas", "percentiles"]
-    for text in ("sparsity(steps=1)", "target_size(smallest=50, largest=20)", "sparsity(n=0)", "sparsty"):
+    for text in (
+        "sparsity(steps=1)",
+        "target_size(smallest=50, largest=20)",
+        "sparsity(n=0)",
+        "popularity(steps=1)",
+        "popularity(steepest=0)",
+        "sparsty",
+    ):
         with pytest.raises(UsageError):
             ra.bias.parse(text)
 

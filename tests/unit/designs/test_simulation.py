@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import recassay as ra
@@ -32,6 +33,16 @@ def test_a_curve_is_found_again():
     made = item_counts(users=6_000, items=400, ratings=150_000, alpha=alpha, c1=c1, c2=c2)
     true = item_counts(users=6_000, items=400, ratings=150_000, alpha=1.4, c1=20, c2=15)
     assert np.abs(np.log(made / true)).max() < 0.05
+
+
+def test_where_counts_fall_faster_than_a_power_law_its_exponent_is_the_steepest_asked_for():
+    counts = np.exp(-np.arange(300) / 50) * 400 + 1
+    who = np.concatenate([np.arange(int(count)) for count in counts])
+    what = np.repeat(np.arange(300), counts.astype(int))
+    log = ra.Interactions.from_frame(pl.DataFrame({"user_id": who, "item_id": what}), origin="generated")
+    assert fit_power_law(log)[2] == pytest.approx(2)
+    assert fit_power_law(log, steepest=3)[2] == pytest.approx(3)
+    assert fit_power_law(log, steepest=3)[1] > fit_power_law(log)[1]
 
 
 def mean(users, design, metric, split, runs=3):
