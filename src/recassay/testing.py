@@ -47,9 +47,9 @@ def check_recommender(model: Any, *, learns: bool = True) -> None:
     AssertionError: Popular ranks the missing square of the checkerboard first for 1 of 40 users
     """
     name, fold = str(model), checkerboard()
-    before = pickle.dumps(model)
+    before = _pickled(name, model)
     fitted = model.fit(fold.train)
-    _need(pickle.dumps(model) == before, f"fitting changes {name}: keep what is learnt in another object")
+    _need(_pickled(name, model) == before, f"fitting changes {name}: keep what is learnt in another object")
     _answers(name, fitted, fold)
     _repeats(name, model, fitted, fold)
     _small(name, model)
@@ -99,9 +99,12 @@ def _repeats(name: str, model: Any, fitted: Any, fold: Fold) -> None:
     first = lists(fitted)
     _need(first.equals(lists(model.fit(fold.train))), f"fitting {name} again gives other lists")
     _need(first.equals(lists(fitted)), f"asking {name} again gives other lists")
-    copied = pickle.loads(pickle.dumps(model))
+    copied = pickle.loads(_pickled(name, model))
     _need(first.equals(lists(copied.fit(fold.train))), f"{name} is another model after pickling")
-    _need(first.equals(lists(pickle.loads(pickle.dumps(fitted)))), f"what {name} learnt is lost in pickling")
+    _need(
+        first.equals(lists(pickle.loads(_pickled(f"what {name} fits", fitted)))),
+        f"what {name} learnt is lost in pickling",
+    )
 
 
 def _small(name: str, model: Any) -> None:
@@ -110,6 +113,13 @@ def _small(name: str, model: Any) -> None:
     train = fold.train.take(fold.train.users != 7)
     run = play(model.fit(train), Fold(train, fold.test, "global", {}), Ranking(k=5, bins=0), name=name)
     _need(run.standings is not None, f"{name} cannot answer a user without a past")
+
+
+def _pickled(name: str, thing: Any) -> bytes:
+    try:
+        return pickle.dumps(thing)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise AssertionError(f"{name} cannot be pickled, as a study must to keep it: {error}") from error
 
 
 def _need(holds: bool, otherwise: str) -> None:

@@ -191,6 +191,11 @@ def test_faults_are_named(fault, words):
         check_recommender(Careless(fault))
 
 
+def test_what_cannot_be_pickled_is_named():
+    with pytest.raises(AssertionError, match="cannot be pickled"):
+        check_recommender(models.Scores(lambda user: 1.0 * (np.arange(SQUARES) % 2 == user % 2)))
+
+
 def test_the_board_is_one():
     fold = checkerboard()
     assert len(fold.test) == SQUARES
