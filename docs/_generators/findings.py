@@ -24,10 +24,11 @@ another meaning.
 | `error` | the numbers cannot mean what they seem to |
 
 `--fail-on warning` ends `recassay score` with status 1 if a finding is at least that severe
-([judge in CI](../howto/judge-in-ci.md)). A check that needs data which was not given, a training log say, does not apply.
+([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`. A check that needs data which was not given, a training log say, does not apply.
 """
 
 GROUPS = {
+    "B": "Bias: what a design makes of systems",
     "C": "Coverage: who and what the files cover",
     "L": "Leakage: what should not be there",
     "P": "Profiles: what they promise",
@@ -43,7 +44,30 @@ class Example:
     code: str
 
 
+JUDGED = """
+        from recassay.data.synthetic import log
+
+        fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=90, events={events}, seed=2))[0]
+        runs = [ra.play(one, fold, ra.protocols.ranking()) for one in (ra.models.Popular(), ra.models.Random())]
+        findings = ra.judge(runs, "{designs}", "{metric}").findings
+        """
+
 EXAMPLES = {
+    "B001": Example(
+        "Say which design answers your question before you look at the results, and report the others beside it. "
+        "[Choose a design](../howto/choose-a-design.md) tells them apart.",
+        JUDGED.format(events=7_000, designs="TI-AR-AN, P1R", metric="ndcg@5"),
+    ),
+    "B002": Example(
+        "Judge under `P1R`, or split with `uniform_items` and judge under `U1R`, and see what is left. Whether popularity "
+        "is a bias or an answer depends on why users rated what they rated (Cañamares and Castells 2018).",
+        JUDGED.format(events=7_000, designs="TI-1R-NN(20)", metric="mrr"),
+    ),
+    "B003": Example(
+        "Compare systems and not data sets by such a mean, read `corrected` beside it, or judge with one relevant item at "
+        "a time (1R), whose mean depends on the size of the target sets alone.",
+        JUDGED.format(events=2_000, designs="TI-AR-AN", metric="precision@10"),
+    ),
     "C001": Example(
         "Find out why the system has no list for them: new users, a crash, a filter. Systems that answer for different "
         "users are compared on what they answer if `missing='skip'`, and on the same users if not.",

@@ -6,15 +6,17 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from recassay.data.assay import Assay
 from recassay.data.finding import Finding, Severity
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.scores import Summary
+from recassay.data.standings import Standings
 from recassay.data.truth import Truth
 from recassay.metrics.align import Meeting
 
@@ -50,20 +52,32 @@ class Facts:
         return self.meeting.truth
 
 
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """All that is known once systems were judged under designs."""
+
+    assay: Assay
+    standings: Mapping[str, Standings]  # by system
+
+
 Answer = str | tuple[Severity, str] | None
 
 
 @dataclass(frozen=True)
 class Check:
-    """A numbered check. ``needs`` names facts it cannot do without; where they are absent it does not apply."""
+    """A numbered check. ``needs`` names facts it cannot do without; where they are absent it does not apply.
+
+    ``about`` is the kind of facts it asks: those of a scoring, or of a judging.
+    """
 
     code: str
     title: str
     severity: Severity
     needs: frozenset[str]
-    ask: Callable[[Facts], Answer]
+    ask: Callable[[Any], Answer]
+    about: type = Facts
 
-    def __call__(self, facts: Facts) -> Finding | None:
+    def __call__(self, facts: Facts | Judging) -> Finding | None:
         """The finding, or None."""
         if any(getattr(facts, need) is None for need in self.needs):
             return None
@@ -71,21 +85,21 @@ class Check:
         if answer is None:
             return None
         severity, detail = (self.severity, answer) if isinstance(answer, str) else answer
-        return Finding(self.code, severity, self.title, detail, facts.run.name)
+        return Finding(self.code, severity, self.title, detail, facts.run.name if isinstance(facts, Facts) else "")
 
 
 CHECKS: dict[str, Check] = {}
 
 
 def check(
-    code: str, title: str, severity: Severity, *, needs: tuple[str, ...] = ()
-) -> Callable[[Callable[[Facts], Answer]], Check]:
+    code: str, title: str, severity: Severity, *, needs: tuple[str, ...] = (), about: type = Facts
+) -> Callable[[Callable[[Any], Answer]], Check]:
     """Register a function from facts to an answer as a check."""
 
-    def register(ask: Callable[[Facts], Answer]) -> Check:
+    def register(ask: Callable[[Any], Answer]) -> Check:
         if code in CHECKS:
             raise ValueError(f"two checks have the code {code}")
-        CHECKS[code] = Check(code, title, severity, frozenset(needs), ask)
+        CHECKS[code] = Check(code, title, severity, frozenset(needs), ask, about)
         return CHECKS[code]
 
     return register
@@ -100,9 +114,10 @@ def load() -> Mapping[str, Check]:
     return dict(sorted(CHECKS.items()))
 
 
-def diagnose(facts: Facts) -> tuple[Finding, ...]:
-    """What every check finds, in the order of their codes."""
-    return tuple(finding for one in load().values() if (finding := one(facts)) is not None)
+def diagnose(facts: Facts | Judging) -> tuple[Finding, ...]:
+    """What every check of such facts finds, in the order of their codes."""
+    asked = (one for one in load().values() if one.about is type(facts))
+    return tuple(finding for one in asked if (finding := one(facts)) is not None)
 
 
 def share(part: int, whole: int) -> str:

@@ -18,6 +18,7 @@ from recassay.data.vocabulary import positions
 from recassay.designs.expect import Judged, Outcome, Users, expect
 from recassay.designs.grammar import Design, parse_list
 from recassay.designs.sets import Short
+from recassay.diagnose import Judging, diagnose
 from recassay.engine.sampling import Sampled, sample
 from recassay.errors import InputError, UsageError
 from recassay.metrics.base import Metric
@@ -97,7 +98,7 @@ def judge(
         by_design[str(design)] = scores
         for name, one in judged.items():
             rows += [_worth(name, systems[name], one, h, scores.row(name, h)) for h in asked]
-    return Assay(
+    assay = Assay(
         systems=tuple(systems),
         designs=tuple(by_design),
         metrics=tuple(asked),
@@ -105,6 +106,7 @@ def judge(
         by_design=by_design,
         settings=settings,
     )
+    return assay.with_findings(*diagnose(Judging(assay, systems)))
 
 
 def _named(runs: Systems) -> Iterator[tuple[str, Run | Standings]]:

@@ -72,7 +72,8 @@ def test_an_assay_goes_to_json(assay):
     document = assay.to_dict()
     assert len(document["rows"]) == 36
     assert document["settings"]["users"] == "all"
-    assert assay.with_findings().findings == ()
+    assert [one["code"] for one in document["findings"]] == ["B001", "B002"]
+    assert len(assay.with_findings(assay.findings[0]).findings) == 3
 
 
 def test_users_without_relevant_items_count_zero_or_not_at_all(runs):
