@@ -116,9 +116,10 @@ def main() -> None:
         HEADING, "",
         f"Written by `python bench/designs.py`. {len(runs)} systems under {len(wanted)} designs ({len(sampled)} of "
         f"them sampled; only these are drawn), {len(METRICS)}\nmetrics, {size['users']:,} users x {size['items']:,} "
-        f"items, {size['events']:,} events, {runs[0].standings.pairs:,} relevant items, {available()} threads. Scoring is "
-        "not counted\nin the exact rows, which start from standings, nor in the loop. Load average at the end: "
-        f"{os.getloadavg()[0]:.1f} (where it is above the\nnumber of threads, other work slowed the rows that use them).",
+        f"items, {size['events']:,} events, {runs[0].standings.pairs:,} relevant items, {available()} threads. "
+        "Scoring is not counted\nin the exact rows, which start from standings, nor in the loop. Load average at the "
+        f"end: {os.getloadavg()[0]:.1f} (where it is above the\nnumber of threads, other work slowed the rows that use "
+        "them).",
         "",
         "| way | s | to exact means | how measured |", "| --- | --- | --- | --- |",
         *(f"| {name} | {seconds:,.2f} | {seconds / exact[False]:,.1f} x | {how} |" for name, seconds, how in rows),
