@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.vocabulary import positions
@@ -59,6 +60,17 @@ class Factors(Protocol):
     @property
     def item_factors(self) -> NDArray[np.float32]:
         """A row per item."""
+
+
+@runtime_checkable
+class Sequential(Protocol):
+    """A fitted model that scores what comes after any sequence of items."""
+
+    def next_scores(self, histories: Histories) -> NDArray[np.floating]:
+        """Scores (n, items) of what comes next; an empty history may be asked about."""
+
+    def told(self, log: Interactions) -> Fitted:
+        """The same model with this log for its users' histories: it has heard of more, and learnt nothing more."""
 
 
 class Model(Protocol):

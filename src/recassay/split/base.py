@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from recassay.data.fold import Fold, Leakage
 from recassay.data.identity import id_keys, mix, pair_keys, value_keys
 from recassay.data.interactions import Interactions
+from recassay.data.order import places
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import UsageError
 from recassay.named import Named
 from recassay.rng import derive_seed
-from recassay.split.order import places
 
 Rows = NDArray[np.bool_]
 Lots = NDArray[np.uint64]

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
+from recassay.data.order import order_of
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
 from recassay.named import Named, Registry
 from recassay.split.base import Rows
-from recassay.split.order import order_of
 
 
 @dataclass(frozen=True, eq=False)

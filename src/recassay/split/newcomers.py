@@ -17,9 +17,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recassay.data.interactions import Interactions
+from recassay.data.order import places
 from recassay.data.times import times
 from recassay.split.base import Part, Split, events, floor, places_by_lot, row_lots, user_lots
-from recassay.split.order import places
 
 
 @dataclass(frozen=True, repr=False)

@@ -23,10 +23,10 @@ import numpy as np
 
 from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
+from recassay.data.order import places
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
 from recassay.split.base import Part, Split, events, nothing_left
-from recassay.split.order import places
 
 MOST_WINDOWS = 1000
 

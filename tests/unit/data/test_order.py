@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recassay.split.order import places, sortable
+from recassay.data.order import places, sortable
 
 
 @pytest.mark.parametrize("seed", range(30))

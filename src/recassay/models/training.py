@@ -1,0 +1,51 @@
+"""What a model that learns for long is given beside its log: events to stop by, a file to go on from, a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.models.base import Fitted
+
+Listener = Callable[[str, int, int], None]  # how it goes, done, of
+
+
+@dataclass(frozen=True)
+class Training:
+    """``validation`` holds later events of the same users and items; ``checkpoint`` is written after every epoch.
+
+    A fit that finds its checkpoint goes on from there, and ends with the same bits as one that was never stopped.
+    """
+
+    validation: Interactions | None = None
+    checkpoint: Path | None = None
+    listener: Listener | None = None
+
+
+@runtime_checkable
+class Trained(Protocol):
+    """The description of a model that learns epoch by epoch."""
+
+    trained: ClassVar[bool] = True
+
+    def fit(self, log: Interactions, *, training: Training | None = None) -> Fitted:
+        """The model that has seen this log."""
+
+
+def fit(model: Any, fold: Fold, *, checkpoint: Path | None = None, listener: Listener | None = None) -> Fitted:
+    """A model fitted on the training part of a fold; one that is trained stops by the validation part.
+
+    >>> from recassay.data.synthetic import log
+    >>> from recassay.models.popular import Popular
+    >>> made = log(users=30, items=20, events=150)
+    >>> fit(Popular(), Fold(made, made, "none", {})).log is made
+    True
+    """
+    if isinstance(model, Trained):
+        return model.fit(fold.train, training=Training(fold.validation, checkpoint, listener))
+    fitted: Fitted = model.fit(fold.train)
+    return fitted
