@@ -31,9 +31,10 @@ class Grid:
     @cached_property
     def higher_is_better(self) -> bool | None:
         """None where the metric has no good end, or is not known."""
-        given = next((row["higher_is_better"] for row in self.rows.values() if "higher_is_better" in row), "unknown")
-        if given != "unknown":
-            return given  # type: ignore[no-any-return]
+        for row in self.rows.values():
+            if "higher_is_better" in row:
+                given: bool | None = row["higher_is_better"]
+                return given
         try:
             return parse_metric(self.metric).higher_is_better
         except RecassayError:
