@@ -16,7 +16,7 @@ from recassay.data.run import Run
 from recassay.data.standings import Standings
 from recassay.errors import UsageError
 from recassay.named import Named
-from recassay.protocols.ranking import Ranking
+from recassay.protocols.base import Survey
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Trial:
     """One fold with the systems fitted on it: their descriptions, what was fitted, and what they answered."""
 
     fold: Fold
-    ask: Ranking
+    ask: Survey
     models: Mapping[str, Any]
     fitted: Mapping[str, Any]
     runs: Mapping[str, Run]

@@ -8,11 +8,13 @@ from typing import Any
 from recassay.bias.base import Trial
 from recassay.data.fold import Fold
 from recassay.engine.play import answer, question_of
+from recassay.models.training import fit
+from recassay.protocols.base import Survey
 from recassay.protocols.ranking import Ranking
 
 
 def trial(
-    models: Mapping[str, Any] | Iterable[Any], fold: Fold, ask: Ranking | None = None, *, threads: int | None = None
+    models: Mapping[str, Any] | Iterable[Any], fold: Fold, ask: Survey | None = None, *, threads: int | None = None
 ) -> Trial:
     """Fit models on a fold and let them answer, ready for any experiment.
 
@@ -26,7 +28,7 @@ def trial(
     """
     ask = ask or Ranking()
     named = dict(models) if isinstance(models, Mapping) else {str(model): model for model in models}
-    fitted = {name: model.fit(fold.train) if hasattr(model, "fit") else model for name, model in named.items()}
+    fitted = {name: fit(model, fold) if hasattr(model, "fit") else model for name, model in named.items()}
     question = question_of(fold, ask)
     runs = {name: answer(one, question, name, k=ask.k, threads=threads) for name, one in fitted.items()}
     return Trial(fold, ask, named, fitted, runs, threads)

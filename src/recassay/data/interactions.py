@@ -98,6 +98,25 @@ class Interactions:
             self.origin,
         )
 
+    def followed_by(self, other: Interactions) -> Interactions:
+        """These rows and then those of another part of the same log.
+
+        >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
+        >>> log.take(np.array([2])).followed_by(log.take(np.array([1]))).frame().rows()
+        [(7, 'a'), (3, 'b')]
+        """
+        return Interactions(
+            np.append(self.users, other.users),
+            np.append(self.items, other.items),
+            self.user_vocabulary,
+            self.item_vocabulary,
+            None
+            if self.timestamps is None or other.timestamps is None
+            else pl.concat([self.timestamps, other.timestamps]),
+            None if self.ratings is None or other.ratings is None else np.append(self.ratings, other.ratings),
+            self.origin,
+        )
+
     def compact(self) -> Interactions:
         """The same rows without users and items that have none; codes are numbered anew, in the same order.
 

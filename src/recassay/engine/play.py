@@ -10,9 +10,9 @@ from recassay.data.run import Run
 from recassay.engine.question import Question
 from recassay.engine.standings import stand, stand_lists
 from recassay.errors import UsageError
-from recassay.models.base import recommend
-from recassay.protocols.base import Protocol
-from recassay.protocols.ranking import Ranking
+from recassay.models.base import Sequential, recommend
+from recassay.models.training import fit
+from recassay.protocols.base import Protocol, Survey
 from recassay.threads import Progress
 
 
@@ -44,21 +44,28 @@ def play(
     >>> from recassay.models.popular import Popular
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 2, 3], "item_id": [*"xyxzy"]}))
     >>> fold = Fold(log.take(np.array([0, 2, 4])), log.take(np.array([1, 3])), "global", {})
+    >>> from recassay.protocols.ranking import Ranking
     >>> run = play(Popular(), fold, Ranking(bins=0))
     >>> run.name, run.frame().rows(), run.standings.above["AI"].tolist()
     ('Popular', [(1, 'y', 1, 1.0), (1, 'z', 2, 0.0), (2, 'y', 1, 1.0), (2, 'z', 2, 0.0)], [0, 1])
     """
-    if not isinstance(protocol, Ranking):
-        raise UsageError("U107", f"there is no driver for {protocol}", hint="ranking(...)")
+    if not isinstance(protocol, Survey):
+        raise UsageError("U107", f"there is no driver for {protocol}", hint="ranking(...) or next_item(...)")
     name = name or (model.name if isinstance(model, Run) else str(model))
-    fitted = model.fit(fold.train) if hasattr(model, "fit") else model
+    fitted = fit(model, fold) if hasattr(model, "fit") else model
     return answer(fitted, question_of(fold, protocol), name, k=protocol.k, threads=threads, progress=progress)
 
 
-def question_of(fold: Fold, protocol: Ranking) -> Question:
-    """What a ranking protocol asks about a fold; made once for all systems."""
-    bins = (protocol.bins,) if protocol.bins else ()
-    return Question.of(fold, relevant_from=protocol.relevant_from, bins=bins, mask_seen=not protocol.keep_seen)
+def question_of(fold: Fold, protocol: Survey) -> Question:
+    """What a protocol asks about a fold; made once for all systems."""
+    return Question.of(
+        protocol.asked(fold),
+        relevant_from=protocol.relevant_from,
+        bins=(protocol.bins,) if protocol.bins else (),
+        mask_seen=not protocol.keep_seen,
+        revealed=protocol.revealed(fold),
+        popularity=protocol.popularity,
+    )
 
 
 def answer(
@@ -74,6 +81,8 @@ def answer(
     if isinstance(fitted, Run):
         run = replace(fitted, name=name)
         return replace(run, standings=stand_lists(question, run, threads=threads))
+    if question.past is not question.train and isinstance(fitted, Sequential):
+        fitted = fitted.told(question.past)
     source = Source(question, fitted)
     if hasattr(fitted, "scores") or hasattr(fitted, "item_factors"):
         standings, listed = stand(question, fitted, name, k=k, threads=threads, progress=progress)

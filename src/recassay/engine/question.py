@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -35,10 +35,14 @@ class Question:
     Score rows are read in an order of items of their own: ``item`` is the item at each place. It puts the items of a
     cell, which belong to the same base sets and popularity bins, side by side: ``cells`` are their bounds, and
     ``member[b, c]`` says whether cell c is in base set b. ``bins[m]`` is the bin of each cell when the items with a
-    test rating are cut into m bins; -1 for the others. ``relevant``, ``seen`` and ``rated`` hold places.
+    test rating are cut into m bins; -1 for the others. ``relevant``, ``seen`` and ``rated`` hold places. ``past`` is
+    the training part and what was revealed since; ``weight`` is that of every item (by code) where candidates are
+    sampled by popularity.
     """
 
     train: Interactions
+    past: Interactions
+    weight: Int64
     users: Int32
     relevant: Lists
     seen: Lists
@@ -52,16 +56,24 @@ class Question:
 
     @classmethod
     def of(
-        cls, fold: Fold, *, relevant_from: float | None = None, bins: Iterable[int] = (10,), mask_seen: bool = True
+        cls,
+        fold: Fold,
+        *,
+        relevant_from: float | None = None,
+        bins: Iterable[int] = (10,),
+        mask_seen: bool = True,
+        revealed: Interactions | None = None,
+        popularity: Literal["training", "all"] = "training",
     ) -> Question:
         """The question of a fold; test ratings are relevant from a value, or all of them.
 
-        ``mask_seen=False`` leaves items that a user has in training among the candidates: a diagnostic, since popular
-        items are left out more often, and whoever recommends them meets weaker competition. There are no ``bins``
-        where they would outnumber the items with a test rating.
+        ``mask_seen=False`` leaves items that a user has had among the candidates: a diagnostic, since popular items are
+        left out more often, and whoever recommends them meets weaker competition. There are no ``bins`` where they
+        would outnumber the items with a test rating.
         """
         train, test = fold.train, fold.test
-        _refuse_known(train, test)
+        past = train if revealed is None else train.followed_by(revealed)
+        _refuse_known(past, test)
         users = np.unique(test.users)
         labels, wanted = _labels(fold, tuple(dict.fromkeys(bins)))
         item = np.lexsort((np.arange(train.n_items), *labels[::-1])).astype(np.int32)
@@ -73,9 +85,11 @@ class Question:
         liked = test.liked(relevant_from)
         relevant, low = _pairs(test, liked), _pairs(test, ~liked)
         rated = np.setdiff1d(low, relevant, assume_unique=True)
-        seen = _keys(train) if mask_seen else np.empty(0, np.int64)
+        seen = _keys(past) if mask_seen else np.empty(0, np.int64)
         return cls(
             train=train,
+            past=past,
+            weight=(train if popularity == "training" else past.followed_by(test)).item_users.astype(np.int64),
             users=users,
             relevant=_of_users(relevant, users, place),
             seen=_of_users(seen, users, place),
@@ -86,7 +100,7 @@ class Question:
             bins={m: inside[row, begins].astype(np.int32) for row, m in enumerate(wanted, start=1)},
             how={
                 **fold.how, "fold": fold.number, "leakage": fold.leakage,
-                "relevant_from": relevant_from, "mask_seen": mask_seen,
+                "relevant_from": relevant_from, "mask_seen": mask_seen, "popularity": popularity,
             },
         )  # fmt: skip
 
@@ -147,9 +161,9 @@ def _of_users(pairs: Int64, users: Int32, place: Int32) -> Lists:
     return Lists(offsets, place[pairs[rows] % width])
 
 
-def _refuse_known(train: Interactions, test: Interactions) -> None:
-    """A pair in train and test would be answered by memory."""
-    known, asked = _keys(train), test.users.astype(np.int64) * max(train.n_items, 1) + test.items
+def _refuse_known(past: Interactions, test: Interactions) -> None:
+    """A pair in the past and in test would be answered by memory."""
+    known, asked = _keys(past), test.users.astype(np.int64) * max(past.n_items, 1) + test.items
     place = np.minimum(np.searchsorted(known, asked), max(known.size - 1, 0))
     both = known[place] == asked if known.size else np.zeros(asked.size, np.bool_)
     if both.any():
@@ -157,6 +171,6 @@ def _refuse_known(train: Interactions, test: Interactions) -> None:
         user, item = test.user_vocabulary.decode(test.users[row])[0], test.item_vocabulary.decode(test.items[row])[0]
         raise InputError(
             "I310",
-            f"{int(both.sum()):,} test rows repeat a user and item of training, the first user {user!r}, item {item!r}",
+            f"{int(both.sum()):,} test rows repeat an earlier user and item, the first user {user!r}, item {item!r}",
             hint="keep one of each pair before splitting: filters.distinct()",
         )

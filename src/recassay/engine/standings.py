@@ -86,7 +86,7 @@ def _read(
     )
     above, tied = (np.zeros((pairs, bases + len(question.bins) + 1), np.int32) for _ in range(2))
     mass_above, mass_tied = (np.zeros((pairs if popularity else 0, bases), np.int64) for _ in range(2))
-    weight = question.train.item_users.astype(np.int64)
+    weight = question.weight
     weights = weight[question.item].astype(np.int32) if popularity else np.empty(0, np.int32)
     bins = np.array([*question.bins.values()], np.int32).reshape(-1, question.cells.size - 1)
     places, values = np.empty((n, k), np.int32), np.empty((n, k))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from recassay.models.adapters import Cornac, Implicit, Recommends, Scores, ScoreTable
+from recassay.models.adapters import Recommends, Scores, ScoreTable
 from recassay.models.base import BuiltIn, Factors, Fitted, Model, Scorer
 from recassay.models.files import from_file, is_file_model
 from recassay.models.implicit import ALS, BPR, ItemKNN
+from recassay.models.libraries import Cornac, Implicit, LensKit, RecTools
 from recassay.models.plsa import PLSA
 from recassay.models.popular import Popular
 from recassay.models.pure_svd import PureSVD
@@ -38,10 +39,12 @@ __all__ = [
     "Fitted",
     "Implicit",
     "ItemKNN",
+    "LensKit",
     "Model",
     "Popular",
     "PureSVD",
     "Random",
+    "RecTools",
     "Recommends",
     "ScoreTable",
     "Scorer",

@@ -1,4 +1,4 @@
-"""Systems that were not made for recassay: score tables, functions, and models of other libraries.
+"""Systems that were not made for recassay: score tables and functions.
 
 Each adapter is a description with ``fit``, and what it fits has the capabilities of a model. Functions speak in the ids
 of the log; tables stand in the order of its users and items, which is ascending by id.
@@ -6,7 +6,6 @@ of the log; tables stand in the order of its users and items, which is ascending
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 
 from recassay.data.interactions import Interactions
 from recassay.data.vocabulary import positions
-from recassay.errors import InputError, UsageError
-from recassay.models.base import NOTHING, FittedFactors, Lists, Scoring, profiles
-from recassay.models.implicit import fit_quietly
+from recassay.errors import InputError
+from recassay.models.base import NOTHING, Lists, Scoring
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,76 +164,6 @@ class FittedLists:
             keep = np.flatnonzero(~np.isin(places, known))[:k]
             items[row, : keep.size], scores[row, : keep.size] = places[keep], worth[keep]
         return items, scores
-
-
-@dataclass(frozen=True, eq=False)
-class Implicit:
-    """A model of the library implicit, handed over as it was made: ``Implicit(LogisticMatrixFactorization())``.
-
-    It is fitted on the 0/1 matrix of users and items by one thread of linear algebra. Models with factors are judged by
-    their products, others by their similarities.
-    """
-
-    model: Any
-
-    def __str__(self) -> str:
-        return type(self.model).__name__
-
-    def fit(self, log: Interactions) -> FittedFactors | FittedTable:
-        """Fits the library's model."""
-        matrix, model = csr_matrix(profiles(log), dtype=np.float32), copy.deepcopy(self.model)
-        fit_quietly(model, matrix)
-        if hasattr(model, "user_factors"):
-            users, items = (np.array(one, np.float32) for one in (model.user_factors, model.item_factors))
-            return FittedFactors(log, users, items)
-        if hasattr(model, "similarity"):
-            return FittedTable(log, (matrix @ model.similarity).tocsr())
-        raise UsageError("U107", f"{self} has neither factors nor similarities", hint="wrap it with Recommends")
-
-
-@dataclass(frozen=True, eq=False)
-class Cornac:
-    """A model of the library Cornac, handed over as it was made: ``Cornac(cornac.models.MF(seed=1))``.
-
-    Ratings are those of the log, or 1 where there are none.
-    """
-
-    model: Any
-
-    def __str__(self) -> str:
-        return str(self.model.name)
-
-    def fit(self, log: Interactions) -> FittedCornac:
-        """Fits the library's model on (user, item, rating)."""
-        from recassay.optional import need
-
-        ratings = np.ones(len(log)) if log.ratings is None else log.ratings
-        rows = list(zip(log.users.tolist(), log.items.tolist(), ratings.tolist(), strict=True))
-        data = need("cornac.data", for_="Cornac").Dataset.from_uir(rows)
-        model = copy.deepcopy(self.model)
-        model.fit(data)
-        item = np.array([data.iid_map.get(code, -1) for code in range(log.n_items)])
-        user = np.array([data.uid_map.get(code, -1) for code in range(log.n_users)])
-        return FittedCornac(log, model, user, item)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedCornac(Scoring):
-    """A model of Cornac with its own numbers of users and items."""
-
-    log: Interactions
-    model: Any
-    user: NDArray[np.int64]
-    item: NDArray[np.int64]
-
-    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The model's scores; what it has not met in training cannot be scored."""
-        table = np.full((users.size, self.log.n_items), -np.inf)
-        known = self.item >= 0
-        for row, number in enumerate(self.user[users].tolist()):
-            if number >= 0:
-                table[row, known] = np.asarray(self.model.score(number), float)[self.item[known]]
-        return table
 
 
 def _places(log: Interactions, ids: Iterable[Any], name: str, user: Any) -> NDArray[np.int64]:

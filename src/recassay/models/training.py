@@ -19,11 +19,13 @@ class Training:
     """``validation`` holds later events of the same users and items; ``checkpoint`` is written after every epoch.
 
     A fit that finds its checkpoint goes on from there, and ends with the same bits as one that was never stopped.
+    ``most`` bounds the epochs, whatever the model says: a rehearsal.
     """
 
     validation: Interactions | None = None
     checkpoint: Path | None = None
     listener: Listener | None = None
+    most: int | None = None
 
 
 @runtime_checkable
@@ -36,7 +38,14 @@ class Trained(Protocol):
         """The model that has seen this log."""
 
 
-def fit(model: Any, fold: Fold, *, checkpoint: Path | None = None, listener: Listener | None = None) -> Fitted:
+def fit(
+    model: Any,
+    fold: Fold,
+    *,
+    checkpoint: Path | None = None,
+    listener: Listener | None = None,
+    most: int | None = None,
+) -> Fitted:
     """A model fitted on the training part of a fold; one that is trained stops by the validation part.
 
     >>> from recassay.data.synthetic import log
@@ -46,6 +55,6 @@ def fit(model: Any, fold: Fold, *, checkpoint: Path | None = None, listener: Lis
     True
     """
     if isinstance(model, Trained):
-        return model.fit(fold.train, training=Training(fold.validation, checkpoint, listener))
+        return model.fit(fold.train, training=Training(fold.validation, checkpoint, listener, most))
     fitted: Fitted = model.fit(fold.train)
     return fitted

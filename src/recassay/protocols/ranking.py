@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
 
 from recassay.data.fold import Fold
-from recassay.data.queries import Queries
 from recassay.data.truth import Truth
-from recassay.protocols.base import Protocol, Step
+from recassay.protocols.base import Survey
 
 TOP = 100
 
 
 @dataclass(frozen=True, repr=False)
-class Ranking(Protocol):
+class Ranking(Survey):
     """Every user with a test rating is asked once; nothing is revealed.
 
     A test rating is relevant from ``relevant_from`` (None: every one of them). Lists are ``k`` long. Items that a user
     has in training are no candidates; ``keep_seen=True`` leaves them in, to show what leaving them out does.
-    ``bins`` is the number of popularity bins for percentile designs (0: none).
+    ``bins`` is the number of popularity bins for percentile designs (0: none). Where a design samples by popularity an
+    item weighs its users in ``training``, or in ``all`` parts of the log.
 
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions
@@ -42,17 +41,7 @@ class Ranking(Protocol):
     k: int = TOP
     bins: int = 10
     keep_seen: bool = False
-
-    def validate(self) -> None:
-        """Cut-off and bins are counts."""
-        if self.k < 1:
-            raise self.refuse("k", "a list holds at least 1 item", "k=100")
-        if self.bins < 0 or self.bins == 1:
-            raise self.refuse("bins", "it takes 2 bins to differ", "bins=10, or bins=0 for none")
-
-    def steps(self, fold: Fold) -> Iterator[Step]:
-        """One step that asks every user with a test rating."""
-        yield Step(Queries(np.unique(fold.test.users), fold.test.user_vocabulary))
+    popularity: Literal["training", "all"] = "training"
 
     def truth(self, fold: Fold) -> Truth:
         """Test ratings as judgements: gain 1 from ``relevant_from``, gain 0 below."""

@@ -16,7 +16,7 @@ from recassay.designs import parse_list as parse_designs
 from recassay.errors import RecassayError, UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metrics
-from recassay.protocols.ranking import Ranking
+from recassay.protocols.base import Survey
 from recassay.spec import suggest
 from recassay.split import filters
 from recassay.split.base import Split
@@ -59,7 +59,7 @@ class Plan:
     data: Mapping[str, Data]
     filters: tuple[filters.Filter, ...]
     splits: tuple[Split, ...]
-    protocol: Ranking
+    protocol: Survey
     systems: tuple[System, ...]
     designs: tuple[str | Design, ...]
     metrics: Mapping[str, Metric]
@@ -144,9 +144,9 @@ def _datasets(reader: _Reader, study: Study) -> dict[str, Data]:
     return found
 
 
-def _protocol(reader: _Reader, study: Study) -> Ranking:
+def _protocol(reader: _Reader, study: Study) -> Survey:
     protocol = reader.one(("protocol",), study.protocol, protocols.parse)
-    if not isinstance(protocol, Ranking):
+    if not isinstance(protocol, Survey):
         raise reader.wrong(("protocol",), f"no study can be made of {protocol}", "ranking(...)")
     return protocol
 

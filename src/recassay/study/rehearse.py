@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
-import polars as pl
-from numpy.typing import NDArray
 
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
@@ -14,6 +13,7 @@ from recassay.data.run import Run
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
 from recassay.errors import RecassayError, UsageError
+from recassay.models.training import fit
 from recassay.split.base import Split
 from recassay.study.judging import compared, judge_fold
 from recassay.study.plan import Plan, System
@@ -40,7 +40,7 @@ def rehearse(plan: Plan, split: Split, fold: Fold, *, threads: int | None = None
 
 def _tried(plan: Plan, system: System, part: Fold, question: Question, threads: int | None) -> Run:
     try:
-        fitted = system.model.fit(part.train) if hasattr(system.model, "fit") else system.model
+        fitted = fit(system.model, part, most=1) if hasattr(system.model, "fit") else system.model
         return answer(fitted, question, system.name, k=plan.protocol.k, threads=threads)
     except RecassayError as error:
         raise plan.document.at(system.key, error) from error
@@ -60,32 +60,14 @@ def small_part(fold: Fold) -> Fold:
         return fold
     kept = np.zeros(fold.train.n_users, np.bool_)
     kept[asked[:USERS]] = True
-    train, test = kept[fold.train.users], kept[fold.test.users]
-    both = _joined(fold.train.take(train), fold.test.take(test))
-    rows = np.arange(len(both))
-    first = rows < np.count_nonzero(train)
+    parts = [part.take(kept[part.users]) for part in (fold.train, fold.validation, fold.test) if part is not None]
+    whole = functools.reduce(Interactions.followed_by, parts).compact()
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+    pieces = [whole.take(np.arange(begin, end)) for begin, end in zip([0, *ends], ends, strict=False)]
     return dataclasses.replace(
         fold,
-        train=both.take(first),
-        test=both.take(~first),
-        validation=None,
-        profile=None if fold.profile is None else fold.profile[train],
+        train=pieces[0],
+        test=pieces[-1],
+        validation=None if fold.validation is None else pieces[1],
+        profile=None if fold.profile is None else fold.profile[kept[fold.train.users]],
     )
-
-
-def _joined(train: Interactions, test: Interactions) -> Interactions:
-    """One log of the rows of two that share their codes, without users and items that have no rows."""
-
-    def chained(name: str) -> NDArray[np.float64] | None:
-        parts = getattr(train, name), getattr(test, name)
-        return None if parts[0] is None or parts[1] is None else np.concatenate(parts)
-
-    times = train.timestamps
-    whole = dataclasses.replace(
-        train,
-        users=np.concatenate([train.users, test.users]),
-        items=np.concatenate([train.items, test.items]),
-        timestamps=None if times is None or test.timestamps is None else pl.concat([times, test.timestamps]),
-        ratings=chained("ratings"),
-    )
-    return whole.compact()

@@ -25,6 +25,7 @@ from recassay.data.run import Run
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
 from recassay.errors import RecassayError, UsageError
+from recassay.models.training import fit
 from recassay.split import filters
 from recassay.split.base import Split
 from recassay.study import lock as locks
@@ -206,7 +207,7 @@ class _Runner:
             return run
         question = ask()
         try:
-            fitted = self._fitted(model, fold, fitted_key)
+            fitted = self._fitted(system.name, model, fold, fitted_key)
             played = answer(fitted, question, system.name, k=self.plan.protocol.k, threads=self.threads)
         except Exception as error:
             self._failed(cell, system.name, error)
@@ -214,12 +215,16 @@ class _Runner:
         self.shelf.keep_answer(cell, played, key)
         return self.shelf.answer(cell, system.name, key)  # as a run that goes on finds it
 
-    def _fitted(self, model: Any, fold: Fold, key: str) -> Any:
+    def _fitted(self, name: str, model: Any, fold: Fold, key: str) -> Any:
         if not hasattr(model, "fit"):
             return model
         fitted = self.shelf.fitted(key, fold.train)
         if fitted is None:
-            fitted = model.fit(fold.train)
+
+            def listener(text: str, done: int, of: int) -> None:
+                self.told(f"{name}: {text}", done, of)
+
+            fitted = fit(model, fold, checkpoint=self.shelf.checkpoint(key), listener=listener)
             self.shelf.keep_fitted(key, fitted, fold.train)
         return fitted
 
@@ -235,7 +240,7 @@ class _Runner:
 
         @functools.cache
         def trial() -> Trial:
-            fitted = {name: self._fitted(model, fold, keys[name]) for name, model in models.items()}
+            fitted = {name: self._fitted(name, model, fold, keys[name]) for name, model in models.items()}
             return Trial(fold, self.plan.protocol, models, fitted, runs, self.threads)
 
         for done, experiment in enumerate(self.plan.experiments):

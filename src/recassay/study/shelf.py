@@ -30,7 +30,7 @@ from recassay.data.standings import Percentiles, Standings
 from recassay.data.vocabulary import Vocabulary, positions
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
-FITTED, FOUND = "cache/fitted", "cache/exhibits"
+FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
 LONGEST = 120  # bytes of a file name; some systems take 143
 
 
@@ -172,6 +172,12 @@ class Shelf:
             except Exception:  # of another version, or of a class that has moved: it is fitted again
                 return None
 
+    def checkpoint(self, key: str) -> Path:
+        """Where a model that is being trained under this key leaves its state."""
+        path = self.folder / TRAINING / f"{key}.checkpoint"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
     def keep_fitted(self, key: str, fitted: Any, log: Interactions) -> None:
         """Keep a fitted model, without the log it was fitted on; one that cannot be pickled is not kept."""
         path = self.folder / FITTED / f"{key}.pickle"
@@ -181,6 +187,7 @@ class Shelf:
                 _Pickler(file, log).dump(fitted)
         except (pickle.PicklingError, TypeError, AttributeError):
             return
+        self.checkpoint(key).unlink(missing_ok=True)
 
 
 def model_key(text: str, source: str, model: object, fold: Fold) -> str:
