@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
+    from recassay.sampled.curve import sampling_curve
+    from recassay.sampled.result import SamplingCurve
     from recassay.study.run import run_study
 
 # Where each public name lives; a module is its own home. Nothing is imported before it is asked for: `import recassay`
@@ -49,6 +51,7 @@ _HOMES = {
     "Metric": "metrics.base",
     "RecassayError": "errors",
     "Run": "data.run",
+    "SamplingCurve": "sampled.result",
     "Scores": "data.scores",
     "Standings": "data.standings",
     "Truth": "data.truth",
@@ -68,6 +71,7 @@ _HOMES = {
     "read_runs": "data.read",
     "read_truth": "data.read",
     "run_study": "study.run",
+    "sampling_curve": "sampled.curve",
     "score": "engine.score",
     "split": "split",
 }
@@ -84,6 +88,7 @@ __all__ = [
     "Metric",
     "RecassayError",
     "Run",
+    "SamplingCurve",
     "Scores",
     "Standings",
     "Truth",
@@ -104,6 +109,7 @@ __all__ = [
     "read_runs",
     "read_truth",
     "run_study",
+    "sampling_curve",
     "score",
     "split",
 ]

@@ -209,14 +209,16 @@ def numbers(gap: float, rest: float, q: int, replace: bool, most: int, logs: Flo
     law[first - low] = start
     chance = start
     while first > low:
-        chance *= ratio(first, gap, rest, q, replace)
+        less, more = odds(first, gap, rest, q, replace)
+        chance *= less / more
         if chance < NEGLIGIBLE:
             break
         first -= 1
         law[first - low] = chance
     chance = start
     while stop < last:
-        chance /= ratio(stop + 1, gap, rest, q, replace)
+        less, more = odds(stop + 1, gap, rest, q, replace)
+        chance *= more / less
         if chance < NEGLIGIBLE:
             break
         stop += 1
@@ -239,11 +241,11 @@ def log_chance(y: int, gap: float, rest: float, q: int, replace: bool, logs: Flo
 
 
 @njit(nogil=True, cache=True)
-def ratio(y: int, gap: float, rest: float, q: int, replace: bool) -> float:
-    """The chance of y - 1 over that of y."""
+def odds(y: int, gap: float, rest: float, q: int, replace: bool) -> tuple[float, float]:
+    """What the chances of y - 1 and of y are in proportion to each other."""
     if replace:
-        return y / (q - y + 1.0) * (rest - gap) / gap
-    return y / (gap - y + 1.0) * (rest - gap - q + y) / (q - y + 1.0)
+        return y * (rest - gap), (q - y + 1.0) * gap
+    return y * (rest - gap - q + y), (gap - y + 1.0) * (q - y + 1.0)
 
 
 @njit(nogil=True, cache=True)

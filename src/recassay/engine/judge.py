@@ -68,8 +68,7 @@ def judge(
     if method not in ("exact", "sample"):
         raise UsageError("U102", f"there is no method '{method}'", hint="method is 'exact' or 'sample'")
     played = dict(_named(runs))
-    systems = {name: _standings_of(name, one) for name, one in played.items()}
-    _refuse_others(systems)
+    systems = together(played)
     asked, wanted = parse_metrics(metrics), parse_list(designs)
     settings: dict[str, Any] = {
         "users": users,
@@ -107,6 +106,13 @@ def judge(
         settings=settings,
     )
     return assay.with_findings(*diagnose(Judging(assay, systems)))
+
+
+def together(runs: Systems) -> dict[str, Standings]:
+    """The standings of systems that were asked the same, by name."""
+    systems = {name: _standings_of(name, one) for name, one in _named(runs)}
+    _refuse_others(systems)
+    return systems
 
 
 def _named(runs: Systems) -> Iterator[tuple[str, Run | Standings]]:

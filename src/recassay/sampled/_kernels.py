@@ -1,0 +1,276 @@
+"""What one relevant item is worth against any number of sampled candidates, added up over many relevant items.
+
+A law is a stretch of ``chances``: ``chances[x]`` for x = first..last is the chance that x sampled candidates stand
+above; what is left out is negligible, or lies beyond the last rank that earns anything. Held to the closed forms of
+``recassay.designs`` and to draws in ``tests/property/test_sampling_curve.py``.
+"""
+
+from __future__ import annotations
+
+from math import lgamma
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from recassay.designs._kernels import NEGLIGIBLE, numbers
+
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+PLAIN, AGAIN, TWO = 0, 1, 2  # laws: without replacement, with it, and by two weights without it
+BOTTOM = -600.0  # logarithm of a chance from which others are still reached without loss
+NONE, NOTHING = -60.0, -2  # logarithm of a sum of chances that is none, and how that is said
+STEEP = 2.0  # factor of a difference of two distribution functions from which its rounding would show
+FEW = 64  # trials up to which the chances of a law of two weights are made to sum to 1
+NODES = np.array([0.0694318442029737, 0.3300094782075719, 0.6699905217924281, 0.9305681557970263])  # Gauss, [0, 1]
+WEIGHTS = np.array([0.1739274225687269, 0.3260725774312731, 0.3260725774312731, 0.1739274225687269])
+
+
+@njit(nogil=True, cache=True)
+def worth(
+    begin: int, end: int, group: Int64, above: Float, tied: Float, pool: Float, heavy: Float, equal: Float,
+    mass: Float, sizes: Int64, law: int, credit: Float, logs: Float, parts: Float, auc: bool, sums: Float,
+    spread: Float,
+) -> None:  # fmt: skip
+    """Add the worth of cases begin..end to ``sums[group, size]`` and its variance over draws to ``spread[size]``.
+
+    ``above``, ``tied`` and ``pool`` are numbers of candidates, ``heavy``, ``equal`` and ``mass`` what they weigh; for
+    ``AGAIN`` the former may be weights, and the latter are not looked at, nor are they for ``PLAIN``. ``sizes`` rise;
+    one beyond the pool means all of it. ``credit[metric, x]`` is earned with x sampled candidates above. ``logs`` are
+    log factorials, ``parts`` are 1 / x. With ``auc`` the last column of ``sums`` and ``spread`` is AUC.
+    """
+    metrics, most = credit.shape
+    chances, work = np.zeros(most + 2), np.zeros(most + 2)
+    for case in range(begin, end):
+        time = 0.0
+        least = np.log1p(-above[case] / pool[case]) if law == AGAIN and above[case] < pool[case] else 0.0
+        for place in range(sizes.size):
+            q, mean, variance = sizes[place], 0.0, 0.0
+            first, last = 0, -1
+            if law != TWO and tied[case] == 0 and not auc:
+                last = rising(above[case], pool[case], q, law == AGAIN, least, most, logs, parts, chances)
+            if last == NOTHING:
+                last = -1
+            elif last >= 0:
+                first = 0
+            elif law != AGAIN and q >= pool[case]:
+                q = int(pool[case])
+                first, last, mean, variance = ranked(above[case], tied[case], most, chances)
+            elif law == TWO:
+                first, last, mean, variance, time = weighed(
+                    above[case], tied[case], pool[case], heavy[case], equal[case], mass[case], q, time, most, chances,
+                    work,
+                )  # fmt: skip
+            else:
+                first, last, mean, variance = drawn(
+                    above[case], tied[case], pool[case], q, law == AGAIN, logs, most, chances, work
+                )
+            for metric in range(metrics):
+                one, two = 0.0, 0.0
+                for x in range(first, last + 1):
+                    value = chances[x] * credit[metric, x]
+                    one += value
+                    two += value * credit[metric, x]
+                sums[group[case], place, metric] += one
+                spread[place, metric] += max(0.0, two - one * one)
+            if auc and q > 0:
+                sums[group[case], place, metrics] += 1 - mean / q
+                spread[place, metrics] += variance / (float(q) * q)
+
+
+@njit(nogil=True, cache=True)
+def rising(
+    gap: float, rest: float, q: int, again: bool, least: float, most: int, logs: Float, parts: Float, chances: Float
+) -> int:
+    """The chances of 0..last by one product each, from that of 0. Where that is too small to begin with:
+    ``NOTHING`` if all of them are, else -1.
+
+    As :func:`head`, three times as fast: ``least`` is the logarithm of the chance that one draw misses, and divisions
+    are products with ``parts``.
+    """
+    outside = int(rest - gap)
+    if (q > outside and not again) or outside <= 0:
+        return -1
+    start = q * least if again else logs[outside] - logs[outside - q] - logs[int(rest)] + logs[int(rest) - q]
+    if start < BOTTOM:
+        each = q * gap / (rest - gap) if again else q * gap / (outside - q + 1.0)  # no step up multiplies by more
+        return -1 if start + (most - 1) * np.log(max(each, 1.0)) > NONE else NOTHING
+    last, now = min(q, most - 1), np.exp(start)
+    chances[0] = now
+    if again:
+        odds = gap / (rest - gap)
+        for x in range(last):
+            now *= (q - x) * odds * parts[x + 1]
+            chances[x + 1] = now
+    else:
+        for x in range(last):
+            now *= (gap - x) * (q - x) * parts[x + 1] * parts[outside - q + x + 1]  # 0 where gap runs out
+            chances[x + 1] = now
+    return last
+
+
+@njit(nogil=True, cache=True)
+def ranked(above: float, tied: float, most: int, chances: Float) -> tuple[int, int, float, float]:
+    """All candidates are there: every place among those that tie is equally likely."""
+    first, last = int(above), min(int(above + tied), most - 1)
+    for x in range(first, last + 1):
+        chances[x] = 1.0 / (tied + 1.0)
+    return first, last, above + tied / 2, tied * (tied + 2) / 12
+
+
+@njit(nogil=True, cache=True)
+def drawn(
+    above: float, tied: float, pool: float, q: int, again: bool, logs: Float, most: int, chances: Float, work: Float
+) -> tuple[int, int, float, float]:
+    """The law of the number of sampled candidates above an item; its mean and variance.
+
+    With ties it is the mean over all places among them: a sum of laws, which is a difference of two distribution
+    functions for one more draw from one more candidate.
+    """
+    one = 0.0 if again else 1.0
+    if tied == 0:
+        first, last = head(above, pool, q, again, most, logs, chances, work)
+    elif not again and pool + one > STEEP * (tied + one) * (q + 1):
+        first, last = one_by_one(above, tied, pool, q, most, logs, chances, work)
+    else:
+        first, stop = head(above, pool + one, q + 1, again, most, logs, chances, work)
+        begin, end = numbers(above + tied + one, pool + one, q + 1, again, min(q + 1, most - 1), logs, work)
+        last = max(end if end >= begin else most - 1, stop)
+        factor, least, beyond = (pool + one) / (tied + one) / (q + 1), 0.0, 0.0
+        for x in range(first, last + 1):
+            least += chances[x] if x <= stop else 0.0
+            beyond += work[x - begin] if begin <= x <= end else 0.0
+            chances[x] = factor * max(0.0, least - beyond)
+    middle, share = above + tied / 2, q / pool
+    order = tied * tied / 12 if again else tied * (tied + 2) / 12
+    fewer = 1.0 if again else (pool - q) / (pool - 1) if pool > 1 else 0.0
+    within = fewer * share / pool * (pool * middle - middle * middle - order)
+    return first, last, middle * share, max(0.0, within + share * share * order)
+
+
+@njit(nogil=True, cache=True)
+def one_by_one(
+    above: float, tied: float, pool: float, q: int, most: int, logs: Float, chances: Float, work: Float
+) -> tuple[int, int]:
+    """The mean law over all places among the ties, law by law: for few ties and draws, where a difference is too small
+    a part of what it is taken from."""
+    last = min(q, most - 1)
+    chances[: last + 1] = 0
+    for place in range(int(tied) + 1):
+        begin, end = numbers(above + place, pool, q, False, last, logs, work)
+        for x in range(begin, end + 1):
+            chances[x] += work[x - begin] / (tied + 1)
+    return 0, last
+
+
+@njit(nogil=True, cache=True)
+def head(
+    gap: float, rest: float, q: int, again: bool, most: int, logs: Float, chances: Float, work: Float
+) -> tuple[int, int]:
+    """The chances that x of q draws fall on ``gap`` of ``rest`` candidates, for x below ``most``."""
+    first, last = numbers(gap, rest, q, again, min(q, most - 1), logs, work)
+    for x in range(first, last + 1):
+        chances[x] = work[x - first]
+    return first, last
+
+
+@njit(nogil=True, cache=True)
+def weighed(
+    above: float, tied: float, pool: float, heavy: float, equal: float, mass: float, q: int, time: float, most: int,
+    chances: Float, work: Float,
+) -> tuple[int, int, float, float, float]:  # fmt: skip
+    """As :func:`drawn` for draws by weight without replacement, approximately; and when to begin the next search.
+
+    With ties the cut between above and below is laid through them at four places.
+    """
+    if tied == 0:
+        return two_weights(above, pool, heavy, mass, q, time, most, chances)
+    work[:] = 0
+    low, high, mean, square = most, -1, 0.0, 0.0
+    for node in range(NODES.size):
+        gap, load = above + NODES[node] * tied, heavy + NODES[node] * equal
+        first, last, one, variance, _ = two_weights(gap, pool, load, mass, q, 0.0, most, chances)
+        mean += WEIGHTS[node] * one
+        square += WEIGHTS[node] * (variance + one * one)
+        for x in range(first, last + 1):
+            work[x] += WEIGHTS[node] * chances[x]
+        low, high = min(low, first), max(high, last)
+    for x in range(low, high + 1):
+        chances[x] = work[x]
+    return low, high, mean, max(0.0, square - mean * mean), 0.0
+
+
+@njit(nogil=True, cache=True)
+def two_weights(
+    gap: float, pool: float, load: float, mass: float, q: int, time: float, most: int, chances: Float
+) -> tuple[int, int, float, float, float]:
+    """Successive draws in proportion to weight, where all above weigh their mean, and so do all below.
+
+    Every candidate waits an exponential time with its weight for a rate, and the first q to come are drawn. ``time`` is
+    when q are expected to have come. Given that just q have, the number above has about the variance of one normal law
+    times another, and a binomial law is given this mean and variance: both are right where all weigh the same.
+    """
+    rest, light = pool - gap, mass - load
+    if gap <= 0 or load <= 0 or rest <= 0 or light <= 0:  # all that can be drawn stand on one side
+        x = 0 if gap <= 0 or load <= 0 else q
+        return certain(x, most, chances, time)
+    fast, slow = load / gap, light / rest
+    time = max(time, q / mass)
+    for _ in range(100):  # Newton's method on a concave function, from the left
+        stay, wait = np.exp(-fast * time), np.exp(-slow * time)
+        step = (q - gap * (1 - stay) - rest * (1 - wait)) / (load * stay + light * wait)
+        time += step
+        if step <= 1e-10 * time:
+            break
+    came, come = -np.expm1(-fast * time), -np.expm1(-slow * time)
+    mean = gap * came
+    one, other = mean * (1 - came), rest * come * (1 - come)
+    variance = one * other / (one + other) * pool / (pool - 1) if one + other > 0 else 0.0
+    if variance < 1e-9:
+        return certain(int(np.rint(mean)), most, chances, time)
+    chance = max(1 - variance / mean, 1e-12)
+    trials = mean / chance
+    first, last = binomial(trials, chance, most, chances)
+    return first, last, mean, variance, time
+
+
+@njit(nogil=True, cache=True)
+def certain(x: int, most: int, chances: Float, time: float) -> tuple[int, int, float, float, float]:
+    """There is no doubt about x."""
+    if x >= most:
+        return 0, -1, float(x), 0.0, time
+    chances[x] = 1.0
+    return x, x, float(x), 0.0, time
+
+
+@njit(nogil=True, cache=True)
+def binomial(trials: float, chance: float, most: int, chances: Float) -> tuple[int, int]:
+    """The binomial law of a number of trials that need not be whole; where they are few its chances sum to 1."""
+    top = int(np.ceil(trials))
+    mode = max(0, min(int((trials + 1) * chance), top, most - 1))
+    ways = lgamma(trials + 1) - lgamma(mode + 1.0) - lgamma(max(trials - mode, 0.0) + 1)
+    start = np.exp(ways + mode * np.log(chance) + (trials - mode) * np.log1p(-chance))
+    odds, end = chance / (1 - chance), min(top, most - 1)
+    chances[mode] = start
+    first, last, now = mode, mode, start
+    while first > 0 and now > NEGLIGIBLE:
+        now *= first / (max(trials - first + 1, 1e-12) * odds)
+        first -= 1
+        chances[first] = now
+    now, total = start, 0.0
+    while last < end and now > NEGLIGIBLE:
+        now *= max(0.0, trials - last) / (last + 1.0) * odds
+        last += 1
+        chances[last] = now
+    if trials <= FEW:
+        for x in range(first, last + 1):
+            total += chances[x]
+        beyond = last
+        while beyond < top and now > NEGLIGIBLE:
+            now *= max(0.0, trials - beyond) / (beyond + 1.0) * odds
+            beyond += 1
+            total += now
+        for x in range(first, last + 1):
+            chances[x] /= max(total, NEGLIGIBLE)
+    return first, last

@@ -1,0 +1,94 @@
+"""What a sampling curve found, as tables and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from recassay.data.exhibit import Exhibit
+from recassay.errors import UsageError
+from recassay.spec import suggest
+
+LAW = ("by", "replace", "metric")
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingCurve:
+    """Sampled metrics at every size, for every law of sampling (``by``, ``replace``) and metric.
+
+    ``points`` has a row per size and system: the ``mean`` over all draws, the standard deviation ``sd_draws`` of one
+    draw's mean around it (several relevant items of a user are taken to be drawn for one by one), and an interval over
+    users from ``low`` to ``high``. Size null is the full ranking.
+
+    ``orders`` has a row per size: Kendall's ``tau_a`` and ``tau_b`` of the order of systems with that of the full
+    ranking, an interval of ``tau_a`` over users, the share of resamples of users in which both orders ``agree``,
+    whether they are the ``same``, and who ``swaps``. ``stable`` says from which size on the order is that of the full
+    ranking (null: at none of the sizes).
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    points: pl.DataFrame
+    orders: pl.DataFrame
+    stable: pl.DataFrame
+    settings: Mapping[str, Any]
+
+    def table(self, metric: str | None = None) -> pl.DataFrame:
+        """A row per law and size, a column per system, and how the order agrees with the full ranking's."""
+        metric = self.metrics[0] if metric is None else metric
+        if metric not in self.metrics:
+            raise UsageError("U101", f"'{metric}' was not measured", hint=suggest(metric, self.metrics))
+        means = self.points.filter(metric=metric).pivot(
+            "system", index=["by", "replace", "size"], values="mean", maintain_order=True
+        )
+        orders = self.orders.filter(metric=metric).select("by", "replace", "size", "tau_a", "agree", "swaps")
+        return means.join(orders, on=["by", "replace", "size"], how="left", maintain_order="left")
+
+    def __str__(self) -> str:
+        with pl.Config(tbl_hide_dataframe_shape=True, tbl_rows=-1, tbl_cols=-1, fmt_table_cell_list_len=4):
+            return "\n\n".join(f"{metric}\n{self.table(metric)}" for metric in self.metrics)
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        tables = {"points": self.points, "orders": self.orders, "stable": self.stable}
+        return {**{name: table.to_dicts() for name, table in tables.items()}, "settings": dict(self.settings)}
+
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        """Means, ranks and agreement over the size of the sample; the full ranking stands at the right end."""
+        law = pl.concat_str(
+            pl.col("metric"), pl.lit(" "), pl.col("by"),
+            pl.when("replace").then(pl.lit(", with replacement")).otherwise(pl.lit(", without replacement")),
+        ).alias("setting")  # fmt: skip
+        named = self.points.with_columns(law, candidates=pl.col("size").fill_null(self.settings["candidates"]))
+        rank = pl.col("mean").rank("min", descending=True).over("setting", "candidates").cast(pl.Int64)
+        points = named.with_columns(rank=rank)
+        axes: Any = {"x": "candidates", "facet": "setting", "log_x": True}
+        note = f"The last point is the full ranking, of up to {self.settings['candidates']:,} candidates."
+        if self.settings["approximate"]:
+            note += f" By {', '.join(self.settings['approximate'])} values are approximate."
+        orders = self.orders.with_columns(law, pl.col("swaps").list.join(", "), candidates=pl.col("size"))
+        return (
+            Exhibit(
+                "sampling-curve", "Sampled metrics by size of the sample",
+                f"What each system scores when a relevant item is ranked among so many sampled ones. {note}",
+                points.select("setting", "system", "candidates", "mean", "low", "high", "sd_draws", "rank"),
+                y="mean", series="system", low="low", high="high", **axes,
+            ),
+            Exhibit(
+                "sampling-ranks", "Who comes first, by size of the sample",
+                f"The rank of each system. Lines that cross are verdicts that turn. {note}",
+                points.select("setting", "system", "candidates", "rank", "mean"), y="rank", series="system", **axes,
+            ),
+            Exhibit(
+                "sampling-agreement", "Agreement with the full ranking",
+                "Kendall's tau-a of the order of systems with that of the full ranking, with an interval over users; "
+                "'agree' is the share of resamples of users in which both orders are the same.",
+                orders.select("setting", "candidates", "tau_a", "low", "high", "agree", "swaps"),
+                y="tau_a", low="low", high="high", **axes,
+            ),
+        )  # fmt: skip

@@ -1,0 +1,326 @@
+"""Sampled metrics for every size: worked examples, the closed forms of designs, published draws, and other laws."""
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+
+import recassay as ra
+from recassay.data.agreement import taus
+from recassay.data.standings import Standings
+from recassay.data.synthetic import log
+from recassay.data.vocabulary import Vocabulary
+from recassay.designs.expect import expect
+from recassay.designs.grammar import parse
+from recassay.errors import UsageError
+from recassay.metrics.registry import parse_metrics
+from recassay.sampled import measure
+from recassay.sampled.law import Law
+from recassay.sampled.measure import grouped, measured
+
+PLAIN, AGAIN = Law("uniform", replace=False), Law("uniform", replace=True)
+HEAVY, TWO = Law("popularity", replace=True), Law("popularity", replace=False)
+
+
+def standings(above, pool, *, tied=0, heavy=None, equal=0, mass=None, offsets=None):
+    """Relevant items of users who have one each, or as the offsets say."""
+    above = np.atleast_1d(np.asarray(above, np.int64))
+    n = above.size
+    offsets = np.arange(n + 1) if offsets is None else offsets
+    queries = offsets.size - 1
+
+    def each(values, size):
+        return np.broadcast_to(np.asarray(values, np.int64), (size,)).copy()
+
+    heavy, mass = above if heavy is None else heavy, pool if mass is None else mass
+    return Standings(
+        "one", pl.Series(np.arange(queries)), offsets, np.zeros(n, np.int32), Vocabulary.dense(pl.Series([0]))[0],
+        np.zeros(n, np.int32), {"AI": above}, {"AI": each(tied, n)}, {"AI": each(pool, queries)},
+        {"AI": each(heavy, n)}, {"AI": each(equal, n)}, {"AI": each(mass, queries)}, users=queries,
+        popularity=np.ones(1, np.int64),
+    )  # fmt: skip
+
+
+def means(one, law, sizes, metrics):
+    asked = parse_metrics(metrics)
+    return measured(one, law, sizes, asked, grouped(one), base="AI", threads=1).mean
+
+
+class TestWorkedExamples:
+    @pytest.mark.parametrize(
+        ("pool", "rank", "size", "law", "expected"),
+        [
+            (10, 4, 3, PLAIN, (0.291667, 0.816667, 0.622905, 0.614583, 0.7)),
+            (10, 4, 3, AGAIN, (0.343, 0.784, 0.621240, 0.633250, 0.7)),
+            (10, 1, 3, PLAIN, (1, 1, 1, 1, 1)),
+            (10, 1, 3, AGAIN, (1, 1, 1, 1, 1)),
+            (10, 11, 3, PLAIN, (0, 0, 0, 0.25, 0)),
+            (10, 11, 3, AGAIN, (0, 0, 0, 0.25, 0)),
+        ],
+    )
+    def test_small_uniform(self, pool, rank, size, law, expected):
+        found = means(standings(rank - 1, pool), law, [size], "hit@1 hit@2 ndcg@2 mrr auc")
+        assert found[0] == pytest.approx(expected, abs=5e-7)
+
+    @pytest.mark.parametrize(
+        ("pool", "rank", "law", "expected"),
+        [
+            (1000, 50, PLAIN, (0.005002, 0.981310, 0.375741, 0.197375, 0.951)),
+            (1000, 50, AGAIN, (0.006577, 0.975014, 0.376689, 0.200797, 0.951)),
+            (3251, 40, PLAIN, (0.293534, 1, 0.685283, 0.578842, 0.988004)),
+            (3251, 40, AGAIN, (0.299128, 1, 0.687145, 0.581417, 0.988004)),
+        ],
+    )
+    def test_large_uniform(self, pool, rank, law, expected):
+        found = means(standings(rank - 1, pool), law, [100], "hit@1 hit@10 ndcg@10 mrr auc")
+        assert found[0] == pytest.approx(expected, abs=5e-7)
+
+    WEIGHTS = (5, 1, 3, 2, 4, 1)
+    ABOVE = (0, 2, 5)
+
+    @pytest.mark.parametrize(
+        ("size", "expected"),
+        [
+            (2, (0.191406, 0.683594, 0.501942, 0.542969, 0.4375)),
+            (3, (0.083740, 0.406738, 0.287529, 0.428162, 0.4375)),
+            (4, (0.036636, 0.225052, 0.155513, 0.349857, 0.4375)),
+        ],
+    )
+    def test_weights_with_replacement(self, size, expected):
+        one = standings(3, 6, heavy=9, mass=16)
+        assert means(one, HEAVY, [size], "hit@1 hit@2 ndcg@2 mrr auc")[0] == pytest.approx(expected, abs=5e-7)
+
+    @pytest.mark.parametrize(
+        ("size", "expected"),
+        [
+            (2, (0.132143, 0.766492, 0.532373, 0.527153, 0.449317)),
+            (3, (0.019868, 0.410650, 0.266424, 0.407904, 0.461620)),
+            (4, (0.0, 0.114472, 0.072224, 0.335173, 0.476902)),
+        ],
+    )
+    def test_weights_without_replacement(self, size, expected):
+        """Six candidates are too few for the approximation: it is within a tenth, and right in what has no rank."""
+        found = means(standings(3, 6, heavy=9, mass=16), TWO, [size], "hit@1 hit@2 ndcg@2 mrr auc")[0]
+        assert found == pytest.approx(expected, abs=0.1)
+        assert found[-1] == pytest.approx(expected[-1], abs=0.012)
+
+    @pytest.mark.parametrize(
+        ("size", "first", "second"),
+        [
+            (50, (1.0, 0.641353), (0.518905, 0.496413)),
+            (100, (0.999745, 0.481640), (0.5, 0.481547)),
+            (200, (0.953263, 0.339868), (0.5, 0.463093)),
+            (500, (0.028856, 0.008551), (0.5, 0.407732)),
+            (1000, (0.0, 0.0), (0.5, 0.315465)),
+        ],
+    )
+    def test_sampling_turns_an_order(self, size, first, second):
+        for above, expected in (([29, 29], first), ([1, 299], second)):
+            found = means(standings(above, 1000), PLAIN, [size], "hit@10 ndcg@10")
+            assert found[0] == pytest.approx(expected, abs=5e-7)
+
+    def test_published_ranks_agree_as_published(self):
+        """Dallmann et al. 2021, table 3: ranks of GRU, NARM, SASRec, BERT4Rec by full, popularity, uniform."""
+        table = {
+            "Beauty": ((3, 2, 1, 4), (4, 2, 3, 1), (4, 3, 2, 1), (-1 / 3, 0, 2 / 3)),
+            "Games": ((4, 1, 3, 2), (4, 2, 3, 1), (4, 2, 3, 1), (2 / 3, 2 / 3, 1)),
+            "ML-1m": ((1, 2, 3, 4), (3, 4, 2, 1), (2, 3, 1, 4), (-2 / 3, 1 / 3, 0)),
+            "ML-20m": ((2, 4, 3, 1), (3, 4, 2, 1), (2, 4, 1, 3), (2 / 3, 0, 1 / 3)),
+            "Steam": ((2, 3, 4, 1), (4, 3, 2, 1), (3, 2, 4, 1), (0, 2 / 3, 1 / 3)),
+        }
+        for full, popularity, uniform, expected in table.values():
+            pairs = ((popularity, full), (uniform, full), (popularity, uniform))
+            assert [float(taus(*pair)[0]) for pair in pairs] == pytest.approx(expected)
+
+
+@st.composite
+def many(draw, most=3):
+    """Users with up to so many relevant items, some of which tie with candidates; a candidate weighs 1 to 9."""
+    weights = np.array(draw(st.lists(st.integers(1, 9), min_size=1, max_size=40)))
+    pool, reach = weights.size, np.append(0, np.cumsum(weights))
+    above, tied, relevant = [], [], draw(st.lists(st.integers(1, most), min_size=1, max_size=6))
+    for number in relevant:
+        stops = sorted(draw(st.lists(st.integers(0, pool), min_size=2 * number, max_size=2 * number)))
+        above += stops[::2]
+        tied += [end - begin for begin, end in zip(stops[::2], stops[1::2], strict=True)]
+    above, tied = np.array(above), np.array(tied)
+    heavy, equal = reach[above], reach[above + tied] - reach[above]
+    offsets = np.append(0, np.cumsum(relevant))
+    return standings(above, pool, tied=tied, heavy=heavy, equal=equal, mass=reach[-1], offsets=offsets), pool
+
+
+class TestClosedForms:
+    """The kernel of curves and the kernels of designs are two pieces of code for the same numbers."""
+
+    @pytest.mark.parametrize(
+        ("most", "metrics"), [(3, "hit@1 hit@3 ndcg@5 mrr map recall@2 ndcg"), (1, "hit@2 ndcg mrr@3 auc")]
+    )
+    @given(data=st.data(), size=st.integers(1, 50))
+    @settings(max_examples=100, deadline=None)
+    def test_means_and_variances_are_those_of_the_design(self, most, metrics, data, size):
+        (one, pool), metrics = data.draw(many(most)), parse_metrics(metrics)
+        for law, design in (
+            (PLAIN, f"AI-1R-NN({min(size, pool)})"),
+            (AGAIN, f"AI-1R-NN({size}, replace=True)"),
+            (HEAVY, f"AI-1R-NN({size}, by='popularity')"),
+        ):
+            found = measured(one, law, [min(size, pool) if law is PLAIN else size], metrics, grouped(one), base="AI")
+            judged = expect(one, parse(design), metrics)
+            for column, outcome in enumerate(judged.outcomes.values()):
+                assert found.mean[0, column] == pytest.approx(outcome.mean, abs=1e-12)
+                if most == 1:  # a design draws once for all relevant items of a user
+                    assert found.deviation[0, column] == pytest.approx(math.sqrt(outcome.variance), abs=1e-7)
+
+    @given(st.integers(0, 13_000), st.sampled_from([0, 3, 500]), st.integers(1, 13_000))
+    @settings(max_examples=150, deadline=None)
+    def test_long_way_down_the_law_of_a_library(self, above, tied, size):
+        tied = min(tied, 13_000 - above)
+        found = means(standings(above, 13_000, tied=tied), PLAIN, [size], "hit@10 ndcg@10")
+        law = np.mean([hypergeom.pmf(np.arange(10), 13_000, above + w, size) for w in range(tied + 1)], axis=0)
+        assert found[0] == pytest.approx([law.sum(), (law / np.log2(np.arange(10) + 2)).sum()], abs=1e-9)
+
+    @given(many(1))
+    @settings(max_examples=60, deadline=None)
+    def test_a_sample_of_all_is_the_full_ranking(self, made):
+        one, pool = made
+        metrics = parse_metrics("hit@3 ndcg@5 mrr auc")
+        judged = expect(one, parse("AI-1R-AN"), metrics)
+        for law in (PLAIN, TWO):
+            for size in (pool, 10**12):
+                found = measured(one, law, [size], metrics, grouped(one), base="AI")
+                assert found.mean[0] == pytest.approx([row.mean for row in judged.outcomes.values()], abs=1e-12)
+
+    @given(many(), st.integers(1, 50))
+    @settings(max_examples=60, deadline=None)
+    def test_two_weights_stay_within_their_range(self, made, size):
+        one, pool = made
+        found = measured(one, TWO, [min(size, pool)], parse_metrics("hit@3 ndcg mrr auc"), grouped(one), base="AI")
+        assert ((found.mean >= -1e-12) & (found.mean <= 1 + 1e-12)).all()
+        assert (found.deviation >= 0).all()
+
+
+class TestEqualWeights:
+    @pytest.mark.parametrize(("pool", "above"), [(200, 20), (3000, 30), (3000, 1500)])
+    def test_two_equal_weights_are_nearly_no_weights(self, pool, above):
+        sizes = [2, 10, 50, 100, 150]
+        one = standings(above, pool)
+        metrics = "hit@10 ndcg@10 mrr auc"
+        assert means(one, TWO, sizes, metrics) == pytest.approx(means(one, PLAIN, sizes, metrics), abs=0.012)
+
+
+def successive(weights, above, sizes, draws, seed):
+    """The share of successive draws by weight, without replacement, with fewer than ten above; for each size."""
+    keys = np.random.default_rng(seed).exponential(size=(draws, weights.size)) / weights
+    reached = np.cumsum(above[np.argsort(keys, axis=1)], axis=1)
+    return (reached[:, np.array(sizes) - 1] < 10).mean(axis=0)
+
+
+@pytest.mark.parametrize("taste", [0.5, 1.0, 2.0])
+def test_two_weights_against_successive_draws(taste):
+    """A long tail of 400 candidates; 120 users, above whose item stand 0 to 80, popular ones more often.
+
+    Users together: within 0.06, and nearer than draws with replacement, which are up to 0.2 away.
+    """
+    rng = np.random.default_rng(7)
+    weights = np.maximum(1, 2000 / (np.arange(400) + 5.0)).astype(np.int64)
+    sizes = [5, 20, 50, 100, 200, 350]
+    many = (80 * rng.random(120) ** 2).astype(np.int64)
+    above = np.zeros((120, 400), np.int64)
+    for row, number in zip(above, many, strict=True):
+        row[np.argsort(-taste * np.log(weights) - rng.gumbel(size=400))[:number]] = 1
+    drawn = np.mean([successive(weights, row, sizes, 400, seed) for seed, row in enumerate(above)], axis=0)
+    one = standings(many, 400, heavy=above @ weights, mass=int(weights.sum()))
+    near, far = (np.abs(means(one, law, sizes, "hit@10")[:, 0] - drawn) for law in (TWO, HEAVY))
+    assert near.max() < 0.06
+    assert near.max() < far.max()
+
+
+FOLD = ra.split.last(n=1, validation=1)(log(users=260, items=150, events=7_000, seed=5))[0]
+ASK = ra.protocols.next_item()
+RUNS = [ra.play(model, FOLD, ASK) for model in (ra.models.Popular(), ra.models.UserKNN(20), ra.models.PureSVD(4))]
+
+
+class TestAgainstPublishedProcedure:
+    """Twenty draws of explicit target sets, the same for all systems, as papers make them."""
+
+    @pytest.mark.parametrize(
+        ("by", "replace", "design"),
+        [
+            ("uniform", False, "AI-1R-NN({})"),
+            ("uniform", True, "AI-1R-NN({}, replace=True)"),
+            ("popularity", True, "AI-1R-NN({}, by='popularity')"),
+            ("popularity", False, "AI-1R-NN({}, by='popularity', replace=False)"),
+        ],
+    )
+    def test_draws_fall_around_the_curve(self, by, replace, design):
+        sizes, heading = [5, 20, 60], "ndcg@5"
+        curve = ra.sampling_curve(RUNS, sizes, by, heading, replace=replace, resamples=10)
+        drawn = ra.judge(
+            RUNS, [design.format(size) for size in sizes], heading, method="sample", draws=20, seed=3, interval=None
+        )
+        allowed = 0.01 if by == "popularity" and not replace else 0.0
+        for size, system in itertools.product(sizes, curve.systems):
+            row = curve.points.row(by_predicate=(pl.col("size") == size) & (pl.col("system") == system), named=True)
+            found = drawn.row(system, str(parse(design.format(size))), heading)
+            assert abs(found.mean - row["mean"]) <= 4 * row["sd_draws"] / math.sqrt(20) + allowed
+
+
+class TestCurve:
+    def test_same_bits_for_any_threads(self):
+        one, other = (ra.sampling_curve(RUNS, [3, 30], ["uniform", "popularity"], "ndcg@5", threads=n) for n in (1, 4))
+        assert one.points.equals(other.points)
+        assert one.orders.equals(other.orders)
+
+    def test_groups_of_users_change_no_mean(self, monkeypatch):
+        whole = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
+        monkeypatch.setattr(measure, "GROUPS", 64)
+        parted = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
+        assert parted.points["mean"].to_numpy() == pytest.approx(whole.points["mean"].to_numpy(), abs=1e-12)
+        widths = [(curve.points["high"] - curve.points["low"]).to_numpy() for curve in (parted, whole)]
+        assert widths[0] == pytest.approx(widths[1], rel=0.35)
+
+    def test_the_order_is_stable_from_the_smallest_size_on(self):
+        """Every size tried one by one."""
+        models = {f"knn {n}": ra.models.UserKNN(n) for n in (3, 8, 60)}
+        runs = {name: ra.play(model, FOLD, ASK) for name, model in models.items()}
+        every = ra.sampling_curve(runs, range(1, 76), metric="hit@3", resamples=5)
+        wrong = [size for size, same in every.orders.select("size", "same").rows() if not same]
+        (found,) = every.stable["size"]
+        assert found == (max(wrong) + 1 if wrong else 1)
+        assert (every.orders.filter(pl.col("same"))["tau_a"] == 1).all()
+        assert (every.orders["swaps"].list.len() == 0).to_list() == every.orders["same"].to_list()
+
+    def test_left_open_sizes_rise_to_all(self):
+        curve = ra.sampling_curve(RUNS[:2], resamples=5)
+        least = int(RUNS[0].standings.pool["AI"].min())
+        sizes = curve.points["size"].unique().sort(nulls_last=True).to_list()
+        assert sizes[:4] == [1, 2, 5, 10]
+        assert sizes[-1] is None
+        assert max(sizes[:-1]) < least
+        assert [exhibit.name for exhibit in curve.exhibits()] == [
+            "sampling-curve",
+            "sampling-ranks",
+            "sampling-agreement",
+        ]
+        assert "tau_a" in str(curve)
+
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [
+            ({"sizes": [0]}, "U102"),
+            ({"sizes": []}, "U102"),
+            ({"sizes": [149]}, "U120"),
+            ({"by": "popular"}, "U102"),
+            ({"metric": "rbp(p=0.8)"}, "U121"),
+            ({"base": "XI"}, "U102"),
+        ],
+    )
+    def test_bad_questions(self, arguments, code):
+        with pytest.raises(UsageError) as caught:
+            ra.sampling_curve(RUNS, **{"resamples": 2, **arguments})
+        assert caught.value.code == code
