@@ -6,6 +6,7 @@ from recassay.bias.base import Experiment, Line, Trial
 from recassay.bias.formulas import Formulas as formulas  # noqa: N813 - an experiment reads like a verb
 from recassay.bias.percentiles import Percentiles as percentiles  # noqa: N813
 from recassay.bias.popularity import Popularity as popularity  # noqa: N813
+from recassay.bias.sampling import Sampling as sampling_curve  # noqa: N813
 from recassay.bias.sparsity import Sparsity as sparsity  # noqa: N813
 from recassay.bias.sparsity import TargetSize as target_size  # noqa: N813
 from recassay.bias.trial import trial
@@ -25,6 +26,7 @@ __all__ = [
     "parse_list",
     "percentiles",
     "popularity",
+    "sampling_curve",
     "sparsity",
     "target_size",
     "trial",

@@ -103,20 +103,23 @@ class Core(Filter):
 class Once(Filter):
     """Items with at least so many events, then users with at least so many of those left: one pass each.
 
-    Items may fall below their count again in the second step; ``first="users"`` takes users first.
+    Items may fall below their count again in the second step; ``first="users"`` takes users first, and ``"neither"``
+    counts both on the whole log, as the code of SASRec does.
 
     >>> import polars as pl
     >>> rows = [*zip("aaabbccd", "pqrpqpqr")]
     >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id"], orient="row"))
     >>> dict(Once(users=2, items=3)(log).removed), dict(Once(users=2, items=3, first="users")(log).removed)
     ({'item too rare': 2, 'user too quiet': 0}, {'user too quiet': 1, 'item too rare': 1})
+    >>> Once(users=3, items=3, first="neither")(log).log.frame().rows()
+    [('a', 'p'), ('a', 'q')]
     """
 
     name: ClassVar[str] = "once"
 
     users: int = 5
     items: int = 5
-    first: Literal["items", "users"] = "items"
+    first: Literal["items", "users", "neither"] = "items"
 
     def validate(self) -> None:
         """Counts are counts."""
@@ -126,8 +129,8 @@ class Once(Filter):
         """One pass over each side."""
         sides = [("item too rare", log.items, self.items), ("user too quiet", log.users, self.users)]
         kept, removed = np.arange(len(log)), {}
-        for reason, codes, least in sides if self.first == "items" else sides[::-1]:
-            enough = often(codes[kept], least)
+        for reason, codes, least in sides[::-1] if self.first == "users" else sides:
+            enough = often(codes, least)[kept] if self.first == "neither" else often(codes[kept], least)
             removed[reason] = int(np.count_nonzero(~enough))
             kept = kept[enough]
         return mask(kept, len(log)), removed

@@ -17,7 +17,7 @@ from recassay.spec import parse, suggest
 from recassay.study.schema import Data
 
 VARIABLE = "RECASSAY_DATA"
-LOG = "ratings"  # DIR/NAME/ratings.csv
+LOGS = ("ratings", "sequences", "events")  # DIR/NAME/ratings.csv
 GENERATORS: Mapping[str, Callable[..., Interactions]] = {"log": synthetic.log, "power_law": power_law}
 NOT_TEXT = {"values"}  # a parameter that no text can hold
 
@@ -52,19 +52,19 @@ def generated(text: str) -> Interactions:
 
 
 def located(name: str, folder: Path | None = None) -> Path:
-    """The file of a data set in the data folder: ``NAME/ratings.*`` or ``NAME.*``, of a kind that can be read."""
+    """The file of a data set in the data folder: ``NAME/ratings.*``, ``sequences`` or ``events``, or ``NAME.*``."""
     given = folder or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if given is None:
         raise InputError(
             "I111",
             f"the study names data '{name}', and no folder of data was given",
-            hint=f"name the folder that has {name}/{LOG}.csv or {name}.csv: --data DIR, or the variable {VARIABLE}",
+            hint=f"name the folder that has {name}/{LOGS[0]}.csv or {name}.csv: --data DIR, or the variable {VARIABLE}",
         )
-    places = (given / name, LOG), (given, name)
+    places = *((given / name, stem) for stem in LOGS), (given, name)
     for place, stem in places:
         if found := _files(place, stem):
             return found[0]
-    looked = " and ".join(f"{place}/{stem}.*" for place, stem in places)
+    looked = ", ".join(f"{place}/{stem}.*" for place, stem in places)
     raise InputError(
         "I111",
         f"there is no data '{name}'",
