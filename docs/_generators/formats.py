@@ -10,7 +10,7 @@ from recassay.data.io.sources import TABLE_SUFFIXES
 PAGE = """\
 # Formats and columns
 
-Four kinds of table are read: runs, truths, logs and item features. Each can be a file or a Python object, in any of the
+Five kinds of table are read: runs, truths, logs, item features and sampled ranks. Each can be a file or a Python object, in any of the
 formats below. Files may be packed with gzip (`.gz`).
 
 ## Tables
@@ -27,6 +27,9 @@ In a **log** the timestamp may be a number, a date or a date with time. Nothing 
 
 The features of **items** may be a column of lists (Parquet), names joined by `|` as in MovieLens, or one name a row. If
 no column is a list and none has a `|`, text columns whose values recur are taken; numbers and titles are not features.
+
+**Ranks** say where a relevant item stood among sampled candidates, and from how many they were drawn: a row per case.
+They are for [correcting sampled results](../howto/correct-sampled-results.md).
 
 ## Files
 
@@ -71,7 +74,8 @@ MEANINGS = {
     "timestamp": "when (logs)",
     "rating": "how much it was liked (logs)",
     "score": "what the system gave it (runs)",
-    "rank": "its place (runs)",
+    "rank": "its place (runs, sampled ranks)",
+    "pool": "how many candidates there were to draw from (sampled ranks)",
     "gain": "how relevant it is (truths)",
 }
 

@@ -29,14 +29,16 @@ keys and values of the wrong kind are errors that name the line. A value where a
   others. One that suits none is an error.
 - A seed is added to the seed of every model that has one: with `seeds: [0, 1]`, `Random(seed=3)` is run with 3 and 4. The
   seed of a split is that of the split alone.
+- `{{name}}` in a text stands for the value that `parameters` give the name, and `recassay run --set name=value` gives it
+  another: `models: {{gru: "GRU(epochs={{epochs}})"}}` with `parameters: {{epochs: 200}}` runs shorter with `--set epochs=20`.
 - The keys under `quick` replace those of the same name as a whole.
 
 ## data
 
 {data}
 
-A name is looked up in the folder of `--data`, or else of `RECASSAY_DATA`: `DIR/NAME/ratings.*`, then `DIR/NAME.*`, Parquet
-before the other [formats](formats.md). Columns are recognised as everywhere.
+A name is looked up in the folder of `--data`, or else of `RECASSAY_DATA`: `DIR/NAME/ratings.*` (then
+`sequences`, then `events`), then `DIR/NAME.*`, Parquet before the other [formats](formats.md). Columns are recognised as everywhere.
 
 ## judge
 

@@ -23,6 +23,10 @@ def run(
         typer.Option("--data", metavar="FOLDER", help="Where data sets lie by name.  [default: $RECASSAY_DATA]"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The small version that the study describes.")] = False,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another value for a parameter of the study; repeat it."),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option("--jobs", metavar="N", min=1, help="Threads; the results are the same for any number."),
@@ -48,10 +52,12 @@ def run(
     _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
     _common.known("--engine", engine, ("local",))
     _common.announce_compilation(quiet or as_json)
+    from recassay.study.parameters import given
     from recassay.study.run import run_study
 
+    asked = given(values or ())
     with _common.progress(quiet or as_json) as report:
-        results = run_study(study, output, data=data, quick=quick, threads=jobs, progress=report)
+        results = run_study(study, output, data=data, quick=quick, values=asked, threads=jobs, progress=report)
     _show(results, as_json)
     if results.failures or (fail_on and results.at_least(fail_on)):
         raise typer.Exit(1)

@@ -50,6 +50,7 @@ def lock_of(plan: Plan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
         "judge": study.judge.model_dump(),
         "compare": study.compare.model_dump(),
         "experiments": [_named(one) for one in plan.experiments],
+        "parameters": dict(study.parameters),
     }
 
 

@@ -78,14 +78,15 @@ def run_study(
     *,
     data: str | Path | None = None,
     quick: bool = False,
+    values: Mapping[str, Any] | None = None,
     threads: int | None = None,
     progress: Report | None = None,
 ) -> Results:
     """Run the study in a YAML file and write everything it finds into a folder.
 
     Stopped at any moment and started again it goes on where it was, and ends with the same files. ``data`` is the
-    folder that data sets are looked up in by name; ``quick`` runs the small version of the study. A model that fails is
-    among the failures, and the others are judged without it.
+    folder that data sets are looked up in by name; ``quick`` runs the small version of the study, and ``values`` take
+    the place of its parameters. A model that fails is among the failures, and the others are judged without it.
 
     >>> import tempfile
     >>> study = '''
@@ -102,7 +103,7 @@ def run_study(
     [('Popular', 'recall@5', 35), ('Random', 'recall@5', 35)]
     """
     document = read_document(path)
-    plan = plan_of(document, read_study(document, quick=quick), quick=quick)
+    plan = plan_of(document, read_study(document, quick=quick, values=values), quick=quick)
     return _Runner(plan, Path(out), None if data is None else Path(data), threads, progress or _silent).run()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from recassay.errors import UsageError
 from recassay.spec import suggest
+from recassay.study.parameters import PARAMETERS, Value, filled
 from recassay.study.reading import Document, Key
 
 QUICK = "quick"
@@ -105,11 +107,18 @@ class Study(Part):
     experiments: Annotated[
         Texts, Field(description="of bias, on the first fold of each split with the first seed")
     ] = []
+    parameters: Annotated[
+        dict[str, int | float | bool | str],
+        Field(description="values of `{name}` in the texts above, for `--set name=value` to change"),
+    ] = {}
     quick: Annotated[dict[str, Any], Field(description="keys that replace those above with `--quick`")] = {}
 
 
-def read_study(document: Document, *, quick: bool = False) -> Study:
-    """The study a document describes; with ``quick`` the keys under ``quick`` replace those at the top."""
+def read_study(document: Document, *, quick: bool = False, values: Mapping[str, Value] | None = None) -> Study:
+    """The study a document describes; with ``quick`` the keys under ``quick`` replace those at the top.
+
+    ``values`` take the place of its parameters.
+    """
     content, instead = dict(document.content), document.content.get(QUICK)
     if quick and not instead:
         raise UsageError(
@@ -121,6 +130,9 @@ def read_study(document: Document, *, quick: bool = False) -> Study:
     if isinstance(instead, dict):
         _known(document, (QUICK,), instead, set(Study.model_fields) - {QUICK, "study"})
         content |= instead if quick else {}
+    at = (QUICK, PARAMETERS) if quick and PARAMETERS in (instead or ()) else (PARAMETERS,)
+    if isinstance(content.get(PARAMETERS, {}), dict):
+        content = filled(document, content, values or {}, at)
     try:
         return Study.model_validate(content)
     except ValidationError as error:

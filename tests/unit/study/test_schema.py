@@ -3,6 +3,7 @@
 import pytest
 
 from recassay.errors import InputError, UsageError
+from recassay.study.parameters import given
 from recassay.study.plan import plan_of
 from recassay.study.reading import read_document
 from recassay.study.schema import read_study
@@ -50,6 +51,37 @@ def test_quick_keys_replace_the_others(study):
     plan = planned(path, quick=True)
     assert [one.name for one in plan.systems] == ["Popular", "Random"]
     assert (plan.study.compare.baseline, plan.study.about) == ("Random", "less")
+
+
+class TestParameters:
+    MODELS = ('"PureSVD(factors=4)"', '"PureSVD(factors={factors})"')
+    ADD = "parameters: {factors: 4}\nquick: {parameters: {factors: 2}}\n"
+
+    def test_a_name_in_a_text_stands_for_its_value(self, study):
+        path = study(replace=[self.MODELS], add=self.ADD)
+        document = read_document(path)
+        for quick, values, factors in ((False, {}, 4), (True, {}, 2), (True, {"factors": 7}, 7)):
+            plan = plan_of(document, read_study(document, quick=quick, values=values), quick=quick)
+            assert str(plan.systems[2].model) == f"PureSVD(factors={factors})"
+            assert plan.study.parameters == {"factors": factors}
+
+    def test_a_name_without_a_value(self, study):
+        error = refusal(study(replace=[(self.MODELS[0], '"PureSVD(factors={factor})"')], add=self.ADD))
+        assert (error.code, error.hint) == ("U133", "did you mean 'factors'?")
+        assert error.where.endswith("line 5, models.svd")
+
+    def test_a_value_without_a_name(self, study):
+        document = read_document(study(add=self.ADD))
+        with pytest.raises(UsageError, match=r"U102.*no parameter 'factor'"):
+            read_study(document, values={"factor": 3})
+
+    @pytest.mark.parametrize("text", ["factors", "factors=", "=3"])
+    def test_what_sets_nothing(self, text):
+        with pytest.raises(UsageError, match="U102"):
+            given([text])
+
+    def test_values_keep_their_kind(self):
+        assert given(["a=1", "b=0.5", "c=cpu", "d=true"]) == {"a": 1, "b": 0.5, "c": "cpu", "d": True}
 
 
 @pytest.mark.parametrize(
