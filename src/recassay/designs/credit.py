@@ -17,7 +17,7 @@ from recassay.metrics.ranking.hit import Hit
 from recassay.metrics.ranking.incomplete import Bpref, InfAP
 from recassay.metrics.ranking.map import AveragePrecision
 from recassay.metrics.ranking.mrr import ReciprocalRank
-from recassay.metrics.ranking.ndcg import DCG, NDCG, discounts
+from recassay.metrics.ranking.ndcg import DCG, NDCG, discount_at, discounts
 from recassay.metrics.ranking.precision import Precision, RPrecision
 from recassay.metrics.ranking.recall import Recall
 
@@ -32,15 +32,14 @@ class Credit:
     """A metric as sum over relevant items of part * rank_credit(rank) / norm.
 
     ``part``: ``each`` relevant item counts 1, only the ``first`` counts, or the i-th counts i (its ``place``).
-    ``rank_credit`` maps ranks 1, 2, ... to numbers; ranks beyond ``cut`` earn nothing (None: all earn), beyond the
-    number of relevant items where ``cut_at_relevant``. ``norm`` maps numbers of relevant items to what the sum is
-    divided by. ``weight`` gives items weights by their number of training users; the norm is
-    then their sum.
+    ``rank_credit`` maps ranks, and any numbers between them, to numbers; ranks beyond ``cut`` earn nothing (None: all
+    earn), beyond the number of relevant items where ``cut_at_relevant``. ``norm`` maps numbers of relevant items to what
+    the sum is divided by. ``weight`` gives items weights by their number of training users; the norm is then their sum.
     """
 
     part: Part
     cut: int | None
-    rank_credit: Callable[[Int64], Float]
+    rank_credit: Callable[[Float], Float]
     norm: Norm
     cut_at_relevant: bool = False
     weight: Callable[[Int64], Float] | None = None
@@ -53,16 +52,16 @@ class Credit:
 
     def table(self, ranks: int) -> Float:
         """The credit of ranks 1..ranks."""
-        positions = np.arange(1, ranks + 1)
+        positions = np.arange(1.0, ranks + 1)
         earned = self.rank_credit(positions)
         return earned * (positions <= (ranks if self.cut is None else self.cut))
 
 
-def _one(ranks: Int64) -> Float:
+def _one(ranks: Float) -> Float:
     return np.ones(ranks.size)
 
 
-def _inverse(ranks: Int64) -> Float:
+def _inverse(ranks: Float) -> Float:
     return 1.0 / ranks
 
 
@@ -96,7 +95,7 @@ def _hit(metric: Hit) -> Credit:
 
 def _dcg(metric: DCG) -> Credit:
     worth = float(metric.gains(np.ones(1))[0])
-    return Credit("each", metric.k, lambda ranks: worth * discounts(metric.discount, ranks.size), _constant(1.0))
+    return Credit("each", metric.k, lambda ranks: worth * discount_at(metric.discount, ranks), _constant(1.0))
 
 
 def _ndcg(metric: NDCG) -> Credit:
@@ -108,7 +107,7 @@ def _ndcg(metric: NDCG) -> Credit:
         best = np.append(0.0, np.cumsum(discounts(metric.discount, depth)))
         return best[np.full(relevant.size, depth) if metric.ideal == "k" else np.minimum(relevant, depth)]
 
-    return Credit("each", metric.k, lambda ranks: discounts(metric.discount, ranks.size), ideal)
+    return Credit("each", metric.k, lambda ranks: discount_at(metric.discount, ranks), ideal)
 
 
 def _map(metric: AveragePrecision) -> Credit:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import polars as pl
 
-from recassay.data.io.roles import GAIN, ITEM, RANK, RATING, SCORE, TIMESTAMP, USER
+from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER
 from recassay.errors import InputError
 
 # Every whole number below this is exact as a float.
 EXACT_FLOAT = 2**53
 
 
-def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str) -> pl.DataFrame:
+def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ranks: bool = True) -> pl.DataFrame:
     """Each of the named canonical columns in its type; the others untouched.
 
     Ids stay integers or strings (whole floats become integers, categories strings); score, rating and gain become
-    Float64 and rank an integer, with missing values left null; timestamps stay whole numbers, floats or datetimes.
+    Float64, rank and pool integers, with missing values left null; timestamps stay whole numbers, floats or datetimes.
+    Without ``whole_ranks`` a rank becomes Float64.
     """
-    rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, RANK: as_whole_number}
-    rules[TIMESTAMP] = as_time
+    rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, POOL: as_whole_number}
+    rules |= {TIMESTAMP: as_time, RANK: as_whole_number if whole_ranks else as_number}
     changed = {name: rules[name](frame[name], where) for name in columns if name in frame.columns}
     return frame.with_columns([series.alias(name) for name, series in changed.items()])
 

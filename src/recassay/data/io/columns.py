@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from recassay.data.io.roles import GAIN, ITEM, RANK, RATING, SCORE, TIMESTAMP, USER, Role
+from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.errors import InputError, UsageError
 
 # Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are one.
@@ -41,6 +41,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "rating relevance weight value",
     ),
     RANK: ("rank", "position ranking rank_position pos"),
+    POOL: ("pool pool_size",),  # "candidates" and "negatives" could just as well be those that were sampled
     GAIN: (
         "gain",
         "relevance rel grade",
@@ -59,6 +60,7 @@ SHORT_NAMES = {
     "score": SCORE,
     "rank": RANK,
     "gain": GAIN,
+    "pool": POOL,
 }
 
 

@@ -24,7 +24,7 @@ SMALL = 1_000_000  # rows up to which all columns are read at once: quicker, and
 def read_table(
     source: object, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
 ) -> pl.DataFrame:
-    """The table of a role (``run``, ``truth``, ``log`` or ``items``) in a file, a folder of parts or an object.
+    """The table of a role (``run``, ``truth``, ``log``, ...) in a file, a folder of parts or an object.
 
     ========  ===================  ==========================================
     role      columns              columns where the source has them
@@ -33,6 +33,7 @@ def read_table(
     truth     user_id, item_id     gain
     log       user_id, item_id     timestamp, rating
     items     item_id              every other column, untouched
+    ranks     user_id, rank        pool
     ========  ===================  ==========================================
 
     The names of common libraries are known; ``columns="user=uid,item=iid"`` overrides. Without a header the columns go
@@ -106,7 +107,7 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> Columns:
 
     def read(wanted: Mapping[str, str]) -> pl.DataFrame:
         frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
-        return clean(frame, columns=tuple(found), where=table.where)
+        return clean(frame, columns=tuple(found), where=table.where, whole_ranks=role.whole_ranks)
 
     rows = table.rows() if table.rows else 0
     if rows <= SMALL:

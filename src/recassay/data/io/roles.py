@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from recassay.errors import UsageError
 from recassay.spec import suggest
 
-USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN = (
+USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL = (
     "user_id",
     "item_id",
     "timestamp",
@@ -15,6 +15,7 @@ USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN = (
     "score",
     "rank",
     "gain",
+    "pool",
 )
 
 
@@ -28,6 +29,13 @@ class Role:
     positions: tuple[str, ...]
     value: str
     """What the number means in ``{user: {item: number}}``."""
+    whole_ranks: bool = True
+    """Whether a rank that is a fraction is refused by the reader, and not by whoever can say more about it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that means something."""
+        return (*self.required, *self.optional)
 
 
 ROLES = {
@@ -37,6 +45,7 @@ ROLES = {
         Role("truth", (USER, ITEM), (GAIN,), (USER, ITEM, GAIN), GAIN),
         Role("log", (USER, ITEM), (TIMESTAMP, RATING), (USER, ITEM, RATING, TIMESTAMP), RATING),
         Role("items", (ITEM,), (), (ITEM,), ""),
+        Role("ranks", (USER, RANK), (POOL,), (USER, RANK, POOL), RANK, whole_ranks=False),
     )
 }
 

@@ -12,7 +12,7 @@ import polars as pl
 from recassay.data.io.clean import typed
 from recassay.data.io.head import BOM, Head, opened
 from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
-from recassay.data.io.roles import GAIN, ITEM, RANK, RATING, SCORE, TIMESTAMP, USER, Role
+from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
 
 # What a separator of several characters becomes before Polars, which knows single bytes only, sees the text.
@@ -90,7 +90,7 @@ def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
         return pl.Float64
     filled = [field for field in sample if field]
     whole = all(INTEGER.fullmatch(field) for field in filled)
-    if meaning == RANK and meaning in role.optional:
+    if meaning in (RANK, POOL) and meaning in role.columns:
         return pl.Int64 if whole else pl.Float64
     if meaning in (USER, ITEM) or (meaning == TIMESTAMP and meaning in role.optional):
         if whole:

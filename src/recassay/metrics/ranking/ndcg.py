@@ -30,7 +30,11 @@ def discounts(kind: Discount, depth: int) -> Values:
     >>> discounts("log2p1", 3).round(6).tolist(), discounts("jk", 3).round(6).tolist()
     ([1.0, 0.63093, 0.5], [1.0, 1.0, 0.63093])
     """
-    position = np.arange(1, depth + 1, dtype=np.float64)
+    return discount_at(kind, np.arange(1, depth + 1, dtype=np.float64))
+
+
+def discount_at(kind: Discount, position: Values) -> Values:
+    """Weight of positions, which may lie between two ranks."""
     return 1.0 / (np.log2(position + 1) if kind == "log2p1" else np.maximum(1.0, np.log2(position)))
 
 
