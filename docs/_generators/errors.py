@@ -160,6 +160,15 @@ EXAMPLES: dict[str, str] = {
         mine = ra.models.Recommends(lambda user, k: ["the", "best"], name="mine")
         ra.play(mine, fold, ra.protocols.ranking())
         """,
+    "I321": """
+        log = ra.read_interactions([("ann", "x"), ("bob", "x"), ("bob", "x")])
+        ra.models.GRU().fit(log.take(log.users == 0))
+        """,
+    "I322": """
+        from recassay.data.synthetic import log
+        fitted = ra.models.GRU(epochs=1).fit(log(users=20, items=30, events=100))
+        fitted.told(log(users=20, items=40, events=100))
+        """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,
@@ -301,6 +310,22 @@ EXAMPLES: dict[str, str] = {
         study = 'study: mine\\ndata: {path: log.csv}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\nprotocol: ranking(relevant_from=4)\\n'
         Path("study.yaml").write_text(study)
         ra.run_study("study.yaml", "out")
+        """,
+    "U141": """
+        from recassay.data.synthetic import log
+        from recassay.models.training import Training
+
+        made, training = log(users=20, items=30, events=100), Training(checkpoint=Path("gru.checkpoint"))
+        ra.models.GRU(dim=8, epochs=1).fit(made, training=training)
+        ra.models.GRU(dim=16, epochs=1).fit(made, training=training)
+        """,
+    "U142": """
+        from recassay.data.synthetic import log
+        ra.models.SASRec(rate=1e30).fit(log(users=20, items=30, events=100))
+        """,
+    "U143": """
+        from recassay.data.synthetic import log
+        ra.models.GRU(dim=10**14).fit(log(users=20, items=30, events=100))
         """,
 }
 

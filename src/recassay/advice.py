@@ -125,6 +125,17 @@ ADVICE: dict[str, Advice] = {
         "instead of ids, text instead of numbers), or knows another catalogue.",
         "Let it answer with the ids of the log it is played on.",
     ),
+    "I321": Advice(
+        "A model that learns what comes after what needs users with at least two events in the training part, and there "
+        "are none.",
+        "Look at the split: it may leave every user one event. Such a log suits models that read no histories.",
+    ),
+    "I322": Advice(
+        "A fitted model knows users and items by their place in its log. It was given another log with other ones, or "
+        "a validation part that was not cut from the training log's whole.",
+        "Take both from one log: with a split, or with log.take(rows).",
+    ),
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",
@@ -251,6 +262,19 @@ ADVICE: dict[str, Advice] = {
         "Before a study begins, everything is tried on a small part of its data, and a model failed there, or nothing "
         "in the test part was relevant.",
         "The message has what the model said. Try it alone: `recassay.testing` checks a model of your own.",
+    ),
+    "U141": Advice(
+        "The file that a training was to go on from was left by another one: of another model, other parameters, "
+        "another log or another validation part. Going on would mix the two.",
+        "The message has what differs. Give every training a path of its own, or delete the file.",
+    ),
+    "U142": Advice(
+        "The loss of a network, or what it makes of histories, became infinite or NaN: its steps are too large.",
+        "Lower the rate, and begin anew: delete the checkpoint.",
+    ),
+    "U143": Advice(
+        "A network, or a batch of its training, does not fit into the memory of the machine or of its GPU.",
+        "Make batch, length or dim smaller. `device='cpu'` has the memory of the machine.",
     ),
     "U118": Advice(
         "A design is written BASE-RELEVANT-NONRELEVANT, as in TI-1R-NN(99), or has a name of its own: P1R, PAR, U1R, "

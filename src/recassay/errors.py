@@ -48,6 +48,8 @@ CODES: dict[str, str] = {
     # ids across tables
     "I311": "systems were not asked the same",
     "I312": "a system answered with unknown items",
+    "I321": "no history to learn from",
+    "I322": "log of other users or items",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",
@@ -78,6 +80,9 @@ CODES: dict[str, str] = {
     "U133": "value in a study is wrong",
     "U134": "folder holds another study",
     "U135": "study fails on a small part of its data",
+    "U141": "checkpoint of another training",
+    "U142": "training lost its way",
+    "U143": "memory does not suffice",
     # internal
     "U118": "text is no target-set design",
     "U119": "standings cannot be judged under this design",

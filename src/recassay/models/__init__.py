@@ -9,6 +9,7 @@ from recassay.models.base import BuiltIn, Factors, Fitted, Model, Scorer
 from recassay.models.files import from_file, is_file_model
 from recassay.models.implicit import ALS, BPR, ItemKNN
 from recassay.models.libraries import Cornac, Implicit, LensKit, RecTools
+from recassay.models.neural import GRU, SASRec
 from recassay.models.plsa import PLSA
 from recassay.models.popular import Popular
 from recassay.models.pure_svd import PureSVD
@@ -31,6 +32,7 @@ def parse(text: str | BuiltIn) -> Any:
 __all__ = [
     "ALS",
     "BPR",
+    "GRU",
     "PLSA",
     "REGISTRY",
     "BuiltIn",
@@ -46,6 +48,7 @@ __all__ = [
     "Random",
     "RecTools",
     "Recommends",
+    "SASRec",
     "ScoreTable",
     "Scorer",
     "Scores",

@@ -1,0 +1,85 @@
+"""Where networks compute: on a GPU, or on one thread of PyTorch for each block of work.
+
+Sums over many threads round as the threads come. So each block of work, cut without regard to threads, has one thread,
+and a result has the same bits on one thread or many.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+from recassay.errors import UsageError
+from recassay.models.neural.layers import library
+from recassay.threads import blocks, each_block
+
+if TYPE_CHECKING:
+    from recassay.models.neural.base import Neural
+
+LARGER = 32  # times as much is a block on a GPU
+
+Result = TypeVar("Result")
+
+
+def device_of(model: Neural) -> str:
+    """The device that a description asks for."""
+    cuda = library().cuda.is_available()
+    if model.device == "cuda" and not cuda:
+        raise model.refuse("device", "PyTorch finds no GPU", "device='auto', or a build of PyTorch for your GPU")
+    return "cuda" if cuda and model.device != "cpu" else "cpu"
+
+
+def each_part(work: Callable[[int, int], Result], n: int, *, size: int, device: str) -> list[Result]:
+    """``work(begin, end)`` for blocks of ``size`` over threads, or for larger ones on a GPU; results in order."""
+    if device == "cuda":
+        return [work(begin, end) for begin, end in blocks(n, LARGER * size)]
+
+    def alone(begin: int, end: int) -> Result:
+        with one_thread():
+            return work(begin, end)
+
+    return each_block(alone, n, size=size)
+
+
+class _OneThread:
+    """PyTorch's number of threads belongs to the process: who comes first sets it to 1, who leaves sets it back."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.before = threading.Lock(), 0, 1
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        torch = library()
+        with self.lock:
+            if self.inside == 0:
+                self.before = torch.get_num_threads()
+            self.inside += 1
+            torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.inside -= 1
+                torch.set_num_threads(self.before)
+
+
+one_thread = _OneThread()
+
+
+@contextmanager
+def enough_memory(model: Neural) -> Iterator[None]:
+    """Says what to make smaller where memory does not suffice."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:  # PyTorch has no class of its own for the memory of the machine
+        told = str(error).partition("\n")[0]
+        if isinstance(error, RuntimeError) and "memory" not in told:
+            raise
+        raise UsageError(
+            "U143",
+            f"{model.name} needs more memory than there is: {told}",
+            where=str(model),
+            hint=f"a smaller batch than {model.batch}, length than {model.length} or dim than {model.dim}",
+        ) from error

@@ -1,0 +1,68 @@
+"""A recurrent network: a state that every item moves on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from recassay.models.neural import layers
+from recassay.models.neural.base import Neural
+from recassay.models.neural.layers import Array, Drop, Tensor, Weights
+
+
+@dataclass(frozen=True, repr=False)
+class GRU(Neural):
+    """Gated recurrent units read a history item by item; a score is the last state times a row of the output.
+
+    With e_t the embedding of item t (dropout is applied to it) and h_0 = 0::
+
+        r_t = sig(W_R e_t + R_R h_{t-1})
+        z_t = sig(W_Z e_t + R_Z h_{t-1})
+        h_t = z_t h_{t-1} + (1 - z_t) tanh(W_H e_t + r_t (R_H h_{t-1}))
+
+    and o = W_S h_t scores what comes after t, learnt at every t by softmax cross-entropy. It is the form that PyTorch
+    has: z is called 1 - z elsewhere, and r elsewhere stands inside of the product with R_H.
+
+    Edges: an empty history is read as one item whose embedding is 0, which scores all items 0. ``windows="all"`` starts
+    anew from h_0 every ``length`` items. Published for sessions, so settings for long histories (presets "ml-1m" and
+    "ml-20m", and "beauty", "games", "steam") are those common to the models compared with it.
+
+    Reference: Tan, Xu and Liu, Improved recurrent neural networks for session-based recommendations, DLRS 2016.
+    """
+
+    name: ClassVar[str] = "GRU"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "ml-1m": {"length": 200},
+        "ml-20m": {"length": 200},
+        "beauty": {},
+        "games": {},
+        "steam": {},
+    }
+
+    batch: int = 512
+    hidden: int = 100
+
+    def validate(self) -> None:
+        """A state has a width."""
+        super().validate()
+        self.at_least(1, "hidden")
+
+    def initial(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Small embeddings, and matrices that keep signals as large as they come in."""
+        return {
+            "items": layers.table(rng, items, self.dim),
+            **layers.recurrence(rng, "gru", self.dim, self.hidden),
+            "outputs": layers.glorot(rng, items, self.hidden),
+        }
+
+    def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
+        """States (p, h) after the items at some places."""
+        x = drop(layers.embed(weights["items"], tokens), self.dropout)  # (n, t, d)
+        return layers.gru(x, weights, "gru").reshape(-1, self.hidden)[places]
+
+    def outputs(self, weights: Weights) -> Tensor:
+        """Rows (items, h) of their own."""
+        return weights["outputs"]
