@@ -78,15 +78,15 @@ def sampling_curve(
         found = measure(law, asked)
         for column, heading in enumerate(metrics):
             about = {"by": law.by, "replace": law.replace, "metric": heading}
-            full = Standing.of(whole, 0, column, samples)
-            at = [Standing.of(found, place, column, samples) for place in range(len(asked))]
+            (full,) = Standing.each(whole, column, samples)
+            at = Standing.each(found, column, samples)
             against = [one.against(full, level) for one in at]
             for size, one in [*zip(asked, at, strict=True), (None, full)]:
                 points += [{**about, "size": size, **row} for row in one.rows(level)]
             orders += [{**about, "size": size, **row} for size, row in zip(asked, against, strict=True)]
 
             def same(size: int, law: Law = law, column: int = column, full: Standing = full) -> bool:
-                return Standing.of(measure(law, [size]), 0, column, samples).same(full)
+                return full.same([one.mean[0, column] for one in measure(law, [size]).values()])
 
             stable.append({**about, "size": stable_from(asked, [row["same"] for row in against], same)})
     return SamplingCurve(

@@ -24,7 +24,7 @@ from recassay.threads import each_block
 Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
-GROUPS = 4096  # users beyond this number are put into so many groups of equal size
+GROUPS = 1024  # users beyond this number are put into so many groups of equal size
 CASES_PER_BLOCK = 4096
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from recassay.data.agreement import signs, taus
 from recassay.sampled.measure import Measured
@@ -27,13 +27,17 @@ class Standing:
     resampled: Float
 
     @classmethod
-    def of(cls, found: Mapping[str, Measured], place: int, column: int, samples: Resamples) -> Standing:
-        """One size and one metric of what was measured."""
-        each = found.values()
-        resampled = [samples.means(one.sums[:, place, column], one.counts) for one in each]
-        mean = np.array([one.mean[place, column] for one in each])
-        deviation = np.array([one.deviation[place, column] for one in each])
-        return cls(tuple(found), mean, deviation, np.stack(resampled, axis=1))
+    def each(cls, found: Mapping[str, Measured], column: int, samples: Resamples) -> list[Standing]:
+        """One metric of what was measured, at every size."""
+        mean, deviation = (
+            np.stack([values[:, column] for values in each])
+            for each in ([one.mean for one in found.values()], [one.deviation for one in found.values()])
+        )
+        resampled = np.stack([samples.means(one.sums[:, :, column], one.counts) for one in found.values()])
+        return [
+            cls(tuple(found), mean[:, place], deviation[:, place], resampled[:, :, place].T)
+            for place in range(mean.shape[1])
+        ]
 
     def rows(self, level: float) -> list[dict[str, Any]]:
         """A row per system, with its interval over users."""
@@ -42,9 +46,9 @@ class Standing:
         names = ("system", "mean", "sd_draws", "low", "high")
         return [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
 
-    def same(self, other: Standing) -> bool:
-        """Whether all pairs of systems stand in the same order."""
-        return bool((signs(self.mean) == signs(other.mean)).all())
+    def same(self, means: ArrayLike) -> bool:
+        """Whether all pairs of systems stand in the same order as by these means."""
+        return bool((signs(self.mean) == signs(means)).all())
 
     def against(self, full: Standing, level: float) -> dict[str, Any]:
         """How this order agrees with that of the full ranking, and in how many resamples they are one."""
@@ -53,7 +57,7 @@ class Standing:
         agree = (signs(self.resampled) == signs(full.resampled)).all(axis=1)
         return {
             "tau_a": float(tau_a), "tau_b": float(tau_b), "low": float(low[0]), "high": float(high[0]),
-            "agree": float(agree.mean()), "same": self.same(full), "swaps": self.swaps(full),
+            "agree": float(agree.mean()), "same": self.same(full.mean), "swaps": self.swaps(full),
         }  # fmt: skip
 
     def swaps(self, full: Standing) -> list[str]:

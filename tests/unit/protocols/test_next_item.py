@@ -1,0 +1,98 @@
+"""Leave-one-out: what is revealed, who is asked, and what counts as a candidate."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.data.fold import Fold
+from recassay.data.histories import Histories
+from recassay.data.interactions import Interactions
+from recassay.data.synthetic import log
+from recassay.engine.play import question_of
+from recassay.errors import InputError
+from recassay.protocols import next_item, ranking
+
+ROWS = [*zip("aaaabbbc", "pqrsqrpp", (1, 2, 3, 4, 1, 2, 3, 1), strict=True)]
+LOG = Interactions.from_frame(pl.DataFrame(ROWS, ["user_id", "item_id", "timestamp"], orient="row"))
+FOLD = ra.split.last(n=1, validation=1)(LOG)[0]
+
+
+class Repeats:
+    """Scores the last item it has heard of, and nothing else: fitted on one log, told another."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def fit(self, log):
+        return Repeats(log)
+
+    def next_scores(self, histories):
+        table = np.zeros((len(histories), self.log.n_items))
+        for row, history in zip(table, histories.rows(), strict=True):
+            row[[(item + 1) % self.log.n_items for item in history[-1:]]] = 1
+        return table
+
+    def told(self, log):
+        return Repeats(log)
+
+    def scores(self, users):
+        return self.next_scores(Histories.of(self.log).take(users))
+
+
+def test_who_had_too_little_is_not_asked():
+    steps = list(next_item().steps(FOLD))
+    assert [step.ask.ids.to_list() for step in steps] == [[], ["a", "b"]]
+    assert sorted(steps[0].reveal.frame()["item_id"].to_list()) == ["r", "r"]
+    assert steps[1].reveal is None
+    assert next_item().truth(FOLD).frame().rows() == [("a", "s", 1.0), ("b", "p", 1.0)]
+
+
+def test_revealed_items_are_known_and_no_candidates():
+    run = ra.play(Repeats(None), FOLD, next_item())
+    # a had p q, then r: s follows; b had q, then r: s follows, and p is what is asked for
+    assert run.standings.above["AI"].tolist() == [0, 1]
+    assert run.standings.pool["AI"].tolist() == [0, 1]
+    blind = ra.play(Repeats(None), FOLD, ranking(bins=0))
+    assert blind.standings.pool["AI"].tolist() == [1, 2]
+    assert "r" in blind.frame()["item_id"].to_list()
+    assert "r" not in run.frame()["item_id"].to_list()
+
+
+def test_the_validation_part_can_be_asked_about():
+    run = ra.play(Repeats(None), FOLD, next_item(on="validation"))
+    assert run.standings.frame()["item_id"].to_list() == ["r", "r"]
+    assert run.standings.above["AI"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("popularity", "weight"), [("training", [2, 2, 0, 0]), ("all", [3, 2, 2, 1])])
+def test_popularity_counts_training_or_all(popularity, weight):
+    assert question_of(FOLD, next_item(popularity=popularity)).weight.tolist() == weight
+
+
+def test_seen_items_may_stay():
+    assert ra.play(Repeats(None), FOLD, next_item(keep_seen=True)).standings.pool["AI"].tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("fold", "ask"),
+    [(ra.split.last(n=2)(LOG)[0], next_item()), (ra.split.last(n=1)(LOG)[0], next_item(on="validation"))],
+)
+def test_no_single_next_item(fold, ask):
+    with pytest.raises(InputError, match="I341"):
+        ra.play(ra.models.Popular(), fold, ask)
+
+
+def test_a_pair_met_again_is_refused():
+    rows, columns = [("a", "p", 1), ("a", "q", 2), ("a", "q", 3)], ["user_id", "item_id", "timestamp"]
+    again = Interactions.from_frame(pl.DataFrame(rows, columns, orient="row"))
+    with pytest.raises(InputError, match="I310"):
+        ra.play(ra.models.Popular(), ra.split.last(n=1, validation=1)(again)[0], next_item())
+
+
+def test_models_that_read_no_histories_answer_too():
+    made = log(users=80, items=50, events=1_500, seed=2)
+    fold = ra.split.last(n=1, validation=1)(made)[0]
+    assert isinstance(fold, Fold)
+    run = ra.play(ra.models.Popular(), fold, next_item())
+    assert run.standings.pairs == fold.test.users.size
