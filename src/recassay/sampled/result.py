@@ -48,8 +48,19 @@ class SamplingCurve:
         return means.join(orders, on=["by", "replace", "size"], how="left", maintain_order="left")
 
     def __str__(self) -> str:
-        with pl.Config(tbl_hide_dataframe_shape=True, tbl_rows=-1, tbl_cols=-1, fmt_table_cell_list_len=4):
-            return "\n\n".join(f"{metric}\n{self.table(metric)}" for metric in self.metrics)
+        shown = {
+            metric: self.table(metric).with_columns(
+                pl.when("replace").then(pl.lit("with")).otherwise(pl.lit("without")).alias("replace"),
+                pl.col("size").cast(pl.String).fill_null("all"),
+                pl.col("swaps").list.join(", ").fill_null(""),
+            )
+            for metric in self.metrics
+        }
+        with pl.Config(
+            tbl_formatting="UTF8_BORDERS_ONLY", tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True,
+            tbl_rows=-1, tbl_cols=-1, tbl_width_chars=120, float_precision=4, fmt_str_lengths=60,
+        ):  # fmt: skip
+            return "\n\n".join(f"{metric}\n{table}" for metric, table in shown.items())
 
     __repr__ = __str__
 
