@@ -44,22 +44,29 @@ def each_part(work: Callable[[int, int], Result], n: int, *, size: int, device: 
 
 
 class _OneThread:
-    """PyTorch's number of threads belongs to the process: who comes first sets it to 1, who leaves sets it back."""
+    """PyTorch's number of threads belongs to the process and to each thread of it: who enters sets it to 1 and who
+    leaves sets it back, to what the first found.
+    """
 
     def __init__(self) -> None:
-        self.lock, self.inside, self.before = threading.Lock(), 0, 1
+        self.lock, self.inside, self.before, self.own = threading.Lock(), 0, 1, threading.local()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
+        if getattr(self.own, "inside", False):
+            yield
+            return
         torch = library()
         with self.lock:
             if self.inside == 0:
                 self.before = torch.get_num_threads()
             self.inside += 1
             torch.set_num_threads(1)
+        self.own.inside = True
         try:
             yield
         finally:
+            self.own.inside = False
             with self.lock:
                 self.inside -= 1
                 torch.set_num_threads(self.before)
