@@ -21,7 +21,7 @@ from recassay.errors import UsageError
 from recassay.metrics.registry import parse_metrics
 from recassay.sampled import measure
 from recassay.sampled.law import Law
-from recassay.sampled.measure import grouped, measured
+from recassay.sampled.measure import Cases, grouped
 
 PLAIN, AGAIN = Law("uniform", replace=False), Law("uniform", replace=True)
 HEAVY, TWO = Law("popularity", replace=True), Law("popularity", replace=False)
@@ -46,9 +46,12 @@ def standings(above, pool, *, tied=0, heavy=None, equal=0, mass=None, offsets=No
     )  # fmt: skip
 
 
+def measured(one, law, sizes, metrics):
+    return measure.measured(Cases.of(one, grouped(one), "AI"), law, sizes, metrics)
+
+
 def means(one, law, sizes, metrics):
-    asked = parse_metrics(metrics)
-    return measured(one, law, sizes, asked, grouped(one), base="AI", threads=1).mean
+    return measured(one, law, sizes, parse_metrics(metrics)).mean
 
 
 class TestWorkedExamples:
@@ -169,7 +172,7 @@ class TestClosedForms:
             (AGAIN, f"AI-1R-NN({size}, replace=True)"),
             (HEAVY, f"AI-1R-NN({size}, by='popularity')"),
         ):
-            found = measured(one, law, [min(size, pool) if law is PLAIN else size], metrics, grouped(one), base="AI")
+            found = measured(one, law, [min(size, pool) if law is PLAIN else size], metrics)
             judged = expect(one, parse(design), metrics)
             for column, outcome in enumerate(judged.outcomes.values()):
                 assert found.mean[0, column] == pytest.approx(outcome.mean, abs=1e-12)
@@ -192,14 +195,14 @@ class TestClosedForms:
         judged = expect(one, parse("AI-1R-AN"), metrics)
         for law in (PLAIN, TWO):
             for size in (pool, 10**12):
-                found = measured(one, law, [size], metrics, grouped(one), base="AI")
+                found = measured(one, law, [size], metrics)
                 assert found.mean[0] == pytest.approx([row.mean for row in judged.outcomes.values()], abs=1e-12)
 
     @given(many(), st.integers(1, 50))
     @settings(max_examples=60, deadline=None)
     def test_two_weights_stay_within_their_range(self, made, size):
         one, pool = made
-        found = measured(one, TWO, [min(size, pool)], parse_metrics("hit@3 ndcg mrr auc"), grouped(one), base="AI")
+        found = measured(one, TWO, [min(size, pool)], parse_metrics("hit@3 ndcg mrr auc"))
         assert ((found.mean >= -1e-12) & (found.mean <= 1 + 1e-12)).all()
         assert (found.deviation >= 0).all()
 

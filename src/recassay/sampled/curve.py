@@ -13,7 +13,7 @@ from recassay.engine.judge import Systems, together
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.sampled.law import Law, laws
-from recassay.sampled.measure import Measured, grouped, measured
+from recassay.sampled.measure import Cases, Measured, grouped, measured
 from recassay.sampled.orders import Standing, stable_from
 from recassay.sampled.resamples import Resamples
 from recassay.sampled.result import SamplingCurve
@@ -62,12 +62,13 @@ def sampling_curve(
     first = next(iter(systems.values()))
     asked = checked_sizes(sizes, drawn, first, base)
     groups = grouped(first)
+    cases = {name: Cases.of(standings, groups, base) for name, standings in systems.items()}
     samples = Resamples.of(int(groups.max()) + 1, resamples, seed)
 
     def measure(law: Law, sizes: list[int]) -> dict[str, Measured]:
         found = {}
-        for name, standings in systems.items():
-            found[name] = measured(standings, law, sizes, metrics, groups, base=base, threads=threads)
+        for name, one in cases.items():
+            found[name] = measured(one, law, sizes, metrics, threads=threads)
             if progress is not None:
                 progress(1)
         return found

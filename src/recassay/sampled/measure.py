@@ -23,6 +23,8 @@ from recassay.threads import each_block
 
 Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
+Counts = Mapping[str, Int64]
+Candidates = tuple[Float, Float, Float]
 
 GROUPS = 1024  # users beyond this number are put into so many groups of equal size
 CASES_PER_BLOCK = 4096
@@ -62,15 +64,44 @@ def grouped(standings: Standings) -> Int64:
     return group
 
 
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """The relevant items of a system, those of one group of users side by side: ``bounds`` say where each group lies.
+
+    ``counts`` are the numbers of candidates above, level with, and in all, and ``weights`` what these weigh in a draw
+    by popularity.
+    """
+
+    group: Int64
+    bounds: Int64
+    counts: Candidates
+    weights: Candidates | None
+
+    @classmethod
+    def of(cls, standings: Standings, groups: Int64, base: str) -> Cases:
+        """The cases of standings among the candidates of a base set."""
+        if base not in standings.above:
+            hint = f"one of {', '.join(standings.above)}"
+            raise UsageError("U102", f"there are no standings among '{base}'", where=standings.name, hint=hint)
+        query = stretch_of(standings.offsets)
+        group = groups[query]
+        order = np.argsort(group, kind="stable")
+        bounds = np.searchsorted(group[order], np.arange(int(groups.max(initial=-1)) + 2))
+
+        def each(above: Counts, tied: Counts, pool: Counts) -> Candidates:
+            first, second, third = (
+                one[order].astype(np.float64) for one in (above[base], tied[base], pool[base][query])
+            )
+            return first, second, third
+
+        counts = each(standings.above, standings.tied, standings.pool)
+        weighed = base in standings.mass
+        weights = each(standings.mass_above, standings.mass_tied, standings.mass) if weighed else None
+        return cls(group[order], bounds, counts, weights)
+
+
 def measured(
-    standings: Standings,
-    law: Law,
-    sizes: Sequence[int],
-    metrics: Mapping[str, Metric],
-    groups: Int64,
-    *,
-    base: str,
-    threads: int | None = None,
+    cases: Cases, law: Law, sizes: Sequence[int], metrics: Mapping[str, Metric], *, threads: int | None = None
 ) -> Measured:
     """The worth of a system under a law for every size, in rising order; one beyond a pool takes all of it.
 
@@ -79,39 +110,39 @@ def measured(
     >>> from recassay.metrics.registry import parse_metrics
     >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> standings = ra.play(ra.models.Popular(), fold, ra.protocols.next_item()).standings
-    >>> law, hit = Law("uniform", replace=False), parse_metrics("hit@5")
-    >>> measured(standings, law, [5, 20], hit, grouped(standings), base="AI").mean.round(3).tolist()
+    >>> law, cases = Law("uniform", replace=False), Cases.of(standings, grouped(standings), "AI")
+    >>> measured(cases, law, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
     [[0.9], [0.433]]
     """
-    group = groups[stretch_of(standings.offsets)]
-    order = np.argsort(group, kind="stable")
-    n_groups = int(groups.max(initial=-1)) + 1
-    bounds = np.searchsorted(group[order], np.arange(n_groups + 1))
-    counts, weights = _candidates(standings, base, order), _weights(standings, law, base, order)
+    counts = cases.counts
+    weights = counts if law.by == "uniform" else cases.weights
+    if weights is None:
+        raise UsageError("U119", "the standings hold no popularity mass", hint="play the systems again")
     code = _kernels.AGAIN if law.replace else _kernels.TWO if law.approximate else _kernels.PLAIN
-    arrays = (*weights, *counts) if law.replace else (*counts, *weights)
     asked = np.array(sizes, np.int64)
-    largest = int(asked.max() if law.replace else np.minimum(asked.max(), counts[2].max(initial=0)))
+    pool = int(counts[2].max(initial=0))
+    largest = int(asked.max()) if law.replace else min(int(asked.max()), pool)
     credit = credits(metrics, largest + 1)
-    whole = np.arange(max(largest, int(counts[2].max(initial=0))) + 4.0)
+    whole = np.arange(max(largest, pool) + 4.0)
     logs, parts = readonly(gammaln(whole + 1)), readonly(1 / np.maximum(whole, 1))
     auc = any(isinstance(metric, AUC) for metric in metrics.values())
-    sums = np.zeros((n_groups, asked.size, credit.shape[0] + 1))
-    ready = tuple(readonly(one) for one in (group[order], *arrays, asked))
+    groups = cases.bounds.size - 1
+    sums = np.zeros((groups, asked.size, credit.shape[0] + 1))
+    arrays = (*weights, *counts) if law.replace else (*counts, *weights)
+    ready = tuple(readonly(one) for one in (cases.group, *arrays, asked))
     kernels: Any = _kernels  # compiled functions do not tell their parameters
 
     def work(begin: int, end: int) -> Float:
+        first, last = int(cases.bounds[begin]), int(cases.bounds[end])
         spread = np.zeros((asked.size, credit.shape[0] + 1))
-        kernels.worth(
-            int(bounds[begin]), int(bounds[end]), *ready, code, readonly(credit), logs, parts, auc, sums, spread
-        )
+        kernels.worth(first, last, *ready, code, readonly(credit), logs, parts, auc, sums, spread)
         return spread
 
-    at_once = max(1, CASES_PER_BLOCK * n_groups // max(order.size, 1))
-    spread = np.sum(each_block(work, n_groups, size=at_once, threads=threads), axis=0)
+    at_once = max(1, CASES_PER_BLOCK * groups // max(cases.group.size, 1))
+    spread = np.sum(each_block(work, groups, size=at_once, threads=threads), axis=0)
     own = iter(range(credit.shape[0]))
     columns = [-1 if isinstance(metric, AUC) else next(own) for metric in metrics.values()]
-    return Measured(sums[:, :, columns], np.diff(bounds), spread[:, columns])
+    return Measured(sums[:, :, columns], np.diff(cases.bounds), spread[:, columns])
 
 
 def credits(metrics: Mapping[str, Metric], ranks: int) -> Float:
@@ -123,25 +154,3 @@ def credits(metrics: Mapping[str, Metric], ranks: int) -> Float:
     for row, (one, cut) in enumerate(zip(chosen, cuts, strict=True)):
         table[row, :cut] = one.table(cut) / one.norm(alone)[0]
     return table
-
-
-def _candidates(standings: Standings, base: str, order: Int64) -> tuple[Float, Float, Float]:
-    """Numbers of candidates above, level with, and in all, of each case in turn."""
-    if base not in standings.above:
-        have = ", ".join(standings.above)
-        raise UsageError("U102", f"there are no standings among '{base}'", where=standings.name, hint=f"one of {have}")
-    pool = standings.pool[base][stretch_of(standings.offsets)]
-    above, tied, all_ = (one[order].astype(np.float64) for one in (standings.above[base], standings.tied[base], pool))
-    return above, tied, all_
-
-
-def _weights(standings: Standings, law: Law, base: str, order: Int64) -> tuple[Float, Float, Float]:
-    """What candidates weigh in the draw: their popularity, or 1 each."""
-    if law.by == "uniform":
-        return _candidates(standings, base, order)
-    if base not in standings.mass:
-        raise UsageError("U119", "the standings hold no popularity mass", where=standings.name, hint="play it again")
-    whole = standings.mass[base][stretch_of(standings.offsets)]
-    above, tied = standings.mass_above[base], standings.mass_tied[base]
-    heavy, equal, mass = (one[order].astype(np.float64) for one in (above, tied, whole))
-    return heavy, equal, mass

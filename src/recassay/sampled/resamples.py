@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from recassay.rng import derive
 
@@ -33,6 +34,8 @@ class Resamples:
         >>> twice.means(np.array([[1.0], [4.0]]), np.array([2, 3])).tolist()
         [[1.0], [0.5]]
         """
-        flat = sums.reshape(len(sums), -1)
-        found: Float = (self.times @ flat) / (self.times @ counts)[:, None]
+        both = np.column_stack([sums.reshape(len(sums), -1), counts])
+        with threadpool_limits(1):  # a product rounds by the number of its threads
+            totals = self.times @ both
+        found: Float = totals[:, :-1] / totals[:, -1:]
         return found.reshape(-1, *sums.shape[1:])
