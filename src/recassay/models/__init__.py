@@ -9,7 +9,7 @@ from recassay.models.base import BuiltIn, Factors, Fitted, Model, Scorer
 from recassay.models.files import from_file, is_file_model
 from recassay.models.implicit import ALS, BPR, ItemKNN
 from recassay.models.libraries import Cornac, Implicit, LensKit, RecTools
-from recassay.models.neural import GRU, SASRec
+from recassay.models.neural import GRU, NARM, BERT4Rec, SASRec
 from recassay.models.plsa import PLSA
 from recassay.models.popular import Popular
 from recassay.models.pure_svd import PureSVD
@@ -33,8 +33,10 @@ __all__ = [
     "ALS",
     "BPR",
     "GRU",
+    "NARM",
     "PLSA",
     "REGISTRY",
+    "BERT4Rec",
     "BuiltIn",
     "Cornac",
     "Factors",

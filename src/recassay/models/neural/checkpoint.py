@@ -46,15 +46,13 @@ def load(path: Path, what: Mapping[str, Any], device: str) -> dict[str, Any] | N
         raise InputError(
             "I104", f"no training can go on from {path.name}: {type(error).__name__}", where=str(path), hint="delete it"
         ) from error
-    differs = [
-        f"{name} is {found.get(name)!r} in it and {what.get(name)!r} here"
-        for name in dict.fromkeys([*what, *found])
-        if found.get(name) != what.get(name)
-    ]
+    differs = [name for name in what if found.get(name) != what[name]]
     if differs:
+        told = ["model"] if "model" in differs else differs  # other models have other parameters: no news
+        there_and_here = [f"{name} is {found.get(name)!r} in it and {what[name]!r} here" for name in told]
         raise UsageError(
             "U141",
-            f"{path.name} is of another training: {'; '.join(differs)}",
+            f"{path.name} is of another training: {'; '.join(there_and_here)}",
             where=str(path),
             hint="give every training a path of its own, or delete the file to begin anew",
         )

@@ -50,11 +50,19 @@ def keep(x: Tensor, _: float) -> Tensor:
 
 
 def dropping(generator: Tensor) -> Drop:
-    """Dropout: each number is 0 with a probability of ``rate``, the others grow so that the mean stays."""
+    """Dropout: each number is 0 with a probability of ``rate``, the others grow so that the mean stays.
+
+    A draw of 64 bits is four lots, which makes drawing several times faster, and a rate exact to 1 in 65,536.
+    """
     torch = library()
 
     def drop(x: Tensor, rate: float) -> Tensor:
-        return x if rate == 0 else x * torch.empty_like(x).bernoulli_(1 - rate, generator=generator).div_(1 - rate)
+        if rate == 0:
+            return x
+        draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
+        lots = draws.random_(-(2**63), None, generator=generator).view(torch.int16)[: x.numel()].view(x.shape)
+        kept = (lots >= round(rate * 2**16) - 2**15).to(x.dtype)
+        return x * kept.div_(1 - rate)
 
     return drop
 
@@ -146,9 +154,9 @@ def attention(mixed: Tensor, heads: int, seen: Tensor | None, drop: Drop, within
         attend = library().nn.functional.scaled_dot_product_attention
         found = attend(queries, keys, values, attn_mask=seen, is_causal=seen is None)
     else:
-        fit = (queries @ keys.transpose(-1, -2)) / (width // 3 // heads) ** 0.5  # (n, heads, t, t)
+        fit = (queries / (width // 3 // heads) ** 0.5) @ keys.transpose(-1, -2)  # (n, heads, t, t)
         mask = fit.new_ones(t, t, dtype=library().bool).tril() if seen is None else seen
-        found = drop(fit.masked_fill(~mask, -float("inf")).softmax(-1), within) @ values
+        found = drop(fit.masked_fill_(~mask, -float("inf")).softmax(-1), within) @ values
     return found.transpose(1, 2).reshape(n, t, width // 3)
 
 

@@ -6,11 +6,17 @@ import pytest
 
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, RecassayError, UsageError
-from recassay.models import GRU, SASRec
+from recassay.models import GRU, NARM, BERT4Rec, SASRec
 from recassay.models.training import Training
 
 SMALL = {"dim": 8, "length": 6, "batch": 16, "epochs": 3, "rate": 0.01, "dropout": 0.2, "device": "cpu"}
-MODELS = [GRU(**SMALL, hidden=8), SASRec(**SMALL), SASRec(**SMALL, loss="softmax", heads=2)]
+MODELS = [
+    GRU(**SMALL, hidden=8),
+    NARM(**SMALL, hidden=8),
+    SASRec(**SMALL),
+    SASRec(**SMALL, loss="softmax", heads=2),
+    BERT4Rec(**SMALL, copies=2, inner=16),
+]
 
 
 def cyclic(users=70, items=20, length=9):
@@ -31,7 +37,7 @@ def same(one, other):
         assert weights.tobytes() == other.weights[name].tobytes(), name
 
 
-class Stop(Exception):
+class StopError(Exception):
     pass
 
 
@@ -39,7 +45,7 @@ def stop_after(epochs):
     def listener(text, done, of):
         assert text.startswith(f"epoch {done}: loss ")
         if done == epochs:
-            raise Stop
+            raise StopError
 
     return listener
 
@@ -49,7 +55,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_bits(model, tmp_path):
     path = tmp_path / "checkpoint"
     whole = model.fit(TRAIN, training=Training(VALIDATION))
     for epoch in (1, 2):
-        with pytest.raises(Stop):
+        with pytest.raises(StopError):
             model.fit(TRAIN, training=Training(VALIDATION, path, stop_after(epoch)))
     same(model.fit(TRAIN, training=Training(VALIDATION, path)), whole)
     same(model.fit(TRAIN, training=Training(VALIDATION, path, stop_after(1))), whole)  # nothing is left to do
@@ -60,7 +66,7 @@ def test_a_checkpoint_of_another_training_is_refused_with_what_differs(tmp_path)
     MODELS[0].fit(TRAIN, training=Training(VALIDATION, path, most=1))
     for model, training, words in (
         (GRU(**{**SMALL, "dim": 9}, hidden=8), Training(VALIDATION, path), "dim is 8 in it and 9 here"),
-        (MODELS[1], Training(VALIDATION, path), "model is 'GRU' in it and 'SASRec' here"),
+        (SASRec(**SMALL), Training(VALIDATION, path), "model is 'GRU' in it and 'SASRec' here"),
         (MODELS[0], Training(None, path), "validation is '70 events .* in it and 'none' here"),
     ):
         with pytest.raises(UsageError, match=words) as caught:
