@@ -13,7 +13,8 @@ import polars as pl
 class Exhibit:
     """Lines (or bars) of ``y`` over ``x``, one for each value of ``series``; ``low`` and ``high`` are bounds of ``y``.
 
-    ``name`` is a word for files, ``caption`` says what to see and what to be careful about.
+    ``name`` is a word for files, ``caption`` says what to see and what to be careful about. ``downwards``: small values
+    of ``y`` stand on top, as ranks do.
 
     >>> table = pl.DataFrame({"removed": [0.0, 0.5], "mean": [0.4, 0.2], "system": ["a", "a"]})
     >>> one = Exhibit("sparsity", "Fewer ratings", "Precision falls in proportion.", table, "removed", "mean", "system")
@@ -33,10 +34,11 @@ class Exhibit:
     high: str | None = None
     kind: Literal["line", "bar"] = "line"
     log_x: bool = False
+    downwards: bool = False
 
     def to_dict(self) -> Mapping[str, Any]:
         """Ready for JSON."""
         axes: dict[str, Any] = {"x": self.x, "y": self.y, "series": self.series, "facet": self.facet, "low": self.low}
-        axes |= {"high": self.high, "kind": self.kind, "log_x": self.log_x}
+        axes |= {"high": self.high, "kind": self.kind, "log_x": self.log_x, "downwards": self.downwards}
         about = {"name": self.name, "title": self.title, "caption": self.caption}
         return {**about, "axes": axes, "rows": self.table.to_dicts()}

@@ -79,6 +79,7 @@ NAMED = {
     "models": Listed("recassay.models", "parameters", _parameters),
     "protocols": Listed("recassay.protocols", "parameters", _parameters),
     "experiments": Listed("recassay.bias", "parameters", _parameters),
+    "estimators": Listed("recassay.sampled.estimators", "parameters", _parameters),
 }
 
 

@@ -93,7 +93,8 @@ class SamplingCurve:
             Exhibit(
                 "sampling-ranks", "Who comes first, by size of the sample",
                 f"The rank of each system. Lines that cross are verdicts that turn. {note}",
-                points.select("setting", "system", "candidates", "rank", "mean"), y="rank", series="system", **axes,
+                points.select("setting", "system", "candidates", "rank", "mean"),
+                y="rank", series="system", downwards=True, **axes,
             ),
             Exhibit(
                 "sampling-agreement", "Agreement with the full ranking",

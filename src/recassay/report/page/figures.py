@@ -95,6 +95,8 @@ def _layout(exhibit: Exhibit, rows: Rows) -> dict[str, Any]:
     span = [low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0]
     if span[0] == span[1]:
         span = [0.0, 1.0]
+    if exhibit.downwards:  # ranks: the first on top, and no zeroth
+        span = [high + margin, min(values, default=0.0) - margin]
     x_axis: dict[str, Any] = {"title": {"text": _text(exhibit.x)}, "type": kind, "automargin": True}
     if kind == "category":
         x_axis |= {"categoryorder": "array", "categoryarray": list(dict.fromkeys(_place(x) for x in xs))}
