@@ -327,3 +327,9 @@ class TestCurve:
         with pytest.raises(UsageError) as caught:
             ra.sampling_curve(RUNS, **{"resamples": 2, **arguments})
         assert caught.value.code == code
+
+    def test_systems_that_are_all_right_are_equal(self):
+        """Against fewer than k candidates everybody hits: no order comes of rounding."""
+        curve = ra.sampling_curve(RUNS, [1, 4, 7], metric="hit@10", replace=(False, True), resamples=20)
+        assert (curve.points.drop_nulls("size")["mean"] == 1).all()
+        assert (curve.orders["tau_a"] == 0).all()

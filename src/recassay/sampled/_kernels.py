@@ -107,6 +107,8 @@ def rising(
         for x in range(last):
             now *= (gap - x) * (q - x) * parts[x + 1] * parts[outside - q + x + 1]  # 0 where gap runs out
             chances[x + 1] = now
+    if q < most:  # all there is: without the rounding of logarithms
+        chances[: last + 1] /= chances[: last + 1].sum()
     return last
 
 
@@ -170,8 +172,13 @@ def head(
 ) -> tuple[int, int]:
     """The chances that x of q draws fall on ``gap`` of ``rest`` candidates, for x below ``most``."""
     first, last = numbers(gap, rest, q, again, min(q, most - 1), logs, work)
+    total = 0.0
     for x in range(first, last + 1):
         chances[x] = work[x - first]
+        total += chances[x]
+    if q < most:  # all there is: without the rounding of logarithms
+        for x in range(first, last + 1):
+            chances[x] /= total
     return first, last
 
 

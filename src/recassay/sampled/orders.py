@@ -16,6 +16,8 @@ from recassay.sampled.resamples import Resamples
 
 Float = NDArray[np.float64]
 
+EXACT = 12  # decimals of a mean: beyond them systems that are equal would differ by rounding
+
 
 @dataclass(frozen=True, eq=False)
 class Standing:
@@ -29,11 +31,10 @@ class Standing:
     @classmethod
     def each(cls, found: Mapping[str, Measured], column: int, samples: Resamples) -> list[Standing]:
         """One metric of what was measured, at every size."""
-        mean, deviation = (
-            np.stack([values[:, column] for values in each])
-            for each in ([one.mean for one in found.values()], [one.deviation for one in found.values()])
-        )
-        resampled = np.stack([samples.means(one.sums[:, :, column], one.counts) for one in found.values()])
+        each = found.values()
+        mean = np.round([one.mean[:, column] for one in each], EXACT)
+        deviation = np.array([one.deviation[:, column] for one in each])
+        resampled = np.round([samples.means(one.sums[:, :, column], one.counts) for one in each], EXACT)
         return [
             cls(tuple(found), mean[:, place], deviation[:, place], resampled[:, :, place].T)
             for place in range(mean.shape[1])
@@ -48,7 +49,7 @@ class Standing:
 
     def same(self, means: ArrayLike) -> bool:
         """Whether all pairs of systems stand in the same order as by these means."""
-        return bool((signs(self.mean) == signs(means)).all())
+        return bool((signs(self.mean) == signs(np.round(means, EXACT))).all())
 
     def against(self, full: Standing, level: float) -> dict[str, Any]:
         """How this order agrees with that of the full ranking, and in how many resamples they are one."""
