@@ -169,6 +169,17 @@ EXAMPLES: dict[str, str] = {
         fitted = ra.models.GRU(epochs=1).fit(log(users=20, items=30, events=100))
         fitted.told(log(users=20, items=40, events=100))
         """,
+    "I341": """
+        from recassay.data.synthetic import log
+        fold = ra.split.last(n=2)(log(users=50, items=40, events=600))[0]
+        ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
+        """,
+    "I331": """
+        ra.correct([1, 2.5, 9], pool=3415, sample=100)
+        """,
+    "I332": """
+        ra.correct([1, 2, 9], pool=50, sample=100)
+        """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,
@@ -254,6 +265,12 @@ EXAMPLES: dict[str, str] = {
     "U117": """
         log = ra.read_interactions({"user_id": [1, 2, 3, 1], "item_id": [7, 7, 7, 8]})
         ra.split.uniform_items(test=0.9)(log)
+        """,
+    "U151": """
+        ra.correct([1, 2, 9], pool=3415, sample=100, by="popularity")
+        """,
+    "U152": """
+        ra.correct([1, 2, 3], pool=3, sample=2, replace=True, prior=[0.7, 0.2, -0.1, 0.2])
         """,
     "U118": """
         from recassay import designs

@@ -24,7 +24,7 @@ another meaning.
 | `error` | the numbers cannot mean what they seem to |
 
 `--fail-on warning` ends `recassay score` with status 1 if a finding is at least that severe
-([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`. A check that needs data which was not given, a training log say, does not apply.
+([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`; those of group S by `ra.correct`. A check that needs data which was not given, a training log say, does not apply.
 """
 
 GROUPS = {
@@ -32,6 +32,7 @@ GROUPS = {
     "C": "Coverage: who and what the files cover",
     "L": "Leakage: what should not be there",
     "P": "Profiles: what they promise",
+    "S": "Sampling: what sampled ranks cannot say",
     "T": "Ties: order that the files leave open",
 }
 
@@ -154,6 +155,21 @@ EXAMPLES = {
 
         log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": [1, 2, 3, 4]})
         findings = [leak_finding(ra.split.last(n=1)(log)[0])]
+        """,
+    ),
+    "S001": Example(
+        "Ask the systems for full ranks: nothing else settles it. Where they are out of reach, report the order as open. "
+        "[Correct sampled results](../howto/correct-sampled-results.md) has the whole story.",
+        """
+        import numpy as np
+
+        rng = np.random.default_rng(1)
+        steady, daring = np.repeat(30, 500), np.repeat([2, 300], 250)  # full ranks among 1,001
+        ranks = {
+            name: 1 + rng.hypergeometric(full - 1, 1001 - full, 100)
+            for name, full in {"steady": steady, "daring": daring}.items()
+        }
+        findings = ra.correct(ranks, pool=1_000, sample=100, metrics="hit@10").findings
         """,
     ),
     "T001": Example(

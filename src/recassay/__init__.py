@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
+    from recassay.sampled.corrections import correct
     from recassay.sampled.curve import sampling_curve
+    from recassay.sampled.mapping import mapped_cutoff
     from recassay.sampled.result import SamplingCurve
     from recassay.study.run import run_study
 
@@ -59,8 +61,10 @@ _HOMES = {
     "Vocabulary": "data.vocabulary",
     "bias": "bias",
     "compare": "comparison.compare",
+    "correct": "sampled.corrections",
     "designs": "designs",
     "judge": "engine.judge",
+    "mapped_cutoff": "sampled.mapping",
     "models": "models",
     "parse_metric": "metrics.registry",
     "play": "engine.play",
@@ -97,8 +101,10 @@ __all__ = [
     "__version__",
     "bias",
     "compare",
+    "correct",
     "designs",
     "judge",
+    "mapped_cutoff",
     "models",
     "parse_metric",
     "play",

@@ -135,6 +135,22 @@ ADVICE: dict[str, Advice] = {
         "a validation part that was not cut from the training log's whole.",
         "Take both from one log: with a split, or with log.take(rows).",
     ),
+    "I331": Advice(
+        "The rank of a relevant item among itself and m sampled candidates is a whole number from 1 to m + 1. A half "
+        "comes from averaging over ties, a 0 from counting from 0, a larger rank from a larger sample than was stated.",
+        "Break ties at random where ranks are made: a metric of a rank averaged over ties is not the metric averaged "
+        "over ties. Add 1 to ranks that count from 0.",
+    ),
+    "I332": Advice(
+        "What a sampled rank means depends on how many candidates the sample was drawn from, and without replacement "
+        "no more can be drawn than there are.",
+        "Give the number of items less the relevant one and those that were never drawn, such as what the user has "
+        "seen; or a column `pool` where users differ.",
+    ),
+    "I341": Advice(
+        "`next_item` asks each user for the one event that came next. The fold has several events of a user there, or "
+        "no validation part although that is to be asked about.",
+        "Split with `last(n=1, validation=1)`; ask `ranking()` where several items are right.",
     ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
@@ -275,6 +291,17 @@ ADVICE: dict[str, Advice] = {
     "U143": Advice(
         "A network, or a batch of its training, does not fit into the memory of the machine or of its GPU.",
         "Make batch, length or dim smaller. `device='cpu'` has the memory of the machine.",
+    ),
+    "U151": Advice(
+        "Corrections turn around how a uniform sample hides the full rank. Among candidates drawn by popularity a rank "
+        "depends on which items stand above, and no correction is known.",
+        "Ask the systems for full ranks. Who can play them again gets those from `ra.play`, and `ra.sampling_curve` "
+        "says what any sampling would make of them.",
+    ),
+    "U152": Advice(
+        "A prior is the chance (or a count) of every full rank 1, 2, ..: not negative, finite, more than one rank, not "
+        "all 0, and not 0 for all ranks that could have led to a sampled one.",
+        "Leave it out, which makes every rank equally likely, or give all ranks at least a small chance.",
     ),
     "U118": Advice(
         "A design is written BASE-RELEVANT-NONRELEVANT, as in TI-1R-NN(99), or has a name of its own: P1R, PAR, U1R, "

@@ -50,6 +50,9 @@ CODES: dict[str, str] = {
     "I312": "a system answered with unknown items",
     "I321": "no history to learn from",
     "I322": "log of other users or items",
+    "I331": "sampled rank is none that the sample allows",
+    "I332": "pool of candidates is missing or too small",
+    "I341": "no single item that comes next",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",
@@ -83,6 +86,8 @@ CODES: dict[str, str] = {
     "U141": "checkpoint of another training",
     "U142": "training lost its way",
     "U143": "memory does not suffice",
+    "U151": "sampled ranks cannot be corrected for this way of sampling",
+    "U152": "chances of the full ranks cannot be used",
     # internal
     "U118": "text is no target-set design",
     "U119": "standings cannot be judged under this design",

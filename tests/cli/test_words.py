@@ -10,17 +10,21 @@ from recassay.errors import CODES
 from recassay.metrics.describe import HEADINGS
 from recassay.metrics.registry import metrics, names
 from recassay.profiles import profiles
+from recassay.sampled import estimators
 
 LISTS = {
     "metrics": metrics, "profiles": profiles, "checks": checks,
     "splits": lambda: split.REGISTRY.kinds, "filters": lambda: split.filters.REGISTRY.kinds,
     "models": lambda: models.REGISTRY.kinds, "protocols": lambda: protocols.REGISTRY.kinds,
-    "experiments": lambda: bias.REGISTRY.kinds, "designs": lambda: designs.TITLES,
+    "experiments": lambda: bias.REGISTRY.kinds, "estimators": lambda: estimators.REGISTRY.kinds,
+    "designs": lambda: designs.TITLES,
 }  # fmt: skip
 
 
 NAMED = [
-    name for kind in ("splits", "filters", "models", "protocols", "experiments", "designs") for name in LISTS[kind]()
+    name
+    for kind in ("splits", "filters", "models", "protocols", "experiments", "estimators", "designs")
+    for name in LISTS[kind]()
 ]
 
 
@@ -112,10 +116,10 @@ class TestHelp:
     def test_every_command_is_named(self, recassay, arguments):
         answer = recassay(*arguments)
         assert (answer.code, answer.err) == (0, "")
-        for command in ("score", "demo", "stats", "list", "explain"):
+        for command in ("score", "demo", "stats", "correct", "list", "explain"):
             assert command in answer.out
 
-    @pytest.mark.parametrize("command", ["score", "demo", "stats", "list", "explain"])
+    @pytest.mark.parametrize("command", ["score", "demo", "stats", "correct", "list", "explain"])
     def test_every_command_explains_itself(self, recassay, command):
         answer = recassay(command, "--help")
         assert answer.code == 0

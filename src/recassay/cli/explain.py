@@ -8,19 +8,22 @@ import typer
 
 from recassay.cli import _common
 
-KINDS = ("metrics", "models", "splits", "filters", "protocols", "designs", "experiments", "checks", "profiles")
+KINDS = (
+    "metrics", "models", "splits", "filters", "protocols", "designs", "experiments", "estimators", "checks", "profiles",
+)  # fmt: skip
 
 
 def list_names(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="metrics, models, splits, filters, protocols, designs, experiments, checks or profiles"
+            metavar="KIND",
+            help="metrics, models, splits, filters, protocols, designs, experiments, estimators, checks or profiles",
         ),
     ] = "metrics",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
 ) -> None:
-    """List what there is: metrics, models, splits, filters, protocols, designs, experiments, checks or profiles."""
+    """List what there is: metrics, models, splits, estimators and everything else that has a name."""
     from recassay.errors import UsageError
     from recassay.report import listing
     from recassay.spec import suggest

@@ -33,8 +33,9 @@ class Credit:
 
     ``part``: ``each`` relevant item counts 1, only the ``first`` counts, or the i-th counts i (its ``place``).
     ``rank_credit`` maps ranks, and any numbers between them, to numbers; ranks beyond ``cut`` earn nothing (None: all
-    earn), beyond the number of relevant items where ``cut_at_relevant``. ``norm`` maps numbers of relevant items to what
-    the sum is divided by. ``weight`` gives items weights by their number of training users; the norm is then their sum.
+    earn), beyond the number of relevant items where ``cut_at_relevant``. ``norm`` maps numbers of relevant items to
+    what the sum is divided by. ``weight`` gives items weights by their number of training users; the norm is then their
+    sum.
     """
 
     part: Part

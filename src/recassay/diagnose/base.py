@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.data.assay import Assay
 from recassay.data.finding import Finding, Severity
@@ -60,6 +61,24 @@ class Judging:
     standings: Mapping[str, Standings]  # by system
 
 
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """All that is known once the sampled ranks of several systems were corrected, by system and metric.
+
+    ``sampled`` are means of the sampled metric, ``corrected`` estimates of the mean under full ranking by
+    ``estimator``, ``resampled`` those in resamples of the ``users``, the same for all systems.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    estimator: str
+    users: int
+    sampled: Mapping[tuple[str, str], float]
+    corrected: Mapping[tuple[str, str], float]
+    resampled: Mapping[tuple[str, str], NDArray[np.float64]]
+
+
+Known = Facts | Judging | Sampling
 Answer = str | tuple[Severity, str] | None
 
 
@@ -67,7 +86,7 @@ Answer = str | tuple[Severity, str] | None
 class Check:
     """A numbered check. ``needs`` names facts it cannot do without; where they are absent it does not apply.
 
-    ``about`` is the kind of facts it asks: those of a scoring, or of a judging.
+    ``about`` is the kind of facts it asks: those of a scoring, of a judging, or of sampled ranks.
     """
 
     code: str
@@ -77,7 +96,7 @@ class Check:
     ask: Callable[[Any], Answer]
     about: type = Facts
 
-    def __call__(self, facts: Facts | Judging) -> Finding | None:
+    def __call__(self, facts: Known) -> Finding | None:
         """The finding, or None."""
         if any(getattr(facts, need) is None for need in self.needs):
             return None
@@ -114,7 +133,7 @@ def load() -> Mapping[str, Check]:
     return dict(sorted(CHECKS.items()))
 
 
-def diagnose(facts: Facts | Judging) -> tuple[Finding, ...]:
+def diagnose(facts: Known) -> tuple[Finding, ...]:
     """What every check of such facts finds, in the order of their codes."""
     asked = (one for one in load().values() if one.about is type(facts))
     return tuple(finding for one in asked if (finding := one(facts)) is not None)

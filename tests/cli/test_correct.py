@@ -1,0 +1,122 @@
+"""`recassay correct`: estimates in a table that fits, one JSON document, and mistakes with a code."""
+
+import re
+
+import numpy as np
+import pytest
+
+import recassay as ra
+
+POOL, SAMPLE = 1_000, 100
+
+
+@pytest.fixture
+def ranks(tmp_path, monkeypatch):
+    """Two systems that sampling orders the wrong way round: full ranks 30, 30 against 2, 300."""
+    rng = np.random.default_rng(5)
+    for name, full in (("steady", [30, 30]), ("daring", [2, 300])):
+        above = np.repeat(full, 100) - 1
+        rows = enumerate(1 + rng.hypergeometric(above, POOL - above, SAMPLE))
+        (tmp_path / f"{name}.csv").write_text("user_id,rank\n" + "".join(f"{user},{rank}\n" for user, rank in rows))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+HOW = ("--pool", POOL, "--sample", SAMPLE)
+
+
+def test_one_system_is_estimated_and_has_no_order(recassay, ranks):
+    answer = recassay("correct", "steady.csv", *HOW, "-m", "hit@10 mrr", "--resamples", 200)
+    assert (answer.code, answer.err) == (0, "")
+    found = ra.correct("steady.csv", pool=POOL, sample=SAMPLE, metrics="hit@10 mrr", resamples=200)
+    for row in found.means.iter_rows(named=True):
+        assert f"{row['mean']:z.4f}" in answer.out
+        assert f"{row['sampled']:.4f}" in answer.out
+    assert "bias_variance(gamma=0.01)" in answer.out
+    assert "ranking of 1,000 candidates, from ranks among 100 drawn without replacement" in answer.out
+    assert "over 200 users. Intervals know nothing of bias." in answer.out
+    assert "findings" not in answer.out.lower()
+
+
+def test_several_systems_have_an_order_that_is_looked_at(recassay, ranks):
+    answer = recassay("correct", "steady.csv", "daring.csv", *HOW, "-m", "hit@10", "--interval", "none")
+    assert (answer.code, answer.err) == (0, "")
+    assert "S001" in answer.out
+    assert "interval" not in answer.out
+    assert recassay("correct", ranks, *HOW, "-m", "hit@10", "--fail-on", "warning").code == 1
+    assert recassay("correct", ranks, *HOW, "-m", "hit@10", "--fail-on", "error").code == 0
+    settled = recassay("correct", ranks, *HOW, "-m", "auc")
+    assert "No findings." in settled.out
+
+
+def test_json_is_one_document(recassay, ranks):
+    options = ("-m", "hit@10", "--estimator", "rank minimal_bias", "--resamples", 50, "--json")
+    found = recassay("correct", "steady.csv", "daring.csv", *HOW, *options).json
+    assert found.keys() == {"rows", "findings", "settings"}
+    assert [(row["estimator"], row["system"], row["left_out"] > 0) for row in found["rows"]] == [
+        ("rank", "steady", False), ("rank", "daring", False), ("minimal_bias", "steady", True),
+        ("minimal_bias", "daring", True),
+    ]  # fmt: skip
+    assert found["findings"][0]["code"] == "S001"
+    assert found["settings"]["sample"] == SAMPLE
+    nothing = recassay("correct", "steady.csv", *HOW, "--interval", "none", "--json").json
+    assert nothing["rows"][0]["low"] is None
+
+
+def test_options_reach_the_correction(recassay, ranks):
+    (ranks / "other.csv").write_text("who,place,pool\n1,3,40\n2,1,12\n")
+    options = (
+        "--sample",
+        20,
+        "--columns",
+        "user=who,rank=place",
+        "--replace",
+        "--clip",
+        "-m",
+        "mrr",
+        "--interval",
+        "none",
+    )
+    found = recassay("correct", "other.csv", *options, "--json").json
+    expected = ra.correct([3, 1], pool=[40, 12], sample=20, metrics="mrr", replace=True, clip=True, interval=None)
+    assert [row["mean"] for row in found["rows"]] == pytest.approx(expected.means["mean"].to_list())
+    assert found["settings"]["replace"] is found["settings"]["clip"] is True
+    shown = recassay("correct", "other.csv", *options).out
+    assert "12 to 40 candidates" in shown
+    assert "with replacement" in shown
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 100, 140])
+def test_the_table_fits_and_numbers_are_whole(recassay, ranks, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    (ranks / "a-system-with-a-name-of-some-length.csv").write_text((ranks / "steady.csv").read_text())
+    options = ("--estimator", "bias_variance, minimal_bias", "--resamples", 50, "-m", "hit@10")
+    out = recassay("correct", ranks, *HOW, *options).out
+    assert max(map(len, out.splitlines())) <= width
+    table = out.partition("Estimates")[0]
+    assert re.search(r"[0-9.]…|…[0-9.]", table) is None
+    assert table.count("1.0000") == table.count("0.5000") * 2 == 4  # sampled hit@10
+    assert ("interval" in table) == (width >= 100)
+    assert "minimal_bias left out" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code", "words"),
+    [
+        ("user_id,rank\n1,2.5\n", HOW, "I331", ["2.5 in row 1", "one random order"]),
+        ("user_id,rank\n1,0\n", HOW, "I331", ["add 1"]),
+        ("user_id,rank\n1,2\n", ("--sample", 100), "I332", ["nothing says how many"]),
+        ("user_id,rank\n1,2\n", ("--sample", 100, "--pool", 99), "I332", ["cannot be drawn from 99"]),
+        ("user_id,place_of_it\n1,2\n", HOW, "I201", ["rank", "--columns"]),
+        ("user_id,rank\n1,2\n", (*HOW, "--by", "popularity"), "U151", ["uniform samples only"]),
+        ("user_id,rank\n1,2\n", (*HOW, "--estimator", "bias_varance"), "U115", ["'bias_variance'"]),
+        ("user_id,rank\n1,2\n", (*HOW, "-m", "rbp"), "U121", ["rbp"]),
+        ("user_id,rank\n1,2\n", (*HOW, "--fail-on", "never"), "U107", ["'never'"]),
+    ],
+)
+def test_mistakes(recassay, ranks, text, options, code, words):
+    (ranks / "mine.csv").write_text(text)
+    answer = recassay("correct", "mine.csv", *options)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"[{code}]")
+    assert all(word in answer.err for word in words), answer.err

@@ -1,0 +1,67 @@
+"""S001 fires where sampled ranks do not settle the order, says what it saw, and is silent where they do."""
+
+import numpy as np
+
+from recassay.diagnose import Sampling
+from recassay.diagnose.base import load
+from recassay.diagnose.sampled import doubts, order_unsure
+from recassay.sampled.corrections import correct
+
+POOL, SAMPLE = 1_000, 100
+
+
+def facts(sampled, resampled, corrected=None):
+    """Facts of one metric from {system: number} and {system: numbers in resamples}."""
+    return Sampling(
+        systems=tuple(sampled), metrics=("hit@10",), estimator="bias_variance(gamma=0.01)", users=50,
+        sampled={(name, "hit@10"): value for name, value in sampled.items()},
+        corrected={(name, "hit@10"): value for name, value in (corrected or sampled).items()},
+        resampled={(name, "hit@10"): np.array(values, float) for name, values in resampled.items()},
+    )  # fmt: skip
+
+
+def test_chances_by_hand():
+    """b leads in one of four resamples, c in none; a and d are level."""
+    known = facts(
+        {"a": 0.4, "b": 0.3, "c": 0.1, "d": 0.4}, {"a": [3, 3, 3, 3], "b": [2, 2, 4, 3], "c": [1] * 4, "d": [3] * 4}
+    )
+    found = {(one.leader, one.other): one.chance for one in doubts(known)}
+    assert found == {("a", "b"): 0.25, ("a", "c"): 0, ("b", "c"): 0, ("d", "b"): 0.25, ("d", "c"): 0}
+    finding = order_unsure(known)
+    assert (finding.code, finding.severity, finding.system) == ("S001", "warning", "")
+    assert "2 of 5 orders of two systems" in finding.detail
+    assert "by hit@10 a leads b by 0.1000, and corrected by 0.1000" in finding.detail
+    assert "b leads in 25 % of resamples of 50 users" in finding.detail
+
+
+def test_orders_that_stand_are_no_finding():
+    assert order_unsure(facts({"a": 0.4, "b": 0.3}, {"a": [3.0] * 100, "b": [2.0] * 96 + [4.0] * 4})) is None
+    assert order_unsure(facts({"a": 0.4, "b": 0.4}, {"a": [3.0], "b": [4.0]})) is None
+
+
+def ranks(above, seed):
+    return 1 + np.random.default_rng(seed).hypergeometric(above, POOL - above, SAMPLE)
+
+
+def found(a, b):
+    """The findings on two systems whose full ranks are these, over and over."""
+    systems = {"a": ranks(np.repeat(a, 1_000) - 1, 1), "b": ranks(np.repeat(b, 1_000) - 1, 2)}
+    return correct(systems, pool=POOL, sample=SAMPLE, metrics="hit@10", resamples=50).findings
+
+
+def test_the_order_that_a_sample_turns():
+    """Full ranks 30, 30 against 2, 300: sampled hit@10 is 1.0 and 0.5, full hit@10 is 0 and 0.5."""
+    assert "b leads in 100 % of resamples of 2,000 users" in found([30, 30], [2, 300])[0].detail
+    assert "a leads in 100 % of resamples of 2,000 users" in found([2, 300], [30, 30])[0].detail
+
+
+def test_the_order_that_a_sample_does_not_turn():
+    assert found([1, 1], [2, 300]) == ()
+
+
+def test_one_system_has_no_order():
+    assert correct([1, 2], pool=POOL, sample=SAMPLE, interval=None).findings == ()
+
+
+def test_it_asks_samplings_alone():
+    assert load()["S001"].about is Sampling
