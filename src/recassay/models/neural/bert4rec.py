@@ -19,11 +19,11 @@ from recassay.models.neural.lessons import NONE, Codes, Excerpts, Lesson, Strang
 class BERT4Rec(Neural):
     """Self-attention reads a history from all of its places; the next item is guessed like any that was taken out.
 
-    As :class:`SASRec`, but places look both ways and are counted from the begin of what is read, ReLU is GELU, and the
-    width between is ``inner``. Of a window of n items, max(1, mask n) at random, and at most ``predictions``, are
-    replaced by a mask, and the state in each place scores all items (softmax cross-entropy against the one taken out).
-    An epoch masks a window ``copies`` times, and once more only its last item; windows overlap by half. To answer, a
-    mask is appended to the last ``length`` - 1 items.
+    As :class:`SASRec`, but places look both ways, ReLU is GELU, and the width between is ``inner``. Of a window of n
+    items, max(1, mask n) at random, and at most ``predictions``, are replaced by a mask, and the state in each place
+    scores all items (softmax cross-entropy against the one taken out). An epoch masks a window ``copies`` times, and
+    once more only its last item; windows overlap by half. To answer, a mask is appended to the last ``length`` - 1
+    items.
 
     The rate grows over the first ``warmup`` steps. Edges: an empty history is a mask alone. Defaults are the authors'
     for MovieLens 1M; presets "ml-1m", "ml-20m", "beauty" (and "games" like it), "steam". Not taken over: a layer and a
@@ -111,11 +111,9 @@ class BERT4Rec(Neural):
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
         """States (p, d) of places: what each makes of the whole sequence."""
-        column = layers.numbers(tokens)  # (t,)
-        x = drop(
-            layers.embed(weights["items"], tokens) + weights["places"][: column.numel()], self.dropout
-        )  # (n, t, d)
-        seen = (column < lengths[:, None])[:, None, None]  # (n, 1, 1, t)
+        x = layers.embed(weights["items"], tokens) + layers.placed(weights["places"], tokens, lengths)  # (n, t, d)
+        x = drop(x, self.dropout)
+        seen = (layers.numbers(tokens) < lengths[:, None])[:, None, None]  # (n, 1, 1, t)
         for number in range(self.blocks):
             x = layers.transform(
                 x, weights, f"block{number}", heads=self.heads, activation="gelu", drop=drop, rate=self.dropout,

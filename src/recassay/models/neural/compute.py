@@ -58,8 +58,8 @@ class _OneThread:
             return
         torch = library()
         with self.lock:
-            if self.inside == 0:
-                self.before = torch.get_num_threads()
+            found = torch.get_num_threads()  # asked in each thread: unasked, it would take the process' number later
+            self.before = self.before if self.inside else found
             self.inside += 1
             torch.set_num_threads(1)
         self.own.inside = True
@@ -82,7 +82,7 @@ def enough_memory(model: Neural) -> Iterator[None]:
         yield
     except (MemoryError, RuntimeError) as error:  # PyTorch has no class of its own for the memory of the machine
         told = str(error).partition("\n")[0]
-        if isinstance(error, RuntimeError) and "memory" not in told:
+        if isinstance(error, RuntimeError) and not ("out of memory" in told or "allocate memory" in told):
             raise
         raise UsageError(
             "U143",

@@ -15,7 +15,7 @@ from recassay.errors import InputError
 from recassay.models.base import Scoring
 from recassay.models.neural import layers
 from recassay.models.neural.base import Neural
-from recassay.models.neural.compute import device_of, each_part
+from recassay.models.neural.compute import device_of, each_part, enough_memory
 from recassay.models.neural.layers import Array, Tensor, Weights
 
 READ = 32  # histories that a thread reads together
@@ -65,13 +65,13 @@ class FittedNeural(Scoring):
         return replace(self, log=log)
 
     def _read(self, histories: Histories) -> Array:
-        found: Array = read(self.model, self._tensors, histories).cpu().numpy()
+        with enough_memory(self.model):
+            found: Array = read(self.model, self._tensors, histories).cpu().numpy()
         return found
 
     @functools.cached_property
     def _tensors(self) -> Weights:
-        torch, device = layers.library(), device_of(self.model)
-        return {name: torch.from_numpy(one).to(device) for name, one in self.weights.items()}
+        return layers.tensors(self.weights, device_of(self.model))
 
     def __str__(self) -> str:
         return str(self.model)

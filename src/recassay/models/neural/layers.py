@@ -28,6 +28,11 @@ def library() -> Any:
     return need("torch", for_="a neural model")
 
 
+def tensors(weights: Mapping[str, Array], device: str) -> dict[str, Tensor]:
+    """Weights where they are needed, in memory of PyTorch: products round by how their operands are aligned."""
+    return {name: library().from_numpy(one).clone().to(device) for name, one in weights.items()}
+
+
 def normal(rng: np.random.Generator, *shape: int, sd: float = 0.02) -> Array:
     """Weights to begin with: normal, around 0."""
     return rng.standard_normal(shape, np.float32) * np.float32(sd)
@@ -80,6 +85,12 @@ def norm(x: Tensor, weights: Tensor) -> Tensor:
 def numbers(tokens: Tensor) -> Tensor:
     """The places 0, 1, ... (t,) of a table (n, t)."""
     return library().arange(tokens.shape[1], device=tokens.device)
+
+
+def placed(rows: Tensor, tokens: Tensor, lengths: Tensor) -> Tensor:
+    """Rows (n, t, d) of places: the last item has the last row, whatever the length; what is behind it has it too."""
+    from_end = (lengths[:, None] - numbers(tokens)).clamp(min=1)  # (n, t)
+    return embed(rows, rows.shape[0] - from_end)
 
 
 def recurrence(rng: np.random.Generator, name: str, dim: int, hidden: int) -> dict[str, Array]:

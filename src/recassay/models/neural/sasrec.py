@@ -63,9 +63,8 @@ class SASRec(Neural):
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
         """States (p, d) of places: what each has seen up to itself."""
-        from_end = lengths[:, None] - layers.numbers(tokens)  # (n, t): 1 at the last item, below 1 behind it
-        x = layers.embed(weights["items"], tokens)  # (n, t, d)
-        x = drop(x + layers.embed(weights["places"], self.length - from_end.clamp(min=1)), self.dropout)
+        x = layers.embed(weights["items"], tokens) + layers.placed(weights["places"], tokens, lengths)  # (n, t, d)
+        x = drop(x, self.dropout)
         for number in range(self.blocks):
             x = layers.transform(
                 x, weights, f"block{number}", heads=self.heads, activation="relu", drop=drop, rate=self.dropout

@@ -63,7 +63,7 @@ class Course:
             )
         self.exam = Exam(log, validation) if validation is not None and len(validation) else None
         begin = model.initial(log.n_items, derive(model.seed, model.name, "weights"))
-        self.weights = {name: torch.from_numpy(one).to(self.device).requires_grad_() for name, one in begin.items()}
+        self.weights = {name: one.requires_grad_() for name, one in layers.tensors(begin, self.device).items()}
         self.optimiser = torch.optim.Adam(self.weights.values(), lr=model.rate, fused=True)
         self.best: dict[str, Tensor] = {}
         self.told: list[tuple[float, float]] = []  # of every epoch: mean loss, hit rate

@@ -1,0 +1,163 @@
+"""What the networks promise once they have learnt, and their descriptions before."""
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from recassay import models
+from recassay.data.histories import Histories
+from recassay.data.synthetic import log
+from recassay.errors import UsageError
+from recassay.models import GRU, NARM, BERT4Rec, SASRec
+from recassay.models.base import Factors, Scorer, Sequential
+from recassay.models.neural.fitted import FittedNeural
+from recassay.models.training import Trained
+from recassay.testing import check_recommender
+
+torch = pytest.importorskip("torch")
+
+SMALL = {"dim": 8, "length": 6, "epochs": 2, "device": "cpu"}
+MODELS = [
+    GRU(**SMALL, hidden=8),
+    NARM(**SMALL, hidden=8),
+    SASRec(**SMALL, heads=2),
+    BERT4Rec(**SMALL, inner=16, copies=1),
+]
+LOG = log(users=90, items=50, events=1_200, seed=4)
+EVERYBODY = np.arange(LOG.n_users, dtype=np.int32)
+
+
+@pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.name)
+def fitted(request):
+    return request.param.fit(LOG)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_every_promise_of_a_recommender(model):
+    check_recommender(model, learns=False)
+    assert isinstance(model, Trained)
+
+
+def test_scores_are_those_of_the_histories_whoever_else_is_asked(fitted):
+    assert isinstance(fitted, Scorer)
+    assert isinstance(fitted, Factors)
+    assert isinstance(fitted, Sequential)
+    histories, scores = Histories.of(LOG), fitted.scores(EVERYBODY)
+    assert scores.dtype == np.float32
+    assert np.allclose(scores, fitted.next_scores(histories), atol=1e-5)
+    for user in (0, 17, 89):
+        assert np.allclose(scores[[user]], fitted.next_scores(histories.take(np.array([user]))), atol=1e-5)
+        assert np.allclose(scores[[user]], fitted.scores(np.array([user])), atol=1e-5)
+
+
+def test_anything_may_be_asked_about(fitted):
+    short = Histories(np.array([0, 0, 1]), np.array([3], np.int32))
+    scores, chances = fitted.next_scores(short), fitted.next_probabilities(short)
+    assert np.isfinite(scores).all()
+    assert np.allclose(chances.sum(axis=1), 1, atol=1e-5)
+    assert np.allclose(np.log(chances[1] / chances[1, 0]), scores[1] - scores[1, 0], atol=1e-4)
+    assert fitted.next_scores(short.take(np.empty(0, np.int64))).shape == (0, LOG.n_items)
+
+
+def test_several_threads_at_once_get_the_same_bits(fitted):
+    histories, before = Histories.of(LOG), torch.get_num_threads()
+    wanted = fitted.next_scores(histories).tobytes()
+    fresh = pickle.loads(pickle.dumps(fitted))
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(lambda: fresh.next_scores(histories).tobytes()) for _ in range(8)]
+        assert {answer.result() for answer in answers} == {wanted}
+    assert torch.get_num_threads() == before
+
+
+def test_a_copy_through_pickle_knows_all_and_carries_nothing_that_can_be_made_again(fitted):
+    fitted.scores(EVERYBODY)
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert copy.__dict__.keys() == {"log", "model", "weights", "course"}
+    assert copy.scores(EVERYBODY).tobytes() == fitted.scores(EVERYBODY).tobytes()
+    bare = len(pickle.dumps((fitted.model, fitted.weights, fitted.course)))
+    assert len(pickle.dumps(fitted)) < bare + 2 * len(pickle.dumps(LOG))
+
+
+def test_what_is_told_is_heard_of_and_not_learnt(fitted):
+    last = np.flatnonzero(np.arange(len(LOG)) >= len(LOG) - 90)
+    early = LOG.take(np.arange(len(LOG) - 90))
+    before = FittedNeural(early, fitted.model, fitted.weights)
+    after = before.told(early.followed_by(LOG.take(last)))
+    assert after.weights is before.weights
+    assert np.allclose(after.scores(EVERYBODY), fitted.scores(EVERYBODY), atol=1e-5)
+    assert not np.allclose(before.scores(EVERYBODY), fitted.scores(EVERYBODY), atol=1e-5)
+
+
+def test_it_is_named_as_it_is_described(fitted):
+    assert str(fitted) == repr(fitted) == str(fitted.model)
+
+
+def test_models_are_listed_and_parsed_without_pytorch():
+    code = (
+        "import sys; from recassay import models; print(*models.REGISTRY.kinds); "
+        "print(models.parse('SASRec(dim=64, heads=2)'), 'torch' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
+    assert {"GRU", "NARM", "SASRec", "BERT4Rec"} <= {*told[0].split()}
+    assert told[1] == "SASRec(dim=64, heads=2) False"
+
+
+def test_pytorch_is_missed_with_the_command_that_installs_it(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    with pytest.raises(UsageError, match=r"SASRec needs torch.*\n.*pip install 'recassay\[neural\]'"):
+        SASRec().fit(LOG)
+
+
+def test_presets_hold_what_was_published():
+    one = SASRec.preset("ml-1m", seed=3)
+    assert (one.length, one.dropout, one.batch, one.rate, one.seed) == (200, 0.2, 128, 0.001, 3)
+    assert SASRec.preset("beauty") == SASRec()
+    beauty = BERT4Rec.preset("beauty")
+    assert (beauty.length, beauty.mask, beauty.predictions, beauty.dropout, beauty.dropout_attention) == (
+        50, 0.6, 30, 0.5, 0.2,
+    )  # fmt: skip
+    for kind in (GRU, NARM, SASRec, BERT4Rec):
+        for name in kind.presets:
+            assert models.parse(str(kind.preset(name))) == kind.preset(name)
+    with pytest.raises(UsageError, match="did you mean 'ml-1m'") as caught:
+        SASRec.preset("ml1m")
+    assert caught.value.code == "U107"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SASRec(heads=3),
+        lambda: SASRec(blocks=0),
+        lambda: SASRec(length=1),
+        lambda: SASRec(dropout=1.0),
+        lambda: SASRec(loss="bpr"),
+        lambda: SASRec(device="tpu"),
+        lambda: GRU(hidden=0),
+        lambda: GRU(rate=0.0),
+        lambda: GRU(epochs=0),
+        lambda: NARM(dropout_states=-0.1),
+        lambda: BERT4Rec(mask=1.5),
+        lambda: BERT4Rec(copies=0),
+        lambda: BERT4Rec(heads=7),
+        lambda: BERT4Rec(warmup=-1),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(make):
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert caught.value.code == "U102"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_missed():
+    with pytest.raises(UsageError, match="finds no GPU") as caught:
+        SASRec(device="cuda").fit(LOG)
+    assert caught.value.code == "U102"
