@@ -8,7 +8,8 @@ who have sampled ranks and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from dataclasses import asdict
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from recassay.comparison.intervals import intervals, means
 from recassay.comparison.resampling import How, bootstrap_sums
 from recassay.data.scores import Scores, Summary
 from recassay.diagnose import Sampling, diagnose
+from recassay.engine.summary import Uncertainty
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
@@ -36,15 +38,6 @@ DEFAULT = "bias_variance, bias_variance(gamma=0.01)"  # the published choices: w
 ORDER = BiasVariance(gamma=0.01)  # of the two the one with less bias says how sure an order is
 ORDERS = 2_000  # resamples of users in which that is looked at
 BY = ("uniform", "popularity")
-
-
-class Uncertainty(NamedTuple):
-    """How intervals over users are made; None as a method leaves them out."""
-
-    method: str | None
-    level: float
-    resamples: int
-    seed: int
 
 
 def correct(
@@ -94,31 +87,21 @@ def correct(
         for name, one in systems.items()
         for heading, metric in asked.items()
     }
-    rows = [
-        {
-            "metric": heading, "estimator": name, "system": row.system, "mean": row.mean, "low": row.low,
-            "high": row.high, "n": row.n, "sampled": sampled[row.system, heading],
-            "left_out": raw.left_out[heading, name],
-        }
-        for heading in asked
-        for name, scores in by_estimator.items()
-        for row in scores.rows
-        if row.metric == heading
-    ]  # fmt: skip
     return Corrected(
         systems=tuple(systems),
         metrics=tuple(asked),
         estimators=tuple(wanted),
-        means=pl.DataFrame(rows),
+        means=_means(by_estimator, sampled, raw),
         by_estimator=by_estimator,
         answered=shown,
         findings=diagnose(_order(systems, asked, raw, sampled, seed, threads)) if len(systems) > 1 else (),
         settings={
+            "pool": [int(pools[0]), int(pools[-1])],
             "sample": sample,
             "replace": replace,
             "prior": "uniform" if isinstance(prior, str) else "given",
             "clip": clip,
-            "interval": how._asdict(),
+            "interval": asdict(how),
         },
     )
 
@@ -172,8 +155,26 @@ def _scores(
         for key, mean, below, above in zip(columns, means(stacked, weights), low, high, strict=True)
     ]  # fmt: skip
     weighted = {} if weights is None else dict.fromkeys(columns, cases)
-    settings = {"interval": how._asdict(), "estimator": estimator}
+    settings = {"interval": asdict(how), "estimator": estimator}
     return Scores(first.users, tuple(systems), tuple(metrics), columns, weighted, tuple(rows), settings=settings)
+
+
+def _means(
+    by_estimator: Mapping[str, Scores], sampled: Mapping[tuple[str, str], float], answers: Answered
+) -> pl.DataFrame:
+    """A row per metric, estimator and system."""
+    rows = [
+        {
+            "metric": row.metric, "estimator": name, "system": row.system, "mean": row.mean, "low": row.low,
+            "high": row.high, "n": row.n, "sampled": sampled[row.system, row.metric],
+            "left_out": answers.left_out[row.metric, name],
+        }
+        for metric in next(iter(by_estimator.values())).metrics
+        for name, scores in by_estimator.items()
+        for row in scores.rows
+        if row.metric == metric
+    ]  # fmt: skip
+    return pl.DataFrame(rows)
 
 
 def _order(

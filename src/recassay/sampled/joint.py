@@ -50,10 +50,9 @@ class Joint:
 
 
 def joint_of(pool: int, sample: int, *, replace: bool, prior: Float | None = None) -> Joint:
-    """The pairs for ``sample`` uniform draws from ``pool`` candidates; without a ``prior`` every rank is equally
-    likely.
+    """The pairs for ``sample`` uniform draws from ``pool`` candidates.
 
-    ``prior[r-1]`` is the chance of full rank r, for all pool + 1 of them.
+    ``prior[r-1]`` is the chance of full rank r, for all pool + 1 of them; left out, every rank is equally likely.
 
     >>> joint_of(5, 3, replace=False).kept.round(6).tolist()
     [1.0, 0.916515, 0.748331, 0.489898]
