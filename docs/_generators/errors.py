@@ -174,6 +174,19 @@ EXAMPLES: dict[str, str] = {
         fold = ra.split.last(n=2)(log(users=50, items=40, events=600))[0]
         ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
         """,
+    "I351": """
+        from recassay.data.sequences import Sequences
+        import polars as pl
+
+        rows = [(1, "ann", "x"), (1, "bob", "y"), (2, "bob", "x"), (2, "bob", "y")]
+        Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "user_id", "item_id"], orient="row"))
+        """,
+    "I352": """
+        from recassay.data.sequences import Sequences
+        import polars as pl
+
+        Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 2, 3], "item_id": ["x", "y", "x"]}))
+        """,
     "I331": """
         ra.correct([1, 2.5, 9], pool=3415, sample=100)
         """,

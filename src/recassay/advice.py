@@ -152,6 +152,16 @@ ADVICE: dict[str, Advice] = {
         "no validation part although that is to be asked about.",
         "Split with `last(n=1, validation=1)`; ask `ranking()` where several items are right.",
     ),
+    "I351": Advice(
+        "Rows of one ready-made sequence are of several users, or two of them stand at the same position.",
+        "Give every sequence an id of its own, one user, and positions that differ.",
+    ),
+    "I352": Advice(
+        "A sequence is two rows or more: the first is given, and the others are to be foretold. Every sequence of the "
+        "table has one.",
+        "Look at the column `sequence_id`: rows of one sequence have the same. `split.sessions(gap=...)` makes "
+        "sequences of a log.",
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",

@@ -53,6 +53,8 @@ CODES: dict[str, str] = {
     "I331": "sampled rank is none that the sample allows",
     "I332": "pool of candidates is missing or too small",
     "I341": "no single item that comes next",
+    "I351": "rows of one sequence contradict each other",
+    "I352": "no sequence of two or more",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",
