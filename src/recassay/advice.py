@@ -126,8 +126,8 @@ ADVICE: dict[str, Advice] = {
         "Let it answer with the ids of the log it is played on.",
     ),
     "I321": Advice(
-        "A model that learns what comes after what needs users with at least two events in the training part, and there "
-        "are none.",
+        "A model that learns what comes after what needs users with at least two events in the training part, and "
+        "there are none.",
         "Look at the split: it may leave every user one event. Such a log suits models that read no histories.",
     ),
     "I322": Advice(

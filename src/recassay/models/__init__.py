@@ -8,12 +8,15 @@ from recassay.models.adapters import Recommends, Scores, ScoreTable
 from recassay.models.base import BuiltIn, Factors, Fitted, Model, Scorer
 from recassay.models.files import from_file, is_file_model
 from recassay.models.implicit import ALS, BPR, ItemKNN
+from recassay.models.last_items import RecentItemKNN
 from recassay.models.libraries import Cornac, Implicit, LensKit, RecTools
+from recassay.models.markov import Markov
 from recassay.models.neural import GRU, NARM, BERT4Rec, SASRec
 from recassay.models.plsa import PLSA
 from recassay.models.popular import Popular
 from recassay.models.pure_svd import PureSVD
 from recassay.models.random import Random
+from recassay.models.recent_popular import RecentPopular
 from recassay.models.user_knn import UserKNN
 from recassay.named import Registry
 
@@ -44,11 +47,14 @@ __all__ = [
     "Implicit",
     "ItemKNN",
     "LensKit",
+    "Markov",
     "Model",
     "Popular",
     "PureSVD",
     "Random",
     "RecTools",
+    "RecentItemKNN",
+    "RecentPopular",
     "Recommends",
     "SASRec",
     "ScoreTable",

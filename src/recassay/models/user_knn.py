@@ -45,21 +45,25 @@ class UserKNN(BuiltIn):
     def fit(self, log: Interactions) -> FittedUserKNN:
         """Finds everybody's neighbours."""
         matrix = profiles(log)
+        return FittedUserKNN(log, matrix, self.nearest(matrix))
+
+    def nearest(self, matrix: csr_array) -> csr_array:
+        """A row per row of a 0/1 matrix: its similarities to the others, 0 but for its nearest neighbours."""
         sizes = np.diff(matrix.indptr).astype(np.float64)
         columns, weights, lengths = [], [], [0]
-        for begin, end in blocks(log.n_users, USERS_PER_BLOCK):
+        for begin, end in blocks(sizes.size, USERS_PER_BLOCK):
             common = (matrix[begin:end] @ matrix.T).tocsr()
             common.sort_indices()
             for row in range(end - begin):
                 part = slice(common.indptr[row], common.indptr[row + 1])
-                others, similar = self._nearest(common.indices[part], common.data[part], begin + row, sizes)
+                others, similar = self._row(common.indices[part], common.data[part], begin + row, sizes)
                 columns.append(others)
                 weights.append(similar)
                 lengths.append(others.size)
         found = (np.concatenate(weights), np.concatenate(columns), np.cumsum(lengths))
-        return FittedUserKNN(log, matrix, csr_array(found, shape=(log.n_users, log.n_users)))
+        return csr_array(found, shape=(sizes.size, sizes.size))
 
-    def _nearest(
+    def _row(
         self, others: NDArray[np.int32], common: NDArray[np.float64], user: int, sizes: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         others, common = others[others != user], common[others != user]

@@ -10,8 +10,9 @@ from recassay.data.layout import stretch_of
 from recassay.errors import InputError
 from recassay.models.neural.base import Neural
 from recassay.models.neural.compute import each_part
-from recassay.models.neural.fitted import read, same_items
+from recassay.models.neural.fitted import read
 from recassay.models.neural.layers import Tensor, Weights, library
+from recassay.models.sequential import same_items
 
 K = 10
 ASKED = 128  # users whose scores of all items are in memory together

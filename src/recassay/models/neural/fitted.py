@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.errors import InputError
-from recassay.models.base import Scoring
 from recassay.models.neural import layers
 from recassay.models.neural.base import Neural
 from recassay.models.neural.compute import device_of, each_part, enough_memory
 from recassay.models.neural.layers import Array, Tensor, Weights
+from recassay.models.sequential import Reading
 
 READ = 32  # histories that a thread reads together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedNeural(Scoring):
+class FittedNeural(Reading):
     """A description, the weights it learnt, and the log whose users it answers for.
 
     ``course`` has the mean loss of every epoch, and the hit rate at 10 on validation (NaN without).
@@ -36,7 +34,7 @@ class FittedNeural(Scoring):
     @functools.cached_property
     def user_factors(self) -> Array:
         """The state after each user's history."""
-        return self._read(Histories.of(self.log))
+        return self._read(self.histories)
 
     @functools.cached_property
     def item_factors(self) -> Array:
@@ -59,11 +57,6 @@ class FittedNeural(Scoring):
         likely /= likely.sum(axis=1, keepdims=True)
         return likely
 
-    def told(self, log: Interactions) -> FittedNeural:
-        """The same weights, and histories of another log of the same items."""
-        same_items(self.log, log, "the log that is told")
-        return replace(self, log=log)
-
     def _read(self, histories: Histories) -> Array:
         with enough_memory(self.model):
             found: Array = read(self.model, self._tensors, histories).cpu().numpy()
@@ -77,9 +70,6 @@ class FittedNeural(Scoring):
         return str(self.model)
 
     __repr__ = __str__
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def read(model: Neural, weights: Weights, histories: Histories) -> Tensor:
@@ -100,16 +90,3 @@ def read(model: Neural, weights: Weights, histories: Histories) -> Tensor:
 
     each_part(work, len(histories), size=READ, device=outputs.device.type)
     return states
-
-
-def same_items(log: Interactions, other: Interactions, what: str) -> None:
-    """Refuse a log of other items: the codes of one mean nothing in the other."""
-    ours, theirs = log.item_vocabulary, other.item_vocabulary
-    assert ours.ids is not None, "a log's ids are dense"
-    assert theirs.ids is not None, "a log's ids are dense"
-    if ours is not theirs and not ours.ids.equals(theirs.ids):
-        raise InputError(
-            "I322",
-            f"{what} has {theirs.size:,} items, and they are not the {ours.size:,} that the model has learnt",
-            hint="take parts of one log: log.take(rows), or a split",
-        )
