@@ -9,6 +9,7 @@ from dataclasses import MISSING, Field, asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -76,6 +77,7 @@ def _parameters(kind: Any) -> str:
 NAMED = {
     "splits": Listed("recassay.split", "leakage", lambda kind: str(kind.leakage)),
     "filters": Listed("recassay.split.filters", "parameters", _parameters),
+    "sequences": Listed("recassay.split.sequences", "parameters", _parameters),
     "models": Listed("recassay.models", "parameters", _parameters),
     "protocols": Listed("recassay.protocols", "parameters", _parameters),
     "experiments": Listed("recassay.bias", "parameters", _parameters),
@@ -193,14 +195,18 @@ def _metric_page(metric: Description) -> Explanation:
     return Explanation(_heading(metric), "metric", metric.title, metric.sections, parameters, facts)
 
 
+GROUP_WIDTH = 32  # of the second column, whose longer texts wrap
+
+
 def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
     """A list as a table."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     columns = {"metrics": ("metric", "family"), "profiles": ("profile", "version"), "checks": ("code", "severity")}
     columns["designs"] = ("design", "parameters")
     columns |= {kind: (named.registry.noun, named.column) for kind, named in NAMED.items()}
-    table.add_column(columns[kind][0], no_wrap=True, style="bold")
-    table.add_column(columns[kind][1], no_wrap=True)
+    longest = max((cell_len(row.name) for row in rows), default=0)
+    table.add_column(columns[kind][0], no_wrap=True, min_width=longest, style="bold")
+    table.add_column(columns[kind][1], max_width=GROUP_WIDTH)
     table.add_column("what it is")
     for row in rows:
         table.add_row(Text(row.name), Text(row.group), Text(row.title))
