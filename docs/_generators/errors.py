@@ -187,6 +187,10 @@ EXAMPLES: dict[str, str] = {
 
         Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 2, 3], "item_id": ["x", "y", "x"]}))
         """,
+    "I353": """
+        log = ra.read_interactions({"user_id": [1, 1, 1], "item_id": [7, 8, 9], "timestamp": [10, 10, 20]})
+        ra.split.sessions(gap=30, ties="error")(log)
+        """,
     "I331": """
         ra.correct([1, 2.5, 9], pool=3415, sample=100)
         """,

@@ -162,6 +162,11 @@ ADVICE: dict[str, Advice] = {
         "Look at the column `sequence_id`: rows of one sequence have the same. `split.sessions(gap=...)` makes "
         "sequences of a log.",
     ),
+    "I353": Advice(
+        "`sessions(ties='error')` was asked for, and a user has several events at one time: which of them came first "
+        "is not said.",
+        "Leave the option out to take them in row order, or keep one of them with `ties='drop'`.",
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",

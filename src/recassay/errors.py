@@ -55,6 +55,7 @@ CODES: dict[str, str] = {
     "I341": "no single item that comes next",
     "I351": "rows of one sequence contradict each other",
     "I352": "no sequence of two or more",
+    "I353": "events of a user at the same time",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",

@@ -20,6 +20,10 @@ from recassay.split.chance import Random as random  # noqa: N813
 from recassay.split.intervened import Skew as skew  # noqa: N813
 from recassay.split.intervened import Wtd as wtd  # noqa: N813
 from recassay.split.newcomers import UserFolds as user_folds  # noqa: N813
+from recassay.split.sequences import LatestSequences as latest_sequences  # noqa: N813
+from recassay.split.sequences import RandomSequences as random_sequences  # noqa: N813
+from recassay.split.sequences import SequenceFolds as sequence_folds  # noqa: N813
+from recassay.split.sessions import Sessions as sessions  # noqa: N813
 from recassay.split.temporal import GlobalTime as global_time  # noqa: N813
 from recassay.split.temporal import Last as last  # noqa: N813
 from recassay.split.temporal import Windows as windows  # noqa: N813
@@ -38,10 +42,14 @@ __all__ = [
     "global_time",
     "k_folds",
     "last",
+    "latest_sequences",
     "leaks",
     "leave_out",
     "parse",
     "random",
+    "random_sequences",
+    "sequence_folds",
+    "sessions",
     "skew",
     "thin",
     "uniform_items",

@@ -39,7 +39,22 @@ class Part:
     number: int = 0
 
 
-class Split(Named):
+class Cut(Named):
+    """Base of whatever divides: a frozen description whose parameters are shares and counts."""
+
+    def share(self, *parameters: str) -> None:
+        """Refuse a parameter that is not strictly between 0 and 1."""
+        for parameter in parameters:
+            if not 0 < getattr(self, parameter) < 1:
+                raise self.refuse(parameter, "it is no share of a log", "a number between 0 and 1, such as 0.2")
+
+    def count(self, parameter: str, least: int) -> None:
+        """Refuse a parameter below the least that makes sense."""
+        if getattr(self, parameter) < least:
+            raise self.refuse(parameter, f"it must be at least {least}", f"{parameter}={least}")
+
+
+class Split(Cut):
     """Base of splits: a frozen description of how to cut a log; calling it cuts."""
 
     leakage: ClassVar[Leakage] = "global"
@@ -74,17 +89,6 @@ class Split(Named):
             part.number,
             None if part.profile is None else part.profile[train],
         )
-
-    def share(self, *parameters: str) -> None:
-        """Refuse a parameter that is not strictly between 0 and 1."""
-        for parameter in parameters:
-            if not 0 < getattr(self, parameter) < 1:
-                raise self.refuse(parameter, "it is no share of a log", "a number between 0 and 1, such as 0.2")
-
-    def count(self, parameter: str, least: int) -> None:
-        """Refuse a parameter below the least that makes sense."""
-        if getattr(self, parameter) < least:
-            raise self.refuse(parameter, f"it must be at least {least}", f"{parameter}={least}")
 
 
 def nothing_left(split: Split, log: Interactions, part: str) -> UsageError:

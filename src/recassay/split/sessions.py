@@ -1,0 +1,136 @@
+"""A log becomes sequences: what a user did without a long pause is one of them.
+
+    time              0  3  5  9  11 12 14      sessions(gap=8)          sessions(gap=8, inclusive=True)
+    Ann               b  a  .  .  c  d  a       b a | c d a              b a c d a
+    Bob               c  .  b  .  .  .  .       c b                      c b
+    Carol             .  .  .  a  .  .  .       in no sequence           in no sequence
+
+Ann's pause from 3 to 11 is 8 long: exactly the gap, which ends a sequence unless it is inclusive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.data.interactions import Interactions
+from recassay.data.order import order_of
+from recassay.data.sequences import Sequences
+from recassay.data.times import Moments, times
+from recassay.errors import InputError, UsageError
+from recassay.split.base import Cut, Rows
+
+TICKS = 1e6  # of a second: what the times of a log of dates are exact to
+
+
+class Sequencing(Cut):
+    """Base of what makes sequences of a log and of what cuts sequences into folds."""
+
+
+@dataclass(frozen=True, repr=False)
+class Sessions(Sequencing):
+    """Events of a user belong together while each comes less than ``gap`` after the one before it.
+
+    ``gap`` is in the unit of the log's times, which is seconds where these are dates; ``inclusive=True`` lets a pause
+    of exactly the gap join too. A sequence has two events or more: one on its own is in no sequence, and counted in
+    ``removed``. Sequences stand in the order of user id, then time, and I is what occurs in one of them.
+
+    Events of a user at the same time are joined in row order, and the same item may come again, also at once.
+    ``ties="drop"`` keeps the first event of a user and time, ``"error"`` refuses them. A log is filtered before, with
+    ``split.filters``: "rated(at_least=4), once(users=10, items=50, first='users')", say.
+
+    Reference: Monti, Palumbo, Rizzo, Morisio, Sequeval: an offline evaluation framework for sequence-based recommender
+    systems, Information 2019. Its algorithm 1, as its authors' program has it: taken literally, what is printed loses
+    the last sequence of every user.
+
+    >>> import polars as pl
+    >>> rows = [("ann", "b", 0), ("ann", "a", 3), ("ann", "c", 11), ("ann", "d", 12), ("bob", "a", 9)]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "timestamp"], orient="row"))
+    >>> made = Sessions(gap=8)(log)
+    >>> made.frame().rows(), dict(made.removed)
+    ([(0, 'ann', 'b', 0), (0, 'ann', 'a', 3), (1, 'ann', 'c', 11), (1, 'ann', 'd', 12)], {'event on its own': 1})
+    """
+
+    name: ClassVar[str] = "sessions"
+
+    gap: float
+    inclusive: bool = False
+    ties: Literal["join", "drop", "error"] = "join"
+
+    def validate(self) -> None:
+        """A gap has a length."""
+        if self.gap <= 0:
+            raise self.refuse("gap", "every event would stand on its own", "sessions(gap=3600) for an hour of seconds")
+
+    def __call__(self, log: Interactions) -> Sequences:
+        """The sequences of a log."""
+        time, gap = _clock(log, self.gap)
+        order = np.arange(len(log)) if _in_order(log.users, time) else order_of(log.users, (time,))
+        removed = {}
+        if self.ties != "join":
+            repeated = self._repeated(log, order, time)
+            removed["same user and time"] = int(np.count_nonzero(repeated))
+            order = order[~repeated]
+        users, time = log.users[order], time[order]
+        pause = time[1:] - time[:-1]
+        near = (users[1:] == users[:-1]) & ((pause <= gap) if self.inclusive else (pause < gap))
+        follows, leads = np.append(False, near)[: order.size], np.append(near, False)[: order.size]
+        kept = follows | leads
+        begins = np.flatnonzero(~follows[kept])
+        if not begins.size:
+            what = f"of {len(log):,} rows of {log.n_users:,} users no two are closer than {self.gap:g}"
+            raise UsageError("U116", what, where=str(self), hint="choose a longer gap, in the unit of the timestamps")
+        order, users = order[kept], users[kept]
+        item_vocabulary, items = log.item_vocabulary.without_unused(log.items[order])
+        user_vocabulary, users = log.user_vocabulary.without_unused(users[begins])
+        return Sequences(
+            np.append(begins, order.size),
+            items,
+            users,
+            _plain(times(log))[order],
+            item_vocabulary,
+            user_vocabulary,
+            log.origin,
+            {**removed, "event on its own": int(kept.size - order.size)},
+        )
+
+    def _repeated(self, log: Interactions, order: NDArray[np.int64], time: Moments) -> Rows:
+        """Which rows, in order, have the user and time of the row before; refused if they are to be an error."""
+        same = (np.diff(log.users[order]) == 0) & (np.diff(time[order]) == 0)
+        if self.ties == "error" and same.any():
+            first = order[1:][same][0]
+            user = log.user_vocabulary.decode(log.users[[first]])[0]
+            raise InputError(
+                "I353",
+                f"{np.count_nonzero(same):,} of {len(log):,} events are at the time of another of the same user, the "
+                f"first of user {user!r} at {times(log)[first]}",
+                where=log.origin or str(self),
+                hint="ties='join' takes them in row order, ties='drop' keeps the first",
+            )
+        return np.append(False, same)[: order.size]
+
+
+def _clock(log: Interactions, gap: float) -> tuple[Moments, float]:
+    """Times and gap as numbers whose differences are exact: dates in microseconds, whole numbers as they are."""
+    time = _plain(times(log))
+    if wrong := int(np.count_nonzero(~np.isfinite(time))):
+        what = f"{wrong:,} of {len(log):,} rows have a timestamp that is no time: NaN, or infinite"
+        raise InputError("I304", what, where=log.origin, hint="drop these rows, or give them a time")
+    if log.timestamps is not None and log.timestamps.dtype.is_temporal():
+        return np.rint(time * TICKS).astype(np.int64), round(gap * TICKS)
+    return time, gap
+
+
+def _plain(time: NDArray[Any]) -> Moments:
+    """Times in 64 bits."""
+    if time.dtype.kind == "f":
+        return time.astype(np.float64, copy=False)
+    return time.astype(np.int64, copy=False)
+
+
+def _in_order(users: NDArray[np.int32], time: Moments) -> bool:
+    """Whether rows stand by user and time already, as most logs that were written by somebody do."""
+    return bool(np.all((users[1:] > users[:-1]) | ((users[1:] == users[:-1]) & (time[1:] >= time[:-1]))))
