@@ -6,7 +6,9 @@ Where the width does not suffice for the matrix, systems stand below each other 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -52,7 +54,11 @@ def designs_table(
     """
     if metric is not None and metric not in assay.metrics:
         raise UsageError("U101", f"'{metric}' was not judged", hint=suggest(metric, assay.metrics))
-    rows = [row.to_dict() for row in assay.rows if metric in (None, row.metric)]
+    return rows_table([row.to_dict() for row in assay.rows if metric in (None, row.metric)], width=width, digits=digits)
+
+
+def rows_table(rows: Iterable[Mapping[str, Any]], *, width: int | None = None, digits: int = 4) -> RenderableType:
+    """As :func:`designs_table` from rows of a summary."""
     return _Designs([grid for board in boards(rows, []) for grid in board.grids], width, digits)
 
 

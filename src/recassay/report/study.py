@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from recassay.metrics.registry import parse_metric
+from recassay.report.designs import rows_table
 
 HEADING = ("dataset", "split", "seed")
+WIDEST = 10_000  # no terminal is
 
 
 def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
@@ -24,8 +28,20 @@ def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
     parts: list[RenderableType] = []
     for (dataset, split, seed), group in groups.items():
         title = f"{dataset}, {split}" + (f", seed {seed}" if len({key[2] for key in groups}) > 1 else "")
-        parts += [Text(title, style="bold"), _table(group), Text()]
+        parts += [Text(title, style="bold"), _Fitting(group), Text()]
     return Group(*parts)
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """Systems side by side where there is room, else below each other: no number is cut."""
+
+    rows: list[Mapping[str, Any]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = _table(self.rows)
+        wide = Measurement.get(console, options.update_width(WIDEST), table).maximum
+        yield table if wide <= options.max_width else rows_table(self.rows)
 
 
 def _table(rows: list[Mapping[str, Any]]) -> Table:

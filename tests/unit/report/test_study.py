@@ -48,6 +48,13 @@ def test_the_best_is_bold_where_a_metric_has_a_good_end():
     assert bold(row("a", 0.5)) == []
 
 
+def test_many_systems_stand_below_each_other_and_no_number_is_cut():
+    systems = {f"system-{i}": 0.1 + i / 100 for i in range(12)}
+    lines = shown(study_table([row(name, mean) for name, mean in systems.items()])).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[:2] for line in lines if "system-" in line] == [[n, f"{m:.4f}"] for n, m in systems.items()]
+
+
 def test_a_table_for_each_seed():
     text = shown(study_table([row("a", 0.5), row("a", 0.4, seed=1)]))
     assert ("d, s, seed 0" in text, "d, s, seed 1" in text) == (True, True)
