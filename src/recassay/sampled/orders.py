@@ -49,7 +49,7 @@ class Standing:
 
     def same(self, means: ArrayLike) -> bool:
         """Whether all pairs of systems stand in the same order as by these means."""
-        return bool((signs(self.mean) == signs(np.round(means, EXACT))).all())
+        return bool((signs(self.mean) == signs(np.round(np.asarray(means), EXACT))).all())
 
     def against(self, full: Standing, level: float) -> dict[str, Any]:
         """How this order agrees with that of the full ranking, and in how many resamples they are one."""
