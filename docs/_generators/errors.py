@@ -191,6 +191,39 @@ EXAMPLES: dict[str, str] = {
         log = ra.read_interactions({"user_id": [1, 1, 1], "item_id": [7, 8, 9], "timestamp": [10, 10, 20]})
         ra.split.sessions(gap=30, ties="error")(log)
         """,
+    "I361": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[7]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine)
+        """,
+    "I362": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_diversity(similarity='given')@1", similarities=np.eye(2))
+        """,
+    "I363": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=["item-1"])
+        """,
     "I331": """
         ra.correct([1, 2.5, 9], pool=3415, sample=100)
         """,
@@ -288,6 +321,20 @@ EXAMPLES: dict[str, str] = {
         """,
     "U152": """
         ra.correct([1, 2, 3], pool=3, sample=2, replace=True, prior=[0.7, 0.2, -0.1, 0.2])
+        """,
+    "U181": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "seq_precision@1")
+        """,
+    "U182": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_precision@5")
         """,
     "U118": """
         from recassay import designs

@@ -21,6 +21,11 @@ FAMILIES = {
         "How many items get attention, and how evenly? One value for all lists together.",
     ),
     "debiased": ("Accuracy without popularity bias", "What would accuracy be had every liking been observed alike?"),
+    "sequence": (
+        "Generated sequences",
+        "What a system lets follow the first item of a sequence, beside what really followed: "
+        "`ra.score_sequences`. These names begin with `seq_`.",
+    ),
     "rating": ("Predicted ratings", "How far are predicted numbers from the given ones?"),
 }
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recassay.data.features import Features
     from recassay.data.finding import Finding
     from recassay.data.fold import Fold
+    from recassay.data.generated import Generated
     from recassay.data.interactions import Interactions
     from recassay.data.read import read_interactions, read_items, read_run, read_runs, read_truth
     from recassay.data.run import Run
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from recassay.engine.judge import judge
     from recassay.engine.play import play
     from recassay.engine.score import score
+    from recassay.engine.score_sequences import score_sequences
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
@@ -47,6 +49,7 @@ _HOMES = {
     "Features": "data.features",
     "Finding": "data.finding",
     "Fold": "data.fold",
+    "Generated": "data.generated",
     "InputError": "errors",
     "Interactions": "data.interactions",
     "InternalError": "errors",
@@ -77,6 +80,7 @@ _HOMES = {
     "run_study": "study.run",
     "sampling_curve": "sampled.curve",
     "score": "engine.score",
+    "score_sequences": "engine.score_sequences",
     "split": "split",
 }
 
@@ -86,6 +90,7 @@ __all__ = [
     "Features",
     "Finding",
     "Fold",
+    "Generated",
     "InputError",
     "Interactions",
     "InternalError",
@@ -117,6 +122,7 @@ __all__ = [
     "run_study",
     "sampling_curve",
     "score",
+    "score_sequences",
     "split",
 ]
 

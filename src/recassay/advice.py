@@ -167,6 +167,21 @@ ADVICE: dict[str, Advice] = {
         "is not said.",
         "Leave the option out to take them in row order, or keep one of them with `ties='drop'`.",
     ),
+    "I361": Advice(
+        "What a system generated has other sequences, items or shapes than the fold it is to be judged on, or chances "
+        "that are none.",
+        "Hand in one row for each test sequence, in the order of `fold.test`, items as codes of the fold, and -1 from "
+        "where a list ended.",
+    ),
+    "I362": Advice(
+        "The matrix of similarities is not over the items of the fold, not symmetric, or has a number that is not "
+        "between -1 and 1.",
+        "Give a dense or sparse matrix with a row and a column for each item of the fold, ascending by id.",
+    ),
+    "I363": Advice(
+        "A primitive list was given, and none of its items is in any sequence, so nothing would be obvious.",
+        "Check that the list has the ids of the log.",
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",
@@ -340,6 +355,14 @@ ADVICE: dict[str, Advice] = {
         "Designs need to know where every relevant item stands among all candidates. A ranked list does not say; a "
         "system that was played on a fold does.",
         "Play the system, or the run: ra.play(run, fold, ra.protocols.ranking()).",
+    ),
+    "U181": Advice(
+        "Metrics that begin with `seq_` judge generated sequences; all others judge ranked lists against a truth.",
+        "Ask `ra.score_sequences` for the first and `ra.score` for the others; `recassay list metrics` has the names.",
+    ),
+    "U182": Advice(
+        "A metric was cut at more places than the shortest generated sequences have.",
+        "Generate longer sequences, or cut the metric earlier.",
     ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",

@@ -56,6 +56,9 @@ CODES: dict[str, str] = {
     "I351": "rows of one sequence contradict each other",
     "I352": "no sequence of two or more",
     "I353": "events of a user at the same time",
+    "I361": "generated sequences do not fit the fold",
+    "I362": "given similarities cannot be used",
+    "I363": "primitive list and sequences share no item",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",
@@ -91,6 +94,8 @@ CODES: dict[str, str] = {
     "U143": "memory does not suffice",
     "U151": "sampled ranks cannot be corrected for this way of sampling",
     "U152": "chances of the full ranks cannot be used",
+    "U181": "metric judges something else",
+    "U182": "metric looks beyond what was generated",
     # internal
     "U118": "text is no target-set design",
     "U119": "standings cannot be judged under this design",

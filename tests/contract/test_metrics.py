@@ -15,11 +15,13 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric
 from recassay.metrics.describe import HEADINGS, describe
 from recassay.metrics.registry import find, metrics, names, parse_metric, parse_metrics
+from recassay.metrics.sequence.base import SequenceMetric
 from recassay.named import parameter_kinds
 from recassay.spec import Expression
 
-METRICS = list(metrics().values())
-EACH = pytest.mark.parametrize("kind", METRICS, ids=lambda kind: kind.name)
+EVERY = list(metrics().values())
+METRICS = [kind for kind in EVERY if not issubclass(kind, SequenceMetric)]  # which judge ranked lists
+EACH = pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.name)
 EACH_OF_ACCURACY = pytest.mark.parametrize(
     "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
 )
@@ -58,6 +60,7 @@ def variants(kind):
 
 
 ALL = [text for kind in METRICS for text in variants(kind)]
+OF_SEQUENCES = [text for kind in EVERY if issubclass(kind, SequenceMetric) for text in variants(kind)]
 DEFAULTS = [expression(kind) for kind in METRICS]
 
 
@@ -134,7 +137,7 @@ def reference(tables):
 
 
 class TestNames:
-    @pytest.mark.parametrize("text", ALL)
+    @pytest.mark.parametrize("text", ALL + OF_SEQUENCES)
     def test_a_name_reads_back_to_an_equal_metric(self, text):
         metric = parse_metric(text)
         assert parse_metric(repr(metric)) == metric
@@ -147,7 +150,7 @@ class TestNames:
             assert find(name) is kind
 
     def test_no_name_means_two_metrics(self):
-        said = [name for kind in METRICS for name in {kind.name, *kind.aliases}]
+        said = [name for kind in EVERY for name in {kind.name, *kind.aliases}]
         assert sorted(said) == sorted(names())
 
     def test_names_that_differ_in_case_alone_mean_the_same_metric(self):
@@ -222,9 +225,10 @@ class TestWords:
     def test_class_facts_are_sane(self, kind):
         low, high = kind.bounds
         assert low < high
-        assert kind.family in {"ranking", "beyond", "catalogue", "debiased", "rating"}
+        assert kind.family in {"ranking", "beyond", "catalogue", "debiased", "rating", "sequence"}
+        assert (kind.family == "sequence") == kind.name.startswith("seq_") == issubclass(kind, SequenceMetric)
         assert kind.needs <= {"train", "items"}
-        assert issubclass(kind, UnitMetric | CatalogueMetric)
+        assert issubclass(kind, UnitMetric | CatalogueMetric | SequenceMetric)
 
 
 class TestValues:

@@ -12,9 +12,12 @@ import polars as pl
 import pytest
 
 from recassay.data.features import Features
+from recassay.data.generated import Generated
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
+from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.truth import Truth
+from recassay.engine.score_sequences import score_sequences
 from recassay.metrics.align import meet
 from recassay.metrics.base import CatalogueMetric
 from recassay.metrics.catalogue.exposure import exposure
@@ -56,8 +59,25 @@ def context_of(given):
     return Context(train, items)
 
 
+def judge_sequences(name, given):
+    """As :func:`judge`, for each test sequence."""
+    rows = [(s, item) for part in ("train", "test") for s, items in given[part].items() for item in items]
+    made = Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "item_id"], orient="row"))
+    ids, tested = made.user_vocabulary.ids.to_list(), list(given["test"])
+    fold = SequenceFold(*(made.take(np.array([ids.index(one) for one in given[part]])) for part in ("train", "test")))
+    code = {item: number for number, item in enumerate(made.item_vocabulary.ids)}
+    items = np.array([[code[item] for item in given["generated"][one]] for one in tested])
+    chances = np.array([given["chances"][one] for one in tested], np.float64)
+    bits = np.array([given["bits"][one] for one in tested], np.float64)
+    scores = score_sequences(fold, Generated("x", items, chances, bits, 0), name, interval=None)
+    values = scores.values("x", name) if name in scores.unit_metrics else []
+    return scores.row("x", name).mean, dict(zip(tested, values, strict=False))
+
+
 def judge(name, given):
     """The mean of a metric, and its value for each user (none for a metric of the catalogue)."""
+    if "generated" in given:
+        return judge_sequences(name, given)
     truth, context = truth_of(given["truth"]), context_of(given)
     metric = parse_metric(name).resolve(truth)
     metric.prepare(truth, context)

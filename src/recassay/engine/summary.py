@@ -10,7 +10,7 @@ import numpy as np
 from recassay.comparison.intervals import intervals
 from recassay.data.finding import Finding
 from recassay.data.scores import Scores, Values
-from recassay.engine.local import Job, Judgement
+from recassay.engine.local import Job, Judgement, Report
 
 CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
 
@@ -32,7 +32,8 @@ def assemble(job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty
     """The scores of all systems, with intervals and what was found."""
     per_unit = {(name, heading): column for name, one in judged.items() for heading, column in one.values.items()}
     weights = {(name, heading): column for name, one in judged.items() for heading, column in one.weights.items()}
-    bounds = _bounds(job, per_unit, weights, uncertainty)
+    powers = {heading: metric.power for heading, metric in job.unit_metrics.items()}
+    bounds = bounds_of(per_unit, weights, uncertainty, powers, job.threads, job.progress)
     rows = [row for one in judged.values() for row in one.rows]
     nothing = (float("nan"), float("nan"))
     bounded = [(row, *bounds.get((row.system, row.metric), nothing)) for row in rows]
@@ -53,10 +54,15 @@ def assemble(job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty
     )
 
 
-def _bounds(
-    job: Job, per_unit: Mapping[Key, Values], weights: Mapping[Key, Values], uncertainty: Uncertainty
+def bounds_of(
+    per_unit: Mapping[Key, Values],
+    weights: Mapping[Key, Values],
+    uncertainty: Uncertainty,
+    powers: Mapping[str, float] | None = None,
+    threads: int | None = None,
+    progress: Report | None = None,
 ) -> Bounds:
-    """Bounds of every mean. Columns defined on the same units share their resamples."""
+    """Bounds of every mean; ``powers`` by heading are 1 unless given. Columns on the same units share resamples."""
     if uncertainty.method is None:
         return {}
     alike: dict[tuple[bytes, bool], list[Key]] = {}
@@ -68,26 +74,25 @@ def _bounds(
         width = max(1, CELLS // max(int(defined.sum()), 1))
         for begin in range(0, len(keys), width):
             group = keys[begin : begin + width]
-            powers = np.array([job.unit_metrics[heading].power for _, heading in group])
+            power = np.array([1.0 if powers is None else powers[heading] for _, heading in group])
             low, high = intervals(
-                np.column_stack([per_unit[key][defined] for key in group]) ** powers,
+                np.column_stack([per_unit[key][defined] for key in group]) ** power,
                 np.column_stack([weights[key][defined] for key in group]) if weighted else None,
                 method=uncertainty.method,
                 level=uncertainty.level,
                 resamples=uncertainty.resamples,
                 seed=uncertainty.seed,
-                threads=job.threads,
-                progress=_resampling(job),
+                threads=threads,
+                progress=_resampling(progress),
             )
-            plain = powers == 1
-            low = np.where(plain, low, np.maximum(low, 0) ** (1 / powers))
-            high = np.where(plain, high, np.maximum(high, 0) ** (1 / powers))
+            plain = power == 1
+            low = np.where(plain, low, np.maximum(low, 0) ** (1 / power))
+            high = np.where(plain, high, np.maximum(high, 0) ** (1 / power))
             bounds |= dict(zip(group, zip(low.tolist(), high.tolist(), strict=True), strict=True))
     return bounds
 
 
-def _resampling(job: Job) -> Callable[[int, int], None] | None:
-    report = job.progress
+def _resampling(report: Report | None) -> Callable[[int, int], None] | None:
     return None if report is None else lambda done, of: report("resampling users", done, of)
 
 

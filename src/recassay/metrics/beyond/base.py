@@ -77,7 +77,7 @@ def ratio(above: Values, below: NDArray[Any]) -> Values:
     >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
     [0.5, nan]
     """
-    out = np.full(above.size, np.nan)
+    out = np.full(above.shape, np.nan)
     np.divide(above, below, out=out, where=below > 0)
     return out
 

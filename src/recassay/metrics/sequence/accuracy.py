@@ -1,0 +1,105 @@
+"""How much of what followed was foreseen, in any order and with more weight on top."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recassay.metrics.base import Values
+from recassay.metrics.sequence.base import PerSequence, Placed
+from recassay.metrics.sequence.block import Block
+
+
+@dataclass(frozen=True, repr=False)
+class Hits(Placed):
+    """A share of hits: of the most that list and reference could have in common."""
+
+    def whole(self, block: Block) -> Values:
+        return np.minimum(block.following, self.depth).astype(np.float64)
+
+
+@dataclass(frozen=True, repr=False)
+class SequencePrecision(Hits):
+    """Share of the generated items that really followed, of the most that could.
+
+    Formula: ``hits / min(|ref|, k)``, hits the size of the multiset intersection of the first k items and the
+    reference.
+
+    Edges: an item recommended again is a hit again only if the reference repeats it. The order does not matter. Places
+    that a short list lacks are misses.
+
+    Libraries: Sequeval 1.1.2. ``precision@k`` of ranked lists divides by k.
+
+    Reference: Monti, Palumbo, Rizzo and Morisio, Sequeval: an offline evaluation framework for sequence-based
+    recommender systems, Information 10(5), 2019.
+    """
+
+    name = "seq_precision"
+
+    def added(self, block: Block) -> Values:
+        return block.matches.hits[:, : self.depth].astype(np.float64)
+
+
+@dataclass(frozen=True, repr=False)
+class SequenceRecall(PerSequence):
+    """Share of what really followed that was generated.
+
+    Formula: ``hits / |ref|``, hits the size of the multiset intersection of the first k items and the reference.
+
+    Edges: a reference longer than k cannot be recalled in full; ``seq_precision`` divides by the most that could.
+
+    Libraries: none; Sequeval has precision alone.
+
+    Reference: as ``recall@k``, with the reference as the relevant items, repeats counted.
+    """
+
+    name = "seq_recall"
+
+    def evaluate(self, block: Block) -> Values:
+        return np.asarray(block.matches.hits[:, : self.depth].sum(axis=1) / block.following)
+
+
+@dataclass(frozen=True, repr=False)
+class SequenceNDCG(PerSequence):
+    """Hits, the more the higher they stand, as a share of the best there could be.
+
+    Formula: ``sum over hits at place j of 1/log2(j + 1)``, divided by the same sum over j = 1 .. min(|ref|, k).
+
+    Edges: a hit counts as in ``seq_precision``: repeats only as often as the reference has them. The order within the
+    reference does not matter; ``seq_ndpm`` and ``seq_lcs`` look at that.
+
+    Libraries: none; Sequeval has no discounted metric.
+
+    Reference: Järvelin and Kekäläinen, Cumulated gain-based evaluation of IR techniques, TOIS 2002.
+    """
+
+    name = "seq_ndcg"
+
+    def evaluate(self, block: Block) -> Values:
+        discount = 1.0 / np.log2(np.arange(2.0, self.depth + 2.0))
+        gained = np.where(block.matches.hits[:, : self.depth], discount, 0.0).sum(axis=1)
+        best = np.cumsum(discount)[np.minimum(block.following, self.depth) - 1]
+        return np.asarray(gained / best)
+
+
+@dataclass(frozen=True, repr=False)
+class SequenceMRR(PerSequence):
+    """One over the place where the item that came next was generated.
+
+    Formula: ``1 / j``, j the first of k places that holds the first item of the reference.
+
+    Edges: 0 if none holds it. What was generated after the first item need not be a guess of the next one: the mean
+    says how near it was, not how well the system ranks.
+
+    Libraries: none.
+
+    Reference: as ``mrr@k``, with one relevant item.
+    """
+
+    name = "seq_mrr"
+
+    def evaluate(self, block: Block) -> Values:
+        after = block.sequences[block.offsets[:-1] + 1]
+        found = block.items[:, : self.depth] == after[:, None]
+        return np.asarray(np.where(found.any(axis=1), 1.0 / (1 + found.argmax(axis=1)), 0.0))
