@@ -16,6 +16,7 @@ ITEMS = NOTHING = 30
 SMALL = {"dim": 8, "length": 6, "device": "cpu"}
 MODELS = {
     "gru": GRU(**SMALL, hidden=5),
+    "deep_gru": GRU(**SMALL, hidden=5, depth=3),
     "narm": NARM(**SMALL, hidden=5),
     "sasrec": SASRec(**SMALL, heads=2),
     "bert4rec": BERT4Rec(**SMALL, heads=2, inner=12),
@@ -51,7 +52,13 @@ def gru_states(weights, name, rows):
 
 def gru_twin(model, weights, items):
     """Scores after each item."""
-    return gru_states(weights, "gru", weights["items"][items]) @ weights["outputs"].T
+    rows = weights["items"][items]
+    for name in ("gru", "gru2", "gru3")[: model.depth]:
+        rows = gru_states(weights, name, rows)
+    return rows @ weights["outputs"].T
+
+
+deep_gru_twin = gru_twin
 
 
 def narm_twin(model, weights, items):
