@@ -16,6 +16,7 @@ from recassay._version import __version__
 if TYPE_CHECKING:
     from recassay import bias, designs, models, protocols, split
     from recassay.comparison.compare import Comparison, compare
+    from recassay.comparison.overall import global_score, pareto
     from recassay.data.assay import Assay
     from recassay.data.features import Features
     from recassay.data.finding import Finding
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from recassay.data.read import read_interactions, read_items, read_run, read_runs, read_truth
     from recassay.data.run import Run
     from recassay.data.scores import Scores
+    from recassay.data.sequences import SequenceFold, Sequences
     from recassay.data.standings import Standings
     from recassay.data.truth import Truth
     from recassay.data.vocabulary import Vocabulary
+    from recassay.engine.generate import generate
     from recassay.engine.judge import judge
     from recassay.engine.play import play
     from recassay.engine.score import score
@@ -58,6 +61,8 @@ _HOMES = {
     "Run": "data.run",
     "SamplingCurve": "sampled.result",
     "Scores": "data.scores",
+    "SequenceFold": "data.sequences",
+    "Sequences": "data.sequences",
     "Standings": "data.standings",
     "Truth": "data.truth",
     "UsageError": "errors",
@@ -66,9 +71,12 @@ _HOMES = {
     "compare": "comparison.compare",
     "correct": "sampled.corrections",
     "designs": "designs",
+    "generate": "engine.generate",
+    "global_score": "comparison.overall",
     "judge": "engine.judge",
     "mapped_cutoff": "sampled.mapping",
     "models": "models",
+    "pareto": "comparison.overall",
     "parse_metric": "metrics.registry",
     "play": "engine.play",
     "protocols": "protocols",
@@ -99,6 +107,8 @@ __all__ = [
     "Run",
     "SamplingCurve",
     "Scores",
+    "SequenceFold",
+    "Sequences",
     "Standings",
     "Truth",
     "UsageError",
@@ -108,9 +118,12 @@ __all__ = [
     "compare",
     "correct",
     "designs",
+    "generate",
+    "global_score",
     "judge",
     "mapped_cutoff",
     "models",
+    "pareto",
     "parse_metric",
     "play",
     "protocols",

@@ -79,6 +79,7 @@ NAMED = {
     "filters": Listed("recassay.split.filters", "parameters", _parameters),
     "sequences": Listed("recassay.split.sequences", "parameters", _parameters),
     "models": Listed("recassay.models", "parameters", _parameters),
+    "sequence-models": Listed("recassay.models.sequence", "parameters", _parameters),
     "protocols": Listed("recassay.protocols", "parameters", _parameters),
     "experiments": Listed("recassay.bias", "parameters", _parameters),
     "estimators": Listed("recassay.sampled.estimators", "parameters", _parameters),
@@ -190,7 +191,9 @@ def _metric_page(metric: Description) -> Explanation:
         "also called": ", ".join(metric.aliases) or "nothing else",
         "cut-off": {"required": "required", "optional": "optional", "none": "none"}[metric.cutoff],
         "range": f"{low:g} to {most}, {direction[metric.higher_is_better]}",
-        "needs": ", ".join(("lists and truth", *metric.needs)),
+        "needs": ", ".join(
+            ("generated sequences" if metric.family == "sequence" else "lists and truth", *metric.needs)
+        ),
     }
     return Explanation(_heading(metric), "metric", metric.title, metric.sections, parameters, facts)
 

@@ -1,0 +1,115 @@
+"""Several metrics at once: one number with stated weights, or the systems that no other beats on all of them.
+
+Monti, Palumbo, Rizzo and Morisio (Information 10(5), 2019) leave a global score of their eight metrics as future work.
+There is no such number without weights, so they stand in its heading; and what needs no weights is who dominates whom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.scores import Scores
+from recassay.errors import UsageError
+from recassay.spec import suggest
+
+Floats = NDArray[np.float64]
+
+
+def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
+    """A row per system, the best first: its score, and what each metric adds to it.
+
+    On each metric the best of these systems has 1 and the worst 0 (an infinitely bad one too), the others in
+    proportion; where all are equal, all have 1. The score is the mean with these weights. So it says where a system
+    stands among these systems, and another one beside them may change it: what stays is :func:`pareto`.
+
+    >>> from types import SimpleNamespace as Row
+    >>> def row(system, metric, mean):
+    ...     return Row(system=system, metric=metric, mean=mean, higher_is_better=metric == "precision")
+    >>> rows = [row("a", "precision", 0.4), row("b", "precision", 0.2)]
+    >>> rows += [row("a", "perplexity", math.inf), row("b", "perplexity", 10.0)]
+    >>> scores = Row(systems=("a", "b"), metrics=("precision", "perplexity"), rows=rows)
+    >>> global_score(scores, {"precision": 3, "perplexity": 1}).rows()
+    [('a', 0.75, 0.75, 0.0), ('b', 0.25, 0.0, 0.25)]
+    >>> global_score(scores, {"precision": 3, "perplexity": 1}).columns
+    ['system', 'score', '0.75 precision', '0.25 perplexity']
+    """
+    wrong = {metric: weight for metric, weight in weights.items() if not (math.isfinite(weight) and weight > 0)}
+    if wrong or not weights:
+        what = f"the weight of {next(iter(wrong))} is {next(iter(wrong.values()))}" if wrong else "there is no weight"
+        raise UsageError("U102", what, where="global_score", hint="a positive weight for each metric that counts")
+    means, total = _means(scores, weights), sum(weights.values())
+    shares = {metric: weight / total for metric, weight in weights.items()}
+    parts = {f"{share:g} {metric}": share * _standing(means.of(metric)) for metric, share in shares.items()}
+    score = np.sum(list(parts.values()), axis=0)
+    return pl.DataFrame({"system": scores.systems, "score": score, **parts}).sort(
+        "score", descending=True, maintain_order=True
+    )
+
+
+def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame:
+    """A row per system: the front it stands on, and the systems that dominate it.
+
+    One system dominates another if it is nowhere worse and somewhere better, by its means. Front 1 is dominated by
+    nobody, front 2 only by front 1, and so on. ``metrics``: all that have a better and a worse way, unless named.
+
+    >>> from types import SimpleNamespace as Row
+    >>> rows = [Row(system=name, metric="precision", mean=mean, higher_is_better=True) for name, mean in
+    ...         {"a": 0.4, "b": 0.2, "c": 0.3}.items()]
+    >>> pareto(Row(systems=("a", "b", "c"), metrics=("precision",), rows=rows)).rows()
+    [('a', 1, []), ('c', 2, ['a']), ('b', 3, ['a', 'c'])]
+    """
+    directed = {row.metric for row in scores.rows if row.higher_is_better is not None}
+    means = _means(scores, [one for one in scores.metrics if one in directed] if metrics is None else metrics)
+    table = means.table
+    nowhere_worse = np.asarray((table[:, None] >= table[None]).all(axis=2))
+    dominates = nowhere_worse & ~nowhere_worse.T
+    front, left = np.zeros(len(table), np.int64), np.ones(len(table), np.bool_)
+    while left.any():
+        first = left & ~(dominates & left[:, None]).any(axis=0)
+        front[first] = front.max() + 1
+        left &= ~first
+    by = [[scores.systems[one] for one in np.flatnonzero(column)] for column in dominates.T]
+    frame = pl.DataFrame({"system": scores.systems, "front": front, "dominated_by": by})
+    return frame.cast({"dominated_by": pl.List(pl.String)}).sort("front", maintain_order=True)
+
+
+class _Means(NamedTuple):
+    """Means of systems under metrics (n, m), turned so that more is better."""
+
+    metrics: list[str]
+    table: Floats
+
+    def of(self, metric: str) -> Floats:
+        """One column."""
+        return np.asarray(self.table[:, self.metrics.index(metric)])
+
+
+def _means(scores: Scores, metrics: Iterable[str]) -> _Means:
+    chosen, found = list(metrics), {(row.system, row.metric): row for row in scores.rows}
+    table = np.empty((len(scores.systems), len(chosen)))
+    for column, metric in enumerate(chosen):
+        if metric not in scores.metrics:
+            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, scores.metrics))
+        for line, system in enumerate(scores.systems):
+            row = found[system, metric]
+            if row.higher_is_better is None or math.isnan(row.mean):
+                why = "neither way is better" if row.higher_is_better is None else f"it is undefined for '{system}'"
+                raise UsageError("U113", f"{metric} cannot say which system is better: {why}", hint="leave it out")
+            table[line, column] = row.mean if row.higher_is_better else -row.mean
+    return _Means(chosen, table)
+
+
+def _standing(means: Floats) -> Floats:
+    """From 0, the worst, to 1, the best; infinitely bad is 0."""
+    finite = np.isfinite(means)
+    low, high = means[finite].min(initial=np.inf), means[finite].max(initial=-np.inf)
+    place = np.where(finite, 1.0, 0.0)
+    if low < high:
+        place[finite] = (means[finite] - low) / (high - low)
+    return place if finite.any() else np.ones(means.size)
