@@ -19,7 +19,7 @@ from recassay.models.neural.lessons import NONE, Codes, Excerpts, Lesson, Strang
 class BERT4Rec(Neural):
     """Self-attention reads a history from all of its places; the next item is guessed like any that was taken out.
 
-    As :class:`SASRec`, but places look both ways, ReLU is GELU, and the width between is ``inner``. Of a window of n
+    As ``SASRec``, but places look both ways, ReLU is GELU, and the width between is ``inner``. Of a window of n
     items, max(1, mask n) at random, and at most ``predictions``, are replaced by a mask, and the state in each place
     scores all items (softmax cross-entropy against the one taken out). An epoch masks a window ``copies`` times, and
     once more only its last item; windows overlap by half. To answer, a mask is appended to the last ``length`` - 1

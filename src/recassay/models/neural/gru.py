@@ -17,15 +17,11 @@ from recassay.models.neural.layers import Array, Drop, Tensor, Weights
 class GRU(Neural):
     """Gated recurrent units read a history item by item; a score is the last state times a row of the output.
 
-    With e_t the embedding of item t (dropout is applied to it) and h_0 = 0::
-
-        r_t = sig(W_R e_t + R_R h_{t-1})
-        z_t = sig(W_Z e_t + R_Z h_{t-1})
-        h_t = z_t h_{t-1} + (1 - z_t) tanh(W_H e_t + r_t (R_H h_{t-1}))
-
-    and o = W_S h_t scores what comes after t, learnt at every t by softmax cross-entropy. It is the form that PyTorch
-    has: z is called 1 - z elsewhere, and r elsewhere stands inside of the product with R_H. With a ``depth`` of more
-    than 1 further units read the states of those before them, dropout applied to these too.
+    With e_t the embedding of item t (dropout is applied to it) and h_0 = 0, r_t = sig(W_R e_t + R_R h_{t-1}),
+    z_t = sig(W_Z e_t + R_Z h_{t-1}) and h_t = z_t h_{t-1} + (1 - z_t) tanh(W_H e_t + r_t (R_H h_{t-1})). Then
+    o_t = W_S h_t scores what comes after t, learnt at every t by softmax cross-entropy. It is the form that PyTorch
+    has: elsewhere z is called 1 - z, and r stands inside of the product with R_H. With a ``depth`` of more than 1
+    further units read the states of those before them, dropout applied to these too.
 
     Edges: an empty history is read as one item whose embedding is 0, which scores all items 0. ``windows="all"`` starts
     anew from h_0 every ``length`` items. Published for sessions, so settings for long histories (presets "ml-1m" and

@@ -20,15 +20,11 @@ ASKING = 8  # places that look back together: each needs (n, t, h) numbers
 class NARM(Neural):
     """Two GRUs read a history; the second weighs its states by how they go with the last; scores are of embeddings.
 
-    With g_t and h_t the states of two :class:`GRU` (dropout is applied to embeddings)::
+    With g_t and h_t the states of two ``GRU`` (dropout is applied to embeddings), a_tj = v . sig(A1 h_t + A2 h_j)
+    for j <= t, which is not made to sum to 1, c_t = Dropout([g_t; sum_j a_tj h_j]), and M the embeddings of all items,
+    o_t = M B c_t scores what comes after t, learnt at every t by softmax cross-entropy.
 
-        a_tj = v . sig(A1 h_t + A2 h_j)          for j <= t, not made to sum to 1
-        c_t  = Dropout([g_t; sum_j a_tj h_j])
-        o_t  = B c_t M'                          M: embeddings of all items
-
-    o_t scores what comes after t, learnt at every t by softmax cross-entropy.
-
-    Edges and presets as of :class:`GRU`. An epoch takes time with the square of ``length``.
+    Edges and presets as of ``GRU``. An epoch takes time with the square of ``length``.
 
     Reference: Li, Ren, Chen, Ren, Lian and Ma, Neural attentive session-based recommendation, CIKM 2017.
     """

@@ -26,8 +26,8 @@ class SASRec(Neural):
     Every place learns what came next. ``loss="binary"`` is -log sig(o) - log(1 - sig(o')), o' being the score of an
     item drawn uniformly from those the user never had; ``loss="softmax"`` is cross-entropy over all items.
 
-    Edges: an empty history is read as one item whose embedding is 0. Defaults are those of the authors' code, which
-    also drops attention weights; presets "ml-1m" (and "ml-20m" like it), "beauty", "games", "steam".
+    Edges: an empty history is read as one item whose embedding is 0. Defaults are those of the authors' code, but for
+    ``epochs``; it also drops attention weights. Presets "ml-1m" (and "ml-20m" like it), "beauty", "games", "steam".
 
     Reference: Kang and McAuley, Self-attentive sequential recommendation, ICDM 2018.
     """
