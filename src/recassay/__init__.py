@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from recassay.engine.judge import judge
     from recassay.engine.play import play
     from recassay.engine.score import score
-    from recassay.engine.score_sequences import score_sequences
+    from recassay.engine.score_sequences import score_sequences, sequeval
+    from recassay.engine.sequence_exhibits import by_position, item_frequency, parallel_view
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
@@ -68,14 +69,17 @@ _HOMES = {
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
     "bias": "bias",
+    "by_position": "engine.sequence_exhibits",
     "compare": "comparison.compare",
     "correct": "sampled.corrections",
     "designs": "designs",
     "generate": "engine.generate",
     "global_score": "comparison.overall",
+    "item_frequency": "engine.sequence_exhibits",
     "judge": "engine.judge",
     "mapped_cutoff": "sampled.mapping",
     "models": "models",
+    "parallel_view": "engine.sequence_exhibits",
     "pareto": "comparison.overall",
     "parse_metric": "metrics.registry",
     "play": "engine.play",
@@ -89,6 +93,7 @@ _HOMES = {
     "sampling_curve": "sampled.curve",
     "score": "engine.score",
     "score_sequences": "engine.score_sequences",
+    "sequeval": "engine.score_sequences",
     "split": "split",
 }
 
@@ -115,14 +120,17 @@ __all__ = [
     "Vocabulary",
     "__version__",
     "bias",
+    "by_position",
     "compare",
     "correct",
     "designs",
     "generate",
     "global_score",
+    "item_frequency",
     "judge",
     "mapped_cutoff",
     "models",
+    "parallel_view",
     "pareto",
     "parse_metric",
     "play",
@@ -136,6 +144,7 @@ __all__ = [
     "sampling_curve",
     "score",
     "score_sequences",
+    "sequeval",
     "split",
 ]
 

@@ -45,7 +45,7 @@ def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
         raise UsageError("U102", what, where="global_score", hint="a positive weight for each metric that counts")
     means, total = _means(scores, weights), sum(weights.values())
     shares = {metric: weight / total for metric, weight in weights.items()}
-    parts = {f"{share:g} {metric}": share * _standing(means.of(metric)) for metric, share in shares.items()}
+    parts = {f"{share:g} {metric}": share * standing(means.of(metric)) for metric, share in shares.items()}
     score = np.sum(list(parts.values()), axis=0)
     return pl.DataFrame({"system": scores.systems, "score": score, **parts}).sort(
         "score", descending=True, maintain_order=True
@@ -105,11 +105,16 @@ def _means(scores: Scores, metrics: Iterable[str]) -> _Means:
     return _Means(chosen, table)
 
 
-def _standing(means: Floats) -> Floats:
-    """From 0, the worst, to 1, the best; infinitely bad is 0."""
+def standing(means: Floats) -> Floats:
+    """Systems from 0, the worst, to 1, the best; infinitely bad is 0, undefined stays so, and equal is best.
+
+    >>> standing(np.array([0.1, 0.3, 0.2, -np.inf, np.nan])).round(3).tolist()
+    [0.0, 1.0, 0.5, 0.0, nan]
+    """
     finite = np.isfinite(means)
-    low, high = means[finite].min(initial=np.inf), means[finite].max(initial=-np.inf)
-    place = np.where(finite, 1.0, 0.0)
-    if low < high:
-        place[finite] = (means[finite] - low) / (high - low)
-    return place if finite.any() else np.ones(means.size)
+    if not finite.any():
+        return np.where(np.isnan(means), np.nan, 1.0)
+    low, high = means[finite].min(), means[finite].max()
+    place = np.where(np.isnan(means), np.nan, 0.0)
+    place[finite] = (means[finite] - low) / (high - low) if low < high else 1.0
+    return place

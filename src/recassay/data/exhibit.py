@@ -34,11 +34,18 @@ class Exhibit:
     high: str | None = None
     kind: Literal["line", "bar"] = "line"
     log_x: bool = False
+    log_y: bool = False
     downwards: bool = False
 
     def to_dict(self) -> Mapping[str, Any]:
         """Ready for JSON."""
         axes: dict[str, Any] = {"x": self.x, "y": self.y, "series": self.series, "facet": self.facet, "low": self.low}
-        axes |= {"high": self.high, "kind": self.kind, "log_x": self.log_x, "downwards": self.downwards}
+        axes |= {
+            "high": self.high,
+            "kind": self.kind,
+            "log_x": self.log_x,
+            "log_y": self.log_y,
+            "downwards": self.downwards,
+        }
         about = {"name": self.name, "title": self.title, "caption": self.caption}
         return {**about, "axes": axes, "rows": self.table.to_dicts()}

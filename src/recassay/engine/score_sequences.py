@@ -79,7 +79,7 @@ def score_sequences(
     """
     systems = by_system(fold, generated)
     shortest = min((made for runs in systems.values() for made in runs), key=lambda made: made.k)
-    asked = _asked(sequeval(shortest.k) if metrics is None else metrics, shortest)
+    asked = asked_of(sequeval(shortest.k) if metrics is None else metrics, shortest)
     features = None if items is None else read_items(items, columns=columns)
     job = _Job(Known(fold, features, similarities, primitive, threads), asked, threads)
     judged = {name: [job.judge(made) for made in runs] for name, runs in systems.items()}
@@ -87,7 +87,7 @@ def score_sequences(
     return _assemble(job, judged, uncertainty)
 
 
-def _asked(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
+def asked_of(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
     """The metrics, refused if they judge something else or look beyond what was generated."""
     asked: dict[str, SequenceMetric] = {}
     for heading, metric in parse_metrics(metrics).items():

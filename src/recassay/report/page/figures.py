@@ -59,7 +59,7 @@ def _drawable(row: dict[str, Any], exhibit: Exhibit) -> bool:
     x, y = row[exhibit.x], row[exhibit.y]
     if x is None or not _finite(y) or (isinstance(x, float) and not math.isfinite(x)):
         return False
-    return not (exhibit.log_x and isinstance(x, int | float) and x <= 0)
+    return not (exhibit.log_x and isinstance(x, int | float) and x <= 0) and not (exhibit.log_y and y <= 0)
 
 
 def _traces(exhibit: Exhibit, rows: Rows, place: int, name: str) -> list[Trace]:
@@ -100,7 +100,10 @@ def _layout(exhibit: Exhibit, rows: Rows) -> dict[str, Any]:
     x_axis: dict[str, Any] = {"title": {"text": _text(exhibit.x)}, "type": kind, "automargin": True}
     if kind == "category":
         x_axis |= {"categoryorder": "array", "categoryarray": list(dict.fromkeys(_place(x) for x in xs))}
-    y_axis = {"title": {"text": _text(exhibit.y)}, "range": span, "automargin": True}
+    y_axis: dict[str, Any] = {"title": {"text": _text(exhibit.y)}, "range": span, "automargin": True}
+    if exhibit.log_y:  # in powers of ten
+        powers = [math.log10(value) for value in values if value > 0]
+        y_axis |= {"type": "log", "range": [min(powers, default=0.0) - 0.1, max(powers, default=0.0) + 0.1]}
     return {"xaxis": x_axis, "yaxis": y_axis, "barmode": "group"}
 
 
