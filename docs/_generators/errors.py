@@ -191,6 +191,20 @@ EXAMPLES: dict[str, str] = {
         log = ra.read_interactions({"user_id": [1, 1, 1], "item_id": [7, 8, 9], "timestamp": [10, 10, 20]})
         ra.split.sessions(gap=30, ties="error")(log)
         """,
+    "I354": """
+        from types import SimpleNamespace
+        from recassay.data.synthetic import log
+        import numpy as np
+
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        mine = SimpleNamespace(next_probabilities=lambda histories: np.full((len(histories), fold.n_items), 0.5))
+        ra.generate(mine, fold, name="mine")
+        """,
+    "I355": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        ra.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, lots: lots)
+        """,
     "I361": """
         from recassay.data.generated import Generated
         from recassay.data.sequences import SequenceFold, Sequences
@@ -321,6 +335,21 @@ EXAMPLES: dict[str, str] = {
         """,
     "U152": """
         ra.correct([1, 2, 3], pool=3, sample=2, replace=True, prior=[0.7, 0.2, -0.1, 0.2])
+        """,
+    "U171": """
+        from recassay.data.synthetic import log
+        made = ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600))
+        ra.models.sequence.CRF(most_items=20).fit(made)
+        """,
+    "U172": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        ra.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=100))
+        """,
+    "U173": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        ra.generate(ra.models.Popular(), fold)
         """,
     "U181": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "seq_precision@1")

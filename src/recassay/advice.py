@@ -167,6 +167,16 @@ ADVICE: dict[str, Advice] = {
         "is not said.",
         "Leave the option out to take them in row order, or keep one of them with `ties='drop'`.",
     ),
+    "I354": Advice(
+        "A model that is asked what comes next must give, for each history, a number from 0 for every item of the "
+        "fold, and these must sum to 1 (to a millionth). The message has the model, the history and the reason.",
+        "Divide each row by its sum; make scores probabilities by a softmax. Leave out no item: those that the model "
+        "does not know have 0.",
+    ),
+    "I355": Advice(
+        "A generator of one's own must make a row for each history it is given, and an item of the fold for each step.",
+        "Return whole numbers, the codes of the fold's items, and -1 from where a list ends.",
+    ),
     "I361": Advice(
         "What a system generated has other sequences, items or shapes than the fold it is to be judged on, or chances "
         "that are none.",
@@ -355,6 +365,19 @@ ADVICE: dict[str, Advice] = {
         "Designs need to know where every relevant item stands among all candidates. A ranked list does not say; a "
         "system that was played on a fold does.",
         "Play the system, or the run: ra.play(run, fold, ra.protocols.ranking()).",
+    ),
+    "U171": Advice(
+        "A model whose weights grow with the square of the number of items was given too many of them.",
+        "Leave rare items out before sessions are made, with `split.filters`; or allow more: `CRF(most_items=...)`.",
+    ),
+    "U172": Advice(
+        "A list of different items was to be longer than there are items to put on it: the most popular ones, a sample "
+        "without repeats, or one from a model that gives all items but a few the chance 0.",
+        "Generate shorter sequences, smooth the model, or take lists that end early with `allow_short=True`.",
+    ),
+    "U173": Advice(
+        "A system was to generate, and it says of no item how likely it comes next.",
+        "Give it a method `next_probabilities(histories)`; or hand a function that generates to `generator=`.",
     ),
     "U181": Advice(
         "Metrics that begin with `seq_` judge generated sequences; all others judge ranked lists against a truth.",

@@ -56,6 +56,8 @@ CODES: dict[str, str] = {
     "I351": "rows of one sequence contradict each other",
     "I352": "no sequence of two or more",
     "I353": "events of a user at the same time",
+    "I354": "probabilities of a model are none",
+    "I355": "what a generator made is no table of items",
     "I361": "generated sequences do not fit the fold",
     "I362": "given similarities cannot be used",
     "I363": "primitive list and sequences share no item",
@@ -94,6 +96,9 @@ CODES: dict[str, str] = {
     "U143": "memory does not suffice",
     "U151": "sampled ranks cannot be corrected for this way of sampling",
     "U152": "chances of the full ranks cannot be used",
+    "U171": "model is too large for so many items",
+    "U172": "no item is left to generate",
+    "U173": "system has no probabilities to generate from",
     "U181": "metric judges something else",
     "U182": "metric looks beyond what was generated",
     # internal

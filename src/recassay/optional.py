@@ -7,7 +7,7 @@ from typing import Any
 
 from recassay.errors import UsageError
 
-EXTRAS = {"implicit": "models", "torch": "neural"}  # the extra of the package that brings a library
+EXTRAS = {"implicit": "models", "pycrfsuite": "models", "torch": "neural"}  # which extra brings a library
 
 
 def need(library: str, for_: str) -> Any:

@@ -15,6 +15,7 @@ from recassay.sampled import estimators
 LISTS = {
     "metrics": metrics, "profiles": profiles, "checks": checks,
     "splits": lambda: split.REGISTRY.kinds, "filters": lambda: split.filters.REGISTRY.kinds,
+    "sequences": lambda: split.sequences.REGISTRY.kinds, "sequence-models": lambda: models.sequence.REGISTRY.kinds,
     "models": lambda: models.REGISTRY.kinds, "protocols": lambda: protocols.REGISTRY.kinds,
     "experiments": lambda: bias.REGISTRY.kinds, "estimators": lambda: estimators.REGISTRY.kinds,
     "designs": lambda: designs.TITLES,
@@ -23,7 +24,17 @@ LISTS = {
 
 NAMED = [
     name
-    for kind in ("splits", "filters", "models", "protocols", "experiments", "estimators", "designs")
+    for kind in (
+        "splits",
+        "filters",
+        "sequences",
+        "models",
+        "sequence-models",
+        "protocols",
+        "experiments",
+        "estimators",
+        "designs",
+    )
     for name in LISTS[kind]()
 ]
 

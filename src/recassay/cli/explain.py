@@ -9,8 +9,8 @@ import typer
 from recassay.cli import _common
 
 KINDS = (
-    "metrics", "models", "splits", "filters", "sequences", "protocols", "designs", "experiments", "estimators",
-    "checks", "profiles",
+    "metrics", "models", "sequence-models", "splits", "filters", "sequences", "protocols", "designs", "experiments",
+    "estimators", "checks", "profiles",
 )  # fmt: skip
 
 
@@ -19,8 +19,8 @@ def list_names(
         str,
         typer.Argument(
             metavar="KIND",
-            help="metrics, models, splits, filters, sequences, protocols, designs, experiments, estimators, checks or "
-            "profiles",
+            help="metrics, models, sequence-models, splits, filters, sequences, protocols, designs, experiments, "
+            "estimators, checks or profiles",
         ),
     ] = "metrics",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,

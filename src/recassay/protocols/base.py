@@ -30,7 +30,11 @@ class Step:
     reveal: Interactions | None = None
 
 
-class Protocol(Named):
+class Asking(Named):
+    """Base of everything that says what is asked of a system; each kind has a driver."""
+
+
+class Protocol(Asking):
     """Base of protocols: a frozen description that turns a fold into steps and the sealed truth."""
 
     def steps(self, fold: Fold) -> Iterator[Step]:

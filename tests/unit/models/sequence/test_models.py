@@ -1,0 +1,151 @@
+"""Models of sequences: worked rows, what they share, and what they refuse."""
+
+import pickle
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recassay import models
+from recassay.data.histories import Histories
+from recassay.data.sequences import SequenceFold, Sequences
+from recassay.errors import UsageError
+from recassay.models.sequence import CRF, REGISTRY, MostPopular, NGram, Teller, Uniform, Unigram, parse
+from recassay.models.sequence.base import Foretells, as_log, fit
+
+LISTS = ["ab", "acd", "cbb", "abc", "cddab", "deb"]
+EVERY = [MostPopular(), Uniform(), Unigram(), Unigram(smoothing=0), NGram(), NGram(order=3), NGram(smoothing=0), CRF()]
+
+
+def made(lists=LISTS):
+    rows = [(number, item) for number, items in enumerate(lists) for item in items]
+    return Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "item_id"], orient="row"))
+
+
+def after(*texts):
+    """Histories of letters."""
+    items = np.array(["abcde".index(letter) for letter in "".join(texts)], np.int32)
+    return Histories(np.append(0, np.cumsum([len(text) for text in texts])), items)
+
+
+@pytest.fixture(scope="module")
+def fold():
+    """Training ab, acd, cbb; the item e is in test alone."""
+    sequences = made()
+    return SequenceFold(sequences.take(np.arange(3)), sequences.take(np.arange(3, 6)))
+
+
+def test_every_model_is_here():
+    assert {one.name for one in EVERY} == set(REGISTRY.kinds)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_a_row_is_probabilities_of_all_items_and_a_description_reads_as_it_writes(model, fold):
+    assert parse(str(model)) == model
+    fitted = fit(model, fold.train)
+    assert isinstance(fitted, Foretells)
+    table = fitted.next_probabilities(after("a", "b", "ab", "ba", "e", "de"))
+    assert table.shape == (6, 5)
+    assert table.sum(axis=1) == pytest.approx(np.ones(6), abs=1e-12)
+    assert (table >= 0).all()
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.next_probabilities(after("a", "ab")) == table[[0, 2]]).all()
+    assert str(fitted) == str(model)
+
+
+@pytest.mark.parametrize("model", [one for one in EVERY if not isinstance(one, CRF)], ids=str)
+def test_the_short_way_says_what_the_rows_say(model, fold):
+    fitted = model.fit(fold.train)
+    assert isinstance(fitted, Teller)
+    histories = after("a", "b", "ab", "cb", "e", "de", "acb", "abcd")
+    table, steps = fitted.next_probabilities(histories), histories.lengths - 1
+    last = histories.last(fitted.memory, pad=-1) if fitted.memory else np.empty((8, 0), np.int32)
+    for item in range(5):
+        assert fitted.chance(last, steps, np.full(8, item, np.int32)) == pytest.approx(table[:, item], abs=1e-15)
+    assert fitted.likeliest(last, steps).tolist() == table.argmax(axis=1).tolist()
+    for lot in (1e-9, 0.05, 0.31, 0.5, 0.77, 0.999999):
+        expected = (table.cumsum(axis=1) > lot).argmax(axis=1)
+        assert fitted.draw(last, steps, np.full(8, lot)).tolist() == expected.tolist()
+
+
+def test_bigram_rows_of_the_worked_example(fold):
+    rows = NGram().fit(fold.train).next_probabilities(after("a", "b", "c", "d", "e"))
+    sevenths, sixths = np.array([1, 2, 2, 1, 1]) / 7, np.array([1, 2, 1, 1, 1]) / 6
+    expected = [sevenths, sixths, np.array([1, 2, 1, 2, 1]) / 7, np.full(5, 0.2), np.full(5, 0.2)]
+    assert rows == pytest.approx(np.array(expected), abs=1e-15)
+
+
+def test_unigram_with_and_without_smoothing(fold):
+    asked = after("e")
+    assert Unigram().fit(fold.train).next_probabilities(asked)[0] == pytest.approx(np.array([3, 4, 3, 2, 1]) / 13)
+    plain = Unigram(smoothing=0).fit(fold.train).next_probabilities(asked)[0]
+    assert plain == pytest.approx(np.array([2, 3, 2, 1, 0]) / 8)
+
+
+def test_the_most_popular_stand_by_count_and_id_and_the_list_has_an_end(fold):
+    fitted = MostPopular().fit(fold.train)
+    assert fitted.order.tolist() == [1, 0, 2, 3, 4]
+    table = fitted.next_probabilities(after("e", "eb", "eba"))
+    assert table.argmax(axis=1).tolist() == [1, 0, 2]
+    with pytest.raises(UsageError, match="item 6 of a list of 5") as caught:
+        fitted.next_probabilities(after("aaaaaa"))
+    assert caught.value.code == "U172"
+
+
+def test_a_longer_memory_backs_off_to_what_it_has_seen():
+    fitted = NGram(order=4, smoothing=0).fit(made(["abc", "abd", "cbd", "xabe"]))
+    codes = {item: code for code, item in enumerate("abcdex")}
+
+    def row(text):
+        items = np.array([codes[item] for item in text], np.int32)
+        found = fitted.next_probabilities(Histories(np.array([0, items.size]), items))[0]
+        return {item: chance for item, chance in zip("abcdex", found.round(3).tolist(), strict=True) if chance}
+
+    assert row("b") == {"c": 0.25, "d": 0.5, "e": 0.25}
+    assert row("ab") == {"c": 0.333, "d": 0.333, "e": 0.333}
+    assert row("xab") == {"e": 1.0}
+    assert row("cab") == row("ab")
+    assert row("db") == row("b")
+    assert row("cb") == {"d": 1.0}
+    assert row("e") == dict.fromkeys("abcdex", 0.167)
+    assert row("") == row("e")
+
+
+def test_a_model_that_learns_from_a_log_is_given_one():
+    sequences = made()
+    log = as_log(sequences)
+    assert Histories.of(log).rows() == sequences.histories.rows()
+    assert log.item_vocabulary is sequences.item_vocabulary
+    markov = fit(models.Markov(smoothing=0), sequences)
+    assert markov.next_probabilities(after("d"))[0] == pytest.approx([1 / 3, 0, 0, 1 / 3, 1 / 3])
+
+
+def test_a_field_learns_what_follows_what_and_knows_no_item_that_never_did(fold):
+    rows = [[(start + step) % 6 for step in range(5)] for start in [0, 1, 2, 3, 4, 5] * 5]
+    frame = pl.DataFrame([(s, i) for s, row in enumerate(rows) for i in row], ["sequence_id", "item_id"], orient="row")
+    sequences = Sequences.from_frame(frame)
+    fitted = CRF().fit(sequences)
+    asked = Histories(np.arange(0, 14, 2), np.array([[i, (i + 1) % 6] for i in range(6)], np.int32).ravel())
+    assert fitted.next_probabilities(asked).argmax(axis=1).tolist() == [2, 3, 4, 5, 0, 1]
+    shuffled = CRF().fit(sequences.take(np.random.default_rng(1).permutation(len(sequences))))
+    assert (shuffled.next_probabilities(asked) == fitted.next_probabilities(asked)).all()
+    never = CRF().fit(fold.train).next_probabilities(after("a"))[0]
+    assert never[[0, 4]].tolist() == [0, 0]
+    mixed = CRF(mix_uniform=0.1).fit(fold.train).next_probabilities(after("a"))[0]
+    assert mixed == pytest.approx(0.9 * never + 0.02)
+
+
+def test_a_field_over_too_many_items_is_refused(fold):
+    with pytest.raises(UsageError, match="50 weights for 5 items, and 4 items are the most") as caught:
+        CRF(most_items=4).fit(fold.train)
+    assert caught.value.code == "U171"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: NGram(order=1), lambda: NGram(smoothing=-1), lambda: Unigram(smoothing=-0.5), lambda: CRF(c2=-1),
+     lambda: CRF(mix_uniform=1), lambda: CRF(iterations=0)],
+)  # fmt: skip
+def test_parameters_that_make_no_sense(make):
+    with pytest.raises(UsageError, match="U102"):
+        make()
