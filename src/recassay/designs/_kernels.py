@@ -23,6 +23,9 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 NEGLIGIBLE = 1e-22  # of a chance: far below the rounding of the sums it would enter
+BOTTOM = -600.0  # logarithm of a chance from which others are still reached without loss
+NONE, NOTHING = -60.0, -2  # logarithm of a sum of chances that is none, and how that is said
+SHORT = 64  # ranks down to which a law is taken from its beginning
 WORK = 4_000_000  # steps in one tangle; beyond it each item is placed by itself, and there is no second moment
 
 
@@ -229,6 +232,39 @@ def numbers(gap: float, rest: float, q: int, replace: bool, most: int, logs: Flo
 
 
 @njit(nogil=True, cache=True)
+def rising(
+    gap: float, rest: float, q: int, again: bool, least: float, most: int, logs: Float, parts: Float, chances: Float
+) -> int:
+    """The chances of 0..last by one product each, from that of 0. Where that is too small to begin with:
+    ``NOTHING`` if all of them are, else -1.
+
+    As :func:`numbers`, three times as fast: ``least`` is the logarithm of the chance that one draw misses, and
+    divisions are products with ``parts``.
+    """
+    outside = int(rest - gap)
+    if (q > outside and not again) or outside <= 0:
+        return -1
+    start = q * least if again else logs[outside] - logs[outside - q] - logs[int(rest)] + logs[int(rest) - q]
+    if start < BOTTOM:
+        each = q * gap / (rest - gap) if again else q * gap / (outside - q + 1.0)  # no step up multiplies by more
+        return -1 if start + (most - 1) * np.log(max(each, 1.0)) > NONE else NOTHING
+    last, now = min(q, most - 1), np.exp(start)
+    chances[0] = now
+    if again:
+        odds = gap / (rest - gap)
+        for x in range(last):
+            now *= (q - x) * odds * parts[x + 1]
+            chances[x + 1] = now
+    else:
+        for x in range(last):
+            now *= (gap - x) * (q - x) * parts[x + 1] * parts[outside - q + x + 1]  # 0 where gap runs out
+            chances[x + 1] = now
+    if q < most:  # all there is: without the rounding of logarithms
+        chances[: last + 1] /= chances[: last + 1].sum()
+    return last
+
+
+@njit(nogil=True, cache=True)
 def log_chance(y: int, gap: float, rest: float, q: int, replace: bool, logs: Float) -> float:
     """Logarithm of the chance of y."""
     if replace:
@@ -272,13 +308,14 @@ def shuffle(
 @njit(nogil=True, cache=True)
 def alone(
     begin: int, end: int, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float, drawn: Int64,
-    replace: bool, apart: bool, only_first: bool, share: Float, credit: Float, logs: Float, nodes: Float,
-    weights: Float, moments: Float,
+    replace: bool, apart: bool, only_first: bool, share: Float, credit: Float, logs: Float, parts: Float,
+    nodes: Float, weights: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Means as of :func:`walk`, item by item: quicker for ranks far down, blind to what items have in common.
+    """Means as of :func:`walk`, item by item: quicker, and blind to what items have in common.
 
     The second moment adds up the items' own second moments: that of the sum where only one item earns anything.
-    ``nodes`` and ``weights`` are of Gauss' rule on [0, 1], for ties of candidates that are drawn with replacement.
+    ``parts`` are 1 / x; ``nodes`` and ``weights`` are of Gauss' rule on [0, 1], for ties of candidates that are drawn
+    with replacement.
     """
     law, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     for query in range(begin, end):
@@ -301,6 +338,7 @@ def alone(
                     share[pair],
                     credit,
                     logs,
+                    parts,
                     law,
                     both,
                 )
@@ -326,14 +364,14 @@ def alone(
                     for step in range(1, many + 1):  # density of the number-th of many uniform lots
                         chance *= lot if step < number else (1 - lot) * step / (step - number) if step > number else 1.0
                     gap = above[pair] + lot * tied[pair]
-                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, law, both)
+                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, parts, law, both)
             else:
                 size, chance = int(tied[pair]), 1.0
                 for step in range(number):
                     chance *= (many - step) / (size + many - step)
                 for w in range(size + 1):
                     gap = above[pair] + w
-                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, law, both)
+                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, parts, law, both)
                     if w < size:
                         chance *= (w + number) / (w + 1.0) * (size - w) / (size - w + many - number)
 
@@ -341,13 +379,19 @@ def alone(
 @njit(nogil=True, cache=True)
 def credited(
     gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, logs: Float,
-    law: Float, moments: Float,
+    parts: Float, law: Float, moments: Float,
 ) -> None:  # fmt: skip
     """Credit an item with ``gap`` candidates above it."""
-    if chance < NEGLIGIBLE:
+    most = min(q, credit.shape[1] - 1 - place)
+    if chance < NEGLIGIBLE or most < 0:
         return
-    first, last = numbers(gap, rest, q, replace, q, logs, law)
-    for y in range(first, min(last, credit.shape[1] - 1 - place) + 1):
+    first, last = 0, -1
+    if most <= SHORT and gap < rest:
+        least = np.log1p(-gap / rest) if replace else 0.0
+        last = rising(gap, rest, q, replace, least, most + 1, logs, parts, law)
+    if last == -1:
+        first, last = numbers(gap, rest, q, replace, most, logs, law)
+    for y in range(first, last + 1):
         for metric in range(share.size):
             value = share[metric] * credit[metric, place + y]
             moments[0, metric] += chance * law[y - first] * value

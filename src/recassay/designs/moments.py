@@ -92,9 +92,15 @@ def sums_of(
     n, apart, replace = groups.owner.size, design.relevant == "1R", design.with_replacement
     moments = np.zeros((n, 2, table.shape[0]))
     pool = 0 if replace else int(groups.pool.max(initial=0))
-    logs = gammaln(np.arange(max(pool, int(groups.drawn.max(initial=0))) + 4) + 1.0)
-    shallow = table.shape[1] <= SHALLOW or (limit < table.shape[1]).any()
-    jointly = np.ones(n, np.bool_) if shallow else _cheap(groups, table.shape[1], variance)
+    whole = np.arange(max(pool, int(groups.drawn.max(initial=0))) + 4.0)
+    logs, parts = gammaln(whole + 1), readonly(1 / np.maximum(whole, 1))
+    limited = bool((limit < table.shape[1]).any())
+    if not variance and not limited:  # a mean of a sum is the sum of means: nothing to follow, but through ties
+        jointly = np.bincount(stretch_of(groups.offsets), weights=groups.tied > 0, minlength=n) > 0
+    elif limited or table.shape[1] <= SHALLOW:
+        jointly = np.ones(n, np.bool_)
+    else:
+        jointly = _cheap(groups, table.shape[1], variance)
     nodes, weights = _gauss(groups, replace and not jointly.all() and not apart)
     read: tuple[Any, ...] = tuple(
         readonly(np.ascontiguousarray(one))
@@ -106,7 +112,9 @@ def sums_of(
 
     def work(begin: int, end: int) -> None:
         if not jointly[begin:end].all():
-            kernels.alone(begin, end, *read, replace, apart, only_first, share, table, logs, nodes, weights, moments)
+            kernels.alone(
+                begin, end, *read, replace, apart, only_first, share, table, logs, parts, nodes, weights, moments
+            )
         kernels.walk(
             begin, end, jointly, *read, replace, apart, only_first, share, table, limit, logs, moments
         )  # fmt: skip

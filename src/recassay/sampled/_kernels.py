@@ -13,14 +13,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from recassay.designs._kernels import NEGLIGIBLE, numbers
+from recassay.designs._kernels import NEGLIGIBLE, NOTHING, numbers, rising
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 PLAIN, AGAIN, TWO = 0, 1, 2  # laws: without replacement, with it, and by two weights without it
-BOTTOM = -600.0  # logarithm of a chance from which others are still reached without loss
-NONE, NOTHING = -60.0, -2  # logarithm of a sum of chances that is none, and how that is said
 STEEP = 2.0  # factor of a difference of two distribution functions from which its rounding would show
 FEW = 64  # trials up to which the chances of a law of two weights are made to sum to 1
 NODES = np.array([0.0694318442029737, 0.3300094782075719, 0.6699905217924281, 0.9305681557970263])  # Gauss, [0, 1]
@@ -77,39 +75,6 @@ def worth(
             if auc and q > 0:
                 sums[group[case], place, metrics] += 1 - mean / q
                 spread[place, metrics] += variance / (float(q) * q)
-
-
-@njit(nogil=True, cache=True)
-def rising(
-    gap: float, rest: float, q: int, again: bool, least: float, most: int, logs: Float, parts: Float, chances: Float
-) -> int:
-    """The chances of 0..last by one product each, from that of 0. Where that is too small to begin with:
-    ``NOTHING`` if all of them are, else -1.
-
-    As :func:`head`, three times as fast: ``least`` is the logarithm of the chance that one draw misses, and divisions
-    are products with ``parts``.
-    """
-    outside = int(rest - gap)
-    if (q > outside and not again) or outside <= 0:
-        return -1
-    start = q * least if again else logs[outside] - logs[outside - q] - logs[int(rest)] + logs[int(rest) - q]
-    if start < BOTTOM:
-        each = q * gap / (rest - gap) if again else q * gap / (outside - q + 1.0)  # no step up multiplies by more
-        return -1 if start + (most - 1) * np.log(max(each, 1.0)) > NONE else NOTHING
-    last, now = min(q, most - 1), np.exp(start)
-    chances[0] = now
-    if again:
-        odds = gap / (rest - gap)
-        for x in range(last):
-            now *= (q - x) * odds * parts[x + 1]
-            chances[x + 1] = now
-    else:
-        for x in range(last):
-            now *= (gap - x) * (q - x) * parts[x + 1] * parts[outside - q + x + 1]  # 0 where gap runs out
-            chances[x + 1] = now
-    if q < most:  # all there is: without the rounding of logarithms
-        chances[: last + 1] /= chances[: last + 1].sum()
-    return last
 
 
 @njit(nogil=True, cache=True)
