@@ -11,7 +11,8 @@ from recassay.data.generated import NOTHING, Generated
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError, UsageError
 
-Systems = Generated | Iterable[Generated] | Mapping[str, Generated | Iterable[Generated]]
+Runs = Generated | Iterable[Generated]  # of one system, with one seed or several
+Systems = Generated | Iterable[Runs] | Mapping[str, Runs]
 
 
 def by_system(fold: SequenceFold, generated: Systems) -> dict[str, list[Generated]]:
@@ -31,12 +32,15 @@ def by_system(fold: SequenceFold, generated: Systems) -> dict[str, list[Generate
 
 def _named(generated: Systems) -> Iterator[tuple[str, Generated]]:
     if isinstance(generated, Mapping):
-        for name, given in generated.items():
-            for made in [given] if isinstance(given, Generated) else given:
-                yield name, made
+        for name, runs in generated.items():
+            yield from ((name, made) for made in _each(runs))
     else:
-        for made in [generated] if isinstance(generated, Generated) else generated:
-            yield made.name, made
+        for runs in [generated] if isinstance(generated, Generated) else generated:
+            yield from ((made.name, made) for made in _each(runs))
+
+
+def _each(runs: Runs) -> Iterable[Generated]:
+    return [runs] if isinstance(runs, Generated) else runs
 
 
 def _fitting(fold: SequenceFold, name: str, made: Generated) -> Generated:

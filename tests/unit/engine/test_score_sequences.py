@@ -38,8 +38,8 @@ def test_test_and_training_are_as_written():
 
 @pytest.mark.parametrize(
     "given",
-    [[mine(), other()], {"mine": mine(), "other": [other()]}, iter([mine(), other()])],
-    ids=["list", "dict", "iterator"],
+    [[mine(), other()], {"mine": mine(), "other": [other()]}, iter([mine(), other()]), [(mine(),), [other()]]],
+    ids=["list", "dict", "iterator", "nested"],
 )
 def test_what_may_be_handed_in(given):
     scores = score_sequences(FOLD, given)
