@@ -37,13 +37,26 @@ def test_models_that_learn(model):
     check_recommender(model)
 
 
-@pytest.mark.parametrize("model", [models.Popular(), models.Random(seed=2)], ids=str)
+OTHERS = [  # who had what tells them nothing, or its order does and the board has none
+    models.Popular(),
+    models.Random(seed=2),
+    models.Markov(),
+    models.RecentItemKNN(),
+    models.RecentPopular(),
+    models.GRU(dim=6, hidden=6, epochs=1),
+    models.NARM(dim=6, hidden=6, epochs=1),
+    models.SASRec(dim=6, epochs=1),
+    models.BERT4Rec(dim=6, length=20, epochs=1, copies=1),
+]
+
+
+@pytest.mark.parametrize("model", OTHERS, ids=str)
 def test_models_that_do_not(model):
     check_recommender(model, learns=False)
 
 
 def test_every_model_is_checked():
-    checked = {type(model).name for model in (*LEARNERS, models.Popular(), models.Random())}
+    checked = {type(model).name for model in (*LEARNERS, *OTHERS)}
     assert checked == set(models.REGISTRY.kinds)
 
 

@@ -99,7 +99,8 @@ class Windows:
 def deal(lengths: Codes, size: int, rng: np.random.Generator) -> Iterator[Codes]:
     """Numbers of windows in batches, in random order; those of like length meet, and the longest come first.
 
-    >>> [batch.tolist() for batch in deal(np.array([5, 2, 4, 1]), 2, np.random.default_rng(1))]
+    >>> from recassay.rng import derive
+    >>> [batch.tolist() for batch in deal(np.array([5, 2, 4, 1]), 2, derive(1, "example"))]
     [[0, 2], [1, 3]]
     """
     order = rng.permutation(lengths.size)
@@ -124,8 +125,9 @@ class Strangers:
         """One item for each user; the number of items for a user who had them all.
 
         >>> import polars as pl
+        >>> from recassay.rng import derive
         >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 2, 2], "item_id": [0, 2, 0, 1, 2]}))
-        >>> Strangers(log).draw(np.array([0, 1]), np.random.default_rng(1)).tolist()
+        >>> Strangers(log).draw(np.array([0, 1]), derive(1, "example")).tolist()
         [1, 3]
         """
         lacking = self.items - np.diff(self.offsets)[users]
