@@ -117,8 +117,10 @@ class Course:
             rate = model.rate_at((number - 1) * steps + step + 1)
             # Windows of like length meet, so batches have many questions or few: each weighs the same in all of them.
             wrong += self.step(batch, number, step, rate, asked / steps)
-        hits = self.exam.hits(model, self.weights) if self.exam else float("nan")
-        self.must_be_number(hits if self.exam else wrong, number)
+        hits = float("nan")
+        if self.exam:
+            hits = self.exam.hits(model, self.weights)
+            self.must_be_number(hits, number)
         self.told.append((wrong / asked, hits))
         if self.exam and self.peak == number:
             self.best = {name: one.detach().clone() for name, one in self.weights.items()}
