@@ -2,7 +2,7 @@
 
 import numpy as np
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recassay as ra
@@ -34,6 +34,7 @@ def sessions(rows, gap, inclusive, ties):
     return found
 
 
+@settings(deadline=None)  # kernels are compiled
 @given(
     EVENTS,
     st.integers(1, 12),

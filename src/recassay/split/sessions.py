@@ -15,8 +15,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from recassay.data.interactions import Interactions
+from recassay.data.layout import order_within
 from recassay.data.order import order_of
 from recassay.data.sequences import Sequences
 from recassay.data.times import Moments, times
@@ -24,6 +26,8 @@ from recassay.errors import InputError, UsageError
 from recassay.split.base import Cut, Rows
 
 TICKS = 1e6  # of a second: what the times of a log of dates are exact to
+INT32 = 1 << 31  # rows from here on need longer numbers
+EXACT = 1 << 53  # whole numbers below it are floating point numbers too
 
 
 class Sequencing(Cut):
@@ -68,7 +72,7 @@ class Sessions(Sequencing):
     def __call__(self, log: Interactions) -> Sequences:
         """The sequences of a log."""
         time, gap = _clock(log, self.gap)
-        order = np.arange(len(log)) if _in_order(log.users, time) else order_of(log.users, (time,))
+        order = _by_user_and_time(log.users, time)
         removed = {}
         if self.ties != "join":
             repeated = self._repeated(log, order, time)
@@ -97,7 +101,7 @@ class Sessions(Sequencing):
             {**removed, "event on its own": int(kept.size - order.size)},
         )
 
-    def _repeated(self, log: Interactions, order: NDArray[np.int64], time: Moments) -> Rows:
+    def _repeated(self, log: Interactions, order: NDArray[np.integer], time: Moments) -> Rows:
         """Which rows, in order, have the user and time of the row before; refused if they are to be an error."""
         same = (np.diff(log.users[order]) == 0) & (np.diff(time[order]) == 0)
         if self.ties == "error" and same.any():
@@ -131,6 +135,16 @@ def _plain(time: NDArray[Any]) -> Moments:
     return time.astype(np.int64, copy=False)
 
 
-def _in_order(users: NDArray[np.int32], time: Moments) -> bool:
-    """Whether rows stand by user and time already, as most logs that were written by somebody do."""
-    return bool(np.all((users[1:] > users[:-1]) | ((users[1:] == users[:-1]) & (time[1:] >= time[:-1]))))
+def _by_user_and_time(users: NDArray[np.int32], time: Moments) -> NDArray[np.integer]:
+    """The stable order of rows by user and time; quick where rows stand by user and time already, or by time."""
+    if np.all((users[1:] > users[:-1]) | ((users[1:] == users[:-1]) & (time[1:] >= time[:-1]))):
+        return np.arange(users.size)
+    since = time - time.min()
+    if time.dtype.kind == "i" and since.max() >= EXACT:
+        return order_of(users, (time,))
+    numbers = np.arange(users.size + 1, dtype=np.int32 if users.size < INT32 else np.int64)
+    table = csr_array((since.astype(np.float64), users, numbers), shape=(users.size, int(users.max()) + 1))
+    grouped = table.tocsc()  # which counts, and so sorts in one pass
+    within, _ = order_within(grouped.indptr.astype(np.int64), grouped.data)
+    order: NDArray[np.int32] = grouped.indices
+    return order if within is None else order[within]

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.sequences import ALONE
+from recassay.data.sequences import ALONE, Sequences
 from recassay.data.synthetic import log as made_up
 from recassay.errors import InputError, UsageError
 from recassay.split import sequences as of_sequences
@@ -89,6 +89,8 @@ def test_dates_and_fractions_of_seconds_are_compared_exactly():
     log = log_of(rows)
     assert texts(ra.split.sessions(gap=0.3)(log)) == ["bc"]
     assert texts(ra.split.sessions(gap=0.3, inclusive=True)(log)) == ["abc"]
+    whole = log_of([("b", 1, 2**62 + 8), ("a", 1, 2**62), ("c", 1, 2**62 + 15), ("c", 2, -9)])
+    assert texts(ra.split.sessions(gap=8)(whole)) == ["bc"]
     whole = log_of([("a", 1, 2**62), ("b", 1, 2**62 + 8), ("c", 1, 2**62 + 15)])
     assert texts(ra.split.sessions(gap=8)(whole)) == ["bc"]
 
@@ -218,8 +220,6 @@ def test_a_share_is_between_nothing_and_everything(kind, share):
 
 
 def test_the_latest_need_times(sequences):
-    from recassay.data.sequences import Sequences
-
     without = Sequences.from_frame(sequences.frame().drop("timestamp"))
     with pytest.raises(InputError, match="I201"):
         ra.split.latest_sequences()(without)
