@@ -62,6 +62,8 @@ def generate(
     ('MostPopular', [[1, 0]], [[1.0, 1.0]], [inf])
     """
     protocol = protocol or Sequence()
+    if not len(fold.test):
+        raise InputError("I352", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
     if protocol.how == "sample_without_repeats" and protocol.k > fold.n_items:
         what = f"{protocol.k:,} items that differ were asked for, and there are {fold.n_items:,}"
         raise UsageError(

@@ -139,11 +139,11 @@ def _by_user_and_time(users: NDArray[np.int32], time: Moments) -> NDArray[np.int
     """The stable order of rows by user and time; quick where rows stand by user and time already, or by time."""
     if np.all((users[1:] > users[:-1]) | ((users[1:] == users[:-1]) & (time[1:] >= time[:-1]))):
         return np.arange(users.size)
-    since = time - time.min()
-    if time.dtype.kind == "i" and since.max() >= EXACT:
+    if time.dtype.kind == "i" and int(time.max()) - int(time.min()) >= EXACT:
         return order_of(users, (time,))
+    keys = time if time.dtype.kind == "f" else (time - time.min()).astype(np.float64)
     numbers = np.arange(users.size + 1, dtype=np.int32 if users.size < INT32 else np.int64)
-    table = csr_array((since.astype(np.float64), users, numbers), shape=(users.size, int(users.max()) + 1))
+    table = csr_array((keys, users, numbers), shape=(users.size, int(users.max()) + 1))
     grouped = table.tocsc()  # which counts, and so sorts in one pass
     within, _ = order_within(grouped.indptr.astype(np.int64), grouped.data)
     order: NDArray[np.int32] = grouped.indices

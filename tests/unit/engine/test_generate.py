@@ -285,6 +285,11 @@ def test_a_system_without_probabilities_needs_a_generator(example):
     assert caught.value.code == "U173"
 
 
+def test_there_is_something_to_be_judged_by(example):
+    with pytest.raises(ra.InputError, match="I352"):
+        ra.generate(Uniform(), SequenceFold(example.train, example.test.take(np.arange(0))))
+
+
 @pytest.mark.parametrize("parameter", ["k", "beam", "seeds"])
 def test_counts_are_counts(parameter):
     with pytest.raises(ra.UsageError, match="U102"):

@@ -91,6 +91,8 @@ def test_dates_and_fractions_of_seconds_are_compared_exactly():
     assert texts(ra.split.sessions(gap=0.3, inclusive=True)(log)) == ["abc"]
     whole = log_of([("b", 1, 2**62 + 8), ("a", 1, 2**62), ("c", 1, 2**62 + 15), ("c", 2, -9)])
     assert texts(ra.split.sessions(gap=8)(whole)) == ["bc"]
+    tiny = log_of([("b", 1, 1e-9), ("a", 1, 0.0), ("c", 1, 2e-9), ("d", 2, -1e12)])
+    assert texts(ra.split.sessions(gap=1)(tiny)) == ["abc"]
     whole = log_of([("a", 1, 2**62), ("b", 1, 2**62 + 8), ("c", 1, 2**62 + 15)])
     assert texts(ra.split.sessions(gap=8)(whole)) == ["bc"]
 
