@@ -52,8 +52,8 @@ class Summary:
 class Scores:
     """Values of every system under every metric on the same units, their summary, and what was found on the way.
 
-    A unit is a user here; its values are NaN where a metric is undefined. Metrics of the whole catalogue have a
-    summary and no values per unit.
+    A unit is a user, or a test sequence; its values are NaN where a metric is undefined. Metrics of the whole
+    catalogue, or pooled over all units, have a summary and no values per unit.
     """
 
     units: pl.Series
@@ -75,7 +75,7 @@ class Scores:
         self._known(system, metric)
         if (system, metric) not in self.per_unit:
             raise UsageError(
-                "U105", f"{metric} is a property of the whole catalogue and has no value per unit",
+                "U105", f"{metric} is one number for everything and has no value per unit",
                 hint="see .summary()",
             )  # fmt: skip
         return self.per_unit[system, metric]
