@@ -66,8 +66,9 @@ class Known:
 
     def similarity(self, source: Source) -> Similarity:
         """How alike items are, from one of the sources."""
-        found: Similarity = getattr(self, f"_{source}")
-        return found
+        if source == "training":
+            return self._training
+        return self._features if source == "features" else self._given
 
     @functools.cached_property
     def _training(self) -> Similarity:
