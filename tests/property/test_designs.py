@@ -16,7 +16,7 @@ from scipy.special import gammaln
 from recassay import designs
 from recassay.data.standings import Standings
 from recassay.data.vocabulary import Vocabulary
-from recassay.designs import _kernels
+from recassay.designs import _laws
 from recassay.metrics.registry import parse_metrics
 
 METRICS = (
@@ -253,12 +253,27 @@ def test_many_draws_agree_within_four_standard_errors(kind):
 @pytest.mark.parametrize("replace", [True, False])
 def test_chances_are_those_of_scipy(rest, gap, q, replace):
     logs, law = gammaln(np.arange(max(rest, q) + 2) + 1.0), np.zeros(q + 2)
-    first, last = _kernels.numbers(float(gap), float(rest), q, replace, q, logs, law)
+    first, last = _laws.numbers(float(gap), float(rest), q, replace, q, logs, law)
     found = np.zeros(q + 1)
     found[first : last + 1] = law[: last - first + 1]
     y = np.arange(q + 1)
     wanted = stats.binom.pmf(y, q, gap / rest) if replace else stats.hypergeom.pmf(y, rest, gap, q)
     np.testing.assert_allclose(found, wanted, rtol=2e-10, atol=1e-20)
+
+
+@pytest.mark.parametrize(("rest", "gap", "q"), [(50, 7, 20), (3000, 40, 99), (3000, 2990, 99), (12, 5, 12), (90, 0, 4)])
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize("most", [1, 10, 200])
+def test_chances_from_the_first_on_are_those_of_scipy(rest, gap, q, replace, most):
+    whole = np.arange(max(rest, q) + 4.0)
+    logs, parts, law = gammaln(whole + 1), 1 / np.maximum(whole, 1), np.zeros(most + 2)
+    last = _laws.rising(float(gap), float(rest), q, replace, np.log1p(-gap / rest), most, logs, parts, law)
+    y = np.arange(most)
+    wanted = stats.binom.pmf(y, q, gap / rest) if replace else stats.hypergeom.pmf(y, rest, gap, q)
+    if last >= 0:
+        np.testing.assert_allclose(np.append(law[: last + 1], np.zeros(most))[:most], wanted, rtol=2e-10, atol=1e-20)
+    else:  # it may decline, and must where a first chance is none; then there is nothing, or another way
+        assert last == -1 or wanted.sum() < 1e-20
 
 
 @pytest.mark.parametrize("kind", [kind.format(n=20) for kind in KINDS])

@@ -17,14 +17,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.designs._laws import NEGLIGIBLE, numbers, rising
+
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-NEGLIGIBLE = 1e-22  # of a chance: far below the rounding of the sums it would enter
-BOTTOM = -600.0  # logarithm of a chance from which others are still reached without loss
-NONE, NOTHING = -60.0, -2  # logarithm of a sum of chances that is none, and how that is said
 SHORT = 64  # ranks down to which a law is taken from its beginning
 WORK = 4_000_000  # steps in one tangle; beyond it each item is placed by itself, and there is no second moment
 
@@ -190,98 +189,6 @@ def place_each(
             if w < y:
                 chance *= (w + one + 1.0) / (w + 1.0) * (y - w) / (y - w + many - one - 1.0)
     state[1 + metrics :] = np.nan
-
-
-@njit(nogil=True, cache=True)
-def numbers(gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, law: Float) -> tuple[int, int]:
-    """Chances that of q draws from ``rest`` candidates y fall on ``gap`` of them, for y = first..last (not over most).
-
-    ``law[y - first]`` are the chances; negligible ones at either end are left out.
-    """
-    if q <= 0 or gap <= 0 or gap >= rest:
-        y = q if q > 0 and gap > 0 else 0
-        law[0] = 1.0
-        return (y, y) if y <= most else (0, -1)
-    low, high = (0, q) if replace else (max(0, q - int(rest - gap)), min(q, int(gap)))
-    last = min(high, most)
-    if last < low:
-        return 0, -1
-    mode = int((q + 1) * (gap / rest)) if replace else int((q + 1.0) * (gap + 1.0) / (rest + 2.0))
-    first = stop = min(max(mode, low), last)
-    start = np.exp(log_chance(first, gap, rest, q, replace, logs))
-    law[first - low] = start
-    chance = start
-    while first > low:
-        less, more = odds(first, gap, rest, q, replace)
-        chance *= less / more
-        if chance < NEGLIGIBLE:
-            break
-        first -= 1
-        law[first - low] = chance
-    chance = start
-    while stop < last:
-        less, more = odds(stop + 1, gap, rest, q, replace)
-        chance *= more / less
-        if chance < NEGLIGIBLE:
-            break
-        stop += 1
-        law[stop - low] = chance
-    for y in range(first, stop + 1 if first > low else first):
-        law[y - first] = law[y - low]
-    return first, stop
-
-
-@njit(nogil=True, cache=True)
-def rising(
-    gap: float, rest: float, q: int, again: bool, least: float, most: int, logs: Float, parts: Float, chances: Float
-) -> int:
-    """The chances of 0..last by one product each, from that of 0. Where that is too small to begin with:
-    ``NOTHING`` if all of them are, else -1.
-
-    As :func:`numbers`, three times as fast: ``least`` is the logarithm of the chance that one draw misses, and
-    divisions are products with ``parts``.
-    """
-    outside = int(rest - gap)
-    if (q > outside and not again) or outside <= 0:
-        return -1
-    start = q * least if again else logs[outside] - logs[outside - q] - logs[int(rest)] + logs[int(rest) - q]
-    if start < BOTTOM:
-        each = q * gap / (rest - gap) if again else q * gap / (outside - q + 1.0)  # no step up multiplies by more
-        return -1 if start + (most - 1) * np.log(max(each, 1.0)) > NONE else NOTHING
-    last, now = min(q, most - 1), np.exp(start)
-    chances[0] = now
-    if again:
-        odds = gap / (rest - gap)
-        for x in range(last):
-            now *= (q - x) * odds * parts[x + 1]
-            chances[x + 1] = now
-    else:
-        for x in range(last):
-            now *= (gap - x) * (q - x) * parts[x + 1] * parts[outside - q + x + 1]  # 0 where gap runs out
-            chances[x + 1] = now
-    if q < most:  # all there is: without the rounding of logarithms
-        chances[: last + 1] /= chances[: last + 1].sum()
-    return last
-
-
-@njit(nogil=True, cache=True)
-def log_chance(y: int, gap: float, rest: float, q: int, replace: bool, logs: Float) -> float:
-    """Logarithm of the chance of y."""
-    if replace:
-        part = gap / rest
-        return float(logs[q] - logs[y] - logs[q - y] + y * np.log(part) + (q - y) * np.log1p(-part))
-    inside, all_of_them = int(gap), int(rest)
-    outside = all_of_them - inside
-    ways = logs[inside] - logs[y] - logs[inside - y] + logs[outside] - logs[q - y] - logs[outside - q + y]
-    return float(ways - logs[all_of_them] + logs[q] + logs[all_of_them - q])
-
-
-@njit(nogil=True, cache=True)
-def odds(y: int, gap: float, rest: float, q: int, replace: bool) -> tuple[float, float]:
-    """What the chances of y - 1 and of y are in proportion to each other."""
-    if replace:
-        return y * (rest - gap), (q - y + 1.0) * gap
-    return y * (rest - gap - q + y), (gap - y + 1.0) * (q - y + 1.0)
 
 
 @njit(nogil=True, cache=True)

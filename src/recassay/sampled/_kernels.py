@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from recassay.designs._kernels import NEGLIGIBLE, NOTHING, numbers, rising
+from recassay.designs._laws import NEGLIGIBLE, NOTHING, numbers, rising
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]

@@ -22,7 +22,7 @@ from scipy.linalg import eigh_tridiagonal, svd
 from scipy.special import gammaln
 
 from recassay.data.layout import readonly
-from recassay.designs._kernels import numbers
+from recassay.designs._laws import numbers
 from recassay.sampled.polynomials import coefficients, log_edges, values
 
 Float = NDArray[np.float64]
