@@ -54,35 +54,39 @@ def world(seed=4):
 
 
 FOLD, MADE, BESIDE = world()
-SCORES = ra.score_sequences(FOLD, MADE, ALL, resamples=200, **BESIDE)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return ra.score_sequences(FOLD, MADE, ALL, resamples=200, **BESIDE)
 
 
 @pytest.mark.parametrize("text", ALL)
-def test_values_are_in_bounds_and_all_sequences_are_accounted_for(text):
-    row, (low, high) = SCORES.row("x", text), ra.parse_metric(text).bounds
+def test_values_are_in_bounds_and_all_sequences_are_accounted_for(scores, text):
+    row, (low, high) = scores.row("x", text), ra.parse_metric(text).bounds
     assert low <= row.mean <= high
     assert row.n + row.undefined == N
     assert row.short == (0 if text in ("seq_surprise", "seq_perplexity") else len(range(0, N, 9)))
-    if text in SCORES.unit_metrics:
-        values = SCORES.values("x", text)
+    if text in scores.unit_metrics:
+        values = scores.values("x", text)
         assert np.unique(values[~np.isnan(values)]).size > 1
         assert np.isnan(values).sum() == row.undefined
         assert row.low < row.mean < row.high
 
 
 @pytest.mark.parametrize("text", ALL)
-def test_a_metric_does_not_depend_on_those_beside_it(text):
+def test_a_metric_does_not_depend_on_those_beside_it(scores, text):
     alone = ra.score_sequences(FOLD, MADE, text, resamples=200, **BESIDE)
-    assert repr(alone.row("x", text)) == repr(SCORES.row("x", text))
+    assert repr(alone.row("x", text)) == repr(scores.row("x", text))
 
 
 @pytest.mark.parametrize("text", ALL)
-def test_what_comes_after_the_cutoff_does_not_matter(text):
+def test_what_comes_after_the_cutoff_does_not_matter(scores, text):
     more = np.where(MADE.items[:, -1:] < 0, -1, 0)
     chances = np.column_stack([MADE.chances, np.full(N, 0.5)])
     other = dataclasses.replace(MADE, items=np.column_stack([MADE.items, more]), chances=chances)
     longer = ra.score_sequences(FOLD, other, text, resamples=200, **BESIDE)
-    assert repr(longer.row("x", text)) == repr(SCORES.row("x", text))
+    assert repr(longer.row("x", text)) == repr(scores.row("x", text))
 
 
 @pytest.mark.parametrize("text", ALL)

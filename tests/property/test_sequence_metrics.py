@@ -141,32 +141,40 @@ def bits(scores):
     return {key: column.tobytes() for key, column in scores.per_unit.items()}, rows
 
 
-class TestSameBits:
-    FOLD, MADE = world(5)
-    MADE = changed(MADE, np.where(np.arange(K) < np.arange(60)[:, None] % 7, MADE.items, -1))
-    REFERENCE = score_sequences(FOLD, MADE, EVERYTHING, resamples=200, threads=1)
+@pytest.fixture(scope="module")
+def short():
+    """A fold and lists of which some are short."""
+    fold, made = world(5)
+    return fold, changed(made, np.where(np.arange(K) < np.arange(60)[:, None] % 7, made.items, -1))
 
+
+@pytest.fixture(scope="module")
+def reference(short):
+    return score_sequences(*short, EVERYTHING, resamples=200, threads=1)
+
+
+class TestSameBits:
     @pytest.mark.parametrize("threads", [2, 4])
     @pytest.mark.parametrize("size", [1, 7, 60])
-    def test_any_threads_and_blocks(self, threads, size, monkeypatch):
+    def test_any_threads_and_blocks(self, short, reference, threads, size, monkeypatch):
         monkeypatch.setattr(engine, "SEQUENCES_PER_BLOCK", size)
         monkeypatch.setattr(similarity, "OWNERS_PER_BLOCK", size)
         monkeypatch.setattr(similarity, "FIRST_TABLE", 2)
-        scores = score_sequences(self.FOLD, self.MADE, EVERYTHING, resamples=200, threads=threads)
-        assert bits(scores) == bits(self.REFERENCE)
+        scores = score_sequences(*short, EVERYTHING, resamples=200, threads=threads)
+        assert bits(scores) == bits(reference)
 
-    def test_other_systems_before_it_change_nothing(self):
+    def test_other_systems_before_it_change_nothing(self, short, reference):
         _, other = world(5)
-        both = score_sequences(self.FOLD, {"other": other, "x": self.MADE}, EVERYTHING, resamples=200)
-        assert [one for one in bits(both)[1] if one[0] == "x"] == bits(self.REFERENCE)[1]
+        both = score_sequences(short[0], {"other": other, "x": short[1]}, EVERYTHING, resamples=200)
+        assert [one for one in bits(both)[1] if one[0] == "x"] == bits(reference)[1]
 
-    def test_the_loop_over_sequences_one_by_one(self):
-        known = Known(self.FOLD)
-        for heading in self.REFERENCE.unit_metrics:
+    def test_the_loop_over_sequences_one_by_one(self, short, reference):
+        known = Known(short[0])
+        for heading in reference.unit_metrics:
             metric = parse_metric(heading)
-            metric.ready(known, self.MADE)
-            values = [metric.checked(Block(known, self.MADE, s, s + 1))[0] for s in range(60)]
-            assert np.array(values).tobytes() == self.REFERENCE.values("x", heading).tobytes()
+            metric.ready(known, short[1])
+            values = [metric.checked(Block(known, short[1], s, s + 1))[0] for s in range(60)]
+            assert np.array(values).tobytes() == reference.values("x", heading).tobytes()
             assert isinstance(metric, PerSequence)
 
 
