@@ -127,22 +127,24 @@ class Course:
 
     def step(self, batch: Codes, epoch: int, step: int, rate: float, questions: float) -> float:
         """Move the weights down the gradient of a batch; its loss, summed over questions."""
-        torch, model, leaves = layers.library(), self.model, list(self.weights.values())
+        torch, model = layers.library(), self.model
 
         def part(begin: int, end: int) -> tuple[float, tuple[Tensor, ...]]:
             rng = derive(model.seed, model.name, "part", epoch, step, begin)
             lesson = model.lesson(self.windows.excerpts(batch[begin:end], pad=self.items), self.strangers, rng)
             generator = torch.Generator(self.device).manual_seed(int(rng.integers(2**62)))
             tokens, lengths, places, targets, others = (self.tensor(one) for one in lesson.arrays)
-            states = model.states(self.weights, tokens, lengths, places, layers.dropping(generator))
-            wrong = model.wrong(self.weights, states, targets, others)
-            return wrong.item(), torch.autograd.grad(wrong, leaves)
+            # The same memory under handles of its own: threads that share a leaf of PyTorch can wait for one another.
+            weights = {name: one.detach().requires_grad_() for name, one in self.weights.items()}
+            states = model.states(weights, tokens, lengths, places, layers.dropping(generator))
+            wrong = model.wrong(weights, states, targets, others)
+            return wrong.item(), torch.autograd.grad(wrong, [*weights.values()])
 
         losses, gradients = zip(*each_part(part, batch.size, size=PART, device=self.device), strict=True)
         total: float = sum(losses)
         self.must_be_number(total, epoch)
-        for leaf, several in zip(leaves, zip(*gradients, strict=True), strict=True):
-            leaf.grad = functools.reduce(torch.add, several) / questions
+        for weights, several in zip(self.weights.values(), zip(*gradients, strict=True), strict=True):
+            weights.grad = functools.reduce(torch.add, several) / questions
         self.optimiser.param_groups[0]["lr"] = rate
         self.optimiser.step()
         return total
