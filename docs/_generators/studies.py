@@ -27,6 +27,8 @@ keys and values of the wrong kind are errors that name the line. A value where a
 - `models` is a list, or a mapping of names of your own to models.
 - A `design` is judged on the splits that suit it: `U1R` and `UAR` on `uniform_items`, designs of all items (`AI`) on the
   others. One that suits none is an error.
+- `protocol: sequence(k=5)` asks for [generated sequences](../howto/evaluate-sequences.md#all-of-it-in-a-file): `sequences`
+  beside the data says how they are made, `split` how they are cut; `designs` and `experiments` are for ranked lists.
 - A seed is added to the seed of every model that has one: with `seeds: [0, 1]`, `Random(seed=3)` is run with 3 and 4. The
   seed of a split is that of the split alone.
 - `{{name}}` in a text stands for the value that `parameters` give the name, and `recassay run --set name=value` gives it

@@ -10,7 +10,7 @@ import typer
 from recassay.cli import _common
 
 if TYPE_CHECKING:
-    from recassay.study.run import Results
+    from recassay.study.results import Results
 
 
 def run(

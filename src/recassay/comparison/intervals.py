@@ -150,10 +150,15 @@ def abc(column: Column, level: float) -> Bounds:
 def acceleration(influence: Floats) -> float:
     """Sum of cubes over 6 times (sum of squares)^1.5: a sixth of the skewness of the estimate.
 
-    >>> acceleration(np.array([-1.0, 0.0, 1.0]))
-    0.0
+    Units that differ by a rounding error may have no influence at all; then nothing is skewed.
+
+    >>> acceleration(np.array([-1.0, 0.0, 1.0])), acceleration(np.zeros(3))
+    (0.0, 0.0)
     """
-    scaled = influence / np.abs(influence).max()  # cubes of tiny numbers would underflow
+    largest = np.abs(influence).max()
+    if largest == 0:
+        return 0.0
+    scaled = influence / largest  # cubes of tiny numbers would underflow
     return float(np.sum(scaled**3) / (6 * np.sum(scaled**2) ** 1.5))
 
 

@@ -21,6 +21,7 @@ from recassay.report.page.tables import DIGITS, written
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+PLAIN = {"lists": "ranked lists as given", "sequences": "generated sequences"}  # alone, they are no design
 MOST_ROWS = 1000  # of the table behind a figure
 
 
@@ -142,7 +143,7 @@ def _facts(shown: Sequence[Board], lock: Mapping[str, Any]) -> list[tuple[str, s
         ("Data", ", ".join(data)),
         ("Split", ", ".join(_distinct(shown, 1))),
         ("Systems", ", ".join(systems)),
-        ("Designs", ", ".join(designs) if len(designs) > 1 or designs != ["lists"] else "ranked lists as given"),
+        ("Designs", ", ".join(PLAIN.get(design, design) if len(designs) == 1 else design for design in designs)),
     ]
     return [(name, text) for name, text in facts if text and systems]
 

@@ -23,6 +23,7 @@ from recassay.split.newcomers import UserFolds as user_folds  # noqa: N813
 from recassay.split.sequences import LatestSequences as latest_sequences  # noqa: N813
 from recassay.split.sequences import RandomSequences as random_sequences  # noqa: N813
 from recassay.split.sequences import SequenceFolds as sequence_folds  # noqa: N813
+from recassay.split.sessions import ReadyMade as ready_made  # noqa: N813
 from recassay.split.sessions import Sessions as sessions  # noqa: N813
 from recassay.split.temporal import GlobalTime as global_time  # noqa: N813
 from recassay.split.temporal import Last as last  # noqa: N813
@@ -48,6 +49,7 @@ __all__ = [
     "parse",
     "random",
     "random_sequences",
+    "ready_made",
     "sequence_folds",
     "sessions",
     "skew",

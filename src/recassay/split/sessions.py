@@ -34,8 +34,37 @@ class Sequencing(Cut):
     """Base of what makes sequences of a log and of what cuts sequences into folds."""
 
 
+class Sequencer(Sequencing):
+    """Base of what makes sequences of a log."""
+
+    def __call__(self, log: Interactions) -> Sequences:
+        """The sequences of a log."""
+        raise NotImplementedError(f"{type(self).__name__} must say what belongs together")
+
+
 @dataclass(frozen=True, repr=False)
-class Sessions(Sequencing):
+class ReadyMade(Sequencer):
+    """The log is of sequences already, such as playlists: all events of one user id are one of them.
+
+    Name the column of sequences as that of users when the log is read: ``columns={"user": "playlist"}``. Events stand
+    by time where there are times, else as they come. An event that is alone in its sequence is left out and counted.
+
+    >>> import polars as pl
+    >>> rows = [(7, "b"), (9, "a"), (7, "a"), (8, "c"), (9, "c")]
+    >>> made = ReadyMade()(Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id"], orient="row")))
+    >>> made.histories.rows(), dict(made.removed)
+    ([[1, 0], [0, 2]], {'item alone in its sequence': 1})
+    """
+
+    name: ClassVar[str] = "ready_made"
+
+    def __call__(self, log: Interactions) -> Sequences:
+        """The sequences of a log."""
+        return Sequences.from_frame(log.frame().rename({"user_id": "sequence_id"}), origin=log.origin)
+
+
+@dataclass(frozen=True, repr=False)
+class Sessions(Sequencer):
     """Events of a user belong together while each comes less than ``gap`` after the one before it.
 
     ``gap`` is in the unit of the log's times, which is seconds where these are dates; ``inclusive=True`` lets a pause

@@ -15,7 +15,7 @@ from recassay.designs.sets import Short
 from recassay.engine.judge import judge
 from recassay.engine.score import score
 from recassay.split.base import Split
-from recassay.study.plan import LISTS, Plan
+from recassay.study.plan import LISTS, AnyPlan, Plan
 from recassay.study.verdict import Verdict
 
 UNIFORM = "uniform_items"
@@ -95,7 +95,7 @@ def _score_lists(plan: Plan, fold: Fold, runs: Mapping[str, Run], trial: bool, t
     )
 
 
-def compared(plan: Plan, scores: Scores, *, threads: int | None = None) -> Comparison | None:
+def compared(plan: AnyPlan, scores: Scores, *, threads: int | None = None) -> Comparison | None:
     """The comparison a study asks for; None where there is nothing to compare, or no baseline to compare with."""
     how, level, seed = plan.study.compare, plan.study.judge.level, plan.study.judge.seed
     lost = how.baseline is not None and how.baseline not in scores.systems

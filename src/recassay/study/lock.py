@@ -19,15 +19,16 @@ from recassay.data.interactions import Interactions
 from recassay.designs import Design
 from recassay.errors import UsageError
 from recassay.named import Named
-from recassay.study.plan import Plan, System
+from recassay.study.plan import AnyPlan
 from recassay.study.schema import Data
+from recassay.study.systems import System
 
 NAME = "study.lock.yaml"
 LIBRARIES = ("numpy", "scipy", "numba", "polars")
 IDENTITY = ("study", "quick", "data", "filters", "splits")  # what a folder of results stays with
 
 
-def lock_of(plan: Plan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
+def lock_of(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
     """What a study is, resolved."""
     study = plan.study
     return {
@@ -96,7 +97,8 @@ def claim(folder: Path, lock: Mapping[str, Any]) -> bool:
 def _data(name: str, data: Data, log: Interactions) -> dict[str, Any]:
     source = data.generate or (Path(data.path).name if data.path else name)
     counts = {"users": log.n_users, "items": log.n_items, "events": len(log)}
-    return {"name": name, "source": source, "columns": dict(data.columns), "fingerprint": log.fingerprint, **counts}
+    about = {"name": name, "source": source, "columns": dict(data.columns), "fingerprint": log.fingerprint, **counts}
+    return about | ({"sequences": data.sequences} if data.sequences else {})
 
 
 def _named(one: Named) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from recassay.data.exhibit import Exhibit
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import SequenceFold, Sequences
 from recassay.diagnose.future import leak_finding
 from recassay.errors import InputError
 from recassay.study.shelf import Cell
@@ -19,22 +20,28 @@ from recassay.study.shelf import Cell
 Row = dict[str, Any]
 
 
-def about_fold(fold: Fold) -> Row:
+def about_fold(fold: Fold | SequenceFold) -> Row:
     """What a fold is, without its rows: counts, what was removed, what leaks, and how it was made."""
-    parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
-    return {
-        "fingerprint": fold.fingerprint,
-        "number": fold.number,
-        "leakage": fold.leakage,
-        **{part: None if log is None else _counts(log) for part, log in parts.items()},
-        "removed": dict(fold.removed),
-        "how": dict(fold.how),
-    }
+    about: Row = {"fingerprint": fold.fingerprint, "number": fold.number}
+    if isinstance(fold, SequenceFold):
+        about |= {"leakage": fold.how["leakage"], "train": _sizes(fold.train), "test": _sizes(fold.test)}
+    else:
+        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
+        about |= {
+            "leakage": fold.leakage,
+            **{part: None if log is None else _counts(log) for part, log in parts.items()},
+        }
+    return {**about, "removed": dict(fold.removed), "how": dict(fold.how)}
 
 
 def _counts(log: Interactions) -> dict[str, int]:
     users, items = (pl.Series(codes).n_unique() for codes in (log.users, log.items))
     return {"users": users, "items": items, "events": len(log)}
+
+
+def _sizes(part: Sequences) -> dict[str, int]:
+    users, items = (pl.Series(codes).n_unique() for codes in (part.users, part.items))
+    return {"sequences": len(part), "users": users, "items": items, "events": part.items.size}
 
 
 def leak_of(fold: Fold) -> Finding | None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from recassay import models, protocols, split
 from recassay.designs import Design
@@ -16,50 +13,37 @@ from recassay.designs import parse_list as parse_designs
 from recassay.errors import RecassayError, UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metrics
-from recassay.protocols.base import Survey
-from recassay.spec import suggest
-from recassay.split import filters
-from recassay.split.base import Split
-from recassay.study.reading import Document, Key
+from recassay.models.files import is_file_model
+from recassay.protocols.base import Asking, Survey
+from recassay.protocols.sequence import Sequence
+from recassay.spec import parse, suggest
+from recassay.split import filters, sequences
+from recassay.split.base import Cut, Split
+from recassay.split.sequences import SequenceSplit
+from recassay.split.sessions import Sequencer
+from recassay.study.reading import Document, Key, Reader
 from recassay.study.schema import Data, Study
+from recassay.study.systems import System, systems_of
 
 if TYPE_CHECKING:
     from recassay.bias.base import Experiment
 
 LISTS = "lists"  # the design that takes ranked lists as they are
-FILE_MODEL = re.compile(r"^\s*(?P<file>[^:()]+\.py):")
-
-Thing = TypeVar("Thing")
-
-
-@dataclass(frozen=True, eq=False)
-class System:
-    """A named model of a study, the text it was made from, and a digest of the file that defines it, if one does."""
-
-    name: str
-    text: str
-    model: Any
-    key: Key = ()
-    source: str = ""
-
-    def seeded(self, seed: int) -> Any:
-        """The model with ``seed`` added to its own, if it has one: seed 0 leaves it as it was written."""
-        own = getattr(self.model, "seed", None)
-        is_field = dataclasses.is_dataclass(self.model) and "seed" in {f.name for f in dataclasses.fields(self.model)}
-        return dataclasses.replace(self.model, seed=own + seed) if is_field and own is not None else self.model
+SEQUENCES = "sequences"  # what stands in its place where sequences are generated
+OF_LISTS = ("designs", "experiments")  # keys that make no sense of generated sequences
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """Everything that is to be done."""
+class AnyPlan:
+    """Everything that is to be done, whatever is asked of systems."""
 
     document: Document
     study: Study
     quick: bool
     data: Mapping[str, Data]
     filters: tuple[filters.Filter, ...]
-    splits: tuple[Split, ...]
-    protocol: Survey
+    splits: tuple[Cut, ...]
+    protocol: Asking
     systems: tuple[System, ...]
     designs: tuple[str | Design, ...]
     metrics: Mapping[str, Metric]
@@ -80,53 +64,105 @@ class Plan:
         return self.quick and key in self.document.content.get("quick", {})
 
 
-def plan_of(document: Document, study: Study, *, quick: bool = False) -> Plan:
+@dataclass(frozen=True, eq=False)
+class Plan(AnyPlan):
+    """A study of ranked lists."""
+
+    splits: tuple[Split, ...]
+    protocol: Survey
+
+
+@dataclass(frozen=True, eq=False)
+class SequencePlan(AnyPlan):
+    """A study of generated sequences, and by data set how its log becomes sequences."""
+
+    splits: tuple[SequenceSplit, ...]
+    protocol: Sequence
+    sequencers: Mapping[str, Sequencer]
+
+
+def plan_of(document: Document, study: Study, *, quick: bool = False) -> Plan | SequencePlan:
     """Parse every text of a study; an error says where in the file."""
     instead = document.content.get("quick", {}) if quick else {}
-    reader = _Reader(document, frozenset(instead))
-    systems = _systems(reader, study)
+    reader = Reader(document, frozenset(instead))
+    protocol = reader.one(("protocol",), study.protocol, protocols.parse)
+    generates = isinstance(protocol, Sequence)
+    systems = systems_of(reader, study.models, _sequence_model if generates else models.parse)
     _baseline(reader, study, systems)
-    return Plan(
-        document=document,
-        study=study,
-        quick=quick,
-        data=_datasets(reader, study),
-        filters=tuple(reader.each("filters", study.filters, filters.parse)),
-        splits=tuple(reader.each("split", study.split, split.parse)),
-        protocol=_protocol(reader, study),
-        systems=systems,
-        designs=_designs(reader, study),
-        metrics={
+    common: dict[str, Any] = {
+        "document": document,
+        "study": study,
+        "quick": quick,
+        "data": _datasets(reader, study),
+        "filters": tuple(reader.each("filters", study.filters, filters.parse)),
+        "systems": systems,
+        "metrics": {
             heading: metric
             for found in reader.each("metrics", study.metrics, parse_metrics)
             for heading, metric in found.items()
         },
+    }
+    if isinstance(protocol, Sequence):
+        return _sequence_plan(reader, study, protocol, common)
+    if not isinstance(protocol, Survey):
+        raise reader.wrong(("protocol",), f"no study can be made of {protocol}", "ranking(...)")
+    for number, data in enumerate(study.data):
+        if data.sequences:
+            what = f"{protocol} asks for ranked lists, and not for sequences"
+            raise reader.wrong(("data", number), what, "leave `sequences:` out, or ask with `protocol: sequence(k=5)`")
+    return Plan(
+        **common,
+        splits=tuple(reader.each("split", study.split, split.parse)),
+        protocol=protocol,
+        designs=_designs(reader, study),
         experiments=_experiments(reader, study),
     )
 
 
-@dataclass(frozen=True)
-class _Reader:
-    document: Document
-    replaced: frozenset[str]
-
-    def key(self, *key: str | int) -> Key:
-        return ("quick", *key) if key[0] in self.replaced else key
-
-    def one(self, key: Key, text: str, parse: Callable[[str], Thing]) -> Thing:
-        try:
-            return parse(text)
-        except RecassayError as error:
-            raise self.document.at(self.key(*key), error) from None
-
-    def each(self, key: str, texts: list[str], parse: Callable[[str], Thing]) -> list[Thing]:
-        return [self.one((key, number), text, parse) for number, text in enumerate(texts)]
-
-    def wrong(self, key: Key, what: str, hint: str) -> UsageError:
-        return UsageError("U133", what, where=self.document.where(self.key(*key)), hint=hint)
+def _sequence_plan(reader: Reader, study: Study, protocol: Sequence, common: dict[str, Any]) -> SequencePlan:
+    for key in OF_LISTS:
+        if key in study.model_fields_set:
+            what = f"{key} are of ranked lists, and {protocol} asks for sequences"
+            raise reader.wrong((key,), what, f"leave `{key}:` out")
+    return SequencePlan(
+        **common,
+        splits=tuple(reader.each("split", study.split, _sequence_split)),
+        protocol=protocol,
+        designs=(SEQUENCES,),
+        experiments=(),
+        sequencers={
+            name: _sequencer(reader, number, data) for number, (name, data) in enumerate(common["data"].items())
+        },
+    )
 
 
-def _datasets(reader: _Reader, study: Study) -> dict[str, Data]:
+def _sequencer(reader: Reader, number: int, data: Data) -> Sequencer:
+    key: Key = ("data", number)
+    hint = "sequences: sessions(gap=3600), or ready_made where a user is a sequence"
+    if not data.sequences:
+        raise reader.wrong(key, "nothing says how the log becomes sequences", hint)
+    found = reader.one((*key, "sequences"), data.sequences, sequences.parse)
+    if not isinstance(found, Sequencer):
+        raise reader.wrong((*key, "sequences"), f"{found} cuts sequences and does not make them", hint)
+    return found
+
+
+def _sequence_split(text: str) -> SequenceSplit:
+    found = sequences.parse(text)
+    if not isinstance(found, SequenceSplit):
+        hint = "write it beside the data, as `sequences:`, and here latest_sequences(test=0.2)"
+        raise UsageError("U133", f"{found} makes sequences and does not cut them", where=text, hint=hint)
+    return found
+
+
+def _sequence_model(text: str) -> Any:
+    """A model of sequences, or one of those that learn from a log and say what comes next."""
+    if is_file_model(text) or parse(text).name in models.REGISTRY.kinds:
+        return models.parse(text)
+    return models.sequence.parse(text)
+
+
+def _datasets(reader: Reader, study: Study) -> dict[str, Data]:
     found: dict[str, Data] = {}
     for number, data in enumerate(study.data):
         if (data.path and data.generate) or not (data.path or data.generate or data.name):
@@ -144,46 +180,7 @@ def _datasets(reader: _Reader, study: Study) -> dict[str, Data]:
     return found
 
 
-def _protocol(reader: _Reader, study: Study) -> Survey:
-    protocol = reader.one(("protocol",), study.protocol, protocols.parse)
-    if not isinstance(protocol, Survey):
-        raise reader.wrong(("protocol",), f"no study can be made of {protocol}", "ranking(...)")
-    return protocol
-
-
-def _systems(reader: _Reader, study: Study) -> tuple[System, ...]:
-    named = study.models if isinstance(study.models, dict) else dict.fromkeys(study.models, "")
-    found: dict[str, System] = {}
-    for number, (name, stated) in enumerate(named.items()):
-        key: Key = ("models", name) if stated else ("models", number)
-        text = stated or name
-        found_at, source = _at_home(text, reader.document.path.parent)
-        model = reader.one(key, found_at, models.parse)
-        called = name if isinstance(study.models, dict) else str(model)
-        if not called.strip() or called.startswith(".") or re.search(r"[/\\\x00-\x1f]", called) or len(called) > 100:
-            raise reader.wrong(
-                key, f"'{called}' cannot be a system's name: files are named by it", "a short name without / or \\"
-            )
-        if called.lower() in found:
-            other = found[called.lower()].name
-            raise reader.wrong(
-                key, f"the names '{other}' and '{called}' are the same to some file systems", "rename one"
-            )
-        found[called.lower()] = System(called, text, model, reader.key(*key), source)
-    return tuple(found.values())
-
-
-def _at_home(text: str, folder: Path) -> tuple[str, str]:
-    """``file.py:Class(...)`` with the file looked for beside the study, and a digest of that file."""
-    match = FILE_MODEL.match(text)
-    if not match:
-        return text, ""
-    file = folder / match["file"].strip()
-    digest = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
-    return f"{file}{text[match.end('file') :]}", digest
-
-
-def _baseline(reader: _Reader, study: Study, systems: tuple[System, ...]) -> None:
+def _baseline(reader: Reader, study: Study, systems: tuple[System, ...]) -> None:
     names = [system.name for system in systems]
     baseline = study.compare.baseline
     if baseline is not None and baseline not in names:
@@ -195,12 +192,12 @@ def _baseline(reader: _Reader, study: Study, systems: tuple[System, ...]) -> Non
         )
 
 
-def _designs(reader: _Reader, study: Study) -> tuple[str | Design, ...]:
+def _designs(reader: Reader, study: Study) -> tuple[str | Design, ...]:
     found = reader.each("designs", study.designs, _design)
     return tuple(dict.fromkeys(design for several in found for design in several))
 
 
-def _experiments(reader: _Reader, study: Study) -> tuple[Experiment, ...]:
+def _experiments(reader: Reader, study: Study) -> tuple[Experiment, ...]:
     if not study.experiments:
         return ()
     from recassay.bias import parse  # few studies have experiments

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from recassay.errors import InputError, RecassayError, UsageError
 
 Key = tuple[str | int, ...]
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,33 @@ class Document:
         """The same error, and where in the file it was caused."""
         where = self.where(key) + (f" ({error.where})" if error.where else "")
         return type(error)(error.code, error.what, where=where, hint=error.hint)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Parses the texts of a document: an error says where in the file. ``replaced`` are keys of the quick part."""
+
+    document: Document
+    replaced: frozenset[str]
+
+    def key(self, *key: str | int) -> Key:
+        """Where a key stands in the file."""
+        return ("quick", *key) if key[0] in self.replaced else key
+
+    def one(self, key: Key, text: str, parse: Callable[[str], Thing]) -> Thing:
+        """What a text names."""
+        try:
+            return parse(text)
+        except RecassayError as error:
+            raise self.document.at(self.key(*key), error) from None
+
+    def each(self, key: str, texts: list[str], parse: Callable[[str], Thing]) -> list[Thing]:
+        """What each text of a list names."""
+        return [self.one((key, number), text, parse) for number, text in enumerate(texts)]
+
+    def wrong(self, key: Key, what: str, hint: str) -> UsageError:
+        """The error for a value that makes no sense."""
+        return UsageError("U133", what, where=self.document.where(self.key(*key)), hint=hint)
 
 
 def read_document(path: str | Path) -> Document:

@@ -16,7 +16,8 @@ from recassay.errors import RecassayError, UsageError
 from recassay.models.training import fit
 from recassay.split.base import Split
 from recassay.study.judging import compared, judge_fold
-from recassay.study.plan import Plan, System
+from recassay.study.plan import Plan
+from recassay.study.systems import System
 
 USERS = 1_000
 

@@ -43,6 +43,12 @@ class Data(Part):
             description="`log(users=600, items=300, events=12000)` or `power_law(users=600, items=300, ratings=12000)`"
         ),
     ] = None
+    sequences: Annotated[
+        str | None,
+        Field(
+            description="how the log becomes sequences, for `protocol: sequence`: `sessions(gap=3600)`, `ready_made`"
+        ),
+    ] = None
 
 
 class Judge(Part):

@@ -26,11 +26,12 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import atomic, write_json, write_parquet, write_text
 from recassay.data.read import read_run
 from recassay.data.run import Run
-from recassay.data.standings import Percentiles, Standings
-from recassay.data.vocabulary import Vocabulary, positions
+from recassay.data.sequences import SequenceFold, Sequences
+from recassay.study.standings import standings_from, standings_parts
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
 FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
+MADE_FROM = "made from"  # in the metadata of a table: its key
 LONGEST = 120  # bytes of a file name; some systems take 143
 
 
@@ -136,6 +137,20 @@ class Shelf:
             self.place(STANDINGS, cell.path, f"{name}.json"),
         )
 
+    # --- answers that are one table ---------------------------------------------------------------------------------
+
+    def table(self, cell: Cell, system: str, key: str) -> pl.DataFrame | None:
+        """The answer of a system, if it was made from what the key says."""
+        path = self.place(RUNS, cell.path, f"{file_name(system)}.parquet")
+        if not path.is_file() or pl.read_parquet_metadata(path).get(MADE_FROM) != key:
+            return None
+        return pl.read_parquet(path)
+
+    def keep_table(self, cell: Cell, system: str, answer: pl.DataFrame, key: str) -> None:
+        """Write the answer of a system, with the key in the file itself: it is whole or it is not there."""
+        with atomic(self.place(RUNS, cell.path, f"{file_name(system)}.parquet")) as temporary:
+            answer.write_parquet(temporary, metadata={MADE_FROM: key})
+
     # --- exhibits of experiments ------------------------------------------------------------------------------------
 
     def exhibits(self, key: str) -> list[Exhibit] | None:
@@ -161,7 +176,7 @@ class Shelf:
 
     # --- fitted models ----------------------------------------------------------------------------------------------
 
-    def fitted(self, key: str, log: Interactions) -> Any | None:
+    def fitted(self, key: str, log: Interactions | Sequences) -> Any | None:
         """What was fitted under this key, put back on its log; None if there is none, or it cannot be read here."""
         path = self.folder / FITTED / f"{key}.pickle"
         if not path.is_file():
@@ -178,7 +193,7 @@ class Shelf:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def keep_fitted(self, key: str, fitted: Any, log: Interactions) -> None:
+    def keep_fitted(self, key: str, fitted: Any, log: Interactions | Sequences) -> None:
         """Keep a fitted model, without the log it was fitted on; one that cannot be pickled is not kept."""
         path = self.folder / FITTED / f"{key}.pickle"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,7 +205,7 @@ class Shelf:
         self.checkpoint(key).unlink(missing_ok=True)
 
 
-def model_key(text: str, source: str, model: object, fold: Fold) -> str:
+def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold) -> str:
     """What a fitted model is made from: its text, the file that defines it, its seed, the fold, and who computes."""
     return digest_of(__version__, np.__version__, text, source, str(model), fold.fingerprint)
 
@@ -198,7 +213,7 @@ def model_key(text: str, source: str, model: object, fold: Fold) -> str:
 class _Pickler(pickle.Pickler):
     """Names the log and does not write it."""
 
-    def __init__(self, file: Any, log: Interactions) -> None:
+    def __init__(self, file: Any, log: Interactions | Sequences) -> None:
         super().__init__(file, protocol=5)
         self.log = log
 
@@ -207,69 +222,9 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: Any, log: Interactions) -> None:
+    def __init__(self, file: Any, log: Interactions | Sequences) -> None:
         super().__init__(file)
         self.log = log
 
-    def persistent_load(self, pid: Any) -> Interactions:
+    def persistent_load(self, pid: Any) -> Interactions | Sequences:
         return self.log
-
-
-Parts = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, Any]]
-
-
-def standings_parts(standings: Standings) -> Parts:
-    """Standings as tables: pairs; who was asked, items and users, which all systems of a fold share; and the rest."""
-    asked: dict[str, Any] = {"user_id": standings.queries, "relevant": standings.relevant}
-    asked |= {f"pool {base}": pool for base, pool in standings.pool.items()}
-    asked |= {f"mass {base}": mass for base, mass in standings.mass.items()}
-    ids = standings.vocabulary.ids
-    assert ids is not None, "the ids of a log are dense"
-    about = {
-        "bases": list(standings.above),
-        "mass_bases": list(standings.mass_above),
-        "bins": list(standings.percentiles),
-        "users": standings.users,
-        "everyone": standings.everyone is not None,
-        "unlisted": standings.unlisted,
-        "how": dict(standings.how),
-    }
-    items = pl.DataFrame({"item_id": ids, "popularity": standings.popularity})
-    users = pl.DataFrame({"user_id": standings.queries if standings.everyone is None else standings.everyone})
-    return standings.frame(), pl.DataFrame(asked), items, users, about
-
-
-def standings_from(name: str, parts: Parts) -> Standings:
-    """The standings that :func:`standings_parts` took apart."""
-
-    def column(frame: pl.DataFrame, name: str) -> Any:
-        return frame[name].to_numpy().copy()
-
-    pairs, asked, items, users, about = parts
-    bases, masses = about["bases"], about["mass_bases"]
-    return Standings(
-        name=name,
-        queries=asked["user_id"],
-        offsets=np.append(0, np.cumsum(column(asked, "relevant"))),
-        item=positions(pairs["item_id"], items["item_id"]).astype(np.int32),
-        vocabulary=Vocabulary(items["item_id"]),
-        tie_relevant=column(pairs, "tie_relevant"),
-        above={base: column(pairs, f"above {base}") for base in bases},
-        tied={base: column(pairs, f"tied {base}") for base in bases},
-        pool={base: column(asked, f"pool {base}") for base in bases},
-        mass_above={base: column(pairs, f"mass above {base}") for base in masses},
-        mass_tied={base: column(pairs, f"mass tied {base}") for base in masses},
-        mass={base: column(asked, f"mass {base}") for base in masses},
-        percentiles={m: _percentiles(pairs, m) for m in about["bins"]},
-        users=about["users"],
-        everyone=users["user_id"] if about["everyone"] else None,
-        popularity=column(items, "popularity"),
-        unlisted=about["unlisted"],
-        how=about["how"],
-    )
-
-
-def _percentiles(pairs: pl.DataFrame, bins: int) -> Percentiles:
-    kinds = ("bin", "above bin", "tied bin", "pool bin")
-    bin_, above, tied, pool = (pairs[f"{kind} of {bins}"].to_numpy().copy() for kind in kinds)
-    return Percentiles(bins, bin_, above, tied, pool)

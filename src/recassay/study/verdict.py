@@ -29,23 +29,35 @@ BESIDE = ("rho", "t", "random", "best", "corrected", "sd_draws", "sets", "unlist
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Scores under one design, and what a design says beside each mean (nothing, where lists were scored)."""
+    """Scores under one design, and what a design says beside each mean (nothing, where lists were scored).
+
+    ``users`` has the user of every unit where units are no users.
+    """
 
     scores: Scores
     worth: Mapping[Key, Worth] = field(default_factory=dict)
+    users: pl.Series | None = None
+
+    def frame(self, **identity: str | int | None) -> pl.DataFrame:
+        """The values of all units as a table."""
+        table = self.scores.frame(**identity)
+        return (
+            table if self.users is None else table.with_columns(user=pl.concat([self.users] * len(self.scores.systems)))
+        )
 
     def of(self, systems: Sequence[str]) -> Verdict:
         """The verdict on some of the systems."""
         scores = self.scores
-        return Verdict(
-            dataclasses.replace(
+        return dataclasses.replace(
+            self,
+            scores=dataclasses.replace(
                 scores,
                 systems=tuple(systems),
                 per_unit={key: one for key, one in scores.per_unit.items() if key[0] in systems},
                 per_unit_weights={key: one for key, one in scores.per_unit_weights.items() if key[0] in systems},
                 rows=tuple(row for row in scores.rows if row.system in systems),
             ),
-            {key: one for key, one in self.worth.items() if key[0] in systems},
+            worth={key: one for key, one in self.worth.items() if key[0] in systems},
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -150,8 +162,11 @@ def _bounds(
 def _summed(rows: Sequence[Summary]) -> Summary:
     """Counts added up, and the plain mean over folds, for metrics that have no value per unit."""
     counts = {name: sum(getattr(row, name) for row in rows) for name in ("n", *COUNTS)}
+    beside = {
+        name: float(np.mean([row.accompanying.get(name, math.nan) for row in rows])) for name in rows[0].accompanying
+    }
     mean = float(np.mean([row.mean for row in rows]))
-    return dataclasses.replace(rows[0], mean=mean, low=float("nan"), high=float("nan"), **counts)
+    return dataclasses.replace(rows[0], mean=mean, low=float("nan"), high=float("nan"), accompanying=beside, **counts)
 
 
 def _worth(row: Summary, folds: Sequence[Worth], weights: Sequence[float]) -> Worth:

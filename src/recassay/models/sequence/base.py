@@ -18,6 +18,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.layout import stretch_of
 from recassay.data.sequences import Sequences
 from recassay.data.vocabulary import Vocabulary
+from recassay.models.training import Trained, Training
 from recassay.named import Named
 
 Int32 = NDArray[np.int32]
@@ -68,15 +69,20 @@ class SequenceModel(Named):
                 raise self.refuse(parameter, "it cannot be so small", f"{least:g} or more")
 
 
-def fit(model: Any, sequences: Sequences) -> Any:
+def fit(model: Any, sequences: Sequences, *, training: Training | None = None) -> Any:
     """A model fitted on sequences; one that learns from a log is given a log in which every sequence is a user.
+
+    ``training`` is for models that learn epoch by epoch.
 
     >>> from recassay.models.markov import Markov
     >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": [*"ababc"]}))
     >>> fit(Markov(smoothing=0), made).next_probabilities(made.histories.take(np.array([0]))).tolist()
     [[0.0, 0.0, 1.0]]
     """
-    return model.fit(sequences if isinstance(model, SequenceModel) else as_log(sequences))
+    if isinstance(model, SequenceModel):
+        return model.fit(sequences)
+    log = as_log(sequences)
+    return model.fit(log, training=training) if isinstance(model, Trained) else model.fit(log)
 
 
 def as_log(sequences: Sequences) -> Interactions:

@@ -1,0 +1,139 @@
+"""What a study finds while it runs, in the order it is found, and the files that are about all of it."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recassay.data.exhibit import Exhibit
+from recassay.data.finding import Finding
+from recassay.data.fold import Fold
+from recassay.data.io import write_json, write_text
+from recassay.data.sequences import SequenceFold
+from recassay.errors import RecassayError
+from recassay.study.judging import compared
+from recassay.study.notes import about_fold, merged_findings, placed_exhibits
+from recassay.study.plan import AnyPlan
+from recassay.study.results import Results, Row
+from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, file_name
+from recassay.study.values import Values
+from recassay.study.verdict import Verdict, pooled
+
+ALL = "all"  # the fold of what is over all folds
+
+
+@dataclass
+class Record:
+    """Rows, comparisons, findings, failures and exhibits of a study."""
+
+    plan: AnyPlan
+    out: Path
+    rows: list[Row] = field(default_factory=list)
+    comparisons: list[Row] = field(default_factory=list)
+    findings: list[Row] = field(default_factory=list)
+    failures: list[Row] = field(default_factory=list)
+    exhibits: list[tuple[Cell, Exhibit]] = field(default_factory=list)
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        """Where every piece lies."""
+        return Shelf(self.out)
+
+    @cached_property
+    def values(self) -> Values:
+        """The values of all units."""
+        return Values(self.out / "cache" / "values")
+
+    def shown(self, cell: Cell, exhibit: Exhibit) -> None:
+        """Write an exhibit and keep it for the report."""
+        self.shelf.show_exhibit(cell.dataset, cell.split, exhibit)
+        self.exhibits.append((cell, exhibit))
+
+    def failed(self, cell: Cell, name: str, error: Exception) -> None:
+        """A failure, with where it happened, for the folder and for the reader."""
+        about: Row = {
+            "system": name,
+            **_identity(self.plan, cell),
+            "fold": cell.fold,
+            "code": error.code if isinstance(error, RecassayError) else type(error).__name__,
+            "message": str(error),
+            "traceback": "".join(traceback.format_exception(error)),
+        }
+        self.failures.append(about)
+        write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.json"))
+
+    def note_fold(self, name: str, split: Any, fold: Fold | SequenceFold, leak: Finding | None) -> None:
+        """What a fold is, and what of the future it can see."""
+        write_json(
+            about_fold(fold),
+            self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"),
+        )
+        if leak is not None:
+            self.note_findings([leak], Cell(name, str(split), fold.number, 0), None)
+
+    def note(self, cell: Cell, design: str, verdict: Verdict) -> None:
+        """The rows, the values per user and the findings of one fold under one design."""
+        identity, scores = _identity(self.plan, cell) | {"design": design}, verdict.scores
+        self._rows(identity, cell.fold, verdict)
+        if scores.unit_metrics:
+            table = verdict.frame(**identity)
+            self.values.add(table.insert_column(table.columns.index("unit"), pl.lit(cell.fold).alias("fold")))
+        self.note_findings(scores.findings, cell, design)
+
+    def _rows(self, identity: Row, fold: int | str, verdict: Verdict) -> None:
+        self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in verdict.rows()]
+
+    def note_findings(self, findings: Iterable[Finding], cell: Cell, design: str | None) -> None:
+        """Findings with their place."""
+        about = {"dataset": cell.dataset, "split": cell.split, "design": design}
+        self.findings += [{**one.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for one in findings]
+
+    def together(self, cell: Cell, design: str, parts: list[Verdict], folds: int, threads: int | None) -> None:
+        """Systems that answered in every fold, over all folds, and against each other."""
+        whole = [system for system in parts[0].scores.systems if all(system in one.scores.systems for one in parts)]
+        if len(parts) < folds or not whole:
+            return
+        powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
+        verdict = pooled([one.of(whole) for one in parts], self.plan.study.judge, powers=powers, threads=threads)
+        identity = _identity(self.plan, cell) | {"design": design}
+        self._rows(identity, ALL, verdict)
+        comparison = compared(self.plan, verdict.scores, threads=threads)
+        if comparison is not None:
+            self.comparisons += [{**identity, **row} for row in comparison.to_dicts()]
+
+    def written(self, lock: Mapping[str, Any]) -> Results:
+        """The files that are about everything."""
+        found = tuple(merged_findings(self.findings))
+        results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, tuple(self.failures))
+        self.values.write(self.out / "scores.parquet")
+        write_json(results.document(), self.out / "summary.json")
+        write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found), self.out / "findings.jsonl")
+        write_text(self._page(results, lock), self.out / "report.html")
+        self.shelf.tidy()
+        return results
+
+    def _page(self, results: Results, lock: Mapping[str, Any]) -> str:
+        from recassay.report.html import page  # templates: not needed before there is something to show
+
+        study = self.plan.study
+        return page(
+            study.study,
+            study.about,
+            results.rows,
+            comparisons=results.comparisons,
+            findings=results.findings,
+            exhibits=placed_exhibits(self.exhibits),
+            lock=lock,
+            failures=results.failures,
+        )
+
+
+def _identity(plan: AnyPlan, cell: Cell) -> Row:
+    return {"dataset": cell.dataset, "split": cell.split, "protocol": str(plan.protocol), "seed": cell.seed}

@@ -1,0 +1,204 @@
+"""The order in which a study is run, whatever is asked of systems; each piece is written as soon as it is there."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from recassay.data.finding import Finding
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.io import write_text
+from recassay.data.sequences import SequenceFold
+from recassay.errors import RecassayError, UsageError
+from recassay.models.training import Listener
+from recassay.split import filters
+from recassay.study import lock as locks
+from recassay.study.plan import AnyPlan
+from recassay.study.record import Record
+from recassay.study.results import Results
+from recassay.study.shelf import Cell, Shelf, digest_of, model_key
+from recassay.study.sources import load
+from recassay.study.systems import System
+from recassay.study.verdict import Verdict
+
+Report = Callable[[str, int, int], None]  # stage, done, of
+AFold = TypeVar("AFold", Fold, SequenceFold)
+Answer = TypeVar("Answer")
+
+
+@dataclass
+class Runner(ABC, Generic[AFold, Answer]):
+    """One run of a study; a kind of study says what its folds, trials, answers and verdicts are."""
+
+    plan: AnyPlan
+    out: Path
+    data: Path | None
+    threads: int | None
+    told: Report
+
+    @cached_property
+    def record(self) -> Record:
+        """What is found on the way."""
+        return Record(self.plan, self.out)
+
+    @property
+    def shelf(self) -> Shelf:
+        """Where every piece lies."""
+        return self.record.shelf
+
+    @abstractmethod
+    def folds(self, name: str, log: Interactions, split: Any) -> Several[AFold]:
+        """The folds of one split of one log."""
+
+    @abstractmethod
+    def rehearse(self, split: Any, fold: AFold) -> None:
+        """Try everything on a small part of a fold; raises what goes wrong."""
+
+    @abstractmethod
+    def fit(self, model: Any, fold: AFold, checkpoint: Path, listener: Listener) -> Any:
+        """A model that has learnt from the training part."""
+
+    @abstractmethod
+    def asked(self, seed: int) -> str:
+        """What is asked with a seed, in words: an answer to something else is another answer."""
+
+    @abstractmethod
+    def answer(self, fitted: Any, fold: AFold, name: str, seed: int) -> Answer:
+        """What a fitted system answers."""
+
+    @abstractmethod
+    def keep(self, cell: Cell, name: str, made: Answer, fold: AFold, key: str) -> None:
+        """Put an answer on the shelf."""
+
+    @abstractmethod
+    def kept(self, cell: Cell, name: str, fold: AFold, key: str) -> Answer | None:
+        """The answer on the shelf that has this key."""
+
+    @abstractmethod
+    def judged(
+        self, split: Any, fold: AFold, answers: dict[str, Answer], *, trial: bool = False
+    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+        """What answers are worth, by design, and what was found on the way; a trial leaves out what is uncertain."""
+
+    @abstractmethod
+    def show(self, cell: Cell, split: Any, fold: AFold, answers: dict[str, Answer]) -> None:
+        """Make exhibits, of the first fold with the first seed."""
+
+    def leak(self, fold: AFold) -> Finding | None:
+        """What of the future a system could learn from."""
+        return None
+
+    def run(self) -> Results:
+        """Everything, in order."""
+        logs = {name: self._log(name, number) for number, name in enumerate(self.plan.data)}
+        lock = locks.lock_of(self.plan, logs)
+        if not locks.claim(self.out, lock):
+            self._rehearse(logs)
+            _make(self.out)
+            write_text(locks.to_yaml(lock), self.out / locks.NAME)
+        for name, log in logs.items():
+            for split in self.plan.splits:
+                self._split(name, log, split)
+        return self.record.written(lock)
+
+    def _log(self, name: str, number: int) -> Interactions:
+        """A log as it is studied: read, and filtered."""
+        data = self.plan.data[name]
+        self.told(f"reading {name}", 0, 1)
+        try:
+            log = load(data, self.plan.folder, self.data)
+            if self.plan.filters:
+                log = filters.apply(log, self.plan.filters).log
+        except RecassayError as error:
+            raise self.plan.at_data(number, error) from error
+        self.told(f"reading {name}", 1, 1)
+        return log
+
+    def _rehearse(self, logs: Mapping[str, Interactions]) -> None:
+        of, done = len(logs) * len(self.plan.splits), 0
+        for name, log in logs.items():
+            for split in self.plan.splits:
+                self.told("trying everything on a small part", done, of)
+                self.rehearse(split, self.folds(name, log, split)[0])
+                done += 1
+                self.told("trying everything on a small part", done, of)
+
+    def _split(self, name: str, log: Interactions, split: Any) -> None:
+        """All folds of one split of one log, and what they come to together."""
+        folds = self.folds(name, log, split)
+        worth: dict[tuple[int, str], list[Verdict]] = defaultdict(list)
+        first: dict[str, Answer] = {}  # of the first fold and seed: exhibits are made of them
+        steps = itertools.count(1)
+        of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
+        for fold in folds:
+            self.record.note_fold(name, split, fold, self.leak(fold))
+            for seed in self.plan.study.seeds:
+                cell = Cell(name, str(split), fold.number, seed)
+                answers: dict[str, Answer] = {}
+                for system in self.plan.systems:
+                    made = self._answer(cell, system, fold)
+                    if made is not None:
+                        answers[system.name] = made
+                        if fold is folds[0] and len(answers) == 1:  # what is wrong is told before hours are spent
+                            self.judged(split, fold, answers, trial=True)
+                    self.told(f"{name}, {split}", next(steps), of)
+                if not answers:
+                    continue
+                first = first or answers
+                judged, findings = self.judged(split, fold, answers)
+                self.record.note_findings(findings, cell, None)
+                for design, verdict in judged.items():
+                    worth[seed, design].append(verdict)
+                    self.record.note(cell, design, verdict)
+        if first:
+            self.show(Cell(name, str(split), folds[0].number, self.plan.study.seeds[0]), split, folds[0], first)
+        for (seed, design), parts in worth.items():
+            self.record.together(Cell(name, str(split), 0, seed), design, parts, len(folds), self.threads)
+
+    def _answer(self, cell: Cell, system: System, fold: AFold) -> Answer | None:
+        """What a system answers, from the shelf if it is there; None if it fails, in whatever way."""
+        model = system.seeded(cell.seed)
+        fitted_key = model_key(system.text, system.source, model, fold)
+        key = digest_of(fitted_key, self.asked(cell.seed))
+        made = self.kept(cell, system.name, fold, key)
+        if made is not None:
+            return made
+        try:
+            fitted = self.fitted(system.name, model, fold, fitted_key)
+            made = self.answer(fitted, fold, system.name, cell.seed)
+        except Exception as error:
+            self.record.failed(cell, system.name, error)
+            return None
+        self.keep(cell, system.name, made, fold, key)
+        return self.kept(cell, system.name, fold, key)  # as a run that goes on finds it
+
+    def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
+        """A fitted model, from the shelf if it is there."""
+        if not hasattr(model, "fit"):
+            return model
+        fitted = self.shelf.fitted(key, fold.train)
+        if fitted is None:
+
+            def listener(text: str, done: int, of: int) -> None:
+                self.told(f"{name}: {text}", done, of)
+
+            fitted = self.fit(model, fold, self.shelf.checkpoint(key), listener)
+            self.shelf.keep_fitted(key, fitted, fold.train)
+        return fitted
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "U111", f"cannot make the folder: {error.strerror or error}", where=str(folder), hint="choose another -o"
+        ) from None

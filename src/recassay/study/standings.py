@@ -1,0 +1,70 @@
+"""Standings as tables, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.data.standings import Percentiles, Standings
+from recassay.data.vocabulary import Vocabulary, positions
+
+Parts = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, Any]]
+
+
+def standings_parts(standings: Standings) -> Parts:
+    """Standings as tables: pairs; who was asked, items and users, which all systems of a fold share; and the rest."""
+    asked: dict[str, Any] = {"user_id": standings.queries, "relevant": standings.relevant}
+    asked |= {f"pool {base}": pool for base, pool in standings.pool.items()}
+    asked |= {f"mass {base}": mass for base, mass in standings.mass.items()}
+    ids = standings.vocabulary.ids
+    assert ids is not None, "the ids of a log are dense"
+    about = {
+        "bases": list(standings.above),
+        "mass_bases": list(standings.mass_above),
+        "bins": list(standings.percentiles),
+        "users": standings.users,
+        "everyone": standings.everyone is not None,
+        "unlisted": standings.unlisted,
+        "how": dict(standings.how),
+    }
+    items = pl.DataFrame({"item_id": ids, "popularity": standings.popularity})
+    users = pl.DataFrame({"user_id": standings.queries if standings.everyone is None else standings.everyone})
+    return standings.frame(), pl.DataFrame(asked), items, users, about
+
+
+def standings_from(name: str, parts: Parts) -> Standings:
+    """The standings that :func:`standings_parts` took apart."""
+
+    def column(frame: pl.DataFrame, name: str) -> Any:
+        return frame[name].to_numpy().copy()
+
+    pairs, asked, items, users, about = parts
+    bases, masses = about["bases"], about["mass_bases"]
+    return Standings(
+        name=name,
+        queries=asked["user_id"],
+        offsets=np.append(0, np.cumsum(column(asked, "relevant"))),
+        item=positions(pairs["item_id"], items["item_id"]).astype(np.int32),
+        vocabulary=Vocabulary(items["item_id"]),
+        tie_relevant=column(pairs, "tie_relevant"),
+        above={base: column(pairs, f"above {base}") for base in bases},
+        tied={base: column(pairs, f"tied {base}") for base in bases},
+        pool={base: column(asked, f"pool {base}") for base in bases},
+        mass_above={base: column(pairs, f"mass above {base}") for base in masses},
+        mass_tied={base: column(pairs, f"mass tied {base}") for base in masses},
+        mass={base: column(asked, f"mass {base}") for base in masses},
+        percentiles={m: _percentiles(pairs, m) for m in about["bins"]},
+        users=about["users"],
+        everyone=users["user_id"] if about["everyone"] else None,
+        popularity=column(items, "popularity"),
+        unlisted=about["unlisted"],
+        how=about["how"],
+    )
+
+
+def _percentiles(pairs: pl.DataFrame, bins: int) -> Percentiles:
+    kinds = ("bin", "above bin", "tied bin", "pool bin")
+    bin_, above, tied, pool = (pairs[f"{kind} of {bins}"].to_numpy().copy() for kind in kinds)
+    return Percentiles(bins, bin_, above, tied, pool)
