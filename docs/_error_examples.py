@@ -1,0 +1,404 @@
+"""Code that raises each error, for ``reference/errors.md``."""
+
+from __future__ import annotations
+
+# Code that raises each error in an empty folder; empty where nothing can.
+EXAMPLES: dict[str, str] = {
+    "I101": """
+        Path("truth.csv").write_text("user_id,item_id\\n1,7\\n")
+        ra.read_truth("thruth.csv")
+        """,
+    "I102": """
+        Path("run.csv").touch()
+        ra.read_run("run.csv")
+        """,
+    "I103": """
+        Path("run.csv").write_text("user_id,item_id,score\\n")
+        ra.read_run("run.csv")
+        """,
+    "I104": """
+        Path("run.json").write_text('{"ann": {"x": 0.5')
+        ra.read_run("run.json")
+        """,
+    "I105": """
+        Path("run.csv").write_text("user_id,item_id,score\\n1,7,0.5\\n1,8\\n2,7,0.1\\n")
+        ra.read_run("run.csv")
+        """,
+    "I106": """
+        Path("run.csv").write_bytes("user_id,item_id\\nann,caf\\u00e9\\n".encode("latin-1"))
+        ra.read_run("run.csv")
+        """,
+    "I107": """
+        Path("run.bin").write_bytes(b"\\x89HDF\\r\\n\\x1a\\n\\0\\0\\0\\0")
+        ra.read_run("run.bin")
+        """,
+    "I108": """
+        ra.read_run({"ann": {"x", "y"}})
+        """,
+    "I109": """
+        Path("runs").mkdir()
+        Path("runs/notes.md").write_text("to do")
+        ra.read_runs("runs")
+        """,
+    "I111": """
+        study = 'study: mine\\ndata: {name: ml-1m}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
+    "I201": """
+        Path("run.csv").write_text("who,what,score\\n1,7,0.5\\n")
+        ra.read_run("run.csv")
+        """,
+    "I202": """
+        ra.read_run([{"user_id": 1, "item_id": 7.5, "score": 0.9}, {"user_id": 1, "item_id": 8.0, "score": 0.4}])
+        """,
+    "I203": """
+        Path("run.csv").write_text("uid,user,item_id\\n1,1,7\\n")
+        ra.read_run("run.csv")
+        """,
+    "I301": """
+        ra.read_run({"ann": {"x": 0.5, "y": float("nan")}})
+        """,
+    "I302": """
+        Path("run.csv").write_text("user_id,item_id,rank\\n1,7,1\\n1,8,-2\\n")
+        ra.read_run("run.csv")
+        """,
+    "I303": """
+        ra.read_truth({"ann": {"x": 1, "y": -1}})
+        """,
+    "I304": """
+        Path("truth.csv").write_text("user_id,item_id\\n1,7\\n,8\\n")
+        ra.read_truth("truth.csv")
+        """,
+    "I305": """
+        ra.score({"mine": {"ann": ["x", "x"]}}, {"ann": ["x"]}, "hit@2", duplicates="error")
+        """,
+    "I306": """
+        ra.read_truth({"ann": {"x": 1.0, "y": float("nan")}})
+        """,
+    "I307": """
+        from recassay.data.fold import Fold
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
+        ra.play(ra.models.Popular(), fold, ra.protocols.ranking(relevant_from=4))
+        """,
+    "I308": """
+        from types import SimpleNamespace
+        from recassay.data.fold import Fold
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
+        mine = SimpleNamespace(scores=lambda users: np.zeros((1, 2)))
+        ra.play(mine, fold, ra.protocols.ranking(), name="mine")
+        """,
+    "I309": """
+        from types import SimpleNamespace
+        from recassay.data.fold import Fold
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 2])), log.take(np.array([1])), "global", {})
+        mine = SimpleNamespace(scores=lambda users: np.full((users.size, 2), np.nan))
+        ra.play(mine, fold, ra.protocols.ranking(), name="mine")
+        """,
+    "I310": """
+        from recassay.data.fold import Fold
+        import numpy as np
+
+        log = ra.read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
+        fold = Fold(log.take(np.array([0, 1, 2])), log.take(np.array([1])), "global", {})
+        ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        """,
+    "I311": """
+        from recassay.data.synthetic import log
+        one, other = ra.split.k_folds(k=2)(log(users=50, items=40, events=600))
+        runs = [ra.play(ra.models.Random(seed), part, ra.protocols.ranking()) for seed, part in enumerate((one, other))]
+        ra.judge(runs, "TI-AR-AN", "ndcg@10")
+        """,
+    "I312": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        mine = ra.models.Recommends(lambda user, k: ["the", "best"], name="mine")
+        ra.play(mine, fold, ra.protocols.ranking())
+        """,
+    "I321": """
+        log = ra.read_interactions([("ann", "x"), ("bob", "x"), ("bob", "x")])
+        ra.models.GRU().fit(log.take(log.users == 0))
+        """,
+    "I322": """
+        from recassay.data.synthetic import log
+        fitted = ra.models.GRU(epochs=1).fit(log(users=20, items=30, events=100))
+        fitted.told(log(users=20, items=40, events=100))
+        """,
+    "I341": """
+        from recassay.data.synthetic import log
+        fold = ra.split.last(n=2)(log(users=50, items=40, events=600))[0]
+        ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
+        """,
+    "I351": """
+        from recassay.data.sequences import Sequences
+        import polars as pl
+
+        rows = [(1, "ann", "x"), (1, "bob", "y"), (2, "bob", "x"), (2, "bob", "y")]
+        Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "user_id", "item_id"], orient="row"))
+        """,
+    "I352": """
+        from recassay.data.sequences import Sequences
+        import polars as pl
+
+        Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 2, 3], "item_id": ["x", "y", "x"]}))
+        """,
+    "I353": """
+        log = ra.read_interactions({"user_id": [1, 1, 1], "item_id": [7, 8, 9], "timestamp": [10, 10, 20]})
+        ra.split.sessions(gap=30, ties="error")(log)
+        """,
+    "I354": """
+        from types import SimpleNamespace
+        from recassay.data.synthetic import log
+        import numpy as np
+
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        mine = SimpleNamespace(next_probabilities=lambda histories: np.full((len(histories), fold.n_items), 0.5))
+        ra.generate(mine, fold, name="mine")
+        """,
+    "I355": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        ra.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, lots: lots)
+        """,
+    "I361": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[7]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine)
+        """,
+    "I362": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_diversity(similarity='given')@1", similarities=np.eye(2))
+        """,
+    "I363": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=["item-1"])
+        """,
+    "I331": """
+        ra.correct([1, 2.5, 9], pool=3415, sample=100)
+        """,
+    "I332": """
+        ra.correct([1, 2, 9], pool=50, sample=100)
+        """,
+    "I401": """
+        ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
+        """,
+    "I402": """
+        ra.score({"mine": {"ann": [0, 1]}}, {"ann": [1193, 661]}, "hit@1")
+        """,
+    "I403": """
+        ra.score({"mine": {"1": ["x"]}}, {1: ["x"]}, "hit@1")
+        """,
+    "I404": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"], "bob": ["y"]}, "hit@1", missing="error")
+        """,
+    "I406": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "epc@1", train={"ann": ["item-1"]})
+        """,
+    "I407": """
+        items = [{"item_id": "item-1", "genres": "drama|war"}, {"item_id": "item-2", "genres": "war"}]
+        ra.score({"mine": {"ann": ["x", "y"]}}, {"ann": ["x"]}, "ild@2", items=items)
+        """,
+    "U101": """
+        ra.parse_metric("ndgc@10")
+        """,
+    "U102": """
+        ra.parse_metric("ndcg(gain='exp')@10")
+        """,
+    "U103": """
+        ra.parse_metric("precision@0")
+        """,
+    "U104": """
+        ra.parse_metric("rbp(p=0.9")
+        """,
+    "U105": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage@10")
+        """,
+    "U106": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", profile="trec-eval")
+        """,
+    "U107": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", ties="optimist")
+        """,
+    "U108": """
+        scores = ra.score({"als": {"ann": ["x"]}, "pop": {"ann": ["y"]}}, {"ann": ["x", "y"]}, "hit@1", interval=None)
+        ra.compare(scores, baseline="popular")
+        """,
+    "U109": """
+        for folder in ("monday", "tuesday"):
+            Path(folder).mkdir()
+            Path(folder, "als.csv").write_text("user_id,item_id\\n1,7\\n")
+        ra.read_runs(["monday/als.csv", "tuesday/als.csv"])
+        """,
+    "U110": """
+        run = {"ann": {"x": 0.5, "y": 0.5}}
+        ra.score({"mine": run}, {"ann": {"x": 2.0, "y": 0.0}}, "err@2", ties="expected")
+        """,
+    "U111": """
+        Path("results").write_text("a file, not a folder")
+        from recassay.report.folder import write_results
+
+        scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", interval=None)
+        write_results(scores, None, "results")
+        """,
+    "U112": """
+        from recassay.optional import need
+        need("no_such_library", for_="MyModel")
+        """,
+    "U113": """
+        scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", interval=None)
+        ra.compare(scores)
+        """,
+    "U114": """
+        runs = {"als": {"ann": ["x", "y"]}, "pop": {"ann": ["y", "x"]}}
+        scores = ra.score(runs, {"ann": ["x"]}, "mrr", interval=None)
+        ra.compare(scores, test="mcnemar")
+        """,
+    "U115": """
+        from recassay import models
+        models.parse("Populer")
+        """,
+    "U116": """
+        log = ra.read_interactions({"user_id": [1, 1], "item_id": [7, 8], "timestamp": [10, 20]})
+        ra.split.global_time(at=99)(log)
+        """,
+    "U117": """
+        log = ra.read_interactions({"user_id": [1, 2, 3, 1], "item_id": [7, 7, 7, 8]})
+        ra.split.uniform_items(test=0.9)(log)
+        """,
+    "U151": """
+        ra.correct([1, 2, 9], pool=3415, sample=100, by="popularity")
+        """,
+    "U152": """
+        ra.correct([1, 2, 3], pool=3, sample=2, replace=True, prior=[0.7, 0.2, -0.1, 0.2])
+        """,
+    "U171": """
+        from recassay.data.synthetic import log
+        made = ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600))
+        ra.models.sequence.CRF(most_items=20).fit(made)
+        """,
+    "U172": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        ra.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=100))
+        """,
+    "U173": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
+        ra.generate(ra.models.Popular(), fold)
+        """,
+    "U181": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "seq_precision@1")
+        """,
+    "U182": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_precision@5")
+        """,
+    "U118": """
+        from recassay import designs
+        designs.parse("TI-1R-NN")
+        """,
+    "U119": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        ra.judge(run, "U1R", "precision@10")
+        """,
+    "U120": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        ra.judge(run, "TI-1R-NN(99)", "precision@10")
+        """,
+    "U121": """
+        from recassay.data.synthetic import log
+        fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        ra.judge(run, "TI-1R-AN", "rbp")
+        """,
+    "U122": """
+        ra.judge(ra.read_run({"ann": ["x", "y"]}, name="mine"), "TI-AR-AN", "ndcg@10")
+        """,
+    "U123": """
+        Path("mine.py").write_text("class MyModel: ...")
+        ra.models.parse("mine.py:MyModle(factors=3)")
+        """,
+    "U131": """
+        Path("study.yaml").write_text("study: mine\\nmodels: [Popular\\nmetrics: mrr\\n")
+        ra.run_study("study.yaml", "out")
+        """,
+    "U132": """
+        study = 'study: mine\\ndata: {generate: "log(users=20, items=30, events=100)"}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\nmetric: map\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
+    "U133": """
+        study = 'study: mine\\ndata: {generate: "log(users=20, items=30, events=100)"}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\nseeds: [one]\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
+    "U134": """
+        study = 'study: mine\\ndata: {generate: "log(users=20, items=30, events=100)"}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        Path("study.yaml").write_text(study.replace("test=0.2", "test=0.5"))
+        ra.run_study("study.yaml", "out")
+        """,
+    "U135": """
+        Path("log.csv").write_text("user,item,rating\\n" + "".join(f"{n % 9},{n},1\\n" for n in range(99)))
+        study = 'study: mine\\ndata: {path: log.csv}\\nsplit: random(test=0.2)\\nmodels: [Popular]\\nmetrics: mrr\\nprotocol: ranking(relevant_from=4)\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
+    "U141": """
+        from recassay.data.synthetic import log
+        from recassay.models.training import Training
+
+        made, training = log(users=20, items=30, events=100), Training(checkpoint=Path("gru.checkpoint"))
+        ra.models.GRU(dim=8, epochs=1).fit(made, training=training)
+        ra.models.GRU(dim=16, epochs=1).fit(made, training=training)
+        """,
+    "U142": """
+        from recassay.data.synthetic import log
+        ra.models.SASRec(rate=1e30).fit(log(users=20, items=30, events=100))
+        """,
+    "U143": """
+        from recassay.data.synthetic import log
+        ra.models.GRU(dim=10**14).fit(log(users=20, items=30, events=100))
+        """,
+}

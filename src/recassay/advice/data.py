@@ -1,0 +1,153 @@
+"""Advice on errors of data that were read: logs, folds, models on them, sequences, streams."""
+
+from __future__ import annotations
+
+from recassay.advice.base import Advice
+
+ADVICE: dict[str, Advice] = {
+    "I301": Advice(
+        "A score is NaN or infinite, so there is no telling where its item stands.",
+        "Find out why the model produced it. `--nan last` puts NaN at the end of the list and says so (C008).",
+    ),
+    "I302": Advice(
+        "A rank is below 0 or missing. Ranks count from 0 or 1 upwards.",
+        "If the column holds scores, say so: `--columns score=rank`.",
+    ),
+    "I303": Advice(
+        "A gain in the truth is negative. A gain is 0 (judged, not relevant) or more.",
+        "In TREC pools a negative number means «in the pool, unjudged»: say `--negative unjudged`.",
+    ),
+    "I304": Advice(
+        "A user or item id is missing or empty.",
+        "Remove these rows, or give each its id.",
+    ),
+    "I305": Advice(
+        "Lists repeat an item and `--duplicates error` was asked for. By default the first stays and "
+        "C003 counts the rest.",
+        "Remove the repeats where the lists are made, or leave the option out.",
+    ),
+    "I306": Advice(
+        "A gain in the truth is missing, NaN or infinite.",
+        "Give every judged item a number, 0 if it is not relevant.",
+    ),
+    "I307": Advice(
+        "Test ratings were to be relevant from a value, and the log of the fold has no ratings.",
+        "Leave the value out: then every test row is relevant; or read the log with its ratings.",
+    ),
+    "I308": Advice(
+        "A system that is asked for scores must give a row per user and a column per item of the fold.",
+        "Return an array of the shape that the message names.",
+    ),
+    "I309": Advice(
+        "A system gave NaN for an item, which stands nowhere in an order.",
+        "Give minus infinity for what cannot be scored: such items tie at the bottom.",
+    ),
+    "I310": Advice(
+        "A user and item of the test rows are in training too: the answer would be known.",
+        "Keep one row of each user and item before splitting.",
+    ),
+    "I311": Advice(
+        "Systems that are judged together have other users or other relevant items: they were played on different "
+        "folds, or with another threshold.",
+        "Play them all on one fold with one protocol.",
+    ),
+    "I312": Advice(
+        "A function that recommends or scores named items that the log does not have: it uses other ids (positions "
+        "instead of ids, text instead of numbers), or knows another catalogue.",
+        "Let it answer with the ids of the log it is played on.",
+    ),
+    "I321": Advice(
+        "A model that learns what comes after what needs users with at least two events in the training part, and "
+        "there are none.",
+        "Look at the split: it may leave every user one event. Such a log suits models that read no histories.",
+    ),
+    "I322": Advice(
+        "A fitted model knows users and items by their place in its log. It was given another log with other ones, or "
+        "a validation part that was not cut from the training log's whole.",
+        "Take both from one log: with a split, or with log.take(rows).",
+    ),
+    "I331": Advice(
+        "The rank of a relevant item among itself and m sampled candidates is a whole number from 1 to m + 1. A half "
+        "comes from averaging over ties, a 0 from counting from 0, a larger rank from a larger sample than was stated.",
+        "Break ties at random where ranks are made: a metric of a rank averaged over ties is not the metric averaged "
+        "over ties. Add 1 to ranks that count from 0.",
+    ),
+    "I332": Advice(
+        "What a sampled rank means depends on how many candidates the sample was drawn from, and without replacement "
+        "no more can be drawn than there are.",
+        "Give the number of items less the relevant one and those that were never drawn, such as what the user has "
+        "seen; or a column `pool` where users differ.",
+    ),
+    "I341": Advice(
+        "`next_item` asks each user for the one event that came next. The fold has several events of a user there, or "
+        "no validation part although that is to be asked about.",
+        "Split with `last(n=1, validation=1)`; ask `ranking()` where several items are right.",
+    ),
+    "I351": Advice(
+        "Rows of one ready-made sequence are of several users, or two of them stand at the same position.",
+        "Give every sequence an id of its own, one user, and positions that differ.",
+    ),
+    "I352": Advice(
+        "A sequence is two rows or more: the first is given, and the others are to be foretold. Every sequence of the "
+        "table has one.",
+        "Look at the column `sequence_id`: rows of one sequence have the same. `split.sessions(gap=...)` makes "
+        "sequences of a log.",
+    ),
+    "I353": Advice(
+        "`sessions(ties='error')` was asked for, and a user has several events at one time: which of them came first "
+        "is not said.",
+        "Leave the option out to take them in row order, or keep one of them with `ties='drop'`.",
+    ),
+    "I354": Advice(
+        "A model that is asked what comes next must give, for each history, a number from 0 for every item of the "
+        "fold, and these must sum to 1 (to a millionth). The message has the model, the history and the reason.",
+        "Divide each row by its sum; make scores probabilities by a softmax. Leave out no item: those that the model "
+        "does not know have 0.",
+    ),
+    "I355": Advice(
+        "A generator of one's own must make a row for each history it is given, and an item of the fold for each step.",
+        "Return whole numbers, the codes of the fold's items, and -1 from where a list ends.",
+    ),
+    "I361": Advice(
+        "What a system generated has other sequences, items or shapes than the fold it is to be judged on, or chances "
+        "that are none.",
+        "Hand in one row for each test sequence, in the order of `fold.test`, items as codes of the fold, and -1 from "
+        "where a list ended.",
+    ),
+    "I362": Advice(
+        "The matrix of similarities is not over the items of the fold, not symmetric, or has a number that is not "
+        "between -1 and 1.",
+        "Give a dense or sparse matrix with a row and a column for each item of the fold, ascending by id.",
+    ),
+    "I363": Advice(
+        "A primitive list was given, and none of its items is in any sequence, so nothing would be obvious.",
+        "Check that the list has the ids of the log.",
+    ),
+    "I401": Advice(
+        "Not one user of the truth has a list. The files are of different data, or their users are "
+        "numbered differently; scoring them would print zeros.",
+        "Compare the examples that the message shows from both sides.",
+    ),
+    "I402": Advice(
+        "Not one recommended item is in the truth: the items are numbered differently.",
+        "Compare the examples that the message shows from both sides. Internal indexes instead of ids "
+        "are the usual cause.",
+    ),
+    "I403": Advice(
+        "One table has integer ids and the other has text, so nothing could ever match.",
+        "Write both alike. In CSV a column of digits is read as integers; `007` stays text.",
+    ),
+    "I404": Advice(
+        "The run lacks users of the truth, and `--missing error` was asked for.",
+        "Make lists for all users, or let a user without a list count as an empty list (`--missing "
+        "zero`, the default).",
+    ),
+    "I406": Advice(
+        "Not one recommended item is in the training log: the two use different ids.",
+        "Compare the examples; name the columns with `--columns`.",
+    ),
+    "I407": Advice(
+        "Not one recommended item is in the table of items: the two use different ids.",
+        "Compare the examples; name the columns with `--columns`.",
+    ),
+}

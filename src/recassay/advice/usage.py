@@ -1,0 +1,185 @@
+"""Advice on requests that make no sense, and on mistakes of recassay itself."""
+
+from __future__ import annotations
+
+from recassay.advice.base import Advice
+
+ADVICE: dict[str, Advice] = {
+    "U101": Advice(
+        "No metric has this name.",
+        "The hint has the nearest name; `recassay list metrics` has them all.",
+    ),
+    "U102": Advice(
+        "A parameter does not exist, or has a value that makes no sense.",
+        "`recassay explain ndcg` lists the parameters of a metric with their choices.",
+    ),
+    "U103": Advice(
+        "A cut-off is not a whole number of at least 1, is missing where the metric needs one, or was "
+        "given to a metric that has none.",
+        "Write `precision@10`, `auc(targets=1000)`.",
+    ),
+    "U104": Advice(
+        "The name of a metric does not parse.",
+        "Write `name(parameter=value)@k`, and quote it in a shell.",
+    ),
+    "U105": Advice(
+        "The metric needs data that was not given: a training log, item features, scores, judged "
+        "non-relevant items, or the size of the catalogue.",
+        "Give it with the option that the message names.",
+    ),
+    "U106": Advice(
+        "No profile has this name, or the library has no such metric.",
+        "`recassay list profiles` has the names; `recassay explain PROFILE` has its metrics.",
+    ),
+    "U107": Advice(
+        "An option or a parameter of a function was given a word it does not know.",
+        "The hint has the nearest word or all of them.",
+    ),
+    "U108": Advice(
+        "No run has the name that was given as a baseline, or asked for.",
+        "A run is named by its file without the suffix.",
+    ),
+    "U109": Advice(
+        "Two run files would have the same name, and their results could not be told apart.",
+        "Rename one of the files, or in Python give a dict of name to run.",
+    ),
+    "U110": Advice(
+        "`--ties expected` asks for the mean over all orders of tied items, and this metric has no closed form for it.",
+        "Leave the metric out, or judge it under `id`, `optimistic` or `pessimistic`.",
+    ),
+    "U111": Advice(
+        "The output folder cannot be made or written, or holds files of somebody else.",
+        "Choose another with `-o`.",
+    ),
+    "U112": Advice(
+        "A model, or a kind of file, needs a library that recassay installs only for those who ask for it.",
+        "Run the command that the message ends with.",
+    ),
+    "U113": Advice(
+        "A comparison was asked for with too little to compare: one system, or no metric that has a value per user.",
+        "Give another run, or a metric such as `ndcg@10`.",
+    ),
+    "U114": Advice(
+        "McNemar's test was asked for on a metric whose values are not all 0 or 1.",
+        "Take `hit@k`, or the permutation test.",
+    ),
+    "U115": Advice(
+        "A model, split, filter, protocol or design was named that does not exist.",
+        "The hint has the nearest name; recassay list models (or splits, designs, ...) has all of them.",
+    ),
+    "U116": Advice(
+        "A split left no row for training, for test or for validation, or a filter none at all: the log is too small, "
+        "or all of it lies on one side of an instant.",
+        "Look at the log (`recassay stats LOG`), then choose another share, count or instant.",
+    ),
+    "U117": Advice(
+        "A test part with equally many ratings of each of its items was to hold a larger share of the ratings than any "
+        "number of items can give: the items are too unlike in popularity.",
+        "Ask for the share that the hint names, or lower epsilon, the share of its ratings that the least popular "
+        "item of the test part keeps for training.",
+    ),
+    "U118": Advice(
+        "A design is written BASE-RELEVANT-NONRELEVANT, as in TI-1R-NN(99), or has a name of its own: P1R, PAR, U1R, "
+        "UAR, rated_only. This text is neither, or has a parameter that makes no target set.",
+        "The hint has the nearest one; recassay list designs has all of them.",
+    ),
+    "U119": Advice(
+        "The design asks for counts that were not kept, or makes no sense for the way the log was split: items that "
+        "could not have been in the test part would be sure misses.",
+        "Play the system again, or split again, as the hint says.",
+    ),
+    "U120": Advice(
+        "A user has fewer non-relevant candidates than the design draws. Quietly smaller sets would be easier ones.",
+        "Draw fewer, or take what there is with short='all': such users are counted beside the mean.",
+    ),
+    "U121": Advice(
+        "Target sets are judged by the ranks of their relevant items. This metric needs something else.",
+        "Score lists with it (ra.score), or choose one of the metrics named in the hint.",
+    ),
+    "U122": Advice(
+        "Designs need to know where every relevant item stands among all candidates. A ranked list does not say; a "
+        "system that was played on a fold does.",
+        "Play the system, or the run: ra.play(run, fold, ra.protocols.ranking()).",
+    ),
+    "U123": Advice(
+        "A model was named as file.py:Class, and the file is not there, does not run, or does not define the class.",
+        "Correct the path or the name. Python file.py on its own shows mistakes in the file.",
+    ),
+    "U131": Advice(
+        "A study file is not YAML, or not a mapping of keys to values, or a key stands in it twice.",
+        "Look at the line that is named. Text with a colon, a # or quotes in it needs quotes around it.",
+    ),
+    "U132": Advice(
+        "A study has a key that means nothing, or lacks one that it needs.",
+        "The hint has the nearest key. All keys are in [study files](study-files.md).",
+    ),
+    "U133": Advice(
+        "A value in a study is of the wrong kind, such as a word where a number must stand, or makes no sense beside "
+        "the others.",
+        "The hint says what is expected; [study files](study-files.md) has the kinds of all values.",
+    ),
+    "U134": Advice(
+        "A folder of results stays with the study, the data, the filters and the splits it was made from, since all "
+        "of its numbers hang on them.",
+        "Give another folder with `-o`. Models, designs, metrics and seeds may change in the same one.",
+    ),
+    "U135": Advice(
+        "Before a study begins, everything is tried on a small part of its data, and a model failed there, or nothing "
+        "in the test part was relevant.",
+        "The message has what the model said. Try it alone: `recassay.testing` checks a model of your own.",
+    ),
+    "U141": Advice(
+        "The file that a training was to go on from was left by another one: of another model, other parameters, "
+        "another log or another validation part. Going on would mix the two.",
+        "The message has what differs. Give every training a path of its own, or delete the file.",
+    ),
+    "U142": Advice(
+        "The loss of a network, or what it makes of histories, became infinite or NaN: its steps are too large.",
+        "Lower the rate, and begin anew: delete the checkpoint.",
+    ),
+    "U143": Advice(
+        "A network, or a batch of its training, does not fit into the memory of the machine or of its GPU.",
+        "Make batch, length or dim smaller. `device='cpu'` has the memory of the machine.",
+    ),
+    "U151": Advice(
+        "Corrections turn around how a uniform sample hides the full rank. Among candidates drawn by popularity a rank "
+        "depends on which items stand above, and no correction is known.",
+        "Ask the systems for full ranks. Who can play them again gets those from `ra.play`, and `ra.sampling_curve` "
+        "says what any sampling would make of them.",
+    ),
+    "U152": Advice(
+        "A prior is the chance (or a count) of every full rank 1, 2, ..: not negative, finite, more than one rank, not "
+        "all 0, and not 0 for all ranks that could have led to a sampled one.",
+        "Leave it out, which makes every rank equally likely, or give all ranks at least a small chance.",
+    ),
+    "U171": Advice(
+        "A model whose weights grow with the square of the number of items was given too many of them.",
+        "Leave rare items out before sessions are made, with `split.filters`; or allow more: `CRF(most_items=...)`.",
+    ),
+    "U172": Advice(
+        "A list of different items was to be longer than there are items to put on it: the most popular ones, a sample "
+        "without repeats, or one from a model that gives all items but a few the chance 0.",
+        "Generate shorter sequences, smooth the model, or take lists that end early with `allow_short=True`.",
+    ),
+    "U173": Advice(
+        "A system was to generate, and it says of no item how likely it comes next.",
+        "Give it a method `next_probabilities(histories)`; or hand a function that generates to `generator=`.",
+    ),
+    "U181": Advice(
+        "Metrics that begin with `seq_` judge generated sequences; all others judge ranked lists against a truth.",
+        "Ask `ra.score_sequences` for the first and `ra.score` for the others; `recassay list metrics` has the names.",
+    ),
+    "U182": Advice(
+        "A metric was cut at more places than the shortest generated sequences have.",
+        "Generate longer sequences, or cut the metric earlier.",
+    ),
+    "X101": Advice(
+        "A metric computed a value outside its range. Such a number is never printed.",
+        "Please report it, with the smallest files that show it.",
+    ),
+    "X102": Advice(
+        "Precision with one relevant item lies between bounds that precision with all of them sets, for every ranking "
+        "there is. It did not: candidates were counted wrongly somewhere.",
+        "Please report it with the data and the command.",
+    ),
+}
