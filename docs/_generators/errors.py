@@ -7,8 +7,9 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-import recassay as ra
 from _error_examples import EXAMPLES
+
+import recassay as ra
 from recassay.advice import ADVICE
 from recassay.errors import CODES, RecassayError
 
