@@ -1,0 +1,93 @@
+"""Subprofiles of users, and which items are close to which of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.data.interactions import Interactions
+from recassay.data.layout import readonly
+from recassay.data.subprofiles import _kernels
+from recassay.data.subprofiles.neighbours import nearest
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Miner:
+    """Finds subprofiles of users of a log: what they liked, and the neighbours of every item.
+
+    The subprofile around a liked item i is i and all liked items j that have i among their ``k1`` nearest neighbours.
+    Those inside another are dropped, equal ones are kept once. An item is close to a subprofile if it is among the
+    ``k2`` nearest neighbours of one of its items. Neighbours come from the whole log, see :func:`nearest`.
+
+    >>> import polars as pl
+    >>> baskets = {1: [1, 2, 3], 2: [1, 2, 4], 3: [1, 2], 4: [3, 5, 6], 5: [5, 6], 6: [4, 7], 7: [1, 7], 8: [1, 2, 5]}
+    >>> rows = [(user, item) for user, items in baskets.items() for item in items]
+    >>> log = Interactions.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id"], orient="row"))
+    >>> Miner.of(log, k1=2, k2=2).mine(np.array([7], np.int32)).sets(0)
+    [[0, 1], [4]]
+    """
+
+    offsets: Int64  # of each user's liked items
+    liked: Int32  # distinct, ascending
+    near: Int32  # (items, k1)
+    close: Int32  # (items, k2)
+
+    @classmethod
+    def of(
+        cls,
+        log: Interactions,
+        *,
+        k1: int = 10,
+        k2: int = 10,
+        liked_from: float | None = None,
+        threads: int | None = None,
+    ) -> Miner:
+        """Neighbours from the whole log; liked is what was rated at least ``liked_from``, or everything for None."""
+        offsets, liked = log.take(log.liked(liked_from)).by_user
+        neighbours = nearest(log, max(k1, k2), threads=threads)
+        near, close = (np.ascontiguousarray(neighbours[:, :k]) for k in (k1, k2))
+        return cls(readonly(offsets), readonly(liked), readonly(near), readonly(close))
+
+    def mine(self, users: Int32) -> Subprofiles:
+        """Subprofiles of some users by their code in the log, in this order; -1 is a user nothing is known of."""
+        return Subprofiles(*_kernels.mine(self.offsets, self.liked, self.near, readonly(users)), self.close)
+
+
+@dataclass(frozen=True, eq=False)
+class Subprofiles:
+    """Subprofile s of user number u of a block is ``items[set_offsets[s]:set_offsets[s + 1]]``, ascending.
+
+    User u has those from ``offsets[u]`` to ``offsets[u + 1]``, by size descending, then by their items.
+    """
+
+    offsets: Int64
+    set_offsets: Int64
+    items: Int32
+    close: Int32  # (items, k2): the neighbours of every item of the log
+
+    def sets(self, user: int) -> list[list[int]]:
+        """The subprofiles of one user of the block."""
+        bounds = self.set_offsets[self.offsets[user] : self.offsets[user + 1] + 1]
+        return [self.items[begin:end].tolist() for begin, end in pairwise(bounds)]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """p(S | u) of each subprofile: its size, as a share of those of all subprofiles of the user."""
+        return _kernels.shares(readonly(self.offsets), readonly(np.diff(self.set_offsets)))
+
+    def aspects(self, offsets: Int64, items: Int32) -> tuple[Int64, Int32]:
+        """Which of its user's subprofiles every item of a list is close to: offsets and numbers (0, 1, ...), ascending.
+
+        List u, ``items[offsets[u]:offsets[u + 1]]``, is of user number u of the block, in codes of the log; -1 is an
+        item that the log does not have, and is close to nothing.
+        """
+        return _kernels.aspects(
+            readonly(self.offsets), readonly(self.set_offsets), readonly(self.items), readonly(self.close),
+            readonly(offsets), readonly(items),
+        )  # fmt: skip
