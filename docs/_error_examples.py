@@ -208,6 +208,12 @@ EXAMPLES: dict[str, str] = {
     "I332": """
         ra.correct([1, 2, 9], pool=50, sample=100)
         """,
+    "I381": """
+        from recassay.data.outcomes import Outcomes
+        import numpy as np
+
+        Outcomes("mine", np.array([0, 2, 1]), {"recall@10": np.array([0.0, 1.0, 1.0])}, events=3)
+        """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,

@@ -61,6 +61,7 @@ CODES: dict[str, str] = {
     "I361": "generated sequences do not fit the fold",
     "I362": "given similarities cannot be used",
     "I363": "primitive list and sequences share no item",
+    "I381": "outcomes of a stream contradict themselves",
     "I401": "run and truth share no query",
     "I402": "run and truth share no item",
     "I403": "one table has integer ids, the other strings",

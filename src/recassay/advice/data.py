@@ -123,6 +123,11 @@ ADVICE: dict[str, Advice] = {
         "A primitive list was given, and none of its items is in any sequence, so nothing would be obvious.",
         "Check that the list has the ids of the log.",
     ),
+    "I381": Advice(
+        "Outcomes of a stream have a row for every scored event, in the order of the stream. These have more rows in "
+        "one column than in another, or events that stand twice, out of order or beyond the end of the stream.",
+        "Count events from 0, sort by them, and say how many the stream has.",
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",

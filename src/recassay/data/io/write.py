@@ -60,7 +60,12 @@ def write_text(text: str, path: str | Path) -> None:
 
 def write_json(content: object, path: str | Path) -> None:
     """JSON in the order of the keys, NaN as null; an infinite number is no JSON and raises ValueError."""
-    write_text(json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
+    write_text(json_text(content, indent=2) + "\n", path)
+
+
+def json_text(content: object, *, indent: int | None = None) -> str:
+    """JSON as :func:`write_json` writes it."""
+    return json.dumps(_plain(content), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
