@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := src tests bench docs
 
-.PHONY: demo test lint format docs bench agreement clean help
+.PHONY: demo test lint format docs site bench agreement clean help
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -27,6 +27,9 @@ format: .venv/linted  ## put the code into shape
 docs: .venv/installed  ## write the generated pages of docs/reference and docs/explanation again
 	$(BIN)/python docs/generate.py
 
+site: .venv/sited  ## the documentation as a site in site/; a dead link or anchor ends it
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 agreement: .venv/tested  ## run the libraries whose pins conflict, each in its own environment, and record their answers
 	$(BIN)/python tests/agreement/record.py
 
@@ -34,7 +37,7 @@ bench: .venv/installed  ## measure against the peers, side by side in one run
 	$(BIN)/python bench/score.py
 
 clean:  ## remove what was made
-	rm -rf .venv .peers recassay-demo .pytest_cache .hypothesis .mypy_cache .ruff_cache dist build
+	rm -rf .venv .peers site recassay-demo .pytest_cache .hypothesis .mypy_cache .ruff_cache dist build
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -51,6 +54,11 @@ clean:  ## remove what was made
 .venv/tested: pyproject.toml .venv/installed
 	@echo "Installing what the tests need into .venv"
 	@$(PIP) install --group test --group oracles
+	@touch $@
+
+.venv/sited: pyproject.toml .venv/installed
+	@echo "Installing what makes the site into .venv"
+	@$(PIP) install --group site
 	@touch $@
 
 .venv/linted: pyproject.toml .venv/installed
