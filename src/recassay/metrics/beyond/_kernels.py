@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.data._sets import distance, is_bare
+
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -36,48 +38,6 @@ def in_profile(profile_offsets: Int64, profile_items: Int32, user: Int32, item: 
         out[row] = low < profile_offsets[user[row] + 1] and profile_items[low] == item[row]
 
 
-@njit(nogil=True, inline="always")
-def _bits_set(word: np.uint64) -> int:
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@njit(nogil=True, inline="always")
-def _shared(masks: Words, feature_offsets: Int64, feature_codes: Int32, one: int, other: int) -> int:
-    """Number of features that two items share."""
-    if masks.size:
-        return _bits_set(masks[one] & masks[other])
-    left, right, shared = feature_offsets[one], feature_offsets[other], 0
-    while left < feature_offsets[one + 1] and right < feature_offsets[other + 1]:
-        difference = feature_codes[left] - feature_codes[right]
-        shared += difference == 0
-        left += difference <= 0
-        right += difference >= 0
-    return shared
-
-
-@njit(nogil=True, inline="always")
-def _distance(masks: Words, feature_offsets: Int64, feature_codes: Int32, one: int, other: int, cosine: bool) -> float:
-    """Jaccard or cosine distance of two items' features; 1 if one of them has none."""
-    if one < 0 or other < 0:
-        return 1.0
-    left = feature_offsets[one + 1] - feature_offsets[one]
-    right = feature_offsets[other + 1] - feature_offsets[other]
-    if left == 0 or right == 0:
-        return 1.0
-    shared = _shared(masks, feature_offsets, feature_codes, one, other)
-    if cosine:
-        return float(1.0 - shared / np.sqrt(left * right))
-    return float(1.0 - shared / (left + right - shared))
-
-
-@njit(nogil=True, inline="always")
-def _is_bare(feature_offsets: Int64, row: int) -> bool:
-    return row < 0 or feature_offsets[row] == feature_offsets[row + 1]
-
-
 @njit(nogil=True, cache=True)
 def pair_distance(
     offsets: Int64, rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32,
@@ -87,14 +47,14 @@ def pair_distance(
     for query in range(offsets.size - 1):
         total, pairs = 0.0, 0
         for place in range(offsets[query], offsets[query + 1]):
-            if skip and _is_bare(feature_offsets, rows[place]):
+            if skip and is_bare(feature_offsets, rows[place]):
                 continue
             for above in range(offsets[query], place):
-                if skip and _is_bare(feature_offsets, rows[above]):
+                if skip and is_bare(feature_offsets, rows[above]):
                     continue
                 pairs += 1
                 if rows[place] < 0 or rows[place] != rows[above]:
-                    total += _distance(masks, feature_offsets, feature_codes, rows[above], rows[place], cosine)
+                    total += distance(masks, feature_offsets, feature_codes, rows[above], rows[place], cosine)
         out[query] = total / pairs if pairs else np.nan
 
 
@@ -108,17 +68,17 @@ def profile_distance(
     for query in range(offsets.size - 1):
         total, counted = 0.0, 0
         for place in range(offsets[query], offsets[query + 1]):
-            if user[query] < 0 or (skip and _is_bare(feature_offsets, rows[place])):
+            if user[query] < 0 or (skip and is_bare(feature_offsets, rows[place])):
                 continue
             away, pairs = 0.0, 0
             for near in range(profile_offsets[user[query]], profile_offsets[user[query] + 1]):
                 liked = profile_items[near]
-                if skip and _is_bare(feature_offsets, profile_rows[liked]):
+                if skip and is_bare(feature_offsets, profile_rows[liked]):
                     continue
                 pairs += 1
                 if liked != items[place]:
                     other = profile_rows[liked]
-                    away += _distance(masks, feature_offsets, feature_codes, rows[place], other, cosine)
+                    away += distance(masks, feature_offsets, feature_codes, rows[place], other, cosine)
             if pairs:
                 total += away / pairs
                 counted += 1
@@ -145,7 +105,7 @@ def distinct_features(
 @njit(nogil=True, inline="always")
 def _add_shares(feature_offsets: Int64, feature_codes: Int32, row: int, weight: float, shares: Float) -> float:
     """Spread the weight of an item evenly over its features; returns what was spread."""
-    if _is_bare(feature_offsets, row):
+    if is_bare(feature_offsets, row):
         return 0.0
     first, last = feature_offsets[row], feature_offsets[row + 1]
     for at in range(first, last):
