@@ -407,4 +407,13 @@ EXAMPLES: dict[str, str] = {
         from recassay.data.synthetic import log
         ra.models.GRU(dim=10**14).fit(log(users=20, items=30, events=100))
         """,
+    "U204": """
+        runs = {"a": {"ann": ["x"]}, "b": {"ann": ["x"]}, "c": {"ann": ["x"]}}
+        three = ra.sudden_death(runs, {"ann": ["x"]})
+        two = ra.sudden_death({name: runs[name] for name in "ab"}, {"ann": ["x"]})
+        three.change(two)
+        """,
+    "U205": """
+        ra.sudden_death({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})
+        """,
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recassay import bias, designs, models, protocols, split
     from recassay.comparison.compare import Comparison, compare
     from recassay.comparison.overall import global_score, pareto
+    from recassay.comparison.sudden_death import SuddenDeath
     from recassay.data.assay import Assay
     from recassay.data.features import Features
     from recassay.data.finding import Finding
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from recassay.data.standings import Standings
     from recassay.data.truth import Truth
     from recassay.data.vocabulary import Vocabulary
+    from recassay.engine.contest import sudden_death
     from recassay.engine.generate import generate
     from recassay.engine.judge import judge
     from recassay.engine.play import play
@@ -65,6 +67,7 @@ _HOMES = {
     "SequenceFold": "data.sequences",
     "Sequences": "data.sequences",
     "Standings": "data.standings",
+    "SuddenDeath": "comparison.sudden_death",
     "Truth": "data.truth",
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
@@ -95,6 +98,7 @@ _HOMES = {
     "score_sequences": "engine.score_sequences",
     "sequeval": "engine.score_sequences",
     "split": "split",
+    "sudden_death": "engine.contest",
 }
 
 __all__ = [
@@ -115,6 +119,7 @@ __all__ = [
     "SequenceFold",
     "Sequences",
     "Standings",
+    "SuddenDeath",
     "Truth",
     "UsageError",
     "Vocabulary",
@@ -146,6 +151,7 @@ __all__ = [
     "score_sequences",
     "sequeval",
     "split",
+    "sudden_death",
 ]
 
 

@@ -173,6 +173,17 @@ ADVICE: dict[str, Advice] = {
         "A metric was cut at more places than the shortest generated sequences have.",
         "Generate longer sequences, or cut the metric earlier.",
     ),
+    "U204": Advice(
+        "A Sudden Death score is a share of users won against a field of competitors. Another competitor takes some of "
+        "them away, so numbers of two fields, or decided by other rules, say nothing side by side.",
+        "Let the same systems compete in both contests; or compare duels, `hit@k` or `mrr`, which need no field.",
+    ),
+    "U205": Advice(
+        "Sudden Death needs to know where each system had its first hit: from runs and a truth, or from outcomes of "
+        "streams with a metric that says where the item of an event stood, or that it was hit.",
+        "Give the truth; of streams, name `mrr@k` or `hit@k` as the metric, and ask `by='user'` only where the outcomes "
+        "have users.",
+    ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",

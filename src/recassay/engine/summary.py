@@ -44,7 +44,7 @@ def assemble(job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty
         per_unit=per_unit,
         per_unit_weights=weights,
         rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
-        findings=_once([finding for one in judged.values() for finding in one.findings]),
+        findings=said_once([finding for one in judged.values() for finding in one.findings]),
         settings={
             "profile": profile,
             "conventions": asdict(job.conventions),
@@ -96,7 +96,7 @@ def _resampling(report: Report | None) -> Callable[[int, int], None] | None:
     return None if report is None else lambda done, of: report("resampling users", done, of)
 
 
-def _once(findings: list[Finding]) -> tuple[Finding, ...]:
+def said_once(findings: list[Finding]) -> tuple[Finding, ...]:
     """What is found for several systems alike is said once, with their names."""
     systems: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:

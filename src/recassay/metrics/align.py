@@ -264,6 +264,13 @@ class Aligned:
 
         return self.remember(("hits", self.depth(k), relevant_from), count)  # type: ignore[return-value]
 
+    def first_relevant(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
+        """Per query the (expected) place of the first relevant item in the first k places; 0 where there is none."""
+        depth, out = self.depth(k), np.empty(self.size)
+        places, relevant = np.arange(1.0, depth + 1), self.is_relevant(relevant_from)
+        _kernels.first_hit(self.start, self.first, self.last, relevant, places, depth, out)
+        return out
+
     def resolved(self, ties: Ties) -> Aligned:
         """Marks that tie put in the best or the worst order, if that was asked for."""
         if ties not in ("optimistic", "pessimistic") or not self.tied:

@@ -1,0 +1,238 @@
+"""Contests of runs and of streams, against the worked example SD1 and by hand."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.data.outcomes import Outcomes
+
+TRUTH = {
+    "u1": {1: 1.0, 2: 1.0},
+    "u2": {5: 1.0},
+    "u3": {7: 1.0, 8: 1.0},
+    "u4": {3: 1.0},
+    "u5": {99: 0.0},  # judged, and not relevant
+}
+RUNS = {
+    "A": {"u1": [1, 9, 2], "u2": [6, 5, 4], "u3": [4, 6, 9], "u4": [9, 8, 3], "u5": [1, 2, 3]},
+    "B": {"u1": [9, 1, 2], "u2": [5, 6, 4], "u3": [9, 7, 8], "u4": [8, 9, 3], "u5": [3, 2, 1]},
+    "C": {"u1": [2, 9, 4], "u2": [4, 6, 5], "u3": [6, 8, 7], "u4": [7, 6, 5], "u5": [9, 8, 7]},
+}
+
+
+def contest(at=3, runs=RUNS, **options):
+    return ra.sudden_death(runs, TRUTH, at, **options)
+
+
+class TestWorkedExample:
+    """SD1 of the specification, to six decimals."""
+
+    @pytest.mark.parametrize(
+        ("at", "options", "wanted"),
+        [
+            (1, {}, (0.25, 0.25, 0.25)),
+            (2, {}, (0.25, 0.5, 0.5)),
+            (3, {}, (0.5, 0.75, 0.5)),
+            (3, {"users": "all"}, (0.4, 0.6, 0.4)),
+            (3, {"users": "all", "loop": "printed"}, (0.2, 0.4, 0.4)),
+            (1, {"users": "all", "loop": "printed"}, (0, 0, 0)),
+            (3, {"users": "all", "ties": "split"}, (0.2, 0.4, 0.2)),
+        ],
+    )
+    def test_scores(self, at, options, wanted):
+        if (at, options) == (3, {"users": "all", "loop": "printed"}):
+            assert ra.sudden_death(RUNS, TRUTH, 2, users="all").summary()[:, 2].to_list() == pytest.approx(wanted)
+        made = contest(at, **options)
+        assert [made.share(name) for name in "ABC"] == pytest.approx(wanted, abs=1e-6)
+        assert [np.nanmean(made.values(name)) for name in "ABC"] == pytest.approx(wanted, abs=1e-6)
+        assert made.summary()["sudden_death"].to_list() == pytest.approx(wanted, abs=1e-6)
+
+    def test_fewer_competitors(self):
+        pair = contest(runs={name: RUNS[name] for name in "AB"}, users="all")
+        assert [pair.share(name) for name in "AB"] == pytest.approx((0.4, 0.6), abs=1e-6)
+
+    def test_one_call_says_something_else(self):
+        made = contest(users="all")
+        assert [made.hit(name, 3) for name in "ABC"] == pytest.approx((0.6, 0.8, 0.6))
+        assert [made.hit(name, 2) for name in "ABC"] == pytest.approx((0.4, 0.6, 0.4))
+        assert made.share("C", 2) == made.share("B", 2) > made.share("A", 2)
+
+    def test_one_pass_decides_every_cutoff(self):
+        made, curve = contest(), contest().curve().table
+        for at in (1, 2, 3):
+            alone = contest(at)
+            assert [made.share(name, at) for name in "ABC"] == [alone.share(name) for name in "ABC"]
+            assert (
+                curve.filter(pl.col("at") == at)["sudden_death"].to_list() == alone.summary()["sudden_death"].to_list()
+            )
+
+    def test_counts(self):
+        made = contest(users="all")
+        assert (made.n, made.nobody(), made.nobody(1)) == (5, 1, 3)
+        assert (contest().n, contest().nobody()) == (4, 0)
+        assert [made.outright(name) for name in "ABC"] == pytest.approx((0, 0.2, 0))
+        assert made.summary()["shared"].to_list() == pytest.approx([0.4, 0.4, 0.4])
+        assert contest(users="all", ties="split").summary()["shared"].to_list() == pytest.approx([0.4, 0.4, 0.4])
+
+    def test_duels(self):
+        table = contest().duels()
+        rows = {(row["system"], row["against"]): row for row in table.to_dicts()}
+        wins = {pair: row["wins"] for pair, row in rows.items()}
+        assert wins == {
+            ("A", "B"): 0.25, ("A", "C"): 0.5, ("B", "A"): 0.5, ("B", "C"): 0.5, ("C", "A"): 0.25, ("C", "B"): 0.25
+        }  # fmt: skip
+        assert rows["A", "B"]["together"] == 0.25
+        assert contest(1).duels().filter(pl.col("system") == "A")["neither"].to_list() == [0.5, 0.75]
+
+
+class TestScores:
+    def test_they_carry_the_whole_field_and_its_rules(self):
+        scores = contest((1, 3), users="all", ties="split").scores()
+        assert scores.metrics == tuple(f"sudden_death(ties='split', users='all')@{at}" for at in (1, 3))
+        assert scores.settings["competitors"] == ["A", "B", "C"]
+        assert scores.row("B", scores.metrics[1]).accompanying == pytest.approx(
+            {"outright": 0.2, "hit": 0.8, "nobody": 1.0}
+        )
+
+    def test_users_with_nothing_to_find_are_undefined_and_counted(self):
+        row = contest().scores().row("A", "sudden_death@3")
+        assert (row.n, row.undefined, row.missing, row.short, row.duplicate) == (4, 1, 0, 0, 0)
+        assert np.isnan(contest().scores().values("A", "sudden_death@3")).tolist() == [False] * 4 + [True]
+
+    def test_pairs_are_tested_by_mcnemar_with_holm(self):
+        made = contest()
+        assert made.compare().rows == ra.compare(made.scores(), test="mcnemar").rows
+        assert {row.test for row in contest(ties="split").compare().rows} == {"permutation"}
+        assert made.compare(baseline="A").baseline == "A"
+
+    def test_intervals_are_those_of_the_values(self):
+        many = {u: {1: 1.0} for u in range(200)}
+        runs = {"a": {u: [1, 2] for u in range(120)}, "b": {u: [2, 1] if u < 150 else [1, 2] for u in range(200)}}
+        made = ra.sudden_death(runs, many, at=2, seed=5)
+        low, high = made.summary().filter(pl.col("system") == "a").select("low", "high").row(0)
+        assert low < 0.6 < high
+        assert high - low == pytest.approx(2 * 1.96 * np.sqrt(0.6 * 0.4 / 200), abs=0.02)
+        assert ra.sudden_death(runs, many, interval=None).summary()["low"].is_nan().all()
+
+
+class TestPolicies:
+    def test_users_without_a_list_and_short_lists_are_counted_and_found(self):
+        runs = {"A": {"u1": [1]}, "B": RUNS["B"]}
+        made = contest(runs=runs)
+        row = made.scores().row("A", "sudden_death@3")
+        assert (row.missing, row.short) == (4, 1)
+        assert {(one.code, one.system) for one in made.findings} >= {("C001", "A"), ("C002", "A")}
+        assert made.share("A") == 0.25
+
+    def test_an_item_twice_in_a_list_is_refused(self):
+        with pytest.raises(ra.InputError) as caught:
+            contest(runs={"A": {"u1": [9, 9, 1]}})
+        assert caught.value.code == "I305"
+
+    @pytest.mark.parametrize("at", [0, 1.5, True, (), (3, 0)])
+    def test_a_cutoff_that_is_none(self, at):
+        with pytest.raises(ra.UsageError) as caught:
+            contest(at)
+        assert caught.value.code == "U103"
+
+    @pytest.mark.parametrize("option", [{"ties": "half"}, {"users": "some"}, {"loop": "for"}, {"by": "week"}])
+    def test_a_word_that_is_not_known(self, option):
+        runs = STREAMS if "by" in option else RUNS
+        with pytest.raises(ra.UsageError) as caught:
+            ra.sudden_death(runs, TRUTH, **option)
+        assert caught.value.code == "U107"
+
+    def test_names_must_differ(self):
+        run = ra.read_run(RUNS["A"], "A")
+        with pytest.raises(ra.UsageError) as caught:
+            contest(runs=[run, run])
+        assert caught.value.code == "U109"
+
+    def test_runs_need_a_truth(self):
+        with pytest.raises(ra.UsageError) as caught:
+            ra.sudden_death(RUNS)
+        assert caught.value.code == "U205"
+
+    def test_a_deeper_cutoff_or_an_unknown_system_cannot_be_asked_for(self):
+        for ask, code in ((lambda: contest().share("A", 4), "U103"), (lambda: contest().share("D"), "U108")):
+            with pytest.raises(ra.UsageError) as caught:
+                ask()
+            assert caught.value.code == code
+
+    def test_relevance_begins_where_it_is_said_to(self):
+        truth = {"u1": {1: 5.0, 2: 3.0}}
+        made = ra.sudden_death({"A": {"u1": [2, 1]}, "B": {"u1": [1, 2]}}, truth, at=2, relevant_from=4)
+        assert (made.share("A"), made.share("B")) == (0, 1)
+
+
+class TestFieldsOfCompetitors:
+    def test_contests_of_one_field_are_pooled_over_folds_in_any_order_of_systems(self):
+        one, other = contest(), contest(runs=dict(reversed(RUNS.items())))
+        pooled = one.pooled(other)
+        assert pooled.n == 8
+        assert [pooled.share(name) for name in "ABC"] == [one.share(name) for name in "ABC"]
+        assert one.change(other)["change"].to_list() == [0, 0, 0]
+
+    def test_other_fields_and_other_rules_are_refused(self):
+        pair = contest(runs={name: RUNS[name] for name in "AB"})
+        for ask in (
+            lambda: contest().pooled(pair),
+            lambda: contest().change(pair),
+            lambda: contest().pooled(contest(ties="split")),
+            lambda: contest(1).pooled(contest(2)),
+        ):
+            with pytest.raises(ra.UsageError) as caught:
+                ask()
+            assert caught.value.code == "U204"
+        with pytest.raises(ra.UsageError, match="C competed in one only"):
+            contest().pooled(pair)
+
+
+def outcomes(system, places, users=None, events=None):
+    """Outcomes of a stream from the place of each event's item; 0 is none."""
+    places = np.array(places)
+    values = np.divide(1.0, places, out=np.zeros(places.size), where=places > 0)
+    events = np.arange(places.size) if events is None else np.array(events)
+    users = None if users is None else pl.Series(users)
+    return Outcomes(system, events, {"mrr@10": values, "hit@10": (places > 0) * 1.0}, users, events=99)
+
+
+USERS = ["ann", "bob", "ann", "bob", "ann"]
+STREAMS = [outcomes("a", [3, 0, 1, 0, 2], USERS), outcomes("b", [2, 0, 1, 9, 0], USERS)]
+
+
+class TestStreams:
+    def test_an_event_is_won_by_whoever_placed_its_item_highest(self):
+        made = ra.sudden_death(STREAMS)
+        assert made.unit == "event"
+        assert made.values("a").tolist() == [0, 0, 1, 0, 1]
+        assert made.values("b").tolist() == [1, 0, 1, 1, 0]
+        assert made.share("b", 2) == 0.4
+        assert ra.sudden_death(STREAMS, metric="hit@10").values("a").tolist() == [1, 0, 1, 0, 1]
+
+    def test_a_user_is_won_by_whoever_was_first_in_time(self):
+        made = ra.sudden_death(STREAMS, by="user", at=3)
+        assert made.units.to_list() == ["ann", "bob"]
+        assert made.first.tolist() == [[1, np.iinfo(np.int32).max], [1, 2]]
+        assert (made.share("a"), made.share("b"), made.share("b", 1)) == (0.5, 1, 0.5)
+
+    def test_shares_move_over_time(self):
+        table = ra.sudden_death(STREAMS).over_time(2).table
+        assert table.filter(pl.col("system") == "a")["sudden_death"].to_list() == [0, 0.5, 0.5, 0.5]
+        assert table["event"].to_list() == [1, 2, 3, 4] * 2
+        with pytest.raises(ra.UsageError) as caught:
+            ra.sudden_death(STREAMS).over_time(6)
+        assert caught.value.code == "U102"
+
+    def test_systems_must_have_met_the_same_events(self):
+        with pytest.raises(ra.InputError) as caught:
+            ra.sudden_death([STREAMS[0], outcomes("b", [1, 1, 1, 1, 1], events=[0, 1, 2, 3, 5])])
+        assert caught.value.code == "I382"
+
+    def test_what_says_no_place_is_refused(self):
+        graded = Outcomes("a", np.arange(2), {"ndcg@10": np.array([1.0, 0.63])}, events=2)
+        for runs, options in ((graded, {}), (outcomes("a", [1]), {"by": "user"})):
+            with pytest.raises(ra.UsageError) as caught:
+                ra.sudden_death(runs, **options)
+            assert caught.value.code == "U205"
