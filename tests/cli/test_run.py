@@ -43,6 +43,18 @@ def test_json_is_the_summary(recassay, study):
     assert {row["system"] for row in done.json["rows"]} == {"Popular", "Random"}
 
 
+def test_times_are_shown_if_asked_for(recassay, study):
+    lines = recassay("run", "study.yaml", "-o", "out", "--times").out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.split() == ["seconds", "fit", "answer"])
+    assert [line.split()[0] for line in lines[at + 2 : at + 4]] == ["Popular", "Random"]
+    assert lines[at + 4].startswith("judging all of them: ")
+    done = recassay("run", "study.yaml", "-o", "out", "--times", "--json").json
+    judged = {row["what"]: row for row in done.pop("times")}
+    assert set(judged) == {"fit", "answer", "judge"}
+    assert done == json.loads((study / "out" / "summary.json").read_text())
+    assert "seconds" not in recassay("run", "study.yaml", "-o", "out").out
+
+
 def test_quick_is_another_study_and_needs_another_folder(recassay, study):
     assert recassay("run", "study.yaml", "-o", "out", "--quick", "--jobs", 1).code == 0
     done = recassay("run", "study.yaml", "-o", "out")

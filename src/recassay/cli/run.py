@@ -40,6 +40,7 @@ def run(
             help="Exit with status 1 if a finding is at least this severe: info, warning or error.",
         ),
     ] = None,
+    times: Annotated[bool, typer.Option("--times", help="How long systems took to fit and to answer, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
@@ -58,21 +59,24 @@ def run(
     asked = given(values or ())
     with _common.progress(quiet or as_json) as report:
         results = run_study(study, output, data=data, quick=quick, values=asked, threads=jobs, progress=report)
-    _show(results, as_json)
+    _show(results, as_json, times)
     if results.failures or (fail_on and results.at_least(fail_on)):
         raise typer.Exit(1)
 
 
-def _show(results: Results, as_json: bool) -> None:
+def _show(results: Results, as_json: bool, times: bool) -> None:
     if as_json:
-        _common.print_json(results.document())
+        _common.print_json(results.document() | ({"times": list(results.times)} if times else {}))
     else:
         from rich.text import Text
 
         from recassay.report.study import study_findings, study_table
+        from recassay.report.times import times_table
 
         screen = _common.console()
         screen.print(study_table(results.rows))
+        if times:
+            screen.print(times_table(results.times))
         screen.print(study_findings(results.findings))
         screen.print(Text(f"\nThe results are in {results.folder}"))
     for failure in results.failures:

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from recassay._version import __version__
 from recassay.data.exhibit import Exhibit
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
@@ -23,6 +24,8 @@ from recassay.study.notes import about_fold, merged_findings, placed_exhibits
 from recassay.study.plan import AnyPlan
 from recassay.study.results import Results, Row
 from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, file_name
+from recassay.study.times import NAME as TIMES
+from recassay.study.times import times_exhibit
 from recassay.study.values import Values
 from recassay.study.verdict import Verdict, pooled
 
@@ -40,6 +43,7 @@ class Record:
     findings: list[Row] = field(default_factory=list)
     failures: list[Row] = field(default_factory=list)
     exhibits: list[tuple[Cell, Exhibit]] = field(default_factory=list)
+    times: list[Row] = field(default_factory=list)
 
     @cached_property
     def shelf(self) -> Shelf:
@@ -68,6 +72,11 @@ class Record:
         }
         self.failures.append(about)
         write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.json"))
+
+    def note_time(self, cell: Cell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
+        """How long a piece took; nothing is said of one whose time is not known."""
+        if noted:
+            self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
     def note_fold(self, name: str, split: Any, fold: Fold | SequenceFold, leak: Finding | None) -> None:
         """What a fold is, and what of the future it can see."""
@@ -111,10 +120,12 @@ class Record:
     def written(self, lock: Mapping[str, Any]) -> Results:
         """The files that are about everything."""
         found = tuple(merged_findings(self.findings))
-        results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, tuple(self.failures))
+        failures, times = tuple(self.failures), tuple(self.times)
+        results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times)
         self.values.write(self.out / "scores.parquet")
         write_json(results.document(), self.out / "summary.json")
         write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found), self.out / "findings.jsonl")
+        write_json({"recassay": __version__, "rows": self.times}, self.out / TIMES)
         write_text(self._page(results, lock), self.out / "report.html")
         self.shelf.tidy()
         return results
@@ -122,14 +133,14 @@ class Record:
     def _page(self, results: Results, lock: Mapping[str, Any]) -> str:
         from recassay.report.html import page  # templates: not needed before there is something to show
 
-        study = self.plan.study
+        study, times = self.plan.study, times_exhibit(self.times)
         return page(
             study.study,
             study.about,
             results.rows,
             comparisons=results.comparisons,
             findings=results.findings,
-            exhibits=placed_exhibits(self.exhibits),
+            exhibits=[*placed_exhibits(self.exhibits), *([] if times is None else [times])],
             lock=lock,
             failures=results.failures,
         )

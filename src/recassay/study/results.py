@@ -16,13 +16,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What a study found: plain rows, as in ``summary.json``, and where its files are."""
+    """What a study found: plain rows, as in ``summary.json``, where its files are, and how long it took.
+
+    A row of ``times`` is what took ``seconds``: a system to ``fit`` on a fold or to ``answer``, or to ``judge`` all of
+    them. They are no part of the document, which is the same on every run.
+    """
 
     folder: Path
     rows: tuple[Row, ...]
     comparisons: tuple[Row, ...]
     findings: tuple[Row, ...]
     failures: tuple[Row, ...]
+    times: tuple[Row, ...] = ()
 
     def summary(self) -> pl.DataFrame:
         """A row per system, design, metric and fold; fold ``all`` is over all folds."""

@@ -42,10 +42,10 @@ def run_study(
 ) -> Results:
     """Run the study in a YAML file and write everything it finds into a folder.
 
-    Stopped at any moment and started again it goes on where it was, and ends with the same files. ``data`` is the
-    folder that data sets are looked up in by name; ``quick`` runs the small version of the study, and ``values`` take
-    the place of its parameters. A model that fails is among the failures, and the others are judged without it. With
-    ``protocol: sequence(k=5)`` systems generate sequences and are judged by them.
+    Stopped at any moment and started again it goes on where it was, and ends with the same files, but for times.
+    ``data`` is the folder that data sets are looked up in by name; ``quick`` runs the small version of the study, and
+    ``values`` take the place of its parameters. A model that fails is among the failures, and the others are judged
+    without it. With ``protocol: sequence(k=5)`` systems generate sequences and are judged by them.
 
     >>> import tempfile
     >>> study = '''
@@ -98,6 +98,10 @@ class _ListRunner(Runner[Fold, Run]):
     def asked(self, seed: int) -> str:
         """The same for every seed."""
         return str(self.plan.protocol)
+
+    def prepare(self, fold: Fold) -> None:
+        """Whom to ask, and about what."""
+        self.question(fold, self.plan.protocol)
 
     def answer(self, fitted: Any, fold: Fold, name: str, seed: int) -> Run:
         """Lists and standings."""

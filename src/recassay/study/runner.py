@@ -27,7 +27,9 @@ from recassay.study.results import Results
 from recassay.study.shelf import Cell, Shelf, digest_of, model_key
 from recassay.study.sources import load
 from recassay.study.systems import System
+from recassay.study.times import ANSWER, FIT, JUDGE, TIMES, Clock
 from recassay.study.verdict import Verdict
+from recassay.threads import available
 
 Report = Callable[[str, int, int], None]  # stage, done, of
 AFold = TypeVar("AFold", Fold, SequenceFold)
@@ -48,6 +50,11 @@ class Runner(ABC, Generic[AFold, Answer]):
     def record(self) -> Record:
         """What is found on the way."""
         return Record(self.plan, self.out)
+
+    @cached_property
+    def clock(self) -> Clock:
+        """What notes how long pieces took."""
+        return Clock(self.out / TIMES, self.threads or available())
 
     @property
     def shelf(self) -> Shelf:
@@ -95,6 +102,9 @@ class Runner(ABC, Generic[AFold, Answer]):
     def leak(self, fold: AFold) -> Finding | None:
         """What of the future a system could learn from."""
         return None
+
+    def prepare(self, fold: AFold) -> None:
+        """Make what all systems of a fold share before the first of them is timed."""
 
     def run(self) -> Results:
         """Everything, in order."""
@@ -153,7 +163,10 @@ class Runner(ABC, Generic[AFold, Answer]):
                 if not answers:
                     continue
                 first = first or answers
-                judged, findings = self.judged(split, fold, answers)
+                key = digest_of(JUDGE, str(cell))
+                with self.clock.timed(key):
+                    judged, findings = self.judged(split, fold, answers)
+                self._note_times(cell, None, {JUDGE: key})
                 self.record.note_findings(findings, cell, None)
                 for design, verdict in judged.items():
                     worth[seed, design].append(verdict)
@@ -169,16 +182,24 @@ class Runner(ABC, Generic[AFold, Answer]):
         fitted_key = model_key(system.text, system.source, model, fold)
         key = digest_of(fitted_key, self.asked(cell.seed))
         made = self.kept(cell, system.name, fold, key)
-        if made is not None:
-            return made
-        try:
-            fitted = self.fitted(system.name, model, fold, fitted_key)
-            made = self.answer(fitted, fold, system.name, cell.seed)
-        except Exception as error:
-            self.record.failed(cell, system.name, error)
-            return None
-        self.keep(cell, system.name, made, fold, key)
-        return self.kept(cell, system.name, fold, key)  # as a run that goes on finds it
+        if made is None:
+            try:
+                fitted = self.fitted(system.name, model, fold, fitted_key)
+                self.prepare(fold)
+                with self.clock.timed(key):
+                    made = self.answer(fitted, fold, system.name, cell.seed)
+            except Exception as error:
+                self.record.failed(cell, system.name, error)
+                return None
+            self.keep(cell, system.name, made, fold, key)
+            made = self.kept(cell, system.name, fold, key)  # as a run that goes on finds it
+        self._note_times(cell, system.name, {FIT: fitted_key, ANSWER: key})
+        return made
+
+    def _note_times(self, cell: Cell, system: str | None, keys: Mapping[str, str]) -> None:
+        """What was noted when these pieces were made."""
+        for what, key in keys.items():
+            self.record.note_time(cell, system, what, self.clock.noted(key))
 
     def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
         """A fitted model, from the shelf if it is there."""
@@ -186,11 +207,14 @@ class Runner(ABC, Generic[AFold, Answer]):
             return model
         fitted = self.shelf.fitted(key, fold.train)
         if fitted is None:
+            checkpoint = self.shelf.checkpoint(key)
+            with self.clock.timed(key, goes_on=checkpoint.is_file()) as note:
 
-            def listener(text: str, done: int, of: int) -> None:
-                self.told(f"{name}: {text}", done, of)
+                def listener(text: str, done: int, of: int) -> None:
+                    note()
+                    self.told(f"{name}: {text}", done, of)
 
-            fitted = self.fit(model, fold, self.shelf.checkpoint(key), listener)
+                fitted = self.fit(model, fold, checkpoint, listener)
             self.shelf.keep_fitted(key, fitted, fold.train)
         return fitted
 

@@ -14,6 +14,12 @@ judge: {resamples: 200}
 """
 
 
+@pytest.fixture(autouse=True)
+def still(monkeypatch):
+    """Time stands still: a folder of results has the same bytes each time."""
+    monkeypatch.setattr("recassay.study.times.perf_counter", lambda: 0.0)
+
+
 @pytest.fixture
 def study(tmp_path):
     """Write a study file: replace text in the usual one, or add to it."""
@@ -29,8 +35,8 @@ def study(tmp_path):
     return write
 
 
-def files(folder, *, without=("cache",)):
-    """Every file of a folder by its path, as bytes."""
+def files(folder, *, without=("cache", "times.json")):
+    """Every file of a folder by its path, as bytes; times tell threads too, which may differ."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

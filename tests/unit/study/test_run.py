@@ -531,7 +531,11 @@ def test_ids_of_numbers_and_of_text_stand_in_one_table(study, tmp_path):
     assert pl.read_parquet(tmp_path / "out" / "scores.parquet")["user"].dtype == pl.String
 
 
-STUDY_ALONE = "import sys, recassay as ra; ra.run_study(sys.argv[1], sys.argv[2])"
+STUDY_ALONE = """\
+import sys, recassay as ra, recassay.study.times as times
+times.perf_counter = lambda: 0.0
+ra.run_study(sys.argv[1], sys.argv[2])
+"""
 
 
 def pieces(folder):

@@ -1,0 +1,54 @@
+"""How long the systems of a study took, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+COLUMNS = ("fit", "answer")
+JUDGE = "judge"
+
+
+def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
+    """Seconds to fit and to answer, mean over folds and seeds; a table per data set and split.
+
+    What is judged is judged together, so that has one time, below the table.
+
+    >>> from rich.console import Console
+    >>> place = {"dataset": "tiny", "split": "random(test=0.2)"}
+    >>> rows = [("A", "fit", 2), ("A", "answer", 0.25), ("A", "answer", 0.75), ("B", "answer", 90), (None, "judge", 1)]
+    >>> times = [{**place, "system": system, "what": what, "seconds": seconds} for system, what, seconds in rows]
+    >>> Console(width=60).print(times_table(times))
+    tiny, random(test=0.2)
+    seconds    fit   answer
+    ───────────────────────
+    A         2.00     0.50
+    B            –    90.00
+    judging all of them: 1.00
+    <BLANKLINE>
+    """
+    groups: dict[tuple[str, str], dict[tuple[str | None, str], list[float]]] = {}
+    for row in times:
+        group = groups.setdefault((row["dataset"], row["split"]), {})
+        group.setdefault((row["system"], row["what"]), []).append(row["seconds"])
+    parts: list[RenderableType] = []
+    for (dataset, split), group in groups.items():
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        table.add_column("seconds", no_wrap=True)
+        for column in COLUMNS:
+            table.add_column(column, justify="right")
+        for system in dict.fromkeys(system for system, _ in group if system is not None):
+            table.add_row(Text(system), *(_mean(group.get((system, column))) for column in COLUMNS))
+        judging = Text(f"judging all of them: {_mean(group.get((None, JUDGE)))}")
+        parts += [Text(f"{dataset}, {split}", style="bold"), table, judging, Text()]
+    return Group(*parts)
+
+
+def _mean(seconds: list[float] | None) -> str:
+    return f"{fmean(seconds):,.2f}" if seconds else "–"
