@@ -5,22 +5,19 @@ Held to the readable twin in ``tests/property/test_standings.py``.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from recassay.data._top import best
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 Counts = NDArray[np.signedinteger]  # 32 bits for items, 64 for weights
-Score = Any  # one of them
 Scores = NDArray[np.floating]  # single or double precision, as the system gives them
 
 FEW = 256  # up to this many levels the row is compared with each of them, many items at a time; beyond, item by item
-SPARE = 256  # places beside the best k for items that may enter them; they are settled when the places are full
-STRIDE = 64  # items looked at together for one that could be among the best
 CHUNK = 1024  # weights added as 32-bit numbers before they go to a 64-bit sum
 
 
@@ -215,108 +212,4 @@ def sort_by_score(line: Scores, ids: Int32, items: Int32, first: int, last: int)
                 items[place] = other
                 place -= gap
             items[place] = item
-        gap //= 3
-
-
-@njit(nogil=True, cache=True)
-def best(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
-    """The places of the highest scores of a line, best first, equal scores by id; -1 is an empty place.
-
-    NaN is no candidate, and minus infinity could not be scored. A sample tells which scores have a chance; if too few
-    do, all have one.
-    """
-    k = items.size
-    places, scores = np.empty(k + SPARE, np.int32), np.empty(k + SPARE, line.dtype)
-    size = gather(line, ids, likely(line, ids, k, places, scores), k, places, scores)
-    if size < k:
-        size = gather(line, ids, line.dtype.type(-np.inf), k, places, scores)
-    sort_pairs(places, scores, ids, size)
-    for place in range(k):
-        items[place] = places[place] if place < size else -1
-        values[place] = scores[place] if place < size else -np.inf
-
-
-@njit(nogil=True, cache=True)
-def likely(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> Score:
-    """A score that more than k items reach, going by some of them; minus infinity for a line too short to guess."""
-    step = line.size // SPARE
-    wanted = k / max(step, 1)
-    rank = int(wanted + 3 * np.sqrt(wanted) + 3)
-    if rank > SPARE // 2:
-        return line.dtype.type(-np.inf)
-    for place in range(SPARE):
-        score = line[place * step]
-        places[place] = place * step
-        scores[place] = score if score > -np.inf else line.dtype.type(-np.inf)
-    keep(places, scores, ids, SPARE, rank)
-    return scores[:rank].min()
-
-
-@njit(nogil=True, cache=True)
-def gather(line: Scores, ids: Int32, bar: Score, k: int, places: Int32, scores: Scores) -> int:
-    """The k best of the scores that reach a bar, in any order; how many there are.
-
-    Candidates are set aside without a branch. When the room is full the best k stay, and the k-th is the new bar.
-    """
-    size, begin, floor = 0, 0, line.dtype.type(-np.inf)
-    while begin < line.size:
-        end = min(begin + STRIDE, line.size)
-        hopeful = np.int32(0)
-        for place in range(begin, end):
-            hopeful = np.int32(hopeful + np.int32(line[place] >= bar))
-        for place in range(begin, end if hopeful else begin):
-            score = line[place]
-            places[size], scores[size] = place, score
-            size += (score >= bar) & (score > floor)
-        begin = end
-        if size > k + SPARE - STRIDE - 1:
-            keep(places, scores, ids, size, k)
-            size, bar = k, scores[:k].min()
-    if size > k:
-        keep(places, scores, ids, size, k)
-    return min(size, k)
-
-
-@njit(nogil=True, cache=True)
-def keep(places: Int32, scores: Scores, ids: Int32, size: int, k: int) -> None:
-    """Bring the k best of the first ``size`` to the front, in any order (Hoare's selection)."""
-    low, high = 0, size - 1
-    while low < high:
-        middle = (low + high) // 2
-        pivot, pivot_id = scores[middle], ids[places[middle]]
-        left, right = low, high
-        while left <= right:
-            while scores[left] > pivot or (scores[left] == pivot and ids[places[left]] < pivot_id):
-                left += 1
-            while scores[right] < pivot or (scores[right] == pivot and ids[places[right]] > pivot_id):
-                right -= 1
-            if left <= right:
-                scores[left], scores[right] = scores[right], scores[left]
-                places[left], places[right] = places[right], places[left]
-                left += 1
-                right -= 1
-        if k - 1 <= right:
-            high = right
-        elif k - 1 >= left:
-            low = left
-        else:
-            return
-
-
-@njit(nogil=True, cache=True)
-def sort_pairs(places: Int32, scores: Scores, ids: Int32, size: int) -> None:
-    """Score descending, equal scores by id (Shell's method)."""
-    gap = 1
-    while 3 * gap < size:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for start in range(gap, size):
-            score, item, place = scores[start], places[start], start
-            while place >= gap:
-                other = scores[place - gap]
-                if other > score or (other == score and ids[places[place - gap]] < ids[item]):
-                    break
-                scores[place], places[place] = other, places[place - gap]
-                place -= gap
-            scores[place], places[place] = score, item
         gap //= 3
