@@ -6,17 +6,17 @@ share their resamples, and blocks of resamples can be spread over threads withou
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from recassay.comparison._draws import CHUNK, TOGETHER, WORD, bootstrap_block, flip_block
 from recassay.errors import UsageError
 from recassay.rng import derive, derive_seed
+from recassay.threads import available
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]  # (blocks done, blocks in all)
@@ -45,98 +45,9 @@ class How:
         return self.resamples
 
 
-# Constants of the random streams and of the order of addition: a change here changes results.
-CHUNK = 1024  # units drawn and added together: their counts stay in the fastest cache
-LANES = 8  # resamples added side by side, one register lane each
+# Constants of the random streams: a change here changes results.
 BOOTSTRAP_BLOCK = 256  # resamples per task, a multiple of LANES
 FLIP_BLOCK = 2048  # resamples per task
-WORD = 64  # units whose signs are the bits of one random word
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-@njit(inline="always")
-def _mix(x):  # type: ignore[no-untyped-def]
-    """The output function of SplitMix64 (Steele, Lea and Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(nogil=True, cache=True)
-def _add_lanes(columns, j, start, size, times, sums, r):  # type: ignore[no-untyped-def]
-    """sums[j, r + lane] += columns[j, start:start+size] . times[:, lane]; written out to keep lanes in registers."""
-    s0, s1, s2, s3 = sums[j, r], sums[j, r + 1], sums[j, r + 2], sums[j, r + 3]
-    s4, s5, s6, s7 = sums[j, r + 4], sums[j, r + 5], sums[j, r + 6], sums[j, r + 7]
-    for i in range(size):
-        x = columns[j, start + i]
-        s0, s1, s2, s3 = s0 + x * times[i, 0], s1 + x * times[i, 1], s2 + x * times[i, 2], s3 + x * times[i, 3]
-        s4, s5, s6, s7 = s4 + x * times[i, 4], s5 + x * times[i, 5], s6 + x * times[i, 6], s7 + x * times[i, 7]
-    sums[j, r], sums[j, r + 1], sums[j, r + 2], sums[j, r + 3] = s0, s1, s2, s3
-    sums[j, r + 4], sums[j, r + 5], sums[j, r + 6], sums[j, r + 7] = s4, s5, s6, s7
-
-
-@njit(nogil=True, cache=True)
-def _bootstrap_block(columns, draws, first, key, sums):  # type: ignore[no-untyped-def]
-    """Add to sums (m, R) the resampled sums of columns (m, n), draws (R, chunks) of them from each chunk."""
-    m, n = columns.shape
-    # A unit is drawn once per resample on average, so 255 is out of reach unless n < 256, and then n is the bound.
-    counts = np.empty((CHUNK, LANES), np.uint8)
-    times = np.empty((CHUNK, LANES), np.float64)
-    for chunk in range(draws.shape[1]):
-        start = chunk * CHUNK
-        size = min(CHUNK, n - start)
-        for r in range(0, draws.shape[0], LANES):
-            for i in range(size):
-                for lane in range(LANES):
-                    counts[i, lane] = 0
-            for lane in range(LANES):
-                state = _mix(_mix(key + np.uint64(first + r + lane) * _GOLDEN) + np.uint64(chunk) * _GOLDEN)
-                word = np.uint64(0)
-                for draw in range(draws[r + lane, chunk]):  # one 64-bit word makes two draws
-                    if draw & 1:
-                        word >>= np.uint64(32)
-                    else:
-                        state += _GOLDEN
-                        word = _mix(state)
-                    counts[((word & np.uint64(0xFFFFFFFF)) * np.uint64(size)) >> np.uint64(32), lane] += 1
-            for i in range(size):
-                for lane in range(LANES):
-                    times[i, lane] = counts[i, lane]
-            for j in range(m):
-                _add_lanes(columns, j, start, size, times, sums, r)
-
-
-@njit(nogil=True, cache=True)
-def _flip_block(columns, first, key, sums):  # type: ignore[no-untyped-def]
-    """Add to sums (m, R) the sums of columns (m, n) under random signs; n is a multiple of WORD.
-
-    Eight units have 256 possible signed sums: a table of them turns eight additions into one look-up by a random byte.
-    """
-    m, n = columns.shape
-    resamples = sums.shape[1]
-    words = np.empty(resamples, np.uint64)
-    table = np.empty((8, 256), np.float64)
-    for w in range(n // WORD):
-        for r in range(resamples):
-            words[r] = _mix(_mix(key + np.uint64(first + r) * _GOLDEN) + np.uint64(w + 1) * _GOLDEN)
-        for j in range(m):
-            for group in range(8):
-                unit = w * WORD + group * 8
-                table[group, 0] = 0.0
-                for bit in range(8):
-                    table[group, 0] -= columns[j, unit + bit]
-                for bit in range(8):
-                    half = 1 << bit
-                    twice = 2.0 * columns[j, unit + bit]
-                    for pattern in range(half):
-                        table[group, half + pattern] = table[group, pattern] + twice
-            for r in range(resamples):
-                word = words[r]
-                total = 0.0
-                for group in range(8):
-                    total += table[group, (word >> np.uint64(8 * group)) & np.uint64(255)]
-                sums[j, r] += total
 
 
 def bootstrap_sums(columns: Floats, resamples: int, how: How) -> Floats:
@@ -149,15 +60,15 @@ def bootstrap_sums(columns: Floats, resamples: int, how: How) -> Floats:
     >>> float(sums.min()), float(sums.max())
     (5.0, 5.0)
     """
-    columns = np.ascontiguousarray(columns, dtype=np.float64)
     m, n = columns.shape
+    padded = _padded(columns, TOGETHER)
     sizes = np.diff(np.append(np.arange(0, n, CHUNK), n))
     key = _key(how.seed, "bootstrap", n)
 
     def block(first: int) -> Floats:
         draws = derive(how.seed, "bootstrap", n, first).multinomial(n, sizes / n, size=BOOTSTRAP_BLOCK)
         sums = np.zeros((m, BOOTSTRAP_BLOCK))
-        _bootstrap_block(columns, draws, first, key, sums)
+        bootstrap_block(padded, n, draws, first, key, sums)
         return sums
 
     return _over_blocks(block, m, resamples, BOOTSTRAP_BLOCK, how)
@@ -170,13 +81,12 @@ def flipped_sums(columns: Floats, resamples: int, how: How) -> Floats:
     True
     """
     m, n = columns.shape
-    padded = np.zeros((m, -(-n // WORD) * WORD))
-    padded[:, :n] = columns
+    padded = _padded(columns, WORD)
     key = _key(how.seed, "flips", n)
 
     def block(first: int) -> Floats:
         sums = np.zeros((m, FLIP_BLOCK))
-        _flip_block(padded, first, key, sums)
+        flip_block(padded, first, key, sums)
         return sums
 
     return _over_blocks(block, m, resamples, FLIP_BLOCK, how)
@@ -196,10 +106,12 @@ def _key(seed: int, purpose: str, n: int) -> np.uint64:
     return np.uint64(derive_seed(seed, purpose, n) & 0xFFFFFFFFFFFFFFFF)
 
 
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _padded(columns: Floats, multiple: int) -> Floats:
+    """Columns (m, n) with zeros behind them, in one piece."""
+    m, n = columns.shape
+    padded = np.zeros((m, -(-n // multiple) * multiple))
+    padded[:, :n] = columns
+    return padded
 
 
 def _over_blocks(block: Callable[[int], Floats], m: int, resamples: int, size: int, how: How) -> Floats:
@@ -210,7 +122,7 @@ def _over_blocks(block: Callable[[int], Floats], m: int, resamples: int, size: i
     def fill(first: int) -> None:
         out[:, first : first + size] = block(first)[:, : resamples - first]
 
-    with ThreadPoolExecutor(max_workers=how.threads or _available_cores()) as pool:
+    with ThreadPoolExecutor(max_workers=how.threads or available()) as pool:
         for done, _ in enumerate(pool.map(fill, firsts), start=1):
             if how.progress is not None:
                 how.progress(done, len(firsts))
