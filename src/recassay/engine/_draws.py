@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.data._hashes import mix, unit
+
 Keys = NDArray[np.uint64]
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -77,18 +79,3 @@ def pick_again(reach: Float, seed: np.uint64, chosen: Int64) -> None:
     for j in range(chosen.size):
         at = unit(mix(seed + mix(np.uint64(j)))) * reach[-1]
         chosen[j] = min(np.searchsorted(reach, at, side="right"), reach.size - 1)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def unit(key: np.uint64) -> float:
-    """A number between 0 and 1 from the upper 53 bits of a hash."""
-    return (np.float64(key >> np.uint64(11)) + 0.5) * 2.0**-53
-
-
-@njit(nogil=True, cache=True, inline="always")
-def mix(key: np.uint64) -> np.uint64:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
-    key = key + np.uint64(0x9E3779B97F4A7C15)
-    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return key ^ (key >> np.uint64(31))

@@ -1,0 +1,37 @@
+"""Hashes for compiled loops: numbers of chance that belong to what is drawn, never to when.
+
+Held to readable twins in ``tests/property/test_hashes.py``; ``mix`` of whole arrays is
+:func:`recassay.data.identity.mix`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True, inline="always")
+def mix(key: np.uint64) -> np.uint64:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    key = key + np.uint64(0x9E3779B97F4A7C15)
+    key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return key ^ (key >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def unit(key: np.uint64) -> float:
+    """A number above 0 and at most 1 from the upper 53 bits of a hash."""
+    return (np.float64(key >> np.uint64(11)) + 0.5) * 2.0**-53
+
+
+@njit(nogil=True, cache=True, inline="always")
+def below(key: np.uint64, bound: int) -> np.int64:
+    """A whole number from 0 to bound - 1 from the upper 32 bits of a hash; chances are equal to bound / 2^32."""
+    return np.int64(((key >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def normal(key: np.uint64) -> np.float64:
+    """A standard normal number from a hash (Box and Muller 1958)."""
+    return np.float64(np.sqrt(-2.0 * np.log(unit(key))) * np.cos(2.0 * np.pi * unit(mix(key))))
