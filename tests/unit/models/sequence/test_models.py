@@ -1,16 +1,18 @@
 """Models of sequences: worked rows, what they share, and what they refuse."""
 
 import pickle
+import shutil
 
 import numpy as np
 import polars as pl
+import pycrfsuite
 import pytest
 
 from recassay import models
 from recassay.data.histories import Histories
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.errors import UsageError
-from recassay.models.sequence import CRF, REGISTRY, MostPopular, NGram, Teller, Uniform, Unigram, parse
+from recassay.models.sequence import CRF, REGISTRY, MostPopular, NGram, Teller, Uniform, Unigram, crf, parse
 from recassay.models.sequence.base import Foretells, as_log, fit
 
 LISTS = ["ab", "acd", "cbb", "abc", "cddab", "deb"]
@@ -133,6 +135,29 @@ def test_a_field_learns_what_follows_what_and_knows_no_item_that_never_did(fold)
     assert never[[0, 4]].tolist() == [0, 0]
     mixed = CRF(mix_uniform=0.1).fit(fold.train).next_probabilities(after("a"))[0]
     assert mixed == pytest.approx(0.9 * never + 0.02)
+
+
+@pytest.mark.parametrize("iterations", [2, 100])
+def test_a_field_answers_as_crfsuite_does(iterations, monkeypatch, tmp_path):
+    """Its own tagger, history by history; items 8 and 9 are in no training sequence, 7 comes first alone."""
+    rng = np.random.default_rng(0)
+    rows = [[rng.integers(8), *rng.integers(7, size=rng.integers(1, 6))] for _ in range(60)]
+    frame = pl.DataFrame(
+        [(s, i) for s, row in enumerate([*rows, [8, 9]]) for i in row], ["sequence_id", "item_id"], orient="row"
+    )
+    read = crf._read
+    monkeypatch.setattr(crf, "_read", lambda path, *more: (shutil.copy(path, tmp_path / "kept"), read(path, *more))[1])
+    fitted = CRF(iterations=iterations).fit(Sequences.from_frame(frame).take(np.arange(60)))
+    lengths = rng.integers(1, 9, size=700)
+    asked = Histories(np.append(0, lengths.cumsum()), rng.integers(10, size=lengths.sum()).astype(np.int32))
+    told = fitted.next_probabilities(asked)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "kept"))
+    for row, found in zip(asked.rows(), told, strict=True):
+        tagger.set([[str(item)] for item in row])
+        expected = [tagger.marginal(str(item), len(row) - 1) if item < 7 else 0 for item in range(10)]
+        assert found == pytest.approx(expected, rel=1e-9)
+    assert (fitted.next_probabilities(asked.take(np.arange(256, 512))) == told[256:512]).all()
 
 
 def test_a_field_over_too_many_items_is_refused(fold):
