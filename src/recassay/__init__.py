@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from recassay._version import __version__
 
 if TYPE_CHECKING:
-    from recassay import bias, designs, models, protocols, split
+    from recassay import bias, designs, drift, models, protocols, split
     from recassay.comparison.compare import Comparison, compare
+    from recassay.comparison.compare_over_time import OverTime, compare_over_time, declared
+    from recassay.comparison.over_time import Curve, over_time
     from recassay.comparison.overall import global_score, pareto
     from recassay.comparison.sudden_death import SuddenDeath
     from recassay.data.assay import Assay
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from recassay.data.fold import Fold
     from recassay.data.generated import Generated
     from recassay.data.interactions import Interactions
+    from recassay.data.outcomes import Outcomes
     from recassay.data.read import read_interactions, read_items, read_run, read_runs, read_truth
     from recassay.data.run import Run
     from recassay.data.scores import Scores
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
+    from recassay.models.rerank.runs import Reranked, rerank
     from recassay.sampled.corrections import correct
     from recassay.sampled.curve import sampling_curve
     from recassay.sampled.mapping import mapped_cutoff
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Assay": "data.assay",
     "Comparison": "comparison.compare",
+    "Curve": "comparison.over_time",
     "Features": "data.features",
     "Finding": "data.finding",
     "Fold": "data.fold",
@@ -60,7 +65,10 @@ _HOMES = {
     "Interactions": "data.interactions",
     "InternalError": "errors",
     "Metric": "metrics.base",
+    "Outcomes": "data.outcomes",
+    "OverTime": "comparison.compare_over_time",
     "RecassayError": "errors",
+    "Reranked": "models.rerank.runs",
     "Run": "data.run",
     "SamplingCurve": "sampled.result",
     "Scores": "data.scores",
@@ -74,14 +82,18 @@ _HOMES = {
     "bias": "bias",
     "by_position": "engine.sequence_exhibits",
     "compare": "comparison.compare",
+    "compare_over_time": "comparison.compare_over_time",
     "correct": "sampled.corrections",
+    "declared": "comparison.compare_over_time",
     "designs": "designs",
+    "drift": "drift",
     "generate": "engine.generate",
     "global_score": "comparison.overall",
     "item_frequency": "engine.sequence_exhibits",
     "judge": "engine.judge",
     "mapped_cutoff": "sampled.mapping",
     "models": "models",
+    "over_time": "comparison.over_time",
     "parallel_view": "engine.sequence_exhibits",
     "pareto": "comparison.overall",
     "parse_metric": "metrics.registry",
@@ -92,6 +104,7 @@ _HOMES = {
     "read_run": "data.read",
     "read_runs": "data.read",
     "read_truth": "data.read",
+    "rerank": "models.rerank.runs",
     "run_study": "study.run",
     "sampling_curve": "sampled.curve",
     "score": "engine.score",
@@ -104,6 +117,7 @@ _HOMES = {
 __all__ = [
     "Assay",
     "Comparison",
+    "Curve",
     "Features",
     "Finding",
     "Fold",
@@ -112,7 +126,10 @@ __all__ = [
     "Interactions",
     "InternalError",
     "Metric",
+    "Outcomes",
+    "OverTime",
     "RecassayError",
+    "Reranked",
     "Run",
     "SamplingCurve",
     "Scores",
@@ -127,14 +144,18 @@ __all__ = [
     "bias",
     "by_position",
     "compare",
+    "compare_over_time",
     "correct",
+    "declared",
     "designs",
+    "drift",
     "generate",
     "global_score",
     "item_frequency",
     "judge",
     "mapped_cutoff",
     "models",
+    "over_time",
     "parallel_view",
     "pareto",
     "parse_metric",
@@ -145,6 +166,7 @@ __all__ = [
     "read_run",
     "read_runs",
     "read_truth",
+    "rerank",
     "run_study",
     "sampling_curve",
     "score",

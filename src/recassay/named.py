@@ -110,7 +110,7 @@ def check_type(name: str, field: str, value: object, kind: Any) -> None:
     plain = [one for one in kinds if typing.get_origin(one) is not Literal]
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     fits: dict[Any, bool] = {float: number, int: number and isinstance(value, int), str: isinstance(value, str)}
-    fits |= {bool: isinstance(value, bool), type(None): value is None}
+    fits |= {bool: isinstance(value, bool), type(None): value is None, object: True}
     if value in words or any(fits[one] for one in plain):
         return
     wanted = " or ".join("nothing" if one is type(None) else one.__name__ for one in plain)

@@ -20,6 +20,14 @@ from recassay.errors import InputError
 from recassay.models.base import profiles
 from recassay.testing import SQUARES, check_recommender, checkerboard
 
+
+def board(fold=None):
+    """The right answers as a table."""
+    return np.add.outer(np.arange(SQUARES), np.arange(SQUARES)) % 2 == 0
+
+
+GENRES = pl.DataFrame({"item_id": range(SQUARES), "genres": [[f"g{item // 8}"] for item in range(SQUARES)]})
+
 LEARNERS = [
     models.PureSVD(factors=2),
     models.UserKNN(neighbours=10),
@@ -29,6 +37,10 @@ LEARNERS = [
     models.BPR(factors=4, iterations=300, learning_rate=0.05),
     models.ItemKNN(neighbours=20),
     models.ItemKNN(neighbours=20, similarity="tfidf"),
+    models.MMR(models.UserKNN(neighbours=10), weight=0.3, items=GENRES),
+    models.MMR("ALS(factors=4, iterations=10)", weight=0.3, distance="factors"),
+    models.XQuAD("UserKNN(neighbours=10)", weight=0.3, places=5, candidates=10, items=GENRES),
+    models.SPAD(models.ScoreTable(board().astype(float)), weight=0.3),
 ]
 
 
@@ -58,11 +70,6 @@ def test_models_that_do_not(model):
 def test_every_model_is_checked():
     checked = {type(model).name for model in (*LEARNERS, *OTHERS)}
     assert checked == set(models.REGISTRY.kinds)
-
-
-def board(fold=None):
-    """The right answers as a table."""
-    return np.add.outer(np.arange(SQUARES), np.arange(SQUARES)) % 2 == 0
 
 
 def parity(user):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 
@@ -58,3 +59,32 @@ def distance(masks: Words, offsets: Int64, codes: Int32, one: int, other: int, c
         return 1.0
     shared = shared_members(masks, offsets, codes, one, other)
     return sets_distance(shared, offsets[one + 1] - offsets[one], offsets[other + 1] - offsets[other], cosine)
+
+
+@njit(nogil=True, cache=True)
+def interests(
+    profile_offsets: Int64, profile_items: Int32, profile_rows: Int32, feature_offsets: Int64, feature_codes: Int32,
+    users: Int32, out: Float,
+) -> int:  # fmt: skip
+    """Share of each feature among all features of the items of each user's profile; alike where there is none.
+
+    Returns the number of users whose shares are alike for want of a feature.
+    """
+    lost = 0
+    for query in range(users.size):
+        out[query, :] = 0.0
+        total = 0
+        if users[query] >= 0:
+            for place in range(profile_offsets[users[query]], profile_offsets[users[query] + 1]):
+                row = profile_rows[profile_items[place]]
+                if row >= 0:
+                    for at in range(feature_offsets[row], feature_offsets[row + 1]):
+                        out[query, feature_codes[at]] += 1.0
+                        total += 1
+        if total:
+            for feature in range(out.shape[1]):
+                out[query, feature] /= total
+        else:
+            lost += 1
+            out[query, :] = 1.0 / max(out.shape[1], 1)
+    return lost

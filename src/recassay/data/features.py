@@ -77,6 +77,21 @@ class Features:
         return masks
 
 
+def members(
+    offsets: NDArray[np.int64], codes: NDArray[np.int32], rows: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The sets of some rows one after the other; row -1 is an empty one.
+
+    >>> starts, found = members(np.array([0, 2, 3]), np.array([5, 6, 7], np.int32), np.array([1, -1, 0], np.int32))
+    >>> starts.tolist(), found.tolist()
+    ([0, 1, 1, 3], [7, 5, 6])
+    """
+    lengths = np.where(rows >= 0, np.diff(offsets)[rows], 0)
+    starts = np.append(0, np.cumsum(lengths))
+    of = stretch_of(starts)
+    return starts, codes[np.arange(starts[-1]) - starts[of] + offsets[rows[of]]]
+
+
 def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
     """The columns that hold features if nobody names them; see :meth:`Features.from_frame`.
 

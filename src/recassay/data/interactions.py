@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.identity import id_keys, pair_keys, set_digest, value_keys
+from recassay.data.layout import stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 
@@ -73,6 +74,13 @@ class Interactions:
         pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]]
         offsets = np.searchsorted(pairs, np.arange(self.n_users + 1) * self.n_items)
         return offsets, (pairs % max(self.n_items, 1)).astype(np.int32)
+
+    @functools.cached_property
+    def by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Offsets and users of each item: distinct users, ascending."""
+        offsets, items = self.by_user
+        order = np.argsort(items, kind="stable")
+        return np.searchsorted(items[order], np.arange(self.n_items + 1)), stretch_of(offsets)[order].astype(np.int32)
 
     @functools.cached_property
     def item_users(self) -> NDArray[np.int64]:

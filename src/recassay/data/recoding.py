@@ -9,7 +9,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.vocabulary import INT32, Vocabulary, mixed_kinds, positions, signed
+from recassay.errors import InputError
+from recassay.threads import blocks
 
+ROWS_PER_LOOK = 1 << 20
 DENSE = 16  # a table over the range of the ids may be this many times as long as there are ids
 
 
@@ -65,3 +68,19 @@ class Recoding:
         if known.all():
             return self.table[place]
         return np.where(known, self.table[np.where(known, place, 0)], np.int32(-1))
+
+    def of_acquainted(
+        self, codes: NDArray[np.int32], source: Vocabulary, ids: pl.Series, *, code: str, what: str, where: str
+    ) -> Recoding:
+        """This recoding, or an error if it knows none of a run's items: the files use different ids."""
+        for begin, end in blocks(codes.size, ROWS_PER_LOOK):
+            if (self(codes[begin:end]) >= 0).any():
+                return self
+        ours, theirs = source.decode(codes[:3]).to_list(), ids.head(3).to_list()
+        raise InputError(
+            code,
+            f"no item of the run (such as {', '.join(map(repr, ours))}) is in the {what} "
+            f"(such as {', '.join(map(repr, theirs))})",
+            where=where,
+            hint="check that both files use the same ids, and name the columns with --columns item=...",
+        )

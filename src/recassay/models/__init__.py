@@ -18,6 +18,7 @@ from recassay.models.popular import Popular
 from recassay.models.pure_svd import PureSVD
 from recassay.models.random import Random
 from recassay.models.recent_popular import RecentPopular
+from recassay.models.rerank import MMR, SPAD, XQuAD
 from recassay.models.user_knn import UserKNN
 from recassay.named import Registry
 
@@ -37,9 +38,11 @@ __all__ = [
     "ALS",
     "BPR",
     "GRU",
+    "MMR",
     "NARM",
     "PLSA",
     "REGISTRY",
+    "SPAD",
     "BERT4Rec",
     "BuiltIn",
     "Cornac",
@@ -62,6 +65,7 @@ __all__ = [
     "Scorer",
     "Scores",
     "UserKNN",
+    "XQuAD",
     "parse",
     "sequence",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.data.layout import readonly, stretch_of
+from recassay.data.layout import readonly
 from recassay.data.subprofiles import _kernels
 from recassay.threads import each_block
 
@@ -26,9 +26,7 @@ def nearest(log: Interactions, k: int, *, threads: int | None = None) -> NDArray
     [[-1, -1], [2, 3], [1, 3], [1, 2]]
     """
     offsets, items = (readonly(one) for one in log.by_user)
-    order = np.argsort(items, kind="stable")
-    item_users = readonly(stretch_of(offsets)[order].astype(np.int32))
-    item_offsets = readonly(np.searchsorted(items[order], np.arange(log.n_items + 1)))
+    item_offsets, item_users = (readonly(one) for one in log.by_item)
     found = np.full((log.n_items, k), NOBODY, np.int32)
 
     def fill(begin: int, end: int) -> None:

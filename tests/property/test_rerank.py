@@ -1,0 +1,253 @@
+"""Re-rankers, held to loops that read like their definitions."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recassay as ra
+from recassay.data.subprofiles import Miner
+from recassay.models.rerank import candidates as cut
+
+ITEMS = range(1, 9)
+USERS = ("ann", "bob", "cyd")
+
+runs = st.dictionaries(
+    st.sampled_from(USERS),
+    st.dictionaries(st.sampled_from(ITEMS), st.integers(-6, 12).map(lambda n: n / 4), min_size=1, max_size=8),
+    min_size=1,
+)
+tables = st.fixed_dictionaries({item: st.sets(st.sampled_from("vwxyz")) for item in ITEMS}).filter(
+    lambda table: any(table.values())
+)
+ratings = st.dictionaries(st.tuples(st.sampled_from(USERS), st.sampled_from(ITEMS)), st.integers(1, 5)).map(
+    lambda log: {**log, **{("dan", item): 5 for item in ITEMS}}
+)
+ways = st.fixed_dictionaries(
+    {
+        "weight": st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.8, 1.0]),
+        "places": st.integers(1, 5),
+        "candidates": st.integers(5, 7),
+        "norm": st.sampled_from(["zscore_step", "none", "minmax"]),
+    }
+)
+
+
+def standardised(values):
+    """Mean 0 and sample standard deviation 1; all 0 where all are equal."""
+    if len(set(values)) < 2:
+        return [0.0] * len(values)
+    mean = sum(values) / len(values)
+    squares = 0.0
+    for value in values:
+        squares += (value - mean) * (value - mean)
+    return [(value - mean) / math.sqrt(squares / (len(values) - 1)) for value in values]
+
+
+def greedy(scores, diversity, how):
+    """A list in its new order, and what each pick was worth; ``diversity(item, above)`` of items best first."""
+    baseline = sorted(scores, key=lambda item: (-scores[item], item))
+    if how["weight"] == 0:
+        return baseline, []
+    left, above, worths = baseline[: how["candidates"]], [], []
+    score = {item: scores[item] for item in left}
+    if how["norm"] == "minmax":
+        low, high = min(score.values()), max(score.values())
+        score = {item: (one - low) / (high - low) if high > low else 0.0 for item, one in score.items()}
+    while left and len(above) < how["places"]:
+        like, far = [score[item] for item in left], [diversity(item, above) for item in left]
+        if how["norm"] == "zscore_step":
+            like, far = standardised(like), standardised(far)
+        worth = [(1 - how["weight"]) * one + how["weight"] * other for one, other in zip(like, far, strict=True)]
+        best = worth.index(max(worth))
+        worths.append(worth[best])
+        above.append(left.pop(best))
+    return above + left + baseline[how["candidates"] :], worths
+
+
+def initial(scores, how):
+    return sorted(scores, key=lambda item: (-scores[item], item))[: how["candidates"]]
+
+
+def chances(scores, aspects, how, graded=False):
+    """p(i | u, a) of every candidate and aspect, from its share of the scores, moved up if one is negative."""
+    shown = initial(scores, how)
+    low = min(0.0, *(scores[item] for item in shown))
+    moved = {item: scores[item] - low for item in shown}
+    found = {}
+    for aspect in sorted({one for item in shown for one in aspects[item]}):
+        having = [item for item in shown if aspect in aspects[item]]
+        whole = max(moved[item] for item in having) if graded else sum(moved[item] for item in having)
+        for item in having:
+            share = moved[item] / whole if whole > 0 else 0.0
+            found[item, aspect] = (2.0**share - 1) / 2 if graded and whole > 0 else share
+    return found
+
+
+def coverage(prior, chance, aspects):
+    """xQuAD's diversity."""
+
+    def diversity(item, above):
+        total = 0.0
+        for aspect in sorted(aspects[item]):
+            unserved = prior[aspect]
+            for other in above:
+                if aspect in aspects[other]:
+                    unserved *= 1.0 - chance[other, aspect]
+            total += unserved * chance[item, aspect]
+        return total
+
+    return diversity
+
+
+def agrees(found, run, expected_of):
+    """Lists are the readable ones, and so is what every pick was worth, to 1e-12."""
+    shown = found.run.frame()
+    for place, user in enumerate(sorted(run)):
+        order, worths = expected_of(user)
+        assert shown.filter(pl.col("user_id") == user)["item_id"].to_list() == order
+        got = found.worth[place][~np.isnan(found.worth[place])]
+        assert got.tolist() == pytest.approx(worths, rel=1e-12, abs=1e-12)
+
+
+def jaccard(one, other):
+    return 1 - len(one & other) / len(one | other) if one and other else 1.0
+
+
+def cosine(one, other):
+    return 1 - len(one & other) / math.sqrt(len(one) * len(other)) if one and other else 1.0
+
+
+@given(runs, tables, ways, st.sampled_from(["min", "max", "mean"]), st.sampled_from([jaccard, cosine]), st.booleans())
+@settings(deadline=None)
+def test_mmr_is_the_readable_one(run, table, how, form, distance, wide):
+    names = {item: sorted(one) + [f"only {item} {n}" for n in range(9) if wide] for item, one in table.items()}
+    table = {item: set(one) for item, one in names.items()}  # more than 64 features do not fit into a word
+    pick = {"min": min, "max": max, "mean": lambda several: sum(several) / len(several)}[form]
+
+    def diversity(item, above):
+        return pick([distance(table[other], table[item]) for other in above]) if above else 0.0
+
+    method = ra.models.MMR(**how, form=form, distance=distance.__name__)
+    found = ra.rerank(run, method, items=pl.DataFrame({"item_id": list(names), "genres": list(names.values())}))
+    agrees(found, run, lambda user: greedy(run[user], diversity, how))
+    rows = sum(not table[item] for one in run.values() for item in one)
+    assert found.counts["bare"] == rows
+
+
+@given(runs, ratings, ways, st.sampled_from(["min", "mean"]))
+@settings(deadline=None)
+def test_mmr_by_users_a_table_and_skipped_pairs_is_the_readable_one(run, log, how, form):
+    users = {item: {user for user, other in log if other == item} for item in ITEMS}
+    pick = {"min": min, "mean": lambda several: sum(several) / len(several)}[form]
+
+    def diversity(item, above):
+        return pick([cosine(users[other], users[item]) for other in above]) if above else 0.0
+
+    train = list(log)
+    found = ra.rerank(run, ra.models.MMR(**how, form=form, distance="training"), train=train)
+    agrees(found, run, lambda user: greedy(run[user], diversity, how))
+    table = np.array([[0.0 if one == other else cosine(users[one], users[other]) for other in ITEMS] for one in ITEMS])
+    again = ra.rerank(run, ra.models.MMR(**how, form=form, distance=table), train=train)
+    assert again.run.frame().equals(found.run.frame())
+
+    bare = {item: {"a"} if item % 2 else set() for item in ITEMS}
+
+    def skipping(item, above):
+        away = [jaccard(bare[other], bare[item]) for other in above if bare[other] and bare[item]]
+        return pick(away) if away else 0.0
+
+    features = pl.DataFrame({"item_id": ITEMS, "genres": [sorted(bare[item]) for item in ITEMS]})
+    left_out = ra.rerank(run, ra.models.MMR(**how, form=form, bare="skip"), items=features)
+    agrees(left_out, run, lambda user: greedy(run[user], skipping, how))
+
+
+@given(runs, tables, ratings, ways, st.booleans())
+@settings(deadline=None)
+def test_xquad_is_the_readable_one(run, table, log, how, graded):
+    names = sorted(set().union(*table.values()))
+    graded_word = "graded" if graded else "score_share"
+
+    def expected(user):
+        had = [feature for one, item in log if one == user for feature in sorted(table[item])]
+        prior = {name: had.count(name) / len(had) if had else 1 / len(names) for name in names}
+        chance = chances(run[user], table, how, graded)
+        return greedy(run[user], coverage(prior, chance, table), how)
+
+    features = pl.DataFrame({"item_id": ITEMS, "genres": [sorted(table[item]) for item in ITEMS]})
+    found = ra.rerank(run, ra.models.XQuAD(**how, relevance=graded_word), items=features, train=list(log))
+    agrees(found, run, expected)
+
+
+@given(runs, ratings, ways, st.integers(1, 3), st.integers(1, 3), st.integers(1, 5))
+@settings(deadline=None)
+def test_spad_is_the_readable_one(run, log, how, k1, k2, at_least):
+    rows = [(user, item, value) for (user, item), value in log.items()]
+    train = ra.read_interactions(pl.DataFrame(rows, schema=["user_id", "item_id", "rating"], orient="row"))
+    miner = Miner.of(train, k1=k1, k2=k2, liked_from=at_least)  # held to its own readable twin
+    users, items = train.user_vocabulary.ids.to_list(), train.item_vocabulary.ids.to_list()
+
+    def expected(user):
+        sets = miner.mine(np.array([users.index(user) if user in users else -1], np.int32)).sets(0)
+        if not sets:
+            return greedy(run[user], None, {**how, "weight": 0})
+        close = [{items[code] for one in mined for code in miner.close[one] if code >= 0} for mined in sets]
+        aspects = {item: {number for number, near in enumerate(close) if item in near} for item in ITEMS}
+        prior = [len(one) / sum(map(len, sets)) for one in sets]
+        return greedy(run[user], coverage(prior, chances(run[user], aspects, how), aspects), how)
+
+    found = ra.rerank(run, ra.models.SPAD(**how, k1=k1, k2=k2, liked_from=at_least), train=train)
+    agrees(found, run, expected)
+
+
+FEATURES = pl.DataFrame(
+    {"item_id": list(ITEMS), "genres": [["x"], ["x", "y"], ["y"], [], ["z"], ["y", "z"], ["x"], []]}
+)
+LOG = [(user, item) for user in USERS for item in ITEMS if (ord(user[0]) + item) % 3]
+
+
+@pytest.mark.parametrize("kind", [ra.models.MMR, ra.models.XQuAD, ra.models.SPAD])
+@given(run=runs, how=ways, more=st.integers(1, 5))
+@settings(deadline=None, max_examples=40)
+def test_laws_of_every_method(kind, run, how, more):
+    def lists(**parameters):
+        found = ra.rerank(run, kind(**parameters), items=FEATURES, train=LOG)
+        return found, found.run.frame()
+
+    plain = ra.read_run(run).arranged()
+    found, shown = lists(**how)
+    before = plain.frame()
+    assert shown.select("user_id", "rank").equals(before.select("user_id", "rank"))
+    assert found.counts["moved"] == int((shown["item_id"] != before["item_id"]).sum())
+    for user, items in run.items():
+        mine = shown.filter(pl.col("user_id") == user)["item_id"].to_list()
+        baseline = before.filter(pl.col("user_id") == user)["item_id"].to_list()
+        assert sorted(mine) == sorted(items)  # nothing is lost, nothing is new
+        behind = [item for item in baseline if item not in mine[: how["places"]]]
+        assert mine[how["places"] :] == behind  # what was not picked keeps its order
+        assert set(mine[: how["places"]]) <= set(baseline[: max(how["candidates"], how["places"])])
+    _, unweighted = lists(**{**how, "weight": 0.0})
+    assert unweighted["item_id"].equals(before["item_id"])
+    places = min(how["places"], more)
+    _, fewer = lists(**{**how, "places": places})
+    top = pl.col("rank") <= places
+    assert fewer.filter(top).equals(shown.filter(top))  # a pick does not know how many follow
+
+
+@pytest.mark.parametrize("text", ["MMR(weight=0.5)", "xQuAD(weight=0.5)", "SPAD(weight=0.5, k1=3, k2=3)"])
+def test_threads_blocks_and_the_order_of_rows_change_no_bit(text, monkeypatch):
+    rng = np.random.default_rng(5)
+    user, item = np.divmod(np.arange(150 * 40), 40)
+    frame = pl.DataFrame({"user_id": user, "item_id": item, "score": rng.random(item.size)})
+    features = pl.DataFrame({"item_id": range(40), "genres": [[f"g{n % 7}", f"h{n % 4}"] for n in range(40)]})
+    train = [(int(u), int(i)) for u, i in zip(user, item, strict=True) if (u * 7 + i * i) % 5 == 0]
+    given = {"items": features, "train": train}
+    first = ra.rerank(frame, text, threads=1, **given)
+    monkeypatch.setattr(cut, "LISTS_PER_BLOCK", 7)
+    other = ra.rerank(frame.sample(fraction=1.0, shuffle=True, seed=1), text, threads=3, **given)
+    assert first.run.frame().equals(other.run.frame())
+    assert first.worth.tobytes() == other.worth.tobytes()
+    assert first.counts == other.counts
