@@ -214,6 +214,44 @@ EXAMPLES: dict[str, str] = {
 
         Outcomes("mine", np.array([0, 2, 1]), {"recall@10": np.array([0.0, 1.0, 1.0])}, events=3)
         """,
+    "I382": """
+        from recassay.data.outcomes import Outcomes
+        import numpy as np
+
+        mine = Outcomes("mine", np.array([0, 2]), {"recall@10": np.array([0.0, 1.0])}, events=3)
+        yours = Outcomes("yours", np.array([0, 2]), {"recall@10": np.array([1.0, 1.0])}, events=9)
+        ra.compare_over_time(mine, yours, metric="recall@10")
+        """,
+    "I383": """
+        from recassay.data.outcomes import Outcomes
+        import numpy as np
+
+        mine = Outcomes("mine", np.array([0, 2]), {"recall@10": np.array([0.0, 1.0])}, events=3)
+        ra.over_time(mine, "recall@10", by="time", window=86400)
+        """,
+    "I384": """
+        from recassay.data.outcomes import Outcomes
+        import numpy as np
+
+        mine = Outcomes("mine", np.array([0, 2]), {"mae": np.array([0.5, 3.0])}, events=3)
+        yours = Outcomes("yours", np.array([0, 2]), {"mae": np.array([0.5, 1.0])}, events=3)
+        ra.compare_over_time(mine, yours, metric="mae")
+        """,
+    "I391": """
+        run = ra.read_run({"ann": {"x": 0.5, "y": float("nan")}}, nan="last")
+        ra.rerank(run, "MMR", items=[{"item_id": "x", "genres": ["crime"]}, {"item_id": "y", "genres": ["war"]}])
+        """,
+    "I392": """
+        ra.rerank({"ann": ["x", "y"]}, "SPAD", train=[("ann", "x"), ("bob", "y")])
+        """,
+    "I393": """
+        near = ra.models.MMR(distance=[[0.0, 2.0], [2.0, 0.0]])
+        ra.rerank({"ann": {"x": 0.5, "y": 0.4}}, near, train=[("ann", "x"), ("bob", "y")])
+        """,
+    "I394": """
+        near = ra.models.MMR(distance=[[0.0, 0.5], [0.5, 0.0]])
+        ra.rerank({"ann": {"x": 0.5, "z": 0.4}}, near, train=[("ann", "x"), ("bob", "y")])
+        """,
     "I401": """
         ra.score({"mine": {"u1": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,
@@ -407,6 +445,16 @@ EXAMPLES: dict[str, str] = {
         from recassay.data.synthetic import log
         ra.models.GRU(dim=10**14).fit(log(users=20, items=30, events=100))
         """,
+    "U201": """
+        ra.rerank({"ann": {"x": 0.5, "y": 0.4}}, "MMR(weight=0.3)")
+        """,
+    "U202": """
+        ra.rerank({"ann": {"x": 0.5, "y": 0.4}}, "MMR(of='Popular')")
+        """,
+    "U203": """
+        truth, genres = {"ann": ["z"]}, [{"item_id": "x", "genres": ["crime"]}, {"item_id": "y", "genres": ["war"]}]
+        ra.choose_weight({"ann": {"x": 0.5, "y": 0.4}}, "MMR", truth, "ndcg@1", items=genres, grid=[0.1, 0.2], loss=0.1)
+        """,
     "U204": """
         runs = {"a": {"ann": ["x"]}, "b": {"ann": ["x"]}, "c": {"ann": ["x"]}}
         three = ra.sudden_death(runs, {"ann": ["x"]})
@@ -415,5 +463,19 @@ EXAMPLES: dict[str, str] = {
         """,
     "U205": """
         ra.sudden_death({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})
+        """,
+    "U196": """
+        from recassay.data.outcomes import Outcomes
+        import numpy as np
+
+        mine = Outcomes("mine", np.array([0, 2]), {"recall@10": np.array([0.0, 1.0])}, events=3)
+        ra.over_time(mine, "recall@10", window=0.5)
+        """,
+    "U197": """
+        state = ra.drift.PageHinkley(threshold=50).start().state()
+        ra.drift.PageHinkley(threshold=5).start(state)
+        """,
+    "U221": """
+        ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage(catalogue='truth')@1", until=0.01)
         """,
 }

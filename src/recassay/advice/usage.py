@@ -184,6 +184,34 @@ ADVICE: dict[str, Advice] = {
         "Give the truth; of streams, name `mrr@k` or `hit@k` as the metric, and ask `by='user'` only where the outcomes "
         "have users.",
     ),
+    "U196": Advice(
+        "A window over a stream has no length that makes sense: not a whole number of events, none at all for a window "
+        "of time, or a past that fades by a factor that is not between 0 and 1.",
+        "Give `window=5000`, `by='time'` with a number of seconds, or `how='fading'` with `fading=0.999`.",
+    ),
+    "U197": Advice(
+        "A drift detector was to go on from a state that another kind of detector left, or other parameters.",
+        "Begin with the detector that was saved, or begin anew.",
+    ),
+    "U201": Advice(
+        "A re-ranker was not given what it looks at: features of items (MMR, xQuAD), the training log (xQuAD, SPAD), or "
+        "a model with item factors (`distance='factors'`).",
+        "Give them: `items=` or `--items`, `train=` or `--train`; in a study `items:` beside the data.",
+    ),
+    "U202": Advice(
+        "A re-ranker of a model has no model, or one that was to re-rank a run file has one of its own.",
+        "`MMR(of='ALS(factors=64)')` is a recommender; `MMR(weight=0.3)` re-ranks the run it is given.",
+    ),
+    "U203": Advice(
+        "No weight of the grid can be chosen by the criterion: the metric is undefined at all of them, or the grid is "
+        "empty or leaves out 0, which losses are counted from.",
+        "Look at the metric (a missing truth, no features), or give a grid such as 0, 0.1, .., 1.",
+    ),
+    "U221": Advice(
+        "Random users bound the plain mean of values that lie between two bounds. This metric is of the whole catalogue, "
+        "has no largest value, or weighs users.",
+        "Judge everyone, without `until`; or leave the metric out.",
+    ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",

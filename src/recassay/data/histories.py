@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.data.layout import stretch_of
+from recassay.data.layout import picked, stretch_of
 from recassay.data.order import order_of
 from recassay.data.times import times
 
@@ -46,10 +46,8 @@ class Histories:
 
     def take(self, which: NDArray[np.integer]) -> Histories:
         """Some of the histories, in this order."""
-        lengths = self.lengths[which]
-        offsets = np.append(0, np.cumsum(lengths))
-        rows = stretch_of(offsets)
-        return Histories(offsets, self.items[np.arange(offsets[-1]) - offsets[rows] + self.offsets[which][rows]])
+        rows, offsets = picked(self.offsets, which)
+        return Histories(offsets, self.items[rows])
 
     def last(self, length: int, *, pad: int) -> NDArray[np.int32]:
         """The last ``length`` items of each history (n, length), at the right end of rows that begin with ``pad``.

@@ -177,3 +177,15 @@ def stretch_of(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     [0, 0, 1]
     """
     return np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+
+
+def picked(offsets: NDArray[np.int64], which: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of some stretches, one stretch after the other, and the offsets they have then.
+
+    >>> rows, begins = picked(np.array([0, 2, 3, 6]), np.array([2, 0]))
+    >>> rows.tolist(), begins.tolist()
+    ([3, 4, 5, 0, 1], [0, 3, 5])
+    """
+    begins = np.append(0, np.cumsum(np.diff(offsets)[which]))
+    rows = np.arange(begins[-1]) + np.repeat(offsets[which] - begins[:-1], np.diff(begins))
+    return rows, begins

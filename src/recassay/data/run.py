@@ -16,6 +16,7 @@ from recassay.data.layout import (
     ids_of,
     offsets_without,
     order_within,
+    picked,
     repeated,
     stretch_of,
     strictly_ordered,
@@ -180,6 +181,19 @@ class Run:
     def lengths(self) -> NDArray[np.int64]:
         """Length of each list."""
         return np.diff(self.offsets)
+
+    def take(self, which: NDArray[np.integer]) -> Run:
+        """The lists of some queries, by their place, ascending; what was asked of the whole run is left behind."""
+        rows, offsets = picked(self.offsets, which)
+        tied = None if self.tied is None else self.tied[rows]
+        return replace(
+            self._rearranged(rows),
+            queries=self.queries.gather(which),
+            offsets=offsets,
+            tied=tied if tied is not None and tied.any() else None,
+            standings=None,
+            source=None,
+        )
 
     def frame(self) -> pl.DataFrame:
         """The run as a table: user_id, item_id, rank from 1, and score if there is one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +10,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import sort_judged
-from recassay.data.layout import LISTS_PER_BLOCK, Rows, grouped, ids_of, offsets_without, readonly, repeated, stretch_of
+from recassay.data.layout import (
+    LISTS_PER_BLOCK,
+    Rows,
+    grouped,
+    ids_of,
+    offsets_without,
+    picked,
+    readonly,
+    repeated,
+    stretch_of,
+)
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 from recassay.threads import each_block
@@ -57,6 +67,12 @@ class Truth:
             conflicting = _conflicts(offsets, items, gains, again)
             items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
         return cls(queries, offsets, items, gains, vocabulary, merged, conflicting, origin)
+
+    def take(self, which: NDArray[np.integer]) -> Truth:
+        """The answers to some queries, by their place, ascending."""
+        rows, offsets = picked(self.offsets, which)
+        gains = np.broadcast_to(np.ones(()), rows.size) if self.gains.strides == (0,) else self.gains[rows]
+        return replace(self, queries=self.queries.gather(which), offsets=offsets, items=self.items[rows], gains=gains)
 
     def frame(self) -> pl.DataFrame:
         """The truth as a table: user_id, item_id, gain."""

@@ -77,6 +77,12 @@ class Job:
         facts = Facts(meeting, rows, max(cutoffs, default=None), self.context.train, ties, exclusions)
         return Judgement(values, weights, rows, diagnose(facts))
 
+    def values(self, run: Run) -> Judged:
+        """Values of every unit under every metric that has some, and nothing else."""
+        meeting = meet(run, self.truth, self.conventions)
+        bind(self.metrics.values(), meeting, self.context)
+        return self._columns(meeting, self.unit_metrics)[0]
+
     def _exclusions(self, meeting: Meeting, values: Judged) -> tuple[str, ...]:
         """What the profile in force does not reproduce on this input, in words."""
         if not self.excludes:

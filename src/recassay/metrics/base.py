@@ -81,6 +81,11 @@ class Metric:
         """Every parameter with its value, defaults too, without the cut-off."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "k"}
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds of its values under these parameters, where they are narrower than those of the class."""
+        return self.bounds
+
     @classmethod
     def defaults(cls) -> dict[str, Value]:
         """Every parameter with its default."""
@@ -120,8 +125,8 @@ class Metric:
         """Raise U105 unless all of these data were given."""
         missing = sorted(names - context.has)
         if missing:
-            called = {"train": "training log", "items": "table of items"}
-            options = {"train": "--train LOG", "items": "--items FILE"}
+            called = {"train": "training log", "items": "table of items", "distances": "table of distances"}
+            options = {"train": "--train LOG", "items": "--items FILE", "distances": "distances=TABLE in Python"}
             raise UsageError(
                 "U105",
                 f"{self} needs the {' and the '.join(called[need] for need in missing)}",
@@ -165,7 +170,7 @@ class UnitMetric(Metric):
     def checked(self, lists: Aligned) -> Values:
         """:meth:`evaluate`, and an :class:`InternalError` where a value leaves the metric's range."""
         values = self.evaluate(lists)
-        low, high = self.bounds
+        low, high = self.limits
         if values.size and lists.distinct:
             outside = (values < low - ROUNDING) | (values > high + ROUNDING)
             if outside.any():

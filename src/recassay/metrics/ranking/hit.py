@@ -22,18 +22,22 @@ class Hit(Accuracy):
 
     Edges: with one relevant item per user it equals recall. An empty list is 0.
 
-    Libraries: trec_eval success, ir_measures Success, ranx hit_rate, RecBole Hit, RecTools HitRate, Cornac, Elliot
-    HR. RecPack's HitK is the ``count``, so it can exceed 1. ``unlisted='tied'`` as torchmetrics.
+    Libraries: 1-call in papers on diversity; trec_eval success, ir_measures Success, ranx hit_rate, RecBole Hit,
+    RecTools HitRate, Cornac, Elliot HR. RecPack's HitK is the ``count``, so it can exceed 1. ``unlisted='tied'`` as torchmetrics.
 
     Reference: Deshpande and Karypis, Item-based top-N recommendation algorithms, TOIS 2004.
     """
 
     name = "hit"
-    aliases = ("hr", "hit_rate", "success", "HR")
+    aliases = ("hr", "hit_rate", "success", "HR", "one_call")
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
 
     form: Literal["any", "count"] = "any"
     unlisted: Unlisted = "absent"
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        return self.bounds if self.form == "count" else (0.0, 1.0)
 
     def judge(self, lists: Aligned) -> Values:
         lists = followed(lists) if self.unlisted == "tied" else lists
