@@ -37,6 +37,7 @@ LEARNERS = [
     models.BPR(factors=4, iterations=300, learning_rate=0.05),
     models.ItemKNN(neighbours=20),
     models.ItemKNN(neighbours=20, similarity="tfidf"),
+    models.incremental.ISGD(factors=100, rate=0.05, reg_user=1.0, reg_item=1.0),
     models.MMR(models.UserKNN(neighbours=10), weight=0.3, items=GENRES),
     models.MMR("ALS(factors=4, iterations=10)", weight=0.3, distance="factors"),
     models.XQuAD("UserKNN(neighbours=10)", weight=0.3, places=5, candidates=10, items=GENRES),
@@ -59,6 +60,10 @@ OTHERS = [  # who had what tells them nothing, or its order does and the board h
     models.NARM(dim=6, hidden=6, epochs=1),
     models.SASRec(dim=6, epochs=1),
     models.BERT4Rec(dim=6, length=20, epochs=1, copies=1),
+    models.incremental.ISGD(update="simultaneous", negatives=2),
+    models.incremental.StreamPopular(),
+    models.incremental.StreamRandom(seed=2),
+    models.incremental.Recent(),
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from recassay.models import sequence
+from recassay.models import incremental, sequence
 from recassay.models.adapters import Recommends, Scores, ScoreTable
 from recassay.models.base import BuiltIn, Factors, Fitted, Model, Scorer
 from recassay.models.files import from_file, is_file_model
@@ -66,6 +66,7 @@ __all__ = [
     "Scores",
     "UserKNN",
     "XQuAD",
+    "incremental",
     "parse",
     "sequence",
 ]

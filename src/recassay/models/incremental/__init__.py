@@ -1,1 +1,9 @@
-"""Models that learn event by event."""
+"""Models that learn event by event, for streams and for every other protocol."""
+
+from __future__ import annotations
+
+from recassay.models.incremental.base import Incremental, Learner
+from recassay.models.incremental.controls import Recent, StreamPopular, StreamRandom
+from recassay.models.incremental.isgd import ISGD
+
+__all__ = ["ISGD", "Incremental", "Learner", "Recent", "StreamPopular", "StreamRandom"]
