@@ -137,6 +137,12 @@ def split(text: str | Iterable[str]) -> list[str]:
     return [part for part in parts if part]
 
 
+def check_word(what: str, asked: str, known: Iterable[str]) -> None:
+    """Refuse a word that is none of those known."""
+    if asked not in (known := list(known)):
+        raise UsageError("U107", f"there is no {what} '{asked}'", hint=suggest(asked, known))
+
+
 def suggest(word: str, choices: Iterable[str]) -> str:
     """A «did you mean» line for a mistyped name, or the list of choices where nothing is near.
 

@@ -128,6 +128,39 @@ ADVICE: dict[str, Advice] = {
         "one column than in another, or events that stand twice, out of order or beyond the end of the stream.",
         "Count events from 0, sort by them, and say how many the stream has.",
     ),
+    "I382": Advice(
+        "Two systems are compared at the events that were scored for both. These were played on different streams, or "
+        "share no event that has a value.",
+        "Play both on the same log, in the same order, with the same protocol.",
+    ),
+    "I383": Advice(
+        "A window of time was asked for, and the outcomes have no times, or times that fall from one event to the next.",
+        "Sort the log by time before it is played, or count the window in events.",
+    ),
+    "I384": Advice(
+        "Bounds that hold at every event need to know how large a difference can be. One is larger, or undefined.",
+        "Say how large it can be: 1 for metrics between 0 and 1, 4 for absolute errors of ratings from 1 to 5.",
+    ),
+    "I391": Advice(
+        "A list that was to be re-ranked has a score that is NaN or infinite. Every choice weighs scores, so there is "
+        "no telling what such an item is worth.",
+        "Leave such items out of the lists, or find out why the model scored them so.",
+    ),
+    "I392": Advice(
+        "A run that was to be re-ranked has ranks and no scores. A re-ranker gives up score for diversity, and must know "
+        "how much there is to give up.",
+        "Let the system write its scores in a column `score`.",
+    ),
+    "I393": Advice(
+        "Distances between items were given as a table that is none: of another shape than the items of the log, with "
+        "numbers outside 0 to 1, or not symmetric.",
+        "Give a row and a column for each item of the log, ascending by id.",
+    ),
+    "I394": Advice(
+        "Lists have items that stand in no table of distances: the table, or what a model learnt, is of the items of "
+        "the training log.",
+        "Give the log that the lists were made from, or take distances of features.",
+    ),
     "I401": Advice(
         "Not one user of the truth has a list. The files are of different data, or their users are "
         "numbered differently; scoring them would print zeros.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from recassay.comparison.intervals import Flags, intervals, means
 from recassay.comparison.resampling import Floats, How, Progress
 from recassay.comparison.significance import TESTS, run_test
 from recassay.errors import UsageError
-from recassay.spec import suggest
+from recassay.spec import check_word, suggest
 
 FEW_UNITS = 10  # below this an interval deserves little trust
 BATCH = 64  # questions resampled together, and the values they may hold: bounds the memory, changes no bit
@@ -131,15 +131,15 @@ def compare(
         ("family", family, FAMILIES),
         ("effect size", effect, EFFECTS),
     ):
-        _check_known(name, asked, known)
-    pairs = _pairs(scores.systems, baseline)
+        check_word(name, asked, known)
+    pairs = pairs_of(scores.systems, baseline)
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
-    questions = [_Question(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
+    questions = [Question(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
     plan = _Plan(len(pairs), test, correction, effect, level, How(seed, resamples, threads, progress))
-    answers: dict[_Question, Row] = {}
+    answers: dict[Question, Row] = {}
     for batch in _batches(scores, questions):
-        answers.update(zip(batch, _answer([_pair_up(scores, question) for question in batch], plan), strict=True))
+        answers.update(zip(batch, _answer([pair_up(scores, question) for question in batch], plan), strict=True))
     rows = [answers[question] for question in questions]
     size = len(pairs) if family == "metric" else len(questions)
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
@@ -147,7 +147,9 @@ def compare(
     return Comparison(adjusted, baseline, family, effect, level, seed)
 
 
-class _Question(NamedTuple):
+class Question(NamedTuple):
+    """One pair on one metric."""
+
     metric: str
     a: str
     b: str
@@ -166,14 +168,15 @@ class _Plan(NamedTuple):
 class _Paired:
     """The units both systems have, and what each unit adds to either mean."""
 
-    question: _Question
+    question: Question
     dropped: int
     shares_a: Floats  # the plain means of these are the two (weighted) means
     shares_b: Floats
     ratio: tuple[Floats, Floats] | None  # differences and weights, when both systems share their weights
 
 
-def _pair_up(scores: ComparableScores, question: _Question) -> _Paired:
+def pair_up(scores: ComparableScores, question: Question) -> _Paired:
+    """The units that both systems of a question have."""
     metric, a, b = question
     keep = _common_units(scores, question)
     values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
@@ -187,12 +190,12 @@ def _pair_up(scores: ComparableScores, question: _Question) -> _Paired:
     )
 
 
-def _common_units(scores: ComparableScores, question: _Question) -> Flags:
+def _common_units(scores: ComparableScores, question: Question) -> Flags:
     metric, a, b = question
     return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
 
 
-def _shared_weights(scores: ComparableScores, question: _Question, keep: Flags) -> Floats | None:
+def _shared_weights(scores: ComparableScores, question: Question, keep: Flags) -> Floats | None:
     metric, a, b = question
     weights_a, weights_b = _kept(scores.weights(a, metric), keep), _kept(scores.weights(b, metric), keep)
     if weights_a is None or weights_b is None or not np.array_equal(weights_a, weights_b):
@@ -213,9 +216,9 @@ def _shares(values: Floats, weights: Floats | None) -> Floats:
     return shares
 
 
-def _batches(scores: ComparableScores, questions: list[_Question]) -> Iterable[list[_Question]]:
+def _batches(scores: ComparableScores, questions: list[Question]) -> Iterable[list[Question]]:
     """Questions about the same units, ratios apart, as many at a time as BATCH_VALUES allows."""
-    groups: dict[tuple[bytes, int, bool], list[_Question]] = {}
+    groups: dict[tuple[bytes, int, bool], list[Question]] = {}
     for question in questions:
         keep = _common_units(scores, question)
         ratio = _shared_weights(scores, question, keep) is not None
@@ -278,7 +281,8 @@ def _adjusted(rows: list[Row], plan: _Plan) -> Iterable[Row]:
         yield dataclasses.replace(row, p_adjusted=p, significant=p <= threshold)
 
 
-def _pairs(systems: tuple[str, ...], baseline: str | None) -> list[tuple[str, str]]:
+def pairs_of(systems: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
+    """Every pair of systems, or every system and the baseline."""
     if len(systems) < 2:
         raise UsageError("U113", f"a comparison needs two systems, not {len(systems)}", hint="give another run")
     if baseline is None:
@@ -287,13 +291,6 @@ def _pairs(systems: tuple[str, ...], baseline: str | None) -> list[tuple[str, st
         hint = suggest(baseline, systems)
         raise UsageError("U108", f"there is no system '{baseline}'", where=f"baseline {baseline!r}", hint=hint)
     return [(system, baseline) for system in systems if system != baseline]
-
-
-def _check_known(what: str, asked: str, known: Iterable[str]) -> None:
-    known = list(known)
-    if asked in known:
-        return
-    raise UsageError("U107", f"there is no {what} '{asked}'", hint=suggest(asked, known))
 
 
 def _note(differences: Floats) -> str:

@@ -83,6 +83,14 @@ class Outcomes:
             raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.values))
         return self.values[metric]
 
+    def losses(self, metric: str) -> NDArray[np.float64]:
+        """What grows as a system gets worse, at every scored event: 1 - the metric, or an error as it is.
+
+        >>> Outcomes("mine", np.arange(2), {"rr@10": np.array([0.25, 1.0])}, events=2).losses("rr@10").tolist()
+        [0.75, 0.0]
+        """
+        return self.of(metric) if is_error(metric) else 1 - self.of(metric)
+
     def mean(self, metric: str) -> float:
         """The mean over scored events at which the metric is defined."""
         values = self.of(metric)
@@ -138,3 +146,8 @@ class Outcomes:
         for column, keys in ((self.users, id_keys), (self.times, value_keys)):
             digest.update(b"none" if column is None else keys(column).tobytes())
         return digest.hexdigest()
+
+
+def is_error(metric: str) -> bool:
+    """Whether the lower value of a metric is the better one."""
+    return metric in ("mae", "rmse") or metric.endswith("_error")

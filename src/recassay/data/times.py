@@ -29,16 +29,21 @@ def times(log: Interactions) -> Moments:
             where=log.origin,
             hint="name the column (columns={'timestamp': ...}), or choose a split by chance such as random(test=0.2)",
         )
-    if log.timestamps.null_count():
-        what = f"{log.timestamps.null_count():,} of {len(log):,} rows have no timestamp"
-        raise InputError("I304", what, where=log.origin, hint="drop these rows, or give them a time")
-    dtype = log.timestamps.dtype
+    return moments(log.timestamps, log.origin)
+
+
+def moments(timestamps: pl.Series, origin: str = "") -> Moments:
+    """Timestamps as numbers: as they stand, or in seconds since 1970 (UTC) for dates."""
+    if timestamps.null_count():
+        what = f"{timestamps.null_count():,} of {len(timestamps):,} rows have no timestamp"
+        raise InputError("I304", what, where=origin, hint="drop these rows, or give them a time")
+    dtype = timestamps.dtype
     if dtype.is_temporal():
-        return log.timestamps.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
+        return timestamps.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
     if not dtype.is_numeric():
         what = f"timestamps are of type {dtype}, which has no length of time"
-        raise InputError("I202", what, where=log.origin, hint="write them as numbers or dates")
-    return log.timestamps.to_numpy()
+        raise InputError("I202", what, where=origin, hint="write them as numbers or dates")
+    return timestamps.to_numpy()
 
 
 def moment(log: Interactions, at: float | str, where: str) -> float:

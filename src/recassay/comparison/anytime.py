@@ -1,0 +1,157 @@
+"""Bounds for the difference of two systems that hold at every event at once, so that a stream may be watched.
+
+Let d_t in [-c, c] be the difference at event t and mu_t its expectation given everything before t. With S_t the sum of
+the d and V_t that of their squares, exp(l (S_t - mu_1 - .. - mu_t) - psi(l) V_t) is, for every l in [0, 1/c), a
+supermartingale, psi(l) = (-log(1 - c l) - c l) / c^2 (Fan, Grama and Liu 2015). So is its mixture over l by a gamma
+law, which has a closed form m(s, v) (Howard, Ramdas, McAuliffe and Sekhon 2021, proposition 9). It ever reaches
+2 / alpha with a chance of at most alpha / 2 (Ville), so that with a chance of 1 - alpha or more, at all events t,
+
+    |S_t / t - (mu_1 + .. + mu_t) / t| < u(V_t) / t,        u(v) the s at which m(s, v) = 2 / alpha.
+
+That is the comparison of forecasters of Choe and Ramdas (2023), with 0 as the forecast of d_t: where metrics are 0 or 1
+and two systems are near each other, V_t counts the events at which only one was right. Nothing is assumed of the stream
+but the range of d: events may hang on each other, and the mean may drift. What is bounded is the mean of the expected
+differences so far, whatever they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaln
+
+from recassay.comparison._running import running_sums
+from recassay.errors import InputError, UsageError
+
+TUNED_FOR = 100.0  # the sum of squares at which bounds are made tightest: so many events where one alone is right
+STEPS = 60  # of Newton's method at most; it takes about six
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """For every event the mean difference so far and its bounds, all of which hold at once with a chance of ``level``.
+
+    ``decided`` is the first event (0 for the first of all) at which the bounds leave out 0, or None.
+    """
+
+    mean: Floats
+    low: Floats
+    high: Floats
+    alpha: float
+    largest: float
+    decided: int | None
+
+    @property
+    def level(self) -> float:
+        """The chance that all bounds hold."""
+        return 1 - self.alpha
+
+
+def anytime_bounds(
+    differences: Floats, *, alpha: float = 0.05, largest: float = 1.0, tuned_for: float = TUNED_FOR
+) -> Bounds:
+    """Bounds for the mean of the expected differences so far, at every event, valid however one looks and stops.
+
+    ``largest`` is the largest difference there can be: 1 for metrics between 0 and 1. ``tuned_for`` is the sum of
+    squared differences (in units of ``largest``) at which the bounds are to be tightest; they hold for any.
+
+    >>> found = anytime_bounds(np.tile([1.0, 0, 0, 1, -1], 100))
+    >>> found.decided, found.low[-1].round(4).item(), found.high[-1].round(4).item()
+    (158, ...)
+    """
+    d = np.asarray(differences, np.float64) / largest
+    _checked(d, alpha, largest, tuned_for)
+    if not d.size:
+        return Bounds(d, d, d, alpha, largest, None)
+    rounded, left = running_sums(d)
+    squares, more = running_sums(d**2)
+    sums, spread = (rounded + left)[1:], (squares + more)[1:]
+    radius = boundary(spread, alpha / 2, tuned_for)
+    count = np.arange(1, d.size + 1)
+    outside = np.abs(sums) > radius
+    return Bounds(
+        mean=largest * sums / count,
+        low=largest * np.maximum((sums - radius) / count, -1.0),
+        high=largest * np.minimum((sums + radius) / count, 1.0),
+        alpha=alpha,
+        largest=largest,
+        decided=int(outside.argmax()) if outside.any() else None,
+    )
+
+
+def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: float = 1.0) -> Floats:
+    """u(v): what a sum with so much spread ever exceeds with a chance of at most alpha, one-sided.
+
+    The logarithm of the mixture is convex in s, so Newton's method comes down to the root from above, and stops safe.
+
+    >>> boundary(np.array([100.0]), 0.05, 100.0, c=2.0).round(5).tolist()
+    [33.02017]
+    """
+    v, place = np.unique(spread, return_inverse=True)
+    rho, goal = best_rho(tuned_for, alpha), math.log(1 / alpha)
+    ends = goal + np.log1p(v / rho)
+    s = np.sqrt(2 * (v + rho) * ends) + 2 * c * ends
+    active = np.arange(v.size)
+    while active.size and (short := log_mixture(s[active], v[active], rho, c) < goal).any():
+        active = active[short]
+        s[active] *= 2
+    active = np.arange(v.size)
+    for _ in range(STEPS):
+        step = (log_mixture(s[active], v[active], rho, c) - goal) / _slope(s[active], v[active], rho, c)
+        s[active] -= step
+        active = active[step > 1e-12 * s[active]]
+        if not active.size:
+            break
+    return s[place]
+
+
+def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
+    """The logarithm of the gamma-exponential mixture m(s, v).
+
+    >>> rho = best_rho(100.0, 0.05)
+    >>> log_mixture(np.array([10.0]), np.array([100.0]), rho, 2.0).round(7).tolist()
+    [-0.2490165]
+    """
+    r, a, x = _arguments(s, v, rho, c)
+    constant = r * math.log(r) - gammaln(r) - math.log(gammainc(r, r)) - r
+    found: Floats = constant + gammaln(a) + np.log(gammainc(a, x)) - a * np.log(x) + x
+    return found
+
+
+def best_rho(tuned_for: float, alpha: float) -> float:
+    """The parameter of the mixture that makes u(tuned_for) about as small as it gets for this alpha (one-sided)."""
+    log = math.log(1 / min(2 * alpha, 0.5))
+    return tuned_for / (2 * log + math.log(1 + 2 * log))
+
+
+def _slope(s: Floats, v: Floats, rho: float, c: float) -> Floats:
+    """d log m / d s."""
+    _, a, x = _arguments(s, v, rho, c)
+    density = np.exp((a - 1) * np.log(x) - x - gammaln(a)) / gammainc(a, x)
+    found: Floats = (density - a / x + 1) / c
+    return found
+
+
+def _arguments(s: Floats, v: Floats, rho: float, c: float) -> tuple[float, Floats, Floats]:
+    return rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
+
+
+def _checked(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
+    asked: dict[str, Any] = {"alpha": (alpha, 0 < alpha < 1), "largest": (largest, largest > 0)}
+    for name, (value, fine) in {**asked, "tuned_for": (tuned_for, tuned_for > 0)}.items():
+        if not fine:
+            raise UsageError("U102", f"{name}={value:g} makes no sense", hint=f"leave {name} out for the default")
+    beyond = np.flatnonzero(~(np.abs(d) <= 1))
+    if beyond.size:
+        first = d[beyond[0]] * largest
+        raise InputError(
+            "I384",
+            f"{beyond.size:,} of {d.size:,} differences are undefined or larger than {largest:g}: {first:g}",
+            hint="give the largest difference there can be: largest=4 for errors of ratings from 1 to 5",
+        )

@@ -1,0 +1,244 @@
+"""Head to head on a stream: who was better when, whether over all of it, and since when that is sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.comparison.adjust import adjust
+from recassay.comparison.anytime import TUNED_FOR, anytime_bounds
+from recassay.comparison.compare import pairs_of
+from recassay.comparison.duel import Duel, Testing
+from recassay.comparison.over_time import Played, thinned
+from recassay.comparison.pairing import Paired, Systems, systems_of
+from recassay.comparison.signed_mcnemar import FEWEST, threshold
+from recassay.comparison.significance import TESTS
+from recassay.comparison.windows import By, How, Windows, windows
+from recassay.data.exhibit import Exhibit
+from recassay.data.outcomes import EVENT, Outcomes
+from recassay.errors import UsageError
+from recassay.spec import check_word
+
+DESCRIPTIVE = (
+    "The curve describes the stream and is no test: there are as many windows as events, each nearly the one before, "
+    "and a level of {alpha:.4g} does not bound how often it is crossed by chance."
+)
+SURE = (
+    "Bounds hold at every event of every pair at once with a chance of {level:.4g}: watch them, and stop when you like."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class OverTime:
+    """Pairs of systems on one stream, under one metric.
+
+    ``curve`` has a row per pair and event: the two means in the window and how many events stand behind them; where the
+    metric is 0 or 1, the events of the window at which only one was right, signed McNemar, its p, and who is claimed
+    to be ``better`` (null: nobody); and the mean difference since the beginning with its anytime-valid bounds.
+    """
+
+    metric: str
+    duels: tuple[Duel, ...]
+    windows: Windows
+    testing: Testing
+    correction: str
+
+    @property
+    def curve(self) -> pl.DataFrame:
+        """A row per pair and paired event, with the names of the two in columns ``a`` and ``b``."""
+        named = ((one, pl.lit(one.paired.a).alias("a"), pl.lit(one.paired.b).alias("b")) for one in self.duels)
+        return pl.concat([one.curve().select(a, b, pl.all()) for one, a, b in named], how="diagonal")
+
+    @property
+    def stretches(self) -> pl.DataFrame:
+        """Where the windows say that one was better, without a gap: a row per stretch of events."""
+        return pl.concat([one.stretches() for one in self.duels])
+
+    def summary(self) -> pl.DataFrame:
+        """A row per pair, over all events: the test with its p adjusted for all pairs, and the anytime-valid bounds.
+
+        ``decided`` is the first event of the stream at which the bounds left out 0, and ``for`` whom.
+        """
+        return declared([self], correction=self.correction)
+
+    def __str__(self) -> str:
+        lines = [f"{self.metric} over time, over {self.windows}"]
+        for row in self.summary().iter_rows(named=True):
+            lines += ["", *_told(row, self.testing.alpha)]
+            mine = self.stretches.filter(a=row["a"], b=row["b"])
+            if self._binary(row["a"], row["b"]):
+                level = f"{100 * (1 - self.testing.alpha):.4g} %"
+                lines.append(f"  windows at {level}: {_stretches_told(mine) or 'neither is ahead in any'}")
+        lines += ["", DESCRIPTIVE.format(alpha=self.testing.alpha), SURE.format(level=1 - self.testing.alpha)]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _binary(self, a: str, b: str) -> bool:
+        return any(one.signed is not None for one in self.duels if (one.paired.a, one.paired.b) == (a, b))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: what all events say, and the stretches."""
+        about = {"metric": self.metric, "windows": str(self.windows), "alpha": self.testing.alpha}
+        return {**about, "summary": self.summary().to_dicts(), "stretches": self.stretches.to_dicts()}
+
+    def exhibits(self) -> tuple[Exhibit, ...]:
+        """Pictures: signed McNemar with the level it must exceed, and the difference so far within its bounds."""
+        named = pl.concat([self._pictured(one) for one in self.duels], how="diagonal")
+        found = []
+        if "mcnemar" in named.columns:
+            signed = named.drop_nulls("mcnemar").with_columns(series=pl.lit("signed McNemar"))
+            level = threshold(self.testing.alpha)
+            ends = signed.group_by("pair", maintain_order=True).agg(pl.col(EVENT).min(), last=pl.col(EVENT).max())
+            lines = [
+                {EVENT: event, "mcnemar": sign * level, "pair": pair, "series": f"level of {self.testing.alpha:.4g}"}
+                for pair, *events in ends.iter_rows()
+                for sign in (1, -1)
+                for event in events
+            ]
+            found.append(
+                Exhibit(
+                    "mcnemar-over-time",
+                    f"Who is ahead in {self.metric}, window by window",
+                    f"Signed McNemar over {self.windows}: above 0 the first of a pair is ahead, below 0 the second. "
+                    f"Nothing is claimed of windows where fewer than {FEWEST} events tell the two apart. "
+                    + DESCRIPTIVE.format(alpha=self.testing.alpha),
+                    pl.concat([signed, pl.DataFrame(lines)], how="diagonal"),
+                    EVENT,
+                    "mcnemar",
+                    "series",
+                    facet="pair",
+                    band="band",
+                )
+            )
+        found.append(
+            Exhibit(
+                "difference-over-time",
+                f"Difference in {self.metric} since the beginning",
+                "The mean difference so far, first less second. " + SURE.format(level=1 - self.testing.alpha),
+                named,
+                EVENT,
+                "difference",
+                "pair",
+                low="low",
+                high="high",
+                mark="mark",
+            )
+        )
+        return tuple(found)
+
+    def _pictured(self, duel: Duel) -> pl.DataFrame:
+        """A few hundred points of a curve, and the one where the bounds left out 0, with what bands and marks say."""
+        curve, at = duel.curve(), duel.bounds.decided
+        table = thinned(curve)
+        if at is not None:
+            table = pl.concat([table, curve[at]]).unique(EVENT, keep="first").sort(EVENT)
+        said = pl.lit(None, pl.String) if at is None else pl.lit(f"bounds leave out 0: {duel.row()['for']} better")
+        columns = {"pair": pl.lit(f"{duel.paired.a} and {duel.paired.b}")}
+        columns["mark"] = pl.when(pl.col(EVENT) == duel.decided).then(said)
+        if duel.signed is not None:
+            columns["band"] = pl.col("better") + " better"
+        return table.with_columns(**columns)
+
+
+def compare_over_time(
+    a: Systems,
+    b: Outcomes | Played | None = None,
+    *,
+    metric: str,
+    baseline: str | None = None,
+    window: float | timedelta | None = None,
+    how: How = "moving",
+    by: By = "scored",
+    fading: float | None = None,
+    alpha: float = 0.01,
+    continuity: bool = False,
+    exact: bool | None = None,
+    test: str = "auto",
+    correction: str = "holm",
+    largest: float = 1.0,
+    tuned_for: float = TUNED_FOR,
+) -> OverTime:
+    """Compare two systems on a stream, or several: every pair of them, or each with a ``baseline``.
+
+    Three answers to three questions:
+
+    * **When was one ahead?** Signed McNemar over windows (``window``, ``how``, ``by`` and ``fading`` as for
+      :func:`~recassay.comparison.over_time.over_time`; ``continuity`` corrects the statistic, ``exact`` its p). It
+      describes the stream. Metrics that are not 0 or 1 have the two curves alone.
+    * **Is one better over all of it?** One test of all paired events (McNemar's for metrics of 0 or 1, else Student's
+      t, or the ``test`` named), its p adjusted over all pairs by ``correction``. It takes events for independent.
+    * **Since when is that sure?** Bounds of the mean difference so far that hold at every event and for all pairs at
+      once with a chance of 1 - alpha, whatever the stream does: watch them, and stop when they leave out 0.
+      ``largest`` is the largest difference there can be at one event.
+
+    >>> a = Outcomes("a", np.arange(12), {"hit@1": np.array([1.0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0])}, events=12)
+    >>> b = Outcomes("b", np.arange(12), {"hit@1": np.array([0.0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1])}, events=12)
+    >>> found = compare_over_time(a, b, metric="hit@1", window=6)
+    >>> found.curve["mcnemar"].to_list()
+    [1.0, 1.0, 1.0, 2.0, 3.0, 3.0, 2.0, 3.0, 3.0, 3.0, 3.0, 1.0]
+    >>> found.summary().select("only_a", "only_b", "p").rows()
+    [(6, 1, 0.125)]
+    """
+    if not 0 < alpha < 1:
+        raise UsageError("U102", f"alpha={alpha:g} is no chance of error", hint="alpha=0.01")
+    check_word("test", test, ["auto", *TESTS])
+    systems, testing = systems_of(a, b), Testing(alpha, continuity, exact, test)
+    pairs = [Paired.of(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
+    asked = windows(how, by, window, fading, scored=max(one.event.size for one in pairs), events=pairs[0].events)
+    share = alpha / len(pairs)
+    duels = [
+        Duel.of(one, asked, anytime_bounds(one.differences, alpha=share, largest=largest, tuned_for=tuned_for), testing)
+        for one in pairs
+    ]
+    return OverTime(metric, tuple(duels), asked, testing, correction)
+
+
+def declared(compared: Iterable[OverTime] | Mapping[str, OverTime], *, correction: str = "holm") -> pl.DataFrame:
+    """The final tests of comparisons that were declared together, on several streams say, as one family.
+
+    A row per pair as in ``summary``, with p adjusted over all of them; a mapping names the streams.
+    """
+    named = compared.items() if isinstance(compared, Mapping) else ((None, one) for one in compared)
+    rows = [
+        {**({"stream": name} if name else {}), **duel.row(), "alpha": one.testing.alpha}
+        for name, one in named
+        for duel in one.duels
+    ]
+    adjusted = adjust(np.array([row["p"] for row in rows]), correction)
+    table = pl.DataFrame(rows, schema_overrides={"decided": pl.Int64, "for": pl.String}, infer_schema_length=None)
+    after = table.columns.index("p") + 1
+    table.insert_column(after, pl.Series("p_adjusted", adjusted))
+    table.insert_column(after + 1, pl.Series("significant", adjusted < table["alpha"].to_numpy()))
+    return table.drop("alpha")
+
+
+def _told(row: Mapping[str, Any], alpha: float) -> list[str]:
+    """One pair in words."""
+    verdict = "significant" if row["significant"] else "not significant"
+    sure = "they include 0 at every event so far"
+    if row["decided"] is not None:
+        sure = f"up to event {row['decided']:,} {row['for']} was better, which is sure"
+    dropped = f", {row['dropped']:,} events of one of them alone left out" if row["dropped"] else ""
+    return [
+        f"{row['a']} {row['mean_a']:.4f}, {row['b']} {row['mean_b']:.4f}: difference {row['difference']:+.4f} "
+        f"over {row['n']:,} events{dropped}",
+        f"  all events: p = {row['p_adjusted']:.4g} ({row['test']}, adjusted), {verdict} at {alpha:.4g}",
+        f"  bounds {row['low']:+.4f} to {row['high']:+.4f}: {sure}",
+    ]
+
+
+def _stretches_told(stretches: pl.DataFrame, shown: int = 3) -> str:
+    """The longest stretches in words, in the order of the stream."""
+    longest = stretches.sort("scored", descending=True).head(shown).sort("from_event")
+    told = [
+        f"{row['better']} better from event {row['from_event']:,} to {row['to_event']:,}"
+        for row in longest.iter_rows(named=True)
+    ]
+    more = stretches.height - len(told)
+    return ", ".join(told) + (f", and {more:,} shorter stretches" if more else "")

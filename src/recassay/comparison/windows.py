@@ -1,0 +1,139 @@
+"""Which scored events stand behind each point of a curve, and sums over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.comparison._running import faded_sums, running_sums
+from recassay.data.times import Moments
+from recassay.errors import UsageError
+from recassay.spec import check_word
+
+How = Literal["moving", "fading", "cumulative"]
+By = Literal["scored", "event", "time"]
+HOWS: tuple[How, ...] = ("moving", "fading", "cumulative")
+BYS: tuple[By, ...] = ("scored", "event", "time")
+WIDEST, PARTS = 5000, 50  # the window if none is given: a fiftieth of the stream, at most 5,000 scored events
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Ways of averaging over a stream, as asked for; :func:`windows` checks them and fills in what was left open."""
+
+    how: How
+    by: By
+    window: float | None
+    fading: float | None
+
+    def over(self, event: NDArray[np.int64], moments: Moments | None = None) -> Behind:
+        """What stands behind each of the scored events, whose places in the stream, and times, are given."""
+        m = event.size
+        if self.how == "fading":
+            assert self.fading is not None
+            return Behind(None, self.fading, np.arange(1, m + 1) < 1 / (1 - self.fading))
+        if self.how == "cumulative":
+            return Behind(np.zeros(m, np.int64), None, np.zeros(m, np.bool_))
+        assert self.window is not None
+        where: NDArray[np.int64] | NDArray[np.float64] = np.arange(m)
+        if self.by == "event":
+            where = event
+        elif self.by == "time":
+            assert moments is not None
+            where = moments.astype(np.float64)
+        begins = where - self.window  # a window is (now - w, now]
+        start = -1 if self.by != "time" else (where[0] if m else 0)
+        return Behind(np.searchsorted(where, begins, side="right").astype(np.int64), None, begins < start)
+
+    def __str__(self) -> str:
+        if self.how == "cumulative":
+            return "all scored events so far"
+        if self.how == "fading":
+            return f"fading, f = {self.fading:g}"
+        unit = {"scored": "scored events", "event": "events of the stream", "time": "units of time"}[self.by]
+        return f"the last {self.window:,.10g} {unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class Behind:
+    """For each scored event j the first one that still counts (``first``), or the factor by which the past fades.
+
+    ``partial`` marks points that have less behind them than was asked for: those at the start of a stream.
+    """
+
+    first: NDArray[np.int64] | None
+    fading: float | None
+    partial: NDArray[np.bool_]
+
+    def sums(self, values: Floats) -> Floats:
+        """The sum of the values behind each point."""
+        if self.first is None:
+            assert self.fading is not None
+            faded: Floats = faded_sums(values, self.fading)
+            return faded
+        rounded, left = running_sums(values)
+        found: Floats = (rounded[1:] - rounded[self.first]) + (left[1:] - left[self.first])
+        return found
+
+    def sizes(self) -> Floats:
+        """How many scored events stand behind each point, those that have faded as the share that is left."""
+        if self.first is None:
+            return self.sums(np.ones(self.partial.size))
+        return (np.arange(1, self.first.size + 1) - self.first).astype(np.float64)
+
+    def means(self, values: Floats) -> Floats:
+        """The mean of the values behind each point."""
+        return self.sums(values) / self.sizes()
+
+
+def windows(
+    how: How = "moving",
+    by: By = "scored",
+    window: float | timedelta | None = None,
+    fading: float | None = None,
+    *,
+    scored: int,
+    events: int,
+) -> Windows:
+    """Windows that make sense, with the defaults for a stream of so many events of which so many were scored.
+
+    >>> windows(scored=1000, events=4000)
+    Windows(how='moving', by='scored', window=20, fading=None)
+    >>> windows("fading", window=100, scored=1000, events=4000)
+    Windows(how='fading', by='scored', window=None, fading=0.99)
+    """
+    check_word("way to average", how, HOWS)
+    check_word("unit of a window", by, BYS)
+    if isinstance(window, timedelta):
+        window = window.total_seconds()
+    if how == "cumulative":
+        return Windows(how, by, None, None)
+    if how == "fading" and fading is not None:
+        if not 0 < fading < 1:
+            raise UsageError(
+                "U196", f"fading={fading:g}: the past fades by a factor between 0 and 1", hint="fading=0.999"
+            )
+        return Windows(how, by, None, fading)
+    if window is None and by == "time":
+        raise UsageError(
+            "U196", "a window of time needs its length", where="window=None",
+            hint="window=86400 for a day if times are seconds or dates, or a timedelta",
+        )  # fmt: skip
+    if window is None:
+        window = min(WIDEST, max(1, (scored if by == "scored" else events) // PARTS))
+    if not (window > 0 and np.isfinite(window)) or (by != "time" and window != int(window)):
+        raise UsageError("U196", f"window={window:g}: it is a whole number of events, at least 1", hint="window=5000")
+    if how == "fading":
+        if by != "scored" or window < 2:
+            raise UsageError(
+                "U196", "what fades does so by scored event, and over more than one",
+                where=f"by={by!r}, window={window:g}", hint="by='scored', and fading=0.999 or window=1000",
+            )  # fmt: skip
+        return Windows(how, by, None, 1 - 1 / window)
+    return Windows(how, by, window if by == "time" else int(window), None)

@@ -1,0 +1,22 @@
+"""Detectors of drift: they watch the losses of a stream and say when its mean has changed.
+
+>>> from recassay import drift
+>>> watch = drift.PageHinkley(delta=0.05, threshold=1, least=1).start()
+>>> [alarm.event for alarm in watch.on_scores(range(12), [0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1])]
+[6]
+>>> drift.parse("ADWIN(delta=0.01)")
+ADWIN(delta=0.01)
+"""
+
+from __future__ import annotations
+
+from recassay.drift.adwin import ADWIN
+from recassay.drift.base import Alarm, Detector, Watch
+from recassay.drift.page_hinkley import PageHinkley
+from recassay.drift.watching import alarms
+from recassay.named import Registry
+
+REGISTRY = Registry("drift detector", "recassay.drift", Detector)
+parse = REGISTRY.parse
+
+__all__ = ["ADWIN", "REGISTRY", "Alarm", "Detector", "PageHinkley", "Watch", "alarms", "parse"]

@@ -1,0 +1,70 @@
+"""Page and Hinkley's test for an increase of the mean (Page 1954, Hinkley 1971)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.drift._kernels import page_hinkley
+from recassay.drift.base import Alarm, Detector, State
+
+STATE = 8  # how many numbers it knows: count, sum, what has added up, its lowest; count, sum, event there; warned
+
+
+@dataclass(frozen=True, repr=False)
+class PageHinkley(Detector):
+    """Adds up how far losses lie above their mean so far; too far above the lowest it has been, and the mean has risen.
+
+    With the running mean of all n losses since the last alarm, m_n = f m_(n-1) + (x_n - mean_n - delta), and an alarm
+    is raised once n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``), or, as river does it, once
+    s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="river"``); with fading f = 1 the two are one
+    but for that. After an alarm it begins anew. With ``warn_at`` below the threshold it warns, once, when it gets
+    there. It sees a rise of the loss alone.
+
+    >>> watch = PageHinkley(delta=0.05, threshold=1, least=1, warn_at=0.6).start()
+    >>> found = watch.on_scores([3, 5, 8, 9, 11, 12, 13], [0, 0, 1, 0, 0, 1, 1])
+    >>> [(alarm.event, alarm.kind, alarm.since) for alarm in found]
+    [(8, 'warning', 8), (13, 'drift', 8)]
+    """
+
+    name: ClassVar[str] = "PageHinkley"
+    delta: float = 0.005
+    threshold: float = 50.0
+    fading: float = 1.0
+    least: int = 30
+    form: Literal["classic", "river"] = "classic"
+    warn_at: float | None = None
+
+    def validate(self) -> None:
+        """What is too much is above 0, and a warning comes before an alarm."""
+        if self.threshold <= 0:
+            raise self.refuse("threshold", "nothing is so small that it would be no alarm")
+        if not 0 < self.fading <= 1:
+            raise self.refuse("fading", "it is above 0 and at most 1")
+        if self.warn_at is not None and not 0 < self.warn_at < self.threshold:
+            raise self.refuse("warn_at", "a warning comes before an alarm", "choose it between 0 and threshold")
+
+    def fresh(self) -> State:
+        """Nothing has added up."""
+        return {"numbers": np.zeros(STATE)}
+
+    def feed(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
+        """Add up a block of losses."""
+        place, drift, since, before, after = page_hinkley(
+            events,
+            losses,
+            state["numbers"],
+            self.delta,
+            self.threshold,
+            self.fading,
+            self.least,
+            self.form == "river",
+            np.inf if self.warn_at is None else self.warn_at,
+        )
+        return [
+            Alarm(int(events[j]), "drift" if drift[k] else "warning", str(self), int(since[k]), before[k], after[k])
+            for k, j in enumerate(place.tolist())
+        ]
