@@ -24,12 +24,14 @@ another meaning.
 | `error` | the numbers cannot mean what they seem to |
 
 `--fail-on warning` ends `recassay score` with status 1 if a finding is at least that severe
-([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`; those of group S by `ra.correct`. A check that needs data which was not given, a training log say, does not apply.
+([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`; those of group S by `ra.correct`,
+those of group G by `ra.score_sequences`. A check that needs data which was not given, a training log say, does not apply.
 """
 
 GROUPS = {
     "B": "Bias: what a design makes of systems",
     "C": "Coverage: who and what the files cover",
+    "G": "Generated sequences: what training cannot teach",
     "L": "Leakage: what should not be there",
     "P": "Profiles: what they promise",
     "S": "Sampling: what sampled ranks cannot say",
@@ -155,6 +157,18 @@ EXAMPLES = {
 
         log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": [1, 2, 3, 4]})
         findings = [leak_finding(ra.split.last(n=1)(log)[0])]
+        """,
+    ),
+    "G001": Example(
+        "Leave rare items out with `ra.split.filters` before sequences are made, or smooth the model if its perplexity "
+        "matters. In a split by chance such items are rare ones; in one by time they may be what is new.",
+        """
+        import polars as pl
+
+        frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": ["a", "b", "a", "b", "new"], "timestamp": range(5)})
+        lists = ra.Sequences.from_frame(frame)
+        fold = ra.split.latest_sequences(test=0.5)(lists)[0]
+        scores = ra.score_sequences(fold, ra.generate(ra.models.sequence.Unigram(), fold), interval=None)
         """,
     ),
     "S001": Example(

@@ -17,6 +17,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.scores import Summary
+from recassay.data.sequences import SequenceFold
 from recassay.data.standings import Standings
 from recassay.data.truth import Truth
 from recassay.metrics.align import Meeting
@@ -78,7 +79,7 @@ class Sampling:
     resampled: Mapping[tuple[str, str], NDArray[np.float64]]
 
 
-Known = Facts | Judging | Sampling
+Known = Facts | Judging | Sampling | SequenceFold
 Answer = str | tuple[Severity, str] | None
 
 
@@ -86,7 +87,7 @@ Answer = str | tuple[Severity, str] | None
 class Check:
     """A numbered check. ``needs`` names facts it cannot do without; where they are absent it does not apply.
 
-    ``about`` is the kind of facts it asks: those of a scoring, of a judging, or of sampled ranks.
+    ``about`` is the kind of facts it asks: those of a scoring, of a judging, of sampled ranks, or of sequences.
     """
 
     code: str

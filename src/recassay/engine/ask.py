@@ -203,7 +203,11 @@ def checked(
     table: NDArray[np.floating], shape: tuple[int, int], name: str, histories: Histories, vocabulary: Vocabulary
 ) -> Float:
     """Probabilities as a model gave them; refused if they are none, with the model and the history."""
-    found = np.asarray(table, np.float64)
+    try:
+        found = np.asarray(table, np.float64)
+    except (TypeError, ValueError) as error:
+        what = f"{name} gave no table of numbers but {type(table).__name__}: {error}"
+        raise InputError("I354", what, hint=f"give an array of shape {shape}: a row per history") from None
     if found.shape != shape:
         what = f"{name} gave probabilities of shape {found.shape} for {shape[0]:,} histories and {shape[1]:,} items"
         raise InputError("I354", what, hint=f"give an array of shape {shape}: a row per history, a column per item")

@@ -64,11 +64,12 @@ def generate(
     protocol = protocol or Sequence()
     if not len(fold.test):
         raise InputError("I352", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
-    if protocol.how == "sample_without_repeats" and protocol.k > fold.n_items:
-        what = f"{protocol.k:,} items that differ were asked for, and there are {fold.n_items:,}"
-        raise UsageError(
-            "U172", what, where=str(protocol), hint=f"at most k={fold.n_items - 1}: the first item is told"
+    most = fold.n_items - (not protocol.allow_short)  # the first item is told; a list that may end early tries all
+    if protocol.how == "sample_without_repeats" and protocol.k > most:
+        what = (
+            f"{protocol.k:,} items that differ were asked for, and there are {fold.n_items:,}, the first one included"
         )
+        raise UsageError("U172", what, where=str(protocol), hint=f"at most k={fold.n_items - 1}")
     fitted, name = fit(system, fold.train) if hasattr(system, "fit") else system, name or str(system)
     rows = protocol.how in ("beam", "sample_without_repeats") and generator is None
     ask = _asked(fitted, fold, name, rows=rows, threads=threads)

@@ -21,6 +21,7 @@ from recassay.data.generated import Generated
 from recassay.data.read import Columns, read_items
 from recassay.data.scores import Scores, Summary, Values
 from recassay.data.sequences import SequenceFold
+from recassay.diagnose.base import diagnose
 from recassay.engine.generated import Systems, by_system
 from recassay.engine.summary import Uncertainty, bounds_of
 from recassay.errors import UsageError
@@ -196,6 +197,7 @@ def _assemble(job: _Job, judged: Mapping[str, list[_Judged]], uncertainty: Uncer
             "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
             "interval": asdict(uncertainty),
         },
+        findings=diagnose(job.known.fold),
     )
 
 

@@ -190,8 +190,10 @@ def test_a_sample_without_repeats_has_none_and_ends_where_nothing_is_left(exampl
         assert len({seed, *row}) == 5
     plain = NGram(smoothing=0)
     with pytest.raises(ra.UsageError, match=r"hold.*none of the items") as caught:
-        ra.generate(plain, example, sequence(k=5, how="sample_without_repeats"))
+        ra.generate(plain, example, sequence(k=4, how="sample_without_repeats"))
     assert caught.value.code == "U172"
+    with pytest.raises(ra.UsageError, match=r"5 items that differ.*\n.*\n.*at most k=4"):
+        ra.generate(plain, example, sequence(k=5, how="sample_without_repeats"))
     (short,) = ra.generate(plain, example, sequence(k=5, how="sample_without_repeats", allow_short=True))
     assert (short.lengths < 5).all()
     assert (np.isnan(short.chances) == (short.items == -1)).all()
@@ -251,6 +253,7 @@ def test_histories_that_are_alike_are_asked_about_once(fold):
         ([0.5, np.nan, 0.5, 0, 0], "one is NaN"),
         ([0.5, 0.5], r"shape \(4, 2\) for 4 histories and 5 items"),
         ([0.5, 0.5, 0.00001, 0, 0], "sum to"),
+        (list("aaaaa"), "no table of numbers"),
     ],
 )
 def test_what_is_no_probability_is_refused_with_model_and_history(row, why, example):
