@@ -36,6 +36,7 @@ GROUPS = {
     "P": "Profiles: what they promise",
     "S": "Sampling: what sampled ranks cannot say",
     "T": "Ties: order that the files leave open",
+    "V": "Drift: what changed while a stream ran",
 }
 
 
@@ -192,6 +193,33 @@ EXAMPLES = {
         """
         run = {"ann": {"x": 1.0, "y": 1.0}, "bob": {"x": 1.0, "y": 1.0, "z": 0.5}}
         scores = ra.score({"mine": run}, {"ann": ["x"], "bob": ["y"]}, "mrr")
+        """,
+    ),
+    "V001": Example(
+        "Look at the curve (`ra.over_time`), report the stretches before and after apart, and ask what happened then: a new "
+        "catalogue, other users, a fault of the model. [Compare over time](../howto/compare-over-time.md) marks alarms.",
+        """
+        import numpy as np
+
+        from recassay.diagnose import Watched, diagnose
+
+        hits = np.repeat([1.0, 0.0], 500)
+        outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
+        alarms = ra.drift.alarms(outcomes, "recall@10", ra.drift.PageHinkley(threshold=20))
+        findings = diagnose(Watched("mine", "recall@10", 1000, alarms))
+        """,
+    ),
+    "V002": Example(
+        "Take the change for real. Judge systems before and after it apart, and let those that cannot learn be fitted anew.",
+        """
+        import numpy as np
+
+        from recassay.diagnose import Watched, diagnose
+
+        hits = np.repeat([1.0, 0.0], 500)
+        outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
+        alarms = ra.drift.alarms(outcomes, "recall@10", [ra.drift.PageHinkley(threshold=20), ra.drift.ADWIN()])
+        findings = diagnose(Watched("mine", "recall@10", 1000, alarms))
         """,
     ),
 }

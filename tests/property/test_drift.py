@@ -25,12 +25,12 @@ def page_hinkley(losses, spec):
         mean = sum(seen) / len(seen)
         last = reached[-1] if reached else 0.0
         now = spec.fading * last + (loss - mean - spec.delta)
-        if spec.form == "river":
+        if spec.form == "cusum":
             now = max(0.0, now)
         reached.append(now)
         if len(seen) < spec.least:
             continue
-        if now >= spec.threshold if spec.form == "river" else now - min(0.0, *reached) > spec.threshold:
+        if now >= spec.threshold if spec.form == "cusum" else now - min(0.0, *reached) > spec.threshold:
             found.append(j)
             seen, reached = [], []
     return found
@@ -64,7 +64,7 @@ def _too_different(window, delta, form):
 
 @given(
     losses=LOSSES,
-    form=st.sampled_from(["classic", "river"]),
+    form=st.sampled_from(["classic", "cusum"]),
     fading=st.sampled_from([1.0, 0.96875, 0.5]),
     delta=st.sampled_from([0.0078125, 0.1]),
     threshold=st.sampled_from([0.7, 2.1]),
@@ -121,7 +121,7 @@ def test_buckets_double_and_keep_sums_deviations_and_where_they_begin(losses, mo
 
 DETECTORS = [
     PageHinkley(threshold=3, least=5, warn_at=1.0),
-    PageHinkley(threshold=3, least=5, fading=0.99, form="river"),
+    PageHinkley(threshold=3, least=5, fading=0.99, form="cusum"),
     ADWIN(delta=0.1),
     ADWIN(delta=0.1, bound="hoeffding", clock=7),
 ]

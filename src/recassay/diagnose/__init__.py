@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from recassay.diagnose.base import CHECKS, Check, Facts, Judging, Sampling, TieRange, diagnose
+from recassay.diagnose.base import CHECKS, Check, Facts, Judging, Sampling, TieRange, Watched, diagnose
 
-__all__ = ["CHECKS", "Check", "Facts", "Judging", "Sampling", "TieRange", "diagnose"]
+__all__ = ["CHECKS", "Check", "Facts", "Judging", "Sampling", "TieRange", "Watched", "diagnose"]

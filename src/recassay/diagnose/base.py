@@ -20,6 +20,7 @@ from recassay.data.scores import Summary
 from recassay.data.sequences import SequenceFold
 from recassay.data.standings import Standings
 from recassay.data.truth import Truth
+from recassay.drift.base import Alarm
 from recassay.metrics.align import Meeting
 
 
@@ -79,7 +80,17 @@ class Sampling:
     resampled: Mapping[tuple[str, str], NDArray[np.float64]]
 
 
-Known = Facts | Judging | Sampling | SequenceFold
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """All that is known once drift detectors have watched the scored events of one system on a stream."""
+
+    system: str
+    metric: str
+    scored: int
+    alarms: tuple[Alarm, ...]
+
+
+Known = Facts | Judging | Sampling | SequenceFold | Watched
 Answer = str | tuple[Severity, str] | None
 
 
@@ -105,7 +116,8 @@ class Check:
         if answer is None:
             return None
         severity, detail = (self.severity, answer) if isinstance(answer, str) else answer
-        return Finding(self.code, severity, self.title, detail, facts.run.name if isinstance(facts, Facts) else "")
+        system = facts.run.name if isinstance(facts, Facts) else facts.system if isinstance(facts, Watched) else ""
+        return Finding(self.code, severity, self.title, detail, system)
 
 
 CHECKS: dict[str, Check] = {}

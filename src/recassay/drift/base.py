@@ -5,6 +5,7 @@ To add one, write a dataclass with its parameters, the arrays of a fresh state, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,10 +41,13 @@ class Alarm:
     def mark(self) -> tuple[int, str]:
         """The alarm as a mark of a curve."""
         sign = "" if self.kind == "drift" else " warns"
-        return (
-            self.event,
-            f"{self.detector}{sign}: loss {self.before:.3f} to {self.after:.3f} since event {self.since:,}",
-        )
+        return self.event, f"{self.detector}{sign}: loss {self.moved} since event {self.since:,}"
+
+    @property
+    def moved(self) -> str:
+        """From where to where the loss has moved, in words."""
+        before = "unknown" if math.isnan(self.before) else f"{self.before:.3f}"
+        return f"{before} to {self.after:.3f}"
 
     @property
     def worse(self) -> bool:

@@ -19,10 +19,10 @@ class PageHinkley(Detector):
     """Adds up how far losses lie above their mean so far; too far above the lowest it has been, and the mean has risen.
 
     With the running mean of all n losses since the last alarm, m_n = f m_(n-1) + (x_n - mean_n - delta), and an alarm
-    is raised once n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``), or, as river does it, once
-    s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="river"``); with fading f = 1 the two are one
-    but for that. After an alarm it begins anew. With ``warn_at`` below the threshold it warns, once, when it gets
-    there. It sees a rise of the loss alone.
+    is raised once n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``, which is river's), or once
+    s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="cusum"``, cut off at 0); with fading f = 1 the
+    two are one but for > and >=. After an alarm it begins anew. With ``warn_at`` below the threshold it warns, once,
+    when it gets there. It sees a rise of the loss alone.
 
     >>> watch = PageHinkley(delta=0.05, threshold=1, least=1, warn_at=0.6).start()
     >>> found = watch.on_scores([3, 5, 8, 9, 11, 12, 13], [0, 0, 1, 0, 0, 1, 1])
@@ -35,7 +35,7 @@ class PageHinkley(Detector):
     threshold: float = 50.0
     fading: float = 1.0
     least: int = 30
-    form: Literal["classic", "river"] = "classic"
+    form: Literal["classic", "cusum"] = "classic"
     warn_at: float | None = None
 
     def validate(self) -> None:
@@ -61,7 +61,7 @@ class PageHinkley(Detector):
             self.threshold,
             self.fading,
             self.least,
-            self.form == "river",
+            self.form == "cusum",
             np.inf if self.warn_at is None else self.warn_at,
         )
         return [

@@ -34,7 +34,7 @@ def test_the_two_forms_differ_where_the_threshold_is_met():
     losses = [0.0, 1.0]  # 1 - 1/2 - 0 = 0.5 above the lowest
     asked = {"delta": 0.0, "threshold": 0.5, "least": 1}
     assert watched(PageHinkley(**asked), losses) == []
-    assert [alarm.event for alarm in watched(PageHinkley(**asked, form="river"), losses)] == [1]
+    assert [alarm.event for alarm in watched(PageHinkley(**asked, form="cusum"), losses)] == [1]
 
 
 def test_page_hinkley_begins_anew_after_an_alarm_and_sees_no_fall():
@@ -90,7 +90,7 @@ def test_alarms_of_outcomes_are_of_losses_at_events_of_the_stream():
 
 
 def test_detectors_are_named_like_everything_else():
-    assert drift.parse("PageHinkley(threshold=10, form='river')") == PageHinkley(threshold=10, form="river")
+    assert drift.parse("PageHinkley(threshold=10, form='cusum')") == PageHinkley(threshold=10, form="cusum")
     assert list(drift.REGISTRY.kinds) == ["ADWIN", "PageHinkley"]
     with pytest.raises(UsageError, match="no drift detector 'adwim'"):
         drift.parse("adwim")
