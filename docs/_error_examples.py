@@ -124,6 +124,18 @@ EXAMPLES: dict[str, str] = {
         mine = ra.models.Recommends(lambda user, k: ["the", "best"], name="mine")
         ra.play(mine, fold, ra.protocols.ranking())
         """,
+    "I317": """
+        from recassay.report.reading import read_results
+
+        read_results("first")
+        """,
+    "I318": """
+        from recassay.report.reading import read_results
+
+        Path("first").mkdir()
+        Path("first/summary.json").write_text('{"rows": [{"system": "popular"}]}')
+        read_results("first")
+        """,
     "I321": """
         log = ra.read_interactions([("ann", "x"), ("bob", "x"), ("bob", "x")])
         ra.models.GRU().fit(log.take(log.users == 0))

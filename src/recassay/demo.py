@@ -36,6 +36,7 @@ README = """{title}
 - `train.parquet`, `truth.parquet`: the log without, and with only, a random fifth of each user's events
 - `items.parquet`: topics of the items
 - `runs/`: top {depth} of {systems}
+- `report.html`: everything that was found, to be opened in a browser
 - `scores.parquet`, `summary.json`, `summary.md`, `findings.jsonl`: what they are worth
 
 The table again:
@@ -60,7 +61,10 @@ class Demo:
         console.print(text_table(self.scores, self.comparison))
         console.print(findings_table(self.scores))
         console.print(
-            Text(f"\nThe log, the runs and the results are in {self.folder}\nThe same table from its files:\n")
+            Text(
+                f"\nThe log, the runs and the results are in {self.folder}; open {self.folder / 'report.html'} in a "
+                "browser.\nThe same table from its files:\n"
+            )
         )
         console.print(Text(self.command, style="bold"), soft_wrap=True)
 
@@ -80,7 +84,8 @@ def run_demo(folder: str | Path, seed: int = 1, progress: Report | None = None) 
     _write_study(target, seed, told)
     scores = score(list(map(str, runs)), str(truth), METRICS, train=str(train), items=str(items), progress=progress)
     comparison = compare(scores, baseline=BASELINE, progress=lambda done, of: told("comparing", done, of))
-    write_results(scores, comparison, target, {"dataset": "demo", "split": "random(test=0.2)", "seed": seed})
+    identity = {"dataset": "demo", "split": "random(test=0.2)", "seed": seed}
+    write_results(scores, comparison, target, identity, command=command)
     write_text(to_markdown(scores, comparison), target / "summary.md")
     return Demo(scores, comparison, target, command)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from recassay.errors import UsageError
 
-EXTRAS = {"implicit": "models", "pycrfsuite": "models", "torch": "neural"}  # which extra brings a library
+# which extra brings a library
+EXTRAS = {"implicit": "models", "pycrfsuite": "models", "torch": "neural", "resvg_py": "figures"}
 
 
 def need(library: str, for_: str) -> Any:

@@ -56,6 +56,16 @@ ADVICE: dict[str, Advice] = {
         "instead of ids, text instead of numbers), or knows another catalogue.",
         "Let it answer with the ids of the log it is played on.",
     ),
+    "I317": Advice(
+        "A folder was given as results, and it has no `summary.json`: no study, scoring or demo wrote it, or one that "
+        "was stopped before its end.",
+        "Give the folder that followed `-o`; run a stopped study again, and it goes on.",
+    ),
+    "I318": Advice(
+        "A file of a folder of results was changed or cut off: it is no JSON, or parts that recassay writes are "
+        "missing.",
+        "Make the folder again; a study takes what is still whole.",
+    ),
     "I321": Advice(
         "A model that learns what comes after what needs users with at least two events in the training part, and "
         "there are none.",

@@ -29,6 +29,14 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def command_line() -> str:
+    """The command as it was given, to be given again; nothing where Python called it."""
+    import shlex
+    from pathlib import Path
+
+    return shlex.join(["recassay", *sys.argv[1:]]) if Path(sys.argv[0]).stem == "recassay" else ""
+
+
 def known(option: str, value: str, choices: Any, code: str = "U107") -> Any:
     """The value, if it is one of the choices."""
     if value not in choices:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -138,9 +138,21 @@ def score(
         int, _option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, metavar="N", min=1)
     ] = 10_000,
     seed: Annotated[int, _option("--seed", "Seed of everything random.", STATISTICS, metavar="N")] = 0,
+    until: Annotated[
+        float | None,
+        _option("--until", "Judge random users until means are known give or take this.", STATISTICS, metavar="WIDTH"),
+    ] = None,
+    strata: Annotated[
+        int, _option("--strata", "Draw them in so many strata by activity.", STATISTICS, metavar="N", min=1)
+    ] = 1,
     output: Annotated[
         Path | None,
-        _option("-o --output", "Write scores.parquet, summary.json and findings.jsonl here.", OUTPUT, metavar="FOLDER"),
+        _option(
+            "-o --output",
+            "Write report.html, scores.parquet, summary.json and findings.jsonl here.",
+            OUTPUT,
+            metavar="FOLDER",
+        ),
     ] = None,
     table: Annotated[
         str, _option("--table", "Print as text, markdown, csv or latex.", OUTPUT, metavar="FORMAT")
@@ -201,11 +213,13 @@ def score(
             level=level,
             resamples=resamples,
             seed=seed,
+            until=until,
+            strata=strata,
             threads=threads,
             progress=report,
         )
         comparison = None
-        if len(systems) > 1 and scores.unit_metrics:
+        if len(systems) > 1 and scores.unit_metrics and until is None:  # a test is for a number of users set before
             from recassay.comparison.compare import compare
 
             comparison = compare(
@@ -238,7 +252,7 @@ def _show(
     from recassay.report.folder import document, write_results
 
     if output is not None:
-        write_results(scores, comparison, output, {"dataset": Path(truth).stem})
+        write_results(scores, comparison, output, {"dataset": Path(truth).stem}, command=_common.command_line())
     if as_json:
         _common.print_json(document(scores, comparison))
         return
@@ -249,5 +263,19 @@ def _show(
     else:
         write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
         typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
+    if "until" in scores.settings:
+        typer.echo(_drawn(scores.settings["until"]), err=True)
     if output is not None:
         typer.echo(f"Results are in {output}", err=True)
+
+
+def _drawn(until: Mapping[str, Any]) -> str:
+    """How many users it took."""
+    users, everyone = until["users"], until["of"]
+    if users == everyone:
+        return f"All {everyone:,} users were judged: the means are exact."
+    width, level = f"{until['width']:g}", f"{100 * until['level']:g} %"
+    return (
+        f"{users:,} of {everyone:,} users were drawn: every mean is known give or take {width}. The intervals hold at "
+        f"{level}, however often one looks."
+    )

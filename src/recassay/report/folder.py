@@ -29,9 +29,14 @@ def document(scores: Scores, comparison: Comparison | None = None) -> dict[str, 
 
 
 def write_results(
-    scores: Scores, comparison: Comparison | None, folder: str | Path, identity: Identity | None = None
+    scores: Scores,
+    comparison: Comparison | None,
+    folder: str | Path,
+    identity: Identity | None = None,
+    *,
+    command: str = "",
 ) -> Path:
-    """Write everything a scoring found into a folder, which is made if need be."""
+    """Write everything a scoring found into a folder, which is made if need be; ``command`` makes it again."""
     target = Path(folder)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -42,13 +47,21 @@ def write_results(
     identity = identity or {}
     if scores.unit_metrics:
         write_parquet(scores.frame(**identity), target / "scores.parquet")
-    write_json(_summary(scores, comparison, identity), target / "summary.json")
+    write_json(_summary(scores, comparison, identity, command), target / "summary.json")
     lines = [json.dumps(finding.to_dict(), ensure_ascii=False) for finding in scores.findings]
     write_text("".join(line + "\n" for line in lines), target / "findings.jsonl")
+    _write_page(target)
     return target
 
 
-def _summary(scores: Scores, comparison: Comparison | None, identity: Identity) -> dict[str, Any]:
+def _write_page(target: Path) -> None:
+    from recassay.report.pages import write_page  # templates: not needed by those who write no folder
+    from recassay.report.reading import read_results
+
+    write_page(read_results(target))
+
+
+def _summary(scores: Scores, comparison: Comparison | None, identity: Identity, command: str) -> dict[str, Any]:
     names = ("dataset", "split", "protocol", "design")
     where = {**{name: identity.get(name) or "given" for name in names}, "seed": identity.get("seed")}
     content = document(scores, comparison)
@@ -56,7 +69,8 @@ def _summary(scores: Scores, comparison: Comparison | None, identity: Identity) 
     return {
         "recassay": content["recassay"],
         "rows": rows,
-        "comparisons": content["comparisons"],
+        "comparisons": [{**where, **row} for row in content["comparisons"]],
         "findings": content["findings"],
         "settings": content["settings"],
+        **({"command": command} if command else {}),
     }

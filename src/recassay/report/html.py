@@ -1,11 +1,11 @@
 """The page of a study: one HTML file that needs nothing else, to be read from top to bottom.
 
-Text and tables are there without JavaScript; figures are drawn by Plotly, which the page holds whole if there are any.
+Everything is there without JavaScript: text, tables, and pictures as SVG. A small script adds what a reader can choose
+(data, metric, cut-off, design) and files to save (CSV, SVG, PNG).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -15,14 +15,18 @@ from recassay.data.exhibit import Exhibit
 from recassay.data.finding import SEVERITIES, Finding
 from recassay.report import wording
 from recassay.report.page.board import Board, Row, boards
-from recassay.report.page.figures import panels, undrawn
-from recassay.report.page.tables import DIGITS, written
+from recassay.report.page.card import again, card
+from recassay.report.page.figures import Room, figure, means, ranks
+from recassay.report.page.tables import written
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-PLAIN = {"lists": "ranked lists as given", "sequences": "generated sequences"}  # alone, they are no design
-MOST_ROWS = 1000  # of the table behind a figure
+AXES = (
+    ("data", "Data"), ("split", "Split"), ("protocol", "Protocol"), ("seed", "Seed"), ("metric", "Metric"),
+    ("cut", "Cut-off"), ("design", "Design"),
+)  # fmt: skip
+Spread = Mapping[tuple[tuple[Any, ...], str], Sequence[Exhibit]]  # by place with design, and metric
 
 
 def page(
@@ -35,36 +39,43 @@ def page(
     exhibits: Iterable[Exhibit] = (),
     lock: Mapping[str, Any] | None = None,
     failures: Iterable[Row] = (),
+    settings: Mapping[str, Any] | None = None,
+    command: str = "",
+    spread: Spread | None = None,
 ) -> str:
-    """A study as one HTML file: the verdict, findings, results, exhibits, failures, and how it was made.
+    """A study as one HTML file: findings, its card, the verdict, results, exhibits, failures, and how it was made.
 
     ``rows``, ``comparisons``, ``findings`` and ``failures`` are those of ``summary.json``, ``lock`` is the study
-    resolved. The same study gives the same bytes. Rows of single folds stand below those over all folds; an undefined
-    number is called so.
+    resolved, ``settings`` those of a scoring without one, ``spread`` what stands behind each mean. The same study gives
+    the same bytes. Rows of single folds stand below those over all folds; an undefined number is called so.
 
     >>> row = {"system": "Popular", "design": "lists", "metric": "ndcg@10", "mean": 0.25, "n": 40}
     >>> text = page("First", "Is the popular good enough?", [row])
-    >>> "Popular has 0.2500; there is no other system." in text, "<script" in text
-    (True, False)
+    >>> "Popular has 0.2500; there is no other system." in text
+    True
     """
-    settings = dict(lock or {})
-    level = float((settings.get("judge") or {}).get("level") or 0.95)
-    shown = boards(rows, comparisons)
-    figures = [_figure(exhibit, place) for place, exhibit in enumerate(exhibits, start=1)]
-    drawn = any(figure["panels"] for figure in figures)
+    lock, settings = dict(lock or {}), dict(settings or {})
+    level = float((lock.get("judge") or settings.get("interval") or {}).get("level") or 0.95)
+    shown, room = boards(rows, comparisons), Room()
+    several = len(shown) > 1
+    results = [written(board, at, level=level, several=several) for at, board in enumerate(shown, start=1)]
+    _illustrate(shown, results, spread or {}, room)
     template = _environment().get_template("page.html.jinja")
     return template.render(
         title=title,
         about=about,
-        boards=[written(board, level=level, several=len(shown) > 1) for board in shown],
+        boards=results,
+        controls=_controls(results),
+        left_out=room.left_out,
         level=f"{100 * level:.4g} %",
-        facts=_facts(shown, settings),
+        alpha=f"{1 - level:.4g}",
+        lead=next(((grid["metric"], grid["sentences"][0]) for board in results for grid in board["grids"]), None),
+        facts=card(shown, lock, settings),
+        command=again(lock, command),
         findings=_findings(findings),
-        exhibits=figures,
-        plotly=_plotly() if drawn else "",
+        exhibits=[figure(exhibit, f"exhibit-{place}") for place, exhibit in enumerate(exhibits, start=1)],
         failures=[_failure(row) for row in failures],
-        lock=_yaml(settings) if settings else "",
-        versions=settings.get("versions") or {},
+        lock=_yaml(lock or settings) if lock or settings else "",
     )
 
 
@@ -73,7 +84,7 @@ def _environment() -> Environment:
     import jinja2
     from markupsafe import Markup
 
-    home = files("recassay.report") / "page"
+    home = files("recassay.report")
 
     def text(value: Any) -> Any:
         """Text line by line without control characters; what is markup stays."""
@@ -85,7 +96,7 @@ def _environment() -> Environment:
         return Markup((home / name).read_text(encoding="utf-8"))
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (home / name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(lambda name: (home / "page" / name).read_text(encoding="utf-8")),
         autoescape=True,
         finalize=text,
         undefined=jinja2.StrictUndefined,
@@ -94,15 +105,37 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals["source"] = source
+    environment.filters["drawn"] = Markup  # a picture, whose texts are escaped where it is drawn
     return environment
 
 
-def _plotly() -> Any:
-    """Plotly's script, which holds no end tag of a script."""
-    from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
+def _illustrate(shown: Sequence[Board], results: Sequence[dict[str, Any]], spread: Spread, room: Room) -> None:
+    """Pictures beside the tables, as many as there is room for."""
+    for board, result in zip(shown, results, strict=True):
+        for grid, made in zip(board.grids, result["grids"], strict=True):
+            ordered = grid.higher_is_better is not None and len(grid.systems) > 1
+            across = [figure(ranks(grid), f"{made['id']}-ranks")] if len(grid.designs) > 1 and ordered else []
+            made["figures"] = [one for one in across if one["panels"] and room.take(one)]
+            for number, view in enumerate(made["views"], start=1):
+                name = view["id"] = f"{made['id']}-{number}"
+                own = [means(grid, view["design"]), *spread.get(((*board.place, view["design"]), grid.metric), ())]
+                drawn = [figure(one, f"{name}-{at}") for at, one in enumerate(own, start=1)]
+                view["figures"] = [one for one in drawn if one["panels"] and room.take(one)]
 
-    return Markup(get_plotlyjs())
+
+def _controls(results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a reader can choose: whatever has two or more answers."""
+    found: dict[str, dict[str, None]] = {key: {} for key, _ in AXES}
+    for board in results:
+        for key, value in board["place"].items():
+            found[key][value] = None
+        for grid in board["grids"]:
+            found["metric"][grid["base"]] = None
+            found["cut"][grid["cut"]] = None
+            found["design"].update(dict.fromkeys(view["design"] for view in grid["views"]))
+    return [
+        {"key": key, "label": label, "choices": list(found[key])} for key, label in AXES if len(found[key]) > 1
+    ]  # fmt: skip
 
 
 def _yaml(lock: Mapping[str, Any]) -> str:
@@ -127,57 +160,3 @@ def _failure(row: Row) -> dict[str, Any]:
     where += [f"{key} {row[key]}" for key in ("fold", "seed") if row.get(key) is not None]
     told = {key: str(row.get(key) or "") for key in ("system", "code", "message", "traceback")}
     return {**told, "where": " · ".join(where)}
-
-
-def _facts(shown: Sequence[Board], lock: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What was studied, in a few lines."""
-    grids = [grid for board in shown for grid in board.grids]
-    systems = list(dict.fromkeys(system for grid in grids for system in grid.systems))
-    designs = list(dict.fromkeys(design for grid in grids for design in grid.designs))
-    data = [
-        f"{one['name']} ({one['events']:,} events of {one['users']:,} users with {one['items']:,} items)"
-        for one in lock.get("data") or []
-    ]
-    data = data or _distinct(shown, 0)
-    facts = [
-        ("Data", ", ".join(data)),
-        ("Split", ", ".join(_distinct(shown, 1))),
-        ("Systems", ", ".join(systems)),
-        ("Designs", ", ".join(PLAIN.get(design, design) if len(designs) == 1 else design for design in designs)),
-    ]
-    return [(name, text) for name, text in facts if text and systems]
-
-
-def _distinct(shown: Sequence[Board], part: int) -> list[str]:
-    return list(dict.fromkeys(str(board.place[part]) for board in shown if board.place[part]))
-
-
-def _figure(exhibit: Exhibit, place: int) -> dict[str, Any]:
-    table = exhibit.table
-    numeric = [dtype.is_numeric() for dtype in table.dtypes]
-    bounds = {exhibit.y, exhibit.low, exhibit.high}
-    lines = [
-        [_shown(value, exact=name in bounds) for name, value in row.items()]
-        for row in table.head(MOST_ROWS).to_dicts()
-    ]  # fmt: skip
-    return {
-        "id": f"exhibit-{place}",
-        "title": exhibit.title,
-        "caption": exhibit.caption,
-        "panels": [
-            {"heading": one.heading, "draw": {"data": one.data, "layout": one.layout}} for one in panels(exhibit)
-        ],
-        "undrawn": undrawn(exhibit),
-        "columns": list(zip(table.columns, numeric, strict=True)),
-        "lines": lines,
-        "left_out": max(0, table.height - MOST_ROWS),
-    }
-
-
-def _shown(value: Any, *, exact: bool) -> str:
-    """A value of an exhibit's table; ``exact`` ones have the digits of a mean."""
-    if value is None:
-        return wording.UNDEFINED
-    if isinstance(value, float):
-        return wording.number(value, DIGITS) if exact or math.isnan(value) else f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

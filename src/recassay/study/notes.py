@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
-from recassay.data.exhibit import Exhibit
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.diagnose.future import leak_finding
 from recassay.errors import InputError
-from recassay.study.shelf import Cell
 
 Row = dict[str, Any]
 
@@ -58,10 +55,3 @@ def merged_findings(findings: Iterable[Row]) -> list[Row]:
     for one in findings:
         alike.setdefault(tuple(one[key] for key in ("code", "system", "dataset", "split", "design")), []).append(one)
     return [{**same[0], "cases": len(same)} for same in alike.values()]
-
-
-def placed_exhibits(exhibits: Sequence[tuple[Cell, Exhibit]]) -> list[Exhibit]:
-    """The exhibits; their titles say where they are from if that is not always the same."""
-    if len({(cell.dataset, cell.split) for cell, _ in exhibits}) < 2:
-        return [exhibit for _, exhibit in exhibits]
-    return [replace(one, title=f"{one.title} ({cell.dataset}, {cell.split})") for cell, one in exhibits]

@@ -20,12 +20,12 @@ from recassay.data.io import write_json, write_text
 from recassay.data.sequences import SequenceFold
 from recassay.errors import RecassayError
 from recassay.study.judging import compared
-from recassay.study.notes import about_fold, merged_findings, placed_exhibits
+from recassay.study.notes import about_fold, merged_findings
+from recassay.study.page import write_report
 from recassay.study.plan import AnyPlan
 from recassay.study.results import Results, Row
 from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, file_name
 from recassay.study.times import NAME as TIMES
-from recassay.study.times import times_exhibit
 from recassay.study.values import Values
 from recassay.study.verdict import Verdict, pooled
 
@@ -42,7 +42,7 @@ class Record:
     comparisons: list[Row] = field(default_factory=list)
     findings: list[Row] = field(default_factory=list)
     failures: list[Row] = field(default_factory=list)
-    exhibits: list[tuple[Cell, Exhibit]] = field(default_factory=list)
+    exhibits: int = 0  # written so far
     times: list[Row] = field(default_factory=list)
 
     @cached_property
@@ -56,9 +56,9 @@ class Record:
         return Values(self.out / "cache" / "values")
 
     def shown(self, cell: Cell, exhibit: Exhibit) -> None:
-        """Write an exhibit and keep it for the report."""
-        self.shelf.show_exhibit(cell.dataset, cell.split, exhibit)
-        self.exhibits.append((cell, exhibit))
+        """Write an exhibit, in the order in which they are shown."""
+        self.shelf.show_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits)
+        self.exhibits += 1
 
     def failed(self, cell: Cell, name: str, error: Exception) -> None:
         """A failure, with where it happened, for the folder and for the reader."""
@@ -117,7 +117,7 @@ class Record:
         if comparison is not None:
             self.comparisons += [{**identity, **row} for row in comparison.to_dicts()]
 
-    def written(self, lock: Mapping[str, Any]) -> Results:
+    def written(self) -> Results:
         """The files that are about everything."""
         found = tuple(merged_findings(self.findings))
         failures, times = tuple(self.failures), tuple(self.times)
@@ -126,24 +126,9 @@ class Record:
         write_json(results.document(), self.out / "summary.json")
         write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found), self.out / "findings.jsonl")
         write_json({"recassay": __version__, "rows": self.times}, self.out / TIMES)
-        write_text(self._page(results, lock), self.out / "report.html")
         self.shelf.tidy()
+        write_report(self.out)
         return results
-
-    def _page(self, results: Results, lock: Mapping[str, Any]) -> str:
-        from recassay.report.html import page  # templates: not needed before there is something to show
-
-        study, times = self.plan.study, times_exhibit(self.times)
-        return page(
-            study.study,
-            study.about,
-            results.rows,
-            comparisons=results.comparisons,
-            findings=results.findings,
-            exhibits=[*placed_exhibits(self.exhibits), *([] if times is None else [times])],
-            lock=lock,
-            failures=results.failures,
-        )
 
 
 def _identity(plan: AnyPlan, cell: Cell) -> Row:

@@ -117,7 +117,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         for name, log in logs.items():
             for split in self.plan.splits:
                 self._split(name, log, split)
-        return self.record.written(lock)
+        return self.record.written()
 
     def _log(self, name: str, number: int) -> Interactions:
         """A log as it is studied: read, and filtered."""

@@ -167,12 +167,13 @@ class Shelf:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json([{**vars(one), "table": one.table.to_dicts()} for one in exhibits], path)
 
-    def show_exhibit(self, dataset: str, split: str, exhibit: Exhibit) -> None:
-        """Write an exhibit for readers: its table, and what it is."""
+    def show_exhibit(self, dataset: str, split: str, exhibit: Exhibit, *, order: int = 0) -> None:
+        """Write an exhibit for readers: its table, what it is, where it is from, and its place among the others."""
         home = Path(EXHIBITS, file_name(dataset), file_name(split))
         name = file_name(exhibit.name)
         write_text(exhibit.table.write_csv(), self.place(home, f"{name}.csv"))
-        write_json(exhibit.to_dict(), self.place(home, f"{name}.json"))
+        about = {"dataset": dataset, "split": split, "order": order}
+        write_json({**exhibit.to_dict(), **about}, self.place(home, f"{name}.json"))
 
     # --- fitted models ----------------------------------------------------------------------------------------------
 

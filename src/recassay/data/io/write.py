@@ -54,8 +54,13 @@ def atomic(path: str | Path) -> Iterator[Path]:
 
 def write_text(text: str, path: str | Path) -> None:
     """Text as UTF-8 with the line ends it has."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(content: bytes, path: str | Path) -> None:
+    """Bytes as they are."""
     with atomic(path) as temporary:
-        temporary.write_bytes(text.encode())
+        temporary.write_bytes(content)
 
 
 def write_json(content: object, path: str | Path) -> None:

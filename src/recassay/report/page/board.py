@@ -76,6 +76,13 @@ class Grid:
             found = turned(self.pairs[design, b, a])
         return found
 
+    def beats(self, design: str, a: str, b: str) -> bool:
+        """Whether a was compared with b and is significantly better."""
+        found = self.versus(design, a, b)
+        if found is None or self.higher_is_better is None or not found["significant"]:
+            return False
+        return (real(found["difference"]) > 0) == self.higher_is_better
+
     def level_with_best(self, system: str, design: str) -> bool:
         """Whether a system was compared with a best one and cannot be told apart from it."""
         best = self.best(design)
@@ -136,8 +143,8 @@ def _board(place: tuple[Any, ...], rows: list[Row], comparisons: list[Row]) -> B
 
 
 def _grid(metric: str, rows: list[Row], comparisons: list[Row]) -> Grid:
-    chosen = {(row["system"], _design(row)): row for row in rows if row["metric"] == metric}
-    pairs = {(_design(row), row["a"], row["b"]): row for row in comparisons if row["metric"] == metric}
+    chosen = {(row["system"], design_of(row)): row for row in rows if row["metric"] == metric}
+    pairs = {(design_of(row), row["a"], row["b"]): row for row in comparisons if row["metric"] == metric}
     systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
     return Grid(metric, systems, designs, chosen, pairs)
 
@@ -146,8 +153,10 @@ def _place(row: Row) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in PLACE)
 
 
-def _design(row: Row) -> str:
-    return row.get("design") or "lists"
+def design_of(row: Row) -> str:
+    """The design of a row: ranked lists as they were given, unless it says otherwise."""
+    design = row.get("design") or "lists"
+    return "lists" if design == "given" else str(design)
 
 
 def real(value: Any) -> float:

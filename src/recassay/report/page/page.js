@@ -1,52 +1,97 @@
-// Draws every figure in the colours of the page, and again when these change.
+// Shows the results a reader chooses, and saves tables and pictures as files. Without it everything is shown.
 (function () {
   "use strict";
-  const places = [...document.querySelectorAll(".plot")];
-  const figures = places.map((place) => JSON.parse(place.querySelector("script").textContent));
+  const form = document.getElementById("controls");
+  const parts = [...document.querySelectorAll("#results [data-data]")];
 
-  function colour(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  function fits(part, key, value) {
+    return part.dataset[key] === undefined || part.dataset[key] === value;
   }
 
-  function faint(hex) {
-    const parts = [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
-    return "rgba(" + parts.join(",") + ",0.18)";
+  // Every choice narrows what the next one offers; one that is no longer offered becomes the first that is.
+  function choose() {
+    let left = parts;
+    for (const select of form.elements) {
+      const offered = new Set(left.map((part) => part.dataset[select.name]));
+      for (const option of select.options) option.hidden = option.disabled = !offered.has(option.value);
+      if (!offered.has(select.value)) select.value = [...select.options].find((one) => !one.disabled).value;
+      select.disabled = [...select.options].filter((one) => !one.disabled).length < 2;
+      left = left.filter((part) => fits(part, select.name, select.value));
+    }
+    for (const part of parts) part.hidden = !left.includes(part);
+    const heading = left.map((part) => part.querySelector("h3")).find(Boolean);
+    return heading ? heading.textContent : "";
   }
 
-  function coloured(trace) {
-    const own = colour("c" + trace.colour);
-    const shown = { ...trace };
-    delete shown.colour;
-    delete shown.band;
-    if (trace.band) return { ...shown, fillcolor: faint(own) };
-    shown.marker = { ...trace.marker, color: own };
-    if (trace.line) shown.line = { ...trace.line, color: own, width: 2 };
-    if (trace.error_y) shown.error_y = { ...trace.error_y, color: trace.type === "bar" ? colour("ink") : own };
-    return shown;
+  if (form) {
+    form.hidden = false;
+    form.addEventListener("change", () => {
+      document.getElementById("shown").textContent = "Shown: " + choose();
+    });
+    form.addEventListener("submit", (event) => event.preventDefault());
+    choose();
   }
 
-  function drawn(place, figure) {
-    const axis = { gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("soft"), fixedrange: true };
-    const layout = {
-      ...figure.layout,
-      xaxis: { ...axis, ...figure.layout.xaxis },
-      yaxis: { ...axis, ...figure.layout.yaxis },
-      autosize: true,
-      margin: { l: 56, r: 12, t: 12, b: 48 },
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: colour("ink") },
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
-      hoverlabel: { namelength: -1 },
+  function save(name, type, content) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    link.download = name.replace(/[^\w.@()=,+-]+/g, "_");
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  // Numbers as they were computed, where a cell shows them rounded.
+  function csv(table) {
+    const quoted = (text) => (/[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
+    const text = (cell) => cell.dataset.v || (cell.querySelector(".id") || cell).textContent.trim().replace(/\s+/g, " ");
+    const cells = (row) => [...row.cells].filter((cell) => cell.getAttribute("aria-hidden") !== "true");
+    return [...table.rows].map((row) => cells(row).map((cell) => quoted(text(cell))).join(",")).join("\n") + "\n";
+  }
+
+  // A picture that stands alone: with its style, whose colours are those of the page now.
+  function alone(svg) {
+    const look = getComputedStyle(document.documentElement);
+    const style = document.getElementById("figure-style").textContent;
+    const copy = svg.cloneNode(true);
+    const own = document.createElementNS("http://www.w3.org/2000/svg", "style");
+    own.textContent = style.replace(/var\((--[\w-]+)\)/g, (_, name) => look.getPropertyValue(name).trim());
+    copy.prepend(own);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  function png(svg, name) {
+    const scale = 3, image = new Image(), canvas = document.createElement("canvas");
+    image.onload = () => {
+      canvas.width = scale * svg.viewBox.baseVal.width;
+      canvas.height = scale * svg.viewBox.baseVal.height;
+      const context = canvas.getContext("2d");
+      context.fillStyle = getComputedStyle(document.body).backgroundColor;
+      context.fillRect(0, 0, canvas.width, canvas.height);
+      context.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(name, "image/png", blob));
     };
-    place.classList.add("drawn");
-    Plotly.react(place, figure.data.map(coloured), layout, { displayModeBar: false, responsive: true });
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(alone(svg));
   }
 
-  function draw() {
-    places.forEach((place, at) => drawn(place, figures[at]));
+  for (const block of document.querySelectorAll(".block")) {
+    const name = block.dataset.file, table = block.querySelector("table"), pictures = [...block.querySelectorAll(".figure")];
+    const bar = document.createElement("p");
+    bar.className = "tools";
+    const offer = (label, what, action) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.setAttribute("aria-label", "Save " + what + " as " + label + ": " + name);
+      button.addEventListener("click", action);
+      bar.append(button);
+    };
+    const numbered = (at) => (pictures.length > 1 ? name + "-" + (at + 1) : name);
+    if (pictures.length) {
+      offer("SVG", "picture", () => pictures.forEach((one, at) => save(numbered(at) + ".svg", "image/svg+xml", alone(one))));
+      offer("PNG", "picture", () => pictures.forEach((one, at) => png(one, numbered(at) + ".png")));
+    }
+    if (table) offer("CSV", "table", () => save(name + ".csv", "text/csv", csv(table)));
+    const caption = block.querySelector("figcaption");
+    caption ? caption.after(bar) : block.append(bar);
   }
-
-  draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 })();

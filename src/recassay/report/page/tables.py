@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from recassay.report import wording
-from recassay.report.page.board import Board, Grid, Row, real
+from recassay.report.page.board import Board, Grid, Row, design_of, real
 from recassay.report.page.verdict import verdict
 
 DIGITS = 4
@@ -30,23 +31,24 @@ BESIDE = (
 ALWAYS = ("n", "random", "corrected", "rho")  # shown also where they are 0
 
 
-def written(board: Board, *, level: float, several: bool) -> dict[str, Any]:
-    """A board as the template writes it; it has a heading if there are several."""
-    dataset, split, protocol, seed = board.place
+def written(board: Board, at: int, *, level: float, several: bool) -> dict[str, Any]:
+    """A board as the template writes it, the ``at``-th of the page; it has a heading if there are several."""
+    dataset, split, protocol, seed = (None if part == "given" else part for part in board.place)
     named = [str(part) for part in (dataset, split, protocol) if part]
     heading = " · ".join([*named, *([f"seed {seed}"] if seed is not None else [])])
     return {
         "heading": heading if several else "",
         "about": heading,
-        "grids": [_grid(grid, level) for grid in board.grids],
+        "place": {"data": str(dataset), "split": str(split), "protocol": str(protocol), "seed": str(seed)},
+        "grids": [_grid(grid, level, f"{at}-{number}") for number, grid in enumerate(board.grids, start=1)],
         "pairs": [_pair(row) for row in board.comparisons],
         "several_designs": len({row.get("design") for row in board.comparisons}) > 1,
         "folds": [_fold(row) for row in board.folds],
     }
 
 
-def _grid(grid: Grid, level: float) -> dict[str, Any]:
-    """A grid ready to be written: the longer side runs down the page."""
+def _grid(grid: Grid, level: float, name: str) -> dict[str, Any]:
+    """A grid ready to be written: a ranked table per design, and all designs, the longer side down the page."""
     cells = {
         (system, design): _cell(grid, system, design, _reach(grid, design))
         for system in grid.systems
@@ -57,11 +59,17 @@ def _grid(grid: Grid, level: float) -> dict[str, Any]:
     lines = [
         {"name": one, "cells": [cells[(other, one) if down else (one, other)] for other in inner]} for one in outer
     ]
+    base, _, cut = grid.metric.rpartition("@")
+    cut = cut if base and cut.isdigit() else ""
     return {
+        "id": f"grid-{name}",
         "metric": grid.metric,
+        "base": base if cut else grid.metric,
+        "cut": cut or "none",
         "title": grid.title,
         "direction": {True: "higher is better", False: "lower is better", None: "no better end"}[grid.higher_is_better],
         "sentences": verdict(grid, level=level, digits=DIGITS),
+        "views": [_view(grid, design, cells) for design in grid.designs],
         "designs_down": down,
         "columns": inner,
         "lines": lines,
@@ -69,6 +77,51 @@ def _grid(grid: Grid, level: float) -> dict[str, Any]:
         "some_level": any(cell["level"] for cell in cells.values()),
         "beside": _beside(grid),
     }
+
+
+def _view(grid: Grid, design: str, cells: Mapping[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
+    """The systems under one design, best first; those without a value last."""
+    ranked = grid.ranked(design)
+    order = [*ranked, *(system for system in grid.systems if system not in ranked and (system, design) in grid.rows)]
+    letters = dict(zip(grid.systems, wording.letters(len(grid.systems)), strict=True))
+    compared = any((one[0] == design) for one in grid.pairs)
+    counts = [column for column in BESIDE if column[2] and _says_any(grid, design, order, column[0])]
+    lines: list[dict[str, Any]] = []
+    for place, system in enumerate(order, start=1):
+        row = grid.rows[system, design]
+        beaten = [letters[other] for other in grid.systems if grid.beats(design, system, other)]
+        lines.append(
+            {
+                "place": place if system in ranked else wording.NOTHING,
+                "letter": letters[system] if compared else "",
+                "system": system,
+                "cell": cells[system, design],
+                "beaten": wording.joined(beaten),
+                "behind": _behind(grid, design, system),
+                "counts": [_count(row.get(name)) for name, *_ in counts],
+            }
+        )
+    return {
+        "design": design,
+        "lines": lines,
+        "compared": compared,
+        "marked": any(line["beaten"] for line in lines),
+        "some_level": any(line["cell"]["level"] for line in lines),
+        "counts": [(heading, meaning) for _, heading, _, meaning in counts],
+    }
+
+
+def _says_any(grid: Grid, design: str, systems: list[str], name: str) -> bool:
+    return any(_says(grid.rows[system, design], name) for system in systems)
+
+
+def _behind(grid: Grid, design: str, system: str) -> tuple[str, str]:
+    """The distance to the best mean, shown and whole."""
+    best = grid.best(design)
+    if not best or system in best or math.isnan(grid.value(system, design)):
+        return wording.NOTHING, ""
+    apart = grid.value(system, design) - grid.value(best[0], design)
+    return wording.difference(apart, DIGITS), repr(apart)
 
 
 def _moved(grid: Grid, design: str) -> bool:
@@ -89,9 +142,10 @@ def _reach(grid: Grid, design: str) -> tuple[float, float]:
 def _cell(grid: Grid, system: str, design: str, reach: tuple[float, float]) -> dict[str, Any]:
     mean, low, high = (grid.value(system, design, name) for name in ("mean", "low", "high"))
     if (system, design) not in grid.rows:
-        return {"mean": wording.NOTHING, "interval": "", "best": False, "level": False, "strip": None}
+        return {"mean": wording.NOTHING, "whole": "", "interval": "", "best": False, "level": False, "strip": None}
     return {
         "mean": wording.number(mean, DIGITS),
+        "whole": "" if math.isnan(mean) else repr(mean),
         "interval": "" if math.isnan(low) or math.isnan(high) else wording.interval(low, high, DIGITS),
         "best": system in grid.best(design),
         "level": grid.level_with_best(system, design),
@@ -116,7 +170,7 @@ def _beside(grid: Grid) -> dict[str, Any]:
     lines = [
         {
             "system": row["system"],
-            "design": row.get("design") or "lists",
+            "design": design_of(row),
             "mean": wording.number(real(row.get("mean")), DIGITS),
             "interval": wording.interval(real(row.get("low")), real(row.get("high")), DIGITS),
             "values": [_count(row.get(name)) if count else _number(row.get(name)) for name, _, count, _ in columns],
@@ -134,7 +188,7 @@ def _says(row: Row, name: str) -> bool:
 def _pair(row: Row) -> dict[str, Any]:
     return {
         "metric": row["metric"],
-        "design": row.get("design") or "lists",
+        "design": design_of(row),
         "a": row["a"],
         "b": row["b"],
         "difference": wording.difference(real(row["difference"]), DIGITS),

@@ -1,0 +1,125 @@
+"""Scales: from a value to a place on an axis, and the ticks a reader expects there."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recassay.report.wording import printable
+
+STEPS = (1, 2, 2.5, 5, 10)
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A place on an axis, from 0 to 1, and what stands there."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where values stand along an axis, from 0 to 1."""
+
+    place: Callable[[Any], float]
+    ticks: tuple[Tick, ...]
+    names: tuple[str, ...] | None = None  # of a scale of names, each with an equal share of the axis
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number, and no truth value.
+
+    >>> is_number(2), is_number(True)
+    (True, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
+    """The scale of what stands along an axis: numbers, times, else names in their order."""
+    if values and all(map(is_number, values)):
+        return logarithmic(min(values), max(values)) if log else linear(min(values), max(values))
+    if values and all(isinstance(value, datetime.date) for value in values):
+        return _times(values)
+    return categories(list(dict.fromkeys(map(str, values))))
+
+
+def linear(low: float, high: float, most: int = 6) -> Scale:
+    """A scale of numbers with ticks at round ones.
+
+    >>> [tick.label for tick in linear(0, 0.4).ticks]
+    ['0', '0.1', '0.2', '0.3', '0.4']
+    """
+    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
+    step = _step((high - low) / (most - 1))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    digits += round(step * 10**digits, 9) % 1 != 0  # 2.5 has a digit more
+    ticks = tuple(
+        Tick((n * step - low) / (high - low), _label(n * step, int(digits))) for n in range(first, last + 1)
+    )  # fmt: skip
+    return Scale(lambda value: (value - low) / (high - low), ticks)
+
+
+def logarithmic(low: float, high: float) -> Scale:
+    """A scale of positive numbers with ticks at powers of ten, or between them where there are few.
+
+    >>> [tick.label for tick in logarithmic(10, 1000).ticks]
+    ['10', '100', '1,000']
+    """
+    start, end = math.log10(low), math.log10(high)
+    start, end = (start - 0.5, end + 0.5) if start == end else (start, end)
+    powers = range(math.floor(start), math.ceil(end) + 1)
+    parts = (1,) if end - start >= 2 else (1, 2, 5)
+    found = [part * 10.0**power for power in powers for part in parts]
+    inside = [value for value in found if start - 1e-9 <= math.log10(value) <= end + 1e-9]
+    inside = inside[:: max(1, math.ceil(len(inside) / 7))]
+    ticks = tuple(Tick((math.log10(value) - start) / (end - start), f"{value:,.12g}") for value in inside)
+    return Scale(lambda value: (math.log10(value) - start) / (end - start), ticks)
+
+
+def categories(names: Sequence[str]) -> Scale:
+    """A scale of names, each in the middle of its share.
+
+    >>> [tick.at for tick in categories(["a", "b"]).ticks]
+    [0.25, 0.75]
+    """
+    share = 1 / max(1, len(names))
+    places = {name: (number + 0.5) * share for number, name in enumerate(names)}
+    ticks = tuple(Tick(at, printable(name)) for name, at in places.items())
+    return Scale(lambda value: places[str(value)], ticks, tuple(names))
+
+
+def _times(values: Sequence[Any]) -> Scale:
+    """A scale of dates, or of times where a day is long."""
+    seconds = [_seconds(value) for value in values]
+    low, high = min(seconds), max(seconds)
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    day = 86_400
+    form = "%Y-%m-%d" if high - low >= 3 * day else "%m-%d %H:%M"
+    marks = [low + share * (high - low) for share in (0.0, 1 / 3, 2 / 3, 1.0)]
+    told = [datetime.datetime.fromtimestamp(mark, datetime.UTC).strftime(form) for mark in marks]
+    ticks = tuple(Tick((mark - low) / (high - low), label) for mark, label in zip(marks, told, strict=True))
+    return Scale(lambda value: (_seconds(value) - low) / (high - low), ticks)
+
+
+def _seconds(value: datetime.date) -> float:
+    moment = value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def _step(least: float) -> float:
+    """The smallest round step that is no smaller."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(part * power for part in STEPS if part * power >= least * (1 - 1e-9))
+
+
+def _label(value: float, digits: int) -> str:
+    if value and (abs(value) >= 1e7 or abs(value) < 1e-5):
+        return f"{value:.3g}"
+    text = f"{value:z,.{digits}f}"
+    return "0" if float(text.replace(",", "")) == 0 else text
