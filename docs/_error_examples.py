@@ -181,6 +181,12 @@ EXAMPLES: dict[str, str] = {
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
         ra.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, lots: lots)
         """,
+    "I356": """
+        import polars as pl
+
+        pl.DataFrame({"user": [1, 2], "item": [["x", "y"], ["z"]], "timestamp": [[10, 20], []]}).write_parquet("lists.parquet")
+        ra.read_interactions("lists.parquet")
+        """,
     "I361": """
         from recassay.data.generated import Generated
         from recassay.data.sequences import SequenceFold, Sequences

@@ -64,6 +64,7 @@ CODES: dict[str, str] = {
     "I353": "events of a user at the same time",
     "I354": "probabilities of a model are none",
     "I355": "what a generator made is no table of items",
+    "I356": "lists of one row differ in length",
     "I361": "generated sequences do not fit the fold",
     "I362": "given similarities cannot be used",
     "I363": "primitive list and sequences share no item",

@@ -118,6 +118,10 @@ ADVICE: dict[str, Advice] = {
         "A generator of one's own must make a row for each history it is given, and an item of the fold for each step.",
         "Return whole numbers, the codes of the fold's items, and -1 from where a list ends.",
     ),
+    "I356": Advice(
+        "A log has a row per list of items, and lists beside it, of times or ratings, that are longer or shorter.",
+        "Give every item its own time or rating, or leave that column out.",
+    ),
     "I361": Advice(
         "What a system generated has other sequences, items or shapes than the fold it is to be judged on, or chances "
         "that are none.",

@@ -37,6 +37,7 @@ class Data(Part):
     )
     path: Annotated[str | None, Field(description="a file, beside the study unless it is absolute")] = None
     columns: Annotated[dict[str, str], Field(description="column names that are not recognised: `{user: uid}`")] = {}
+    format: Annotated[str | None, Field(description="the file's format, where it is not recognised: `lines`")] = None
     generate: Annotated[
         str | None,
         Field(

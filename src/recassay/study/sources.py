@@ -31,7 +31,7 @@ def load(data: Data, study_folder: Path, data_folder: Path | None = None) -> Int
     if data.generate:
         return generated(data.generate)
     path = study_folder / data.path if data.path else located(str(data.name), data_folder)
-    return read_interactions(path, columns=data.columns or None)
+    return read_interactions(path, columns=data.columns or None, format=data.format)
 
 
 def generated(text: str) -> Interactions:

@@ -12,10 +12,11 @@ import polars as pl
 from recassay.data.io.clean import typed
 from recassay.data.io.head import Head, opened
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
+from recassay.data.io.lists import lines, of_lists, one_row_each, user_lines
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.sniff import sniff
-from recassay.data.io.table import Table, Wanted, of_frame
+from recassay.data.io.table import Table, Wanted
 from recassay.data.io.text import sample_rows, text_table
 from recassay.errors import InputError, UsageError
 from recassay.spec import suggest
@@ -56,7 +57,7 @@ def open_path(head: Head, role: Role, format: str | None) -> Table:
     )
 
 
-def parquet(head: Head, _role: Role) -> Table:
+def parquet(head: Head, role: Role) -> Table:
     """Parquet: only the wanted columns are read; damage is I104."""
     damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
     try:
@@ -87,7 +88,10 @@ def parquet(head: Head, _role: Role) -> Table:
         except damage as error:
             raise _damaged_parquet(head, error) from None
 
-    return Table(list(schema), read, str(head.path), rows=rows, narrow=narrow)
+    where = str(head.path)
+    if role.name == "log" and any(isinstance(dtype, pl.List) for dtype in schema.dtypes()):
+        return Table(list(schema), lambda wanted: one_row_each(read(wanted), wanted, where), where)
+    return Table(list(schema), read, where, rows=rows, narrow=narrow)
 
 
 def delimited(head: Head, role: Role) -> Table:
@@ -168,7 +172,7 @@ def json_lines(head: Head, role: Role) -> Table:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, RuntimeError, OSError):
         return object_table(_records(head), role, where=str(head.path))
-    return of_frame(frame, str(head.path))
+    return of_lists(frame, str(head.path), role)
 
 
 def _made_of_keys(content: object, names: list[str]) -> list[str]:
@@ -242,6 +246,11 @@ def _is_uirt(head: Head) -> bool:
     return ".uirt" in head.suffixes
 
 
+def _is_never(_head: Head) -> bool:
+    """Not told by its looks."""
+    return False
+
+
 def _damaged_parquet(head: Head, error: BaseException) -> InputError:
     return InputError(
         "I104",
@@ -261,4 +270,6 @@ FORMATS: dict[str, Format] = {
     "sasrec": Format("`user item` per line, in the order of time", _is_sasrec, sasrec),
     "uirt": Format("user, item, rating, timestamp without a header", _is_uirt, positional),
     "csv": Format("CSV, TSV and text with any one separator", _is_text, delimited),
+    "lines": Format("a log: the items of one sequence per line, numbered by line; only if named", _is_never, lines),
+    "user_lines": Format("a log: a user and then the items per line; only if named", _is_never, user_lines),
 }
