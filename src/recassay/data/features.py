@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.data.identity import id_keys
 from recassay.data.layout import stretch_of
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
@@ -66,6 +68,13 @@ class Features:
     def n_items(self) -> int:
         """Number of items, those without a feature too."""
         return self.vocabulary.size
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A digest of which item has which features."""
+        parts = (id_keys(self.items), self.offsets, self.codes)
+        text = f"{self.vocabulary.kind} {self.names.to_list()} {[hashlib.blake2b(one).hexdigest() for one in parts]}"
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @functools.cached_property
     def masks(self) -> NDArray[np.uint64]:

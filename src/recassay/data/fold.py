@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 
 Leakage = Literal["none", "per user", "global"]
@@ -27,7 +28,8 @@ class Fold:
 
     ``profile`` marks training rows of users that are asked about but not to be learned from (strong generalisation).
     Models are fitted on all of ``train``, which has the profiles in it; a model that can answer for users it has not
-    learned from may leave these rows out of its learning.
+    learned from may leave these rows out of its learning. ``items`` are features of items, for models and metrics that
+    look at them.
     """
 
     train: Interactions
@@ -38,6 +40,7 @@ class Fold:
     removed: Mapping[str, int] = field(default_factory=dict)
     number: int = 0
     profile: NDArray[np.bool_] | None = None
+    items: Features | None = None
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -45,5 +48,6 @@ class Fold:
         parts = (self.train, self.test, self.validation)
         learned = None if self.profile is None else self.train.take(self.profile)
         digests = ["" if part is None else part.fingerprint for part in (*parts, learned)]
-        text = "\n".join([*digests, self.leakage, repr(sorted(self.how.items()))])
+        seen = [] if self.items is None else [self.items.fingerprint]
+        text = "\n".join([*digests, self.leakage, repr(sorted(self.how.items())), *seen])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from recassay.data.features import Features
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.models.base import Fitted
@@ -38,6 +39,18 @@ class Trained(Protocol):
         """The model that has seen this log."""
 
 
+@runtime_checkable
+class Wrapper(Protocol):
+    """The description of a model that makes something else of what another one recommends."""
+
+    @property
+    def base(self) -> Any:
+        """The other model: a description, or something fitted."""
+
+    def around(self, fitted: Fitted, items: Features | None = None) -> Fitted:
+        """What it makes of the other one, fitted, and of features of items."""
+
+
 def fit(
     model: Any,
     fold: Fold,
@@ -48,12 +61,19 @@ def fit(
 ) -> Fitted:
     """A model fitted on the training part of a fold; one that is trained stops by the validation part.
 
+    A wrapper is made of its model, fitted so, and of the features of items that the fold has.
+
     >>> from recassay.data.synthetic import log
     >>> from recassay.models.popular import Popular
     >>> made = log(users=30, items=20, events=150)
     >>> fit(Popular(), Fold(made, made, "none", {})).log is made
     True
     """
+    if isinstance(model, Wrapper):
+        base = model.base
+        if hasattr(base, "fit"):
+            base = fit(base, fold, checkpoint=checkpoint, listener=listener, most=most)
+        return model.around(base, fold.items)
     if isinstance(model, Trained):
         return model.fit(fold.train, training=Training(fold.validation, checkpoint, listener, most))
     fitted: Fitted = model.fit(fold.train)

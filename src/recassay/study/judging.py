@@ -87,6 +87,7 @@ def _score_lists(plan: Plan, fold: Fold, runs: Mapping[str, Run], trial: bool, t
         plan.protocol.truth(fold),
         list(plan.metrics),
         train=fold.train,
+        items=fold.items,
         interval=None if trial else how.method,
         level=how.level,
         resamples=how.resamples,

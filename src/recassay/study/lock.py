@@ -98,7 +98,7 @@ def _data(name: str, data: Data, log: Interactions) -> dict[str, Any]:
     source = data.generate or (Path(data.path).name if data.path else name)
     counts = {"users": log.n_users, "items": log.n_items, "events": len(log)}
     about = {"name": name, "source": source, "columns": dict(data.columns), "fingerprint": log.fingerprint, **counts}
-    more = {"format": data.format, "sequences": data.sequences}
+    more = {"format": data.format, "sequences": data.sequences, "item_features": data.items}
     return about | {key: value for key, value in more.items() if value}
 
 

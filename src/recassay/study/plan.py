@@ -124,6 +124,10 @@ def _sequence_plan(reader: Reader, study: Study, protocol: Sequence, common: dic
         if key in study.model_fields_set:
             what = f"{key} are of ranked lists, and {protocol} asks for sequences"
             raise reader.wrong((key,), what, f"leave `{key}:` out")
+    for number, data in enumerate(study.data):
+        if data.items:
+            what = f"{protocol} asks for sequences, whose metrics and models look at no features"
+            raise reader.wrong(("data", number), what, "leave `items:` out")
     return SequencePlan(
         **common,
         splits=tuple(reader.each("split", study.split, _sequence_split)),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from recassay.data.features import Features
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
+from recassay.errors import RecassayError
 from recassay.models.training import Listener, fit
 from recassay.protocols.base import Survey
 from recassay.split.base import Split
@@ -27,6 +29,7 @@ from recassay.study.runner import Report, Runner
 from recassay.study.schema import read_study
 from recassay.study.sequences import SequenceRunner
 from recassay.study.shelf import Cell, digest_of, model_key
+from recassay.study.sources import load_items
 from recassay.study.verdict import Verdict
 
 
@@ -79,9 +82,22 @@ class _ListRunner(Runner[Fold, Run]):
     plan: Plan
     question: Callable[[Fold, Survey], Question] = field(default_factory=_last_question)
 
+    @functools.cached_property
+    def items(self) -> Callable[[str], Features | None]:
+        """The features of the items of a data set, read once."""
+        return functools.cache(self._features)
+
     def folds(self, name: str, log: Interactions, split: Split) -> tuple[Fold, ...]:
-        """The folds of a split."""
-        return split(log)
+        """The folds of a split, with the features of items that the data has."""
+        items = self.items(name)
+        return split(log) if items is None else tuple(replace(fold, items=items) for fold in split(log))
+
+    def _features(self, name: str) -> Features | None:
+        number = list(self.plan.data).index(name)
+        try:
+            return load_items(self.plan.data[name], self.plan.folder, self.data)
+        except RecassayError as error:
+            raise self.plan.at_data(number, error) from error
 
     def rehearse(self, split: Split, fold: Fold) -> None:
         """Fit, answer, and judge under every design."""

@@ -44,6 +44,13 @@ class Data(Part):
             description="`log(users=600, items=300, events=12000)` or `power_law(users=600, items=300, ratings=12000)`"
         ),
     ] = None
+    items: Annotated[
+        str | None,
+        Field(
+            description="features of items, for re-ranking and diversity: a file (beside the study; in the folder of a "
+            "named data set), or `item_features(items=300)` for a generated log"
+        ),
+    ] = None
     sequences: Annotated[
         str | None,
         Field(

@@ -6,19 +6,26 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
 
 from recassay.data import synthetic
+from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io.sources import TABLE_SUFFIXES
 from recassay.data.power_law import power_law
-from recassay.data.read import read_interactions
+from recassay.data.read import read_interactions, read_items
 from recassay.errors import InputError, UsageError
 from recassay.spec import parse, suggest
 from recassay.study.schema import Data
 
+Made = TypeVar("Made")
+
 VARIABLE = "RECASSAY_DATA"
 LOGS = ("ratings", "sequences", "events")  # DIR/NAME/ratings.csv
 GENERATORS: Mapping[str, Callable[..., Interactions]] = {"log": synthetic.log, "power_law": power_law}
+OF_ITEMS: Mapping[str, Callable[..., pl.DataFrame]] = {"item_features": synthetic.item_features}
 NOT_TEXT = {"values"}  # a parameter that no text can hold
 
 
@@ -34,12 +41,30 @@ def load(data: Data, study_folder: Path, data_folder: Path | None = None) -> Int
     return read_interactions(path, columns=data.columns or None, format=data.format)
 
 
+def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) -> Features | None:
+    """The features of items that data describes, if it does.
+
+    >>> load_items(Data(generate="log(...)", items="item_features(items=30)"), Path()).n_items
+    30
+    """
+    if data.items is None:
+        return None
+    if "(" in data.items:
+        return read_items(_made(data.items, OF_ITEMS))
+    beside = study_folder if data.path or data.generate else located(str(data.name), data_folder).parent
+    return read_items(beside / data.items)
+
+
 def generated(text: str) -> Interactions:
     """A log made up as a text says: ``log(users=600, items=300, events=12000, seed=1)``, or ``power_law(...)``."""
+    return _made(text, GENERATORS)
+
+
+def _made(text: str, makers: Mapping[str, Callable[..., Made]]) -> Made:
     asked = parse(text)
-    make = GENERATORS.get(asked.name)
+    make = makers.get(asked.name)
     if make is None or asked.k is not None:
-        hint = suggest(asked.name, GENERATORS)
+        hint = suggest(asked.name, makers)
         raise UsageError("U115", f"there is no generator '{asked.name}'", where=text, hint=hint)
     known = {name: one for name, one in inspect.signature(make).parameters.items() if name not in NOT_TEXT}
     for name in asked.parameters:

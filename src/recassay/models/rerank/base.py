@@ -91,8 +91,9 @@ class Reranker(BuiltIn):
         return self.of
 
     def fit(self, log: Interactions) -> FittedReranker:
-        """Fits the model whose lists are taken."""
-        return self.around(self.base.fit(log))
+        """Fits the model whose lists are taken, unless it is fitted already."""
+        base = self.base
+        return self.around(base.fit(log) if hasattr(base, "fit") else base)
 
     def around(self, fitted: Fitted, items: Features | None = None) -> FittedReranker:
         """What a fitted model and features of items make."""
