@@ -94,6 +94,12 @@ def world(seed=5):
     }
 
 
+def table_of_distances(tables):
+    """A number between 0 and 1 for each pair of items of the log, of their places among its ids alone."""
+    place = np.arange(tables["train"]["item_id"].n_unique())
+    return np.abs(place[:, None] - place) / place.size
+
+
 def judged(tables, texts=ALL, **more):
     options = {"resamples": 200, "seed": 3} | more
     return ra.score(
@@ -102,7 +108,7 @@ def judged(tables, texts=ALL, **more):
         texts,
         train=read_interactions(tables["train"]),
         items=read_items(tables["items"]),
-        **options,
+        **{"distances": table_of_distances(tables)} | options,
     )
 
 
@@ -259,7 +265,8 @@ class TestValues:
         from recassay.metrics.context import Context, bind
 
         truth = read_truth(tables["truth"])
-        context = Context(read_interactions(tables["train"]), read_items(tables["items"]))
+        log, features = read_interactions(tables["train"]), read_items(tables["items"])
+        context = Context(log, features, table_of_distances(tables))
         asked = {heading: metric.resolve(truth) for heading, metric in parse_metrics(ALL).items()}
         for name, frame in tables["runs"].items():
             meeting = meet(read_run(frame, name), truth)
@@ -278,13 +285,13 @@ class TestSameBits:
 
     @pytest.mark.parametrize("size", [1, 13])
     def test_any_size_of_block(self, tables, reference, size, monkeypatch):
-        from recassay.data import layout, truth, vocabulary
-        from recassay.metrics import context, refusals
+        from recassay.data import layout, recoding, truth, vocabulary
+        from recassay.metrics import refusals
         from recassay.metrics.catalogue import exposure
 
         monkeypatch.setattr(local, "USERS_PER_BLOCK", size)
         monkeypatch.setattr(refusals, "FIRST_LOOK", size)
-        monkeypatch.setattr(context, "ROWS_PER_LOOK", size)
+        monkeypatch.setattr(recoding, "ROWS_PER_LOOK", size)
         monkeypatch.setattr(layout, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(truth, "LISTS_PER_BLOCK", size)
         monkeypatch.setattr(exposure, "LISTS_PER_BLOCK", size)

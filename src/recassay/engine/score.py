@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args, get_type_hints
 
+from recassay.data.distances import given_distances
 from recassay.data.read import Columns, each_run, read_interactions, read_items, read_truth
+from recassay.data.run import Run
 from recassay.data.scores import Scores
-from recassay.engine.local import Job, Judgement, Report
+from recassay.engine.local import Job, Report
 from recassay.engine.summary import Uncertainty, assemble
+from recassay.engine.until import Until, score_until
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.context import Context
@@ -25,6 +28,7 @@ def score(
     *,
     train: Any = None,
     items: Any = None,
+    distances: Any = None,
     columns: Columns = None,
     format: str | None = None,
     nan: str = "error",
@@ -40,6 +44,8 @@ def score(
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
+    until: float | None = None,
+    strata: int = 1,
     threads: int | None = None,
     progress: Report | None = None,
 ) -> Scores:
@@ -47,11 +53,17 @@ def score(
 
     ``runs``, ``truth``, ``train`` and ``items`` are nouns or anything the readers take (paths, frames, dicts), read
     with ``columns``; ``format`` and ``nan`` are of the runs. Runs are read and judged one after the other.
+    ``distances`` is a table with a row and a column for each item of ``train``, ascending by id, for metrics with
+    ``distance='given'``.
 
     ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own;
     ``missing="error"`` refuses a run that lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how
     lists are read, see :class:`~recassay.metrics.align.Conventions`. ``profile`` names a library whose conventions fill
     all that is left open here, so that the numbers are those it would print.
+
+    With ``until`` random users are judged, in ``strata`` by activity if there are several, until every mean is known
+    give or take that much. The intervals are then those that hold however often one looks, and the scores are of the
+    users that were drawn.
 
     >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
     >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
@@ -69,10 +81,10 @@ def score(
     named = like.translate(metrics, defaults) if like else parse_metrics(metrics, defaults)
     truth = read_truth(truth, columns=columns)
     asked = {heading: metric.resolve(truth) for heading, metric in named.items()}
-    context = Context(
-        None if train is None else read_interactions(train, columns=columns),
-        None if items is None else read_items(items, columns=columns),
-    )
+    log = None if train is None else read_interactions(train, columns=columns)
+    features = None if items is None else read_items(items, columns=columns)
+    table = None if distances is None or log is None else given_distances(distances, log.n_items)
+    context = Context(log, features, table)
     for metric in asked.values():
         metric.prepare(truth, context)
     excludes = like.excludes if like else ()
@@ -82,12 +94,20 @@ def score(
         or any(metric.uses_scores for metric in asked.values())
         or any(one.when == "scores of 0 or less" for one in excludes)
     )
-    judged: dict[str, Judgement] = {}
-    for run in each_run(runs, columns=columns, format=format, nan=nan, keep_scores=keep):
-        if run.name in judged:
-            raise UsageError("U109", f"two runs have the name '{run.name}'", hint="give them as a dict of name to run")
-        judged[run.name] = job.judge(run)
+    asked_for = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=keep)
+    if until is not None:
+        return score_until(job, dict(_by_name(asked_for)), Until(until, strata, level, seed), profile)
+    judged = {name: job.judge(run) for name, run in _by_name(asked_for)}
     return assemble(job, judged, Uncertainty(interval, level, resamples, seed), profile)
+
+
+def _by_name(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:
+    seen = set()
+    for run in runs:
+        if run.name in seen:
+            raise UsageError("U109", f"two runs have the name '{run.name}'", hint="give them as a dict of name to run")
+        seen.add(run.name)
+        yield run.name, run
 
 
 def _conventions(choices: Mapping[str, str | None], like: Profile | None) -> Conventions:

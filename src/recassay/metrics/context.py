@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.recoding import Recoding
+from recassay.data.subprofiles import Miner
 from recassay.data.vocabulary import Vocabulary
-from recassay.errors import InputError
-from recassay.threads import blocks
 
 if TYPE_CHECKING:
     from recassay.metrics.align import Meeting
     from recassay.metrics.base import Metric
-
-ROWS_PER_LOOK = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +28,21 @@ class Context:
 
     train: Interactions | None = None
     items: Features | None = None
+    distances: NDArray[np.float64] | None = None  # between items of the training log, ascending by id
+    _miners: dict[tuple[int, int, float | None], Miner] = field(default_factory=dict, repr=False)
 
     @property
     def has(self) -> frozenset[str]:
         """Names of what was given, as metrics name their needs."""
-        return frozenset(name for name in ("train", "items") if getattr(self, name) is not None)
+        return frozenset(name for name in ("train", "items", "distances") if getattr(self, name) is not None)
+
+    def miner(self, k1: int, k2: int, liked_from: float | None) -> Miner:
+        """What finds the subprofiles of users of the training log; made once for all runs and metrics."""
+        assert self.train is not None, "a metric that uses the training log must name it in `needs`"
+        key = (k1, k2, liked_from)
+        if key not in self._miners:
+            self._miners[key] = Miner.of(self.train, k1=k1, k2=k2, liked_from=liked_from)
+        return self._miners[key]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,19 +104,8 @@ class Beside:
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
 
     def _met(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
-        """The recoding, or an error if it knows no item of the run: the files use different ids."""
         run = self.meeting.run
-        for begin, end in blocks(run.items.size, ROWS_PER_LOOK):
-            if (recoding(run.items[begin:end]) >= 0).any():
-                return recoding
-        ours, theirs = run.vocabulary.decode(run.items[:3]).to_list(), ids.head(3).to_list()
-        raise InputError(
-            code,
-            f"no item of the run (such as {', '.join(map(repr, ours))}) is in the {what} "
-            f"(such as {', '.join(map(repr, theirs))})",
-            where=run.origin,
-            hint="check that both files use the same ids, and name the columns with --columns item=...",
-        )
+        return recoding.of_acquainted(run.items, run.vocabulary, ids, code=code, what=what, where=run.origin)
 
 
 def bind(metrics: Iterable[Metric], meeting: Meeting, context: Context) -> None:

@@ -19,6 +19,7 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Words = NDArray[np.uint64]
+Table = NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)
@@ -38,9 +39,21 @@ def in_profile(profile_offsets: Int64, profile_items: Int32, user: Int32, item: 
         out[row] = low < profile_offsets[user[row] + 1] and profile_items[low] == item[row]
 
 
+@njit(nogil=True, inline="always")
+def _apart(
+    masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, one: int, other: int
+) -> float:
+    """The distance of two items, from a table if there is one, else from their features; 1 if one has nothing."""
+    if one >= 0 and one == other:
+        return 0.0
+    if table.shape[0] == 0:
+        return distance(masks, feature_offsets, feature_codes, one, other, cosine)
+    return float(table[one, other]) if one >= 0 and other >= 0 else 1.0
+
+
 @njit(nogil=True, cache=True)
 def pair_distance(
-    offsets: Int64, rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32,
+    offsets: Int64, rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table,
     cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
     """Mean distance over the unordered pairs of each list; NaN without a pair. ``skip`` leaves out bare items."""
@@ -53,15 +66,45 @@ def pair_distance(
                 if skip and is_bare(feature_offsets, rows[above]):
                     continue
                 pairs += 1
-                if rows[place] < 0 or rows[place] != rows[above]:
-                    total += distance(masks, feature_offsets, feature_codes, rows[above], rows[place], cosine)
+                total += _apart(masks, feature_offsets, feature_codes, table, cosine, rows[above], rows[place])
         out[query] = total / pairs if pairs else np.nan
+
+
+@njit(nogil=True, cache=True)
+def expected_distance(
+    offsets: Int64, rows: Int32, gain: Float, discount: Float,
+    masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, skip: bool, out: Float,
+) -> None:  # fmt: skip
+    """Mean over the places of each list, by discount, of gain times the expected distance to the other places.
+
+    The weight of another place is its gain, discounted by how far below it stands: not at all above, nor right below.
+    """
+    for query in range(offsets.size - 1):
+        top, stop = offsets[query], offsets[query + 1]
+        total, weight, counted = 0.0, 0.0, 0
+        for place in range(top, stop):
+            if skip and is_bare(feature_offsets, rows[place]):
+                continue
+            counted += 1
+            weight += discount[place - top]
+            if gain[place] == 0:
+                continue
+            near, away = 0.0, 0.0
+            for other in range(top, stop):
+                if other == place or (skip and is_bare(feature_offsets, rows[other])):
+                    continue
+                own = discount[max(0, other - place - 1)] * gain[other]
+                near += own
+                away += own * _apart(masks, feature_offsets, feature_codes, table, cosine, rows[place], rows[other])
+            if near > 0:
+                total += discount[place - top] * gain[place] * away / near
+        out[query] = total / weight if counted > 1 else np.nan
 
 
 @njit(nogil=True, cache=True)
 def profile_distance(
     offsets: Int64, rows: Int32, items: Int32, user: Int32, profile_offsets: Int64, profile_items: Int32,
-    profile_rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32,
+    profile_rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table,
     cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
     """Mean over the items of a list of their mean distance to the items of the user's profile."""
@@ -78,7 +121,7 @@ def profile_distance(
                 pairs += 1
                 if liked != items[place]:
                     other = profile_rows[liked]
-                    away += distance(masks, feature_offsets, feature_codes, rows[place], other, cosine)
+                    away += _apart(masks, feature_offsets, feature_codes, table, cosine, rows[place], other)
             if pairs:
                 total += away / pairs
                 counted += 1

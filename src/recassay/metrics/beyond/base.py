@@ -87,18 +87,34 @@ def rank_weights(offsets: NDArray[np.int64], discount: Discount) -> Values:
     if discount == "none":
         return np.ones(int(offsets[-1]))
     place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
-    return np.asarray((1.0 / np.log2(np.arange(2.0, int(place.max(initial=0)) + 3.0)))[place])
+    return np.asarray(places_discount(int(place.max(initial=0)) + 1, discount)[place])
+
+
+def places_discount(places: int, discount: Discount) -> Values:
+    """The discount of places 1 to so many.
+
+    >>> places_discount(3, "log").round(6).tolist()
+    [1.0, 0.63093, 0.5]
+    """
+    if discount == "none":
+        return np.ones(places)
+    return np.asarray(1.0 / np.log2(np.arange(2.0, places + 2.0)))
 
 
 def relevant_places(lists: Aligned, k: int | None, relevant_from: float) -> NDArray[np.bool_]:
     """Whether a relevant item stands in each of the first k places."""
+    return at_places(lists, k, lists.is_relevant(relevant_from))
+
+
+def at_places(lists: Aligned, k: int | None, values: NDArray[Any]) -> NDArray[Any]:
+    """A value of each mark at the place where it stands, among the first k of every list; 0 where no mark is."""
     offsets, _ = lists.places(k)
     rank = lists.rank if lists.standing is None else lists.standing
     query = stretch_of(lists.start)
-    inside = lists.is_relevant(relevant_from) & (rank <= np.diff(offsets)[query])
-    flags = np.zeros(int(offsets[-1]), np.bool_)
-    flags[offsets[query[inside]] + rank[inside] - 1] = True
-    return flags
+    inside = rank <= np.diff(offsets)[query]
+    found = np.zeros(int(offsets[-1]), values.dtype)
+    found[offsets[query[inside]] + rank[inside] - 1] = values[inside]
+    return found
 
 
 def ordered_by_popularity(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -23,7 +23,8 @@ class Hit(Accuracy):
     Edges: with one relevant item per user it equals recall. An empty list is 0.
 
     Libraries: 1-call in papers on diversity; trec_eval success, ir_measures Success, ranx hit_rate, RecBole Hit,
-    RecTools HitRate, Cornac, Elliot HR. RecPack's HitK is the ``count``, so it can exceed 1. ``unlisted='tied'`` as torchmetrics.
+    RecTools HitRate, Cornac, Elliot HR. RecPack's HitK is the ``count``, so it can exceed 1. ``unlisted='tied'`` as
+    torchmetrics.
 
     Reference: Deshpande and Karypis, Item-based top-N recommendation algorithms, TOIS 2004.
     """

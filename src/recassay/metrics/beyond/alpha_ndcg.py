@@ -1,0 +1,60 @@
+"""Alpha-nDCG: relevant items count less the more of what they are for stands above them already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from recassay.metrics.align import Aligned
+from recassay.metrics.base import Values
+from recassay.metrics.beyond.aspects import AspectMetric, Worth
+from recassay.metrics.beyond.base import places_discount, ratio
+
+LONGEST_EXACT = 8  # places for which the best of all lists is looked for
+
+
+@dataclass(frozen=True, repr=False)
+class AlphaNDCG(AspectMetric):
+    """Discounted cumulative gain of aspects, each of which is worth less every time it comes again.
+
+    Formula: ``aDCG / ideal aDCG`` with ``aDCG = sum_{p<=k} 1/log2(p + 1) [item at p is relevant] sum over its aspects a
+    of (1 - alpha)^c``, c the relevant items above p that have a. ``ideal``: ``greedy`` picks the relevant item that
+    adds most, ties by ascending id, k times; ``exact`` is the best of all lists, for k of at most 8; ``ranksys`` picks
+    k + 1 times, as the program RankSys does. ``clip=True`` cuts values above 1.
+
+    Edges: no relevant item with an aspect: undefined, or 0 with ``no_relevant="zero"``. Greedy picks are not always the
+    best, so a list can have more than 1; that is left as it is.
+
+    Libraries: ndeval alpha-nDCG@k is ``alpha_ndcg(no_relevant='zero')@k`` with subtopics as features; RankSys
+    ``alpha_ndcg(ideal='ranksys')@k``.
+
+    Reference: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, Novelty and diversity in information
+    retrieval evaluation, SIGIR 2008.
+    """
+
+    name = "alpha_ndcg"
+    aliases = ("andcg", "a_ndcg", "alpha_nDCG")
+    bounds = (0.0, float("inf"))
+
+    alpha: float = 0.5
+    ideal: Literal["greedy", "exact", "ranksys"] = "greedy"
+    clip: bool = False
+
+    def validate(self) -> None:
+        super().validate()
+        if not 0 <= self.alpha <= 1:
+            raise self.refuse("alpha", "it lies between 0 and 1")
+        if self.ideal == "exact" and (self.k is None or self.k > LONGEST_EXACT):
+            raise self.refuse("ideal", f"the best of all lists is looked for up to {LONGEST_EXACT} places")
+
+    def judge(self, lists: Aligned) -> Values:
+        relevant = self.is_relevant(lists)
+        worth = Worth(relevant.astype(np.float64), np.where(relevant, 1.0 - self.alpha, 1.0))
+        places = self.k or max(lists.depth(None), int(np.diff(lists.truth_offsets).max(initial=1)))
+        gained = self.gained(lists, worth, places_discount(places, "log"))
+        picks = places_discount(places + (self.ideal == "ranksys"), "log")
+        best = self.best(lists, worth, picks, exact=self.ideal == "exact")
+        values = ratio(gained, best)
+        return np.minimum(values, 1.0) if self.clip else values

@@ -1,0 +1,76 @@
+"""Intent-aware expected reciprocal rank: where does a reader stop, whatever the reader came for?"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from recassay.metrics.align import Aligned
+from recassay.metrics.base import Values
+from recassay.metrics.beyond.aspects import IntentMetric, Worth
+from recassay.metrics.beyond.base import ratio
+from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
+
+if TYPE_CHECKING:
+    from recassay.data.truth import Truth
+    from recassay.metrics.context import Context
+
+
+@dataclass(frozen=True, repr=False)
+class ERRIA(IntentMetric):
+    """Expected reciprocal rank for a reader who wants one aspect, averaged over what aspects readers want.
+
+    Formula: ``sum over aspects a of p(a | u) sum_{p<=k} (1/p) r_p prod_{q<p, q has a} (1 - r_q)`` over relevant items
+    that have a, with ``r = (2^grade - 1) / 2^scale``. ``intents`` is where p(a | u) comes from. ``normalise``: by
+    nothing (``none``); by the ``most`` that any list could have, whose items all have the highest grade and every
+    aspect; or by the ``ideal`` list of relevant items, picked greedily.
+
+    Edges: ``scale`` is the largest grade of the scale; if it is not given, the largest in the whole truth. No relevant
+    item with an aspect: undefined. ``ideal`` takes all aspects of relevant items alike.
+
+    Libraries: ndeval ERR-IA@k is ``err_ia(normalise='most')@k`` and nERR-IA@k ``err_ia(normalise='ideal')@k``, with
+    subtopics as features.
+
+    Reference: Chapelle, Ji, Liao, Velipasaoglu, Lai and Wu, Intent-based diversification of web search results: metrics
+    and algorithms, Information Retrieval 14, 2011.
+    """
+
+    name = "err_ia"
+    aliases = ("ERR_IA", "erria")
+
+    scale: float | None = None
+    normalise: Literal["none", "most", "ideal"] = "none"
+
+    def validate(self) -> None:
+        super().validate()
+        if self.normalise == "ideal" and self.intents == "profile":
+            raise self.refuse("normalise", "the ideal list is picked with all aspects of relevant items alike")
+
+    def resolve(self, truth: Truth) -> ERRIA:
+        """The metric with its scale settled by the data."""
+        return self if self.scale is not None else dataclasses.replace(self, scale=float(truth.gains.max(initial=1.0)))
+
+    def prepare(self, truth: Truth, context: Context) -> None:
+        super().prepare(truth, context)
+        if self.scale is not None and self.scale > LARGEST_EXPONENT:
+            raise self.refuse("scale", f"2^{self.scale:g} is no number; grades are a few small steps")
+        if self.scale is not None and truth.gains.max(initial=0.0) > self.scale:
+            raise self.refuse("scale", f"the truth has a gain of {truth.gains.max():g}")
+
+    def judge(self, lists: Aligned) -> Values:
+        assert self.scale is not None
+        grade = np.where(self.is_relevant(lists), lists.truth.gains[lists.truth_rows], 0.0)
+        satisfied = (np.exp2(np.maximum(grade, 0.0)) - 1.0) / 2.0**self.scale
+        worth = Worth(satisfied, 1.0 - satisfied)
+        places = self.k or max(lists.depth(None), int(np.diff(lists.truth_offsets).max(initial=1)))
+        discount = 1.0 / np.arange(1.0, places + 1)
+        if self.normalise == "ideal":
+            return np.minimum(ratio(self.gained(lists, worth, discount), self.best(lists, worth, discount)), 1.0)
+        found = self.weighted(lists, worth, discount)
+        if self.normalise == "most":
+            surest = (2.0**self.scale - 1.0) / 2.0**self.scale
+            found = found / float((discount * surest * (1.0 - surest) ** np.arange(places)).sum())
+        return found
