@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recassay import bias, designs, drift, models, protocols, split
     from recassay.comparison.compare import Comparison, compare
     from recassay.comparison.compare_over_time import OverTime, compare_over_time, declared
+    from recassay.comparison.folds import FoldCurves, compare_folds, over_folds
     from recassay.comparison.over_time import Curve, over_time
     from recassay.comparison.overall import global_score, pareto
     from recassay.comparison.sudden_death import SuddenDeath
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from recassay.engine.score import score
     from recassay.engine.score_sequences import score_sequences, sequeval
     from recassay.engine.sequence_exhibits import by_position, item_frequency, parallel_view
+    from recassay.engine.weight import Weights, choose_weight
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
@@ -60,6 +62,7 @@ _HOMES = {
     "Features": "data.features",
     "Finding": "data.finding",
     "Fold": "data.fold",
+    "FoldCurves": "comparison.folds",
     "Generated": "data.generated",
     "InputError": "errors",
     "Interactions": "data.interactions",
@@ -79,9 +82,12 @@ _HOMES = {
     "Truth": "data.truth",
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
+    "Weights": "engine.weight",
     "bias": "bias",
     "by_position": "engine.sequence_exhibits",
+    "choose_weight": "engine.weight",
     "compare": "comparison.compare",
+    "compare_folds": "comparison.folds",
     "compare_over_time": "comparison.compare_over_time",
     "correct": "sampled.corrections",
     "declared": "comparison.compare_over_time",
@@ -93,6 +99,7 @@ _HOMES = {
     "judge": "engine.judge",
     "mapped_cutoff": "sampled.mapping",
     "models": "models",
+    "over_folds": "comparison.folds",
     "over_time": "comparison.over_time",
     "parallel_view": "engine.sequence_exhibits",
     "pareto": "comparison.overall",
@@ -121,6 +128,7 @@ __all__ = [
     "Features",
     "Finding",
     "Fold",
+    "FoldCurves",
     "Generated",
     "InputError",
     "Interactions",
@@ -140,10 +148,13 @@ __all__ = [
     "Truth",
     "UsageError",
     "Vocabulary",
+    "Weights",
     "__version__",
     "bias",
     "by_position",
+    "choose_weight",
     "compare",
+    "compare_folds",
     "compare_over_time",
     "correct",
     "declared",
@@ -155,6 +166,7 @@ __all__ = [
     "judge",
     "mapped_cutoff",
     "models",
+    "over_folds",
     "over_time",
     "parallel_view",
     "pareto",
