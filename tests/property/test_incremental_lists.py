@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.models.incremental._lists import Lists
+from recassay.models.incremental._lists import GrowingLists
 
 batches = st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 99)), max_size=40), max_size=8)
 
@@ -12,13 +12,13 @@ batches = st.lists(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 99)), m
 @settings(deadline=None)
 @given(batches)
 def test_they_hold_what_was_appended_in_its_order(batches):
-    lists, plain = Lists(), [[] for _ in range(13)]
+    lists, plain = GrowingLists(), [[] for _ in range(13)]
+    lists.reserve(np.arange(13))
     for batch in batches:
         keys, values = np.array(batch, np.int64).reshape(-1, 2).T
         lists.append(keys, values)
         for key, value in batch:
             plain[key].append(value)
-        lists.grow(13)
         assert [lists.of(key).tolist() for key in range(13)] == plain
         assert not lists.wanted.any()
 
@@ -26,7 +26,7 @@ def test_they_hold_what_was_appended_in_its_order(batches):
 @settings(deadline=None)
 @given(batches)
 def test_memory_is_linear_in_what_they_hold(batches):
-    lists, held = Lists(), 0
+    lists, held = GrowingLists(), 0
     for batch in batches:
         keys, values = np.array(batch, np.int64).reshape(-1, 2).T
         lists.append(keys, values)
@@ -35,7 +35,7 @@ def test_memory_is_linear_in_what_they_hold(batches):
 
 
 def test_room_that_was_reserved_and_not_used_is_found_again():
-    lists = Lists()
+    lists = GrowingLists()
     for _ in range(100):
         lists.reserve(np.array([1, 1, 0]))
     assert lists.room[:2].tolist() == [1, 2]

@@ -1,7 +1,6 @@
 """Incremental stochastic gradient descent, one event at a time; single precision throughout.
 
-Item factors lie in tiles: ``items[t, f, lane]`` is factor f of item ``LANES * t + lane``, so that one pass scores many
-items at a time and an item that is new needs no room but its lane.
+Item factors lie in tiles.
 
 Held to the readable twin in ``tests/property/test_streams.py``.
 """
@@ -10,14 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from recassay.models.incremental._tiles import LANES, Float32, products
 from recassay.models.incremental._walk import Asked, Int32, Shown, Told, clock, place, until
 
-Float32 = NDArray[np.float32]
-
-LANES = 64
-TILES = 16  # made at first: a multiple of what is drawn together
 ZERO, ONE = np.float32(0), np.float32(1)
 
 
@@ -44,26 +39,10 @@ def walk(
 
 @njit(cache=True, nogil=True)
 def score(user: Float32, items: Float32, known: int, row: Float32) -> None:
-    """Minus the distance of every known item's product from 1, whole tiles at a time; four factors in one pass."""
-    factors = user.size
-    for number in range((known + LANES - 1) // LANES):
-        tile, line = items[number], row[number * LANES : (number + 1) * LANES]
-        for lane in range(LANES):
-            line[lane] = user[0] * tile[0, lane]
-        factor = 1
-        while factor + 4 <= factors:
-            a, b, c, d = user[factor], user[factor + 1], user[factor + 2], user[factor + 3]
-            w, x, y, z = tile[factor], tile[factor + 1], tile[factor + 2], tile[factor + 3]
-            for lane in range(LANES):
-                line[lane] = (((line[lane] + a * w[lane]) + b * x[lane]) + c * y[lane]) + d * z[lane]
-            factor += 4
-        while factor < factors:
-            a, w = user[factor], tile[factor]
-            for lane in range(LANES):
-                line[lane] += a * w[lane]
-            factor += 1
-        for lane in range(LANES):
-            line[lane] = -abs(ONE - line[lane])
+    """Minus the distance of every known item's product from 1."""
+    products(user, items, known, row)
+    for item in range(known):
+        row[item] = -abs(ONE - row[item])
 
 
 @njit(cache=True, nogil=True)

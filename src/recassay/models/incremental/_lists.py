@@ -1,7 +1,7 @@
 """Lists of whole numbers, one per key, to which compiled loops append: who had an item, what a user had.
 
-All lists lie in one array, each with room at its end. :meth:`Lists.reserve` makes room for what a loop will append, so
-the loop itself never moves anything. Memory is linear in what the lists hold. Held to a list of lists in
+All lists lie in one array, each with room at its end. :meth:`GrowingLists.reserve` makes room for what a loop will
+append, so the loop itself never moves anything. Memory is linear in what the lists hold. Held to a list of lists in
 ``tests/property/test_incremental_lists.py``.
 """
 
@@ -13,29 +13,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.models.incremental.base import grown
+
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Codes = NDArray[np.int32] | NDArray[np.int64]
 
 
-def grown(array: NDArray[np.generic], size: int, fill: float = 0) -> NDArray[np.generic]:
-    """An array with rows for so many keys, twice as many as before or more; the new ones hold ``fill``.
-
-    >>> grown(np.array([5, 6]), 3, fill=-1).tolist()
-    [5, 6, -1, -1]
-    """
-    if array.shape[0] >= size:
-        return array
-    larger = np.full((max(size, 2 * array.shape[0]), *array.shape[1:]), fill, array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
-
-
 @dataclass(eq=False)
-class Lists:
+class GrowingLists:
     """List k is ``values[start[k] : start[k] + length[k]]``.
 
-    >>> lists = Lists()
+    >>> lists = GrowingLists()
     >>> lists.append(np.array([2, 0, 2]), np.array([7, 8, 9]))
     >>> [lists.of(key).tolist() for key in range(3)]
     [[8], [], [7, 9]]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.models.incremental import _isgd
+from recassay.models.incremental._tiles import LANES, TILES
 from recassay.models.incremental._walk import Asked, Int32, Shown, Told
 from recassay.models.incremental.base import Incremental, drawn, grown, nobody, room_for
 
@@ -73,7 +74,7 @@ class LearningISGD:
     def __init__(self, model: ISGD) -> None:
         self.model = model
         self.users = np.zeros((0, model.factors), np.float32)
-        self.items = np.zeros((0, model.factors, _isgd.LANES), np.float32)
+        self.items = np.zeros((0, model.factors, LANES), np.float32)
         self.queue = np.zeros((1, 2), np.int32)
         self.met = 0
 
@@ -84,7 +85,7 @@ class LearningISGD:
     def scores(self, user: int) -> NDArray[np.float32]:
         """A score of every item learnt so far."""
         self.make_room(user + 1, 0)
-        row: NDArray[np.float32] = np.empty(self.items.shape[0] * _isgd.LANES, np.float32)
+        row: NDArray[np.float32] = np.empty(self.items.shape[0] * LANES, np.float32)
         _isgd.score(self.users[user], self.items, self.met, row)
         return row[: self.met]
 
@@ -107,10 +108,10 @@ class LearningISGD:
             return lambda begin, end: drawn(model.seed, what, begin, end, model.factors, model.deviation)
 
         def tiles(begin: int, end: int) -> NDArray[np.float32]:
-            rows: NDArray[np.float32] = factors("ISGD item")(begin * _isgd.LANES, end * _isgd.LANES)
-            return rows.reshape(end - begin, _isgd.LANES, model.factors).transpose(0, 2, 1)
+            rows: NDArray[np.float32] = factors("ISGD item")(begin * LANES, end * LANES)
+            return rows.reshape(end - begin, LANES, model.factors).transpose(0, 2, 1)
 
         self.users = grown(self.users, users, factors("ISGD user"))
-        self.items = grown(self.items, -(-items // _isgd.LANES), tiles, first=_isgd.TILES)
+        self.items = grown(self.items, -(-items // LANES), tiles, first=TILES)
         if model.negatives:
             self.queue = grown(self.queue, items + 1)
