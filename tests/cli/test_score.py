@@ -295,3 +295,14 @@ def test_the_same_bytes_in_another_process(recassay, folder):
         assert done.stdout == here
     for path in (folder / "out1").iterdir():
         assert path.read_bytes() == (folder / "out2" / path.name).read_bytes(), path.name
+
+
+def test_until_says_how_many_users_it_took_and_makes_no_tests(recassay, folder):
+    answer = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--until", "0.01", "--strata", "2", "--json")
+    assert answer.code == 0
+    assert answer.json["comparisons"] == []
+    assert answer.json["settings"]["until"] == {
+        "width": 0.01, "strata": 2, "level": 0.95, "seed": 0, "users": 4, "of": 4,
+    }  # fmt: skip
+    shown = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--until", "0.01")
+    assert "All 4 users were judged: the means are exact." in shown.err
