@@ -470,8 +470,8 @@ EXAMPLES: dict[str, str] = {
         ra.rerank({"ann": {"x": 0.5, "y": 0.4}}, "MMR(of='Popular')")
         """,
     "U203": """
-        truth, genres = {"ann": ["z"]}, [{"item_id": "x", "genres": ["crime"]}, {"item_id": "y", "genres": ["war"]}]
-        ra.choose_weight({"ann": {"x": 0.5, "y": 0.4}}, "MMR", truth, "ndcg@1", items=genres, grid=[0.1, 0.2], loss=0.1)
+        run, genres = {"ann": {"x": 0.5, "y": 0.4}}, [{"item_id": "x", "genres": ["war"]}]
+        ra.choose_weight(run, "MMR", {"ann": ["y"]}, "ild@2", keep="ndcg@2", grid=[0.1, 0.2], items=genres)
         """,
     "U204": """
         runs = {"a": {"ann": ["x"]}, "b": {"ann": ["x"]}, "c": {"ann": ["x"]}}
@@ -481,6 +481,18 @@ EXAMPLES: dict[str, str] = {
         """,
     "U205": """
         ra.sudden_death({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})
+        """,
+    "U206": """
+        import polars as pl
+
+        points = pl.DataFrame({"system": ["mmr"], "weight": [0.5], "mrr": [0.2], "ild@10": [0.7]})
+        ra.trade_off(points, "mrr", baseline="mf")
+        """,
+    "U207": """
+        truth = {"ann": ["x"]}
+        some = ra.score({"mf": {"ann": ["x"]}, "mmr": {"ann": ["y", "x"]}}, truth, "mrr")
+        others = ra.sudden_death({"mf": {"ann": ["x"]}, "spad": {"ann": ["x"]}}, truth).scores()
+        ra.home_and_away(some, others)
         """,
     "U196": """
         from recassay.data.outcomes import Outcomes

@@ -32,6 +32,7 @@ GROUPS = {
     "B": "Bias: what a design makes of systems",
     "C": "Coverage: who and what the files cover",
     "G": "Generated sequences: what training cannot teach",
+    "H": "Home: systems judged by what they were made to please",
     "L": "Leakage: what should not be there",
     "P": "Profiles: what they promise",
     "S": "Sampling: what sampled ranks cannot say",
@@ -141,6 +142,19 @@ EXAMPLES = {
         """
         run = {"mine": {"ann": {"x": 0.5, "y": 0.5}}}
         scores = ra.score(run, {"ann": ["x"]}, "hit@1", profile="recbole")
+        """,
+    ),
+    "H001": Example(
+        "Report such a metric beside others, and say for whom it is at home. What is at home for nobody, such as Sudden "
+        "Death or a metric of relevance, decides. [Sudden Death](../howto/sudden-death.md) has a whole example. It is asked "
+        "by `ra.home_and_away`.",
+        """
+        import polars as pl
+
+        items = pl.DataFrame({"item_id": ["x", "y", "z"], "tags": [["a"], ["a"], ["b"]]})
+        runs = {"mf": {"ann": ["x", "y"], "bob": ["y", "x"]}, "mmr": {"ann": ["x", "z"], "bob": ["y", "z"]}}
+        scores = ra.score(runs, {"ann": ["y"], "bob": ["x"]}, "mrr ild@2", items=items)
+        findings = ra.home_and_away(scores, objectives={"mmr": "MMR"}).findings
         """,
     ),
     "L001": Example(

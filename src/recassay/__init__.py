@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recassay.comparison.over_time import Curve, over_time
     from recassay.comparison.overall import global_score, pareto
     from recassay.comparison.sudden_death import SuddenDeath
+    from recassay.comparison.trade_off import trade_off
     from recassay.data.assay import Assay
     from recassay.data.features import Features
     from recassay.data.finding import Finding
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from recassay.data.vocabulary import Vocabulary
     from recassay.engine.contest import sudden_death
     from recassay.engine.generate import generate
+    from recassay.engine.home_and_away import home_and_away
     from recassay.engine.judge import judge
     from recassay.engine.play import play
     from recassay.engine.score import score
@@ -95,6 +97,7 @@ _HOMES = {
     "drift": "drift",
     "generate": "engine.generate",
     "global_score": "comparison.overall",
+    "home_and_away": "engine.home_and_away",
     "item_frequency": "engine.sequence_exhibits",
     "judge": "engine.judge",
     "mapped_cutoff": "sampled.mapping",
@@ -119,6 +122,7 @@ _HOMES = {
     "sequeval": "engine.score_sequences",
     "split": "split",
     "sudden_death": "engine.contest",
+    "trade_off": "comparison.trade_off",
 }
 
 __all__ = [
@@ -162,6 +166,7 @@ __all__ = [
     "drift",
     "generate",
     "global_score",
+    "home_and_away",
     "item_frequency",
     "judge",
     "mapped_cutoff",
@@ -186,6 +191,7 @@ __all__ = [
     "sequeval",
     "split",
     "sudden_death",
+    "trade_off",
 ]
 
 

@@ -118,6 +118,8 @@ CODES: dict[str, str] = {
     "U182": "metric looks beyond what was generated",
     "U204": "contests of other competitors or rules",
     "U205": "nobody can tell who hit first",
+    "U206": "points of a trade-off cannot be used",
+    "U207": "systems or objectives do not belong together",
     "U196": "window over a stream cannot be used",
     "U197": "state of a detector cannot be used",
     "U201": "re-ranker needs data that was not given",

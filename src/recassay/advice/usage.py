@@ -184,6 +184,16 @@ ADVICE: dict[str, Advice] = {
         "Give the truth; of streams, name `mrr@k` or `hit@k` as the metric, and ask `by='user'` only where the outcomes "
         "have users.",
     ),
+    "U206": Advice(
+        "A trade-off is seen from one baseline, over points that have a system, a weight, and a number for every metric.",
+        "Give a table with columns system, weight and one per metric, in which the baseline has one row.",
+    ),
+    "U207": Advice(
+        "A table of home and away sets the same systems under all metrics, and knows of objectives that are a re-ranker's "
+        "or a metric of diversity.",
+        "Score the same runs by all metrics; name an objective as `MMR`, `xQuAD`, `SPAD`, or as a metric such as "
+        "`ild(distance='cosine')`.",
+    ),
     "U196": Advice(
         "A window over a stream has no length that makes sense: not a whole number of events, none at all for a window "
         "of time, or a past that fades by a factor that is not between 0 and 1.",

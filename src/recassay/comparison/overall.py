@@ -66,7 +66,18 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
     """
     directed = {row.metric for row in scores.rows if row.higher_is_better is not None}
     means = _means(scores, [one for one in scores.metrics if one in directed] if metrics is None else metrics)
-    table = means.table
+    front, dominates = fronts(means.table)
+    by = [[scores.systems[one] for one in np.flatnonzero(column)] for column in dominates.T]
+    frame = pl.DataFrame({"system": scores.systems, "front": front, "dominated_by": by})
+    return frame.cast({"dominated_by": pl.List(pl.String)}).sort("front", maintain_order=True)
+
+
+def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """For each row of numbers, of which more is better, the front it stands on, and which rows dominate which columns.
+
+    >>> fronts(np.array([[0.4, 0.1], [0.2, 0.3], [0.1, 0.1]]))[0].tolist()
+    [1, 1, 2]
+    """
     nowhere_worse = np.asarray((table[:, None] >= table[None]).all(axis=2))
     dominates = nowhere_worse & ~nowhere_worse.T
     front, left = np.zeros(len(table), np.int64), np.ones(len(table), np.bool_)
@@ -74,9 +85,7 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
         first = left & ~(dominates & left[:, None]).any(axis=0)
         front[first] = front.max() + 1
         left &= ~first
-    by = [[scores.systems[one] for one in np.flatnonzero(column)] for column in dominates.T]
-    frame = pl.DataFrame({"system": scores.systems, "front": front, "dominated_by": by})
-    return frame.cast({"dominated_by": pl.List(pl.String)}).sort("front", maintain_order=True)
+    return front, dominates
 
 
 class _Means(NamedTuple):

@@ -81,6 +81,18 @@ class Sampling:
 
 
 @dataclass(frozen=True, eq=False)
+class Hosting:
+    """All that is known once every system was judged by every metric: ranks (1 is best) by metric and system.
+
+    ``home`` are, by metric, the systems whose objective it is close to.
+    """
+
+    systems: tuple[str, ...]
+    ranks: Mapping[str, Mapping[str, float]]
+    home: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
 class Watched:
     """All that is known once drift detectors have watched the scored events of one system on a stream."""
 
@@ -90,7 +102,35 @@ class Watched:
     alarms: tuple[Alarm, ...]
 
 
-Known = Facts | Judging | Sampling | SequenceFold | Watched
+class Beaten(NamedTuple):
+    """A system that a system which knows nothing of the user is significantly better than, and by how much."""
+
+    system: str
+    easy: str
+    metric: str
+    where: str
+    difference: float
+
+
+@dataclass(frozen=True, eq=False)
+class Comparing:
+    """All that is known once systems were compared.
+
+    ``tests`` counts p-values, ``claims`` those at or below ``alpha`` before correction, ``lost`` the claims that Holm's
+    correction would take back. ``seeds`` has the number of seeds of every system that depends on them.
+    """
+
+    correction: str
+    alpha: float
+    tests: int
+    claims: int
+    lost: int
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    baseline: str | None = None
+    beaten: tuple[Beaten, ...] = ()
+
+
+Known = Facts | Judging | Sampling | SequenceFold | Watched | Comparing | Hosting
 Answer = str | tuple[Severity, str] | None
 
 

@@ -1,0 +1,219 @@
+"""What diversity costs: accuracy against each diversity over the weight of a re-ranker, seen from the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from recassay.comparison.overall import Floats, fronts
+from recassay.data.exhibit import Exhibit
+from recassay.data.scores import Scores
+from recassay.errors import UsageError
+from recassay.spec import Expression, parse, suggest
+
+SYSTEM, WEIGHT = "system", "weight"
+QUADRANTS = ("gains both", "pays accuracy", "pays diversity", "loses both", "as before")
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """Points of accuracy and diversity, a row each and for each diversity metric, and where they lie.
+
+    The columns of ``table``: system, weight, diversity (the metric), x and y (diversity and accuracy, as they are),
+    their changes from the baseline, turned so that more is better, the quadrant these lie in, and the Pareto front of
+    the point among all points of this metric, the baseline too.
+    """
+
+    table: pl.DataFrame
+    accuracy: str
+    diversity: tuple[str, ...]
+    baseline: str
+
+    def front(self) -> pl.DataFrame:
+        """The points that no other beats on accuracy and diversity."""
+        return self.table.filter(pl.col("front") == 1)
+
+    def share_of_weights(self) -> pl.DataFrame:
+        """For each system and diversity metric the share of its weights whose point lies in each quadrant."""
+        points = self.table.filter(pl.col(SYSTEM) != self.baseline)
+        counted = [(pl.col("quadrant") == name).mean().alias(name) for name in QUADRANTS]
+        return points.group_by(SYSTEM, "diversity", maintain_order=True).agg(*counted)
+
+    def hypervolume(self, reference: Mapping[str, float] | None = None) -> pl.DataFrame:
+        """For each system and diversity metric the area that its points, and the baseline, dominate.
+
+        The area is a share of the box from the ``reference`` to the best of all points on either axis; so 1 would be
+        one point that is best on both. ``reference`` gives a number by metric; the worst of all points, unless given.
+        """
+        rows = []
+        for metric in self.diversity:
+            points = self.table.filter(pl.col("diversity") == metric)
+            values = _turned(points)
+            worst = values.min(axis=0)
+            for axis, name in enumerate((metric, self.accuracy)):
+                if reference is not None and name in reference:
+                    worst[axis] = reference[name] * float(points["turn_x" if axis == 0 else "turn_y"][0])
+            box = values.max(axis=0) - worst
+            for system in points[SYSTEM].unique(maintain_order=True):
+                own = np.asarray((points[SYSTEM] == system) | (points[SYSTEM] == self.baseline))
+                area = _dominated(values[own] - worst)
+                share = area / float(box.prod()) if (box > 0).all() else float("nan")
+                rows.append({SYSTEM: system, "diversity": metric, "hypervolume": share})
+        return pl.DataFrame(rows)
+
+    def exhibit(self) -> Exhibit:
+        """Accuracy over each diversity, a point for each weight."""
+        return Exhibit(
+            name="trade-off",
+            title="What diversity costs",
+            caption=f"Each point is one weight of one system. Above and to the right of {self.baseline} both are "
+            "gained; below it accuracy is paid for diversity. A metric close to what a system optimises favours "
+            "that system.",
+            table=self.table.select(SYSTEM, WEIGHT, "diversity", "x", "y", "quadrant"),
+            x="x",
+            y="y",
+            series=SYSTEM,
+            facet="diversity",
+            kind="point",
+        )
+
+
+def trade_off(
+    points: pl.DataFrame | Scores,
+    accuracy: str,
+    diversity: str | Iterable[str] | None = None,
+    *,
+    baseline: str,
+    weights: Mapping[str, tuple[str, float]] | None = None,
+    smaller: Iterable[str] = (),
+) -> TradeOff:
+    """Set accuracy against diversity for systems under several weights, seen from a baseline.
+
+    ``points`` is a table with columns system, weight and one per metric; or scores, whose runs ``weights`` places:
+    run to (system, weight). Without it the weight is read from the name of a run: ``MMR(of='ALS()', weight=0.3)``.
+    ``diversity`` are the metrics to set it against, all others unless named. Under metrics in ``smaller`` less is
+    better; scores say it themselves.
+
+    >>> rows = [("mf", None, 0.30, 0.5), ("mmr", 0.2, 0.31, 0.6), ("mmr", 0.9, 0.2, 0.9)]
+    >>> table = pl.DataFrame(rows, ["system", "weight", "precision@10", "ild@10"], orient="row")
+    >>> made = trade_off(table, "precision@10", baseline="mf")
+    >>> made.table["quadrant"].to_list(), made.table["front"].to_list()
+    (['as before', 'gains both', 'pays accuracy'], [2, 1, 1])
+    """
+    less = set(smaller)
+    if isinstance(points, Scores):
+        less |= {row.metric for row in points.rows if row.higher_is_better is False}
+        points = _placed(points, weights)
+    metrics = [name for name in points.columns if name not in (SYSTEM, WEIGHT)]
+    chosen = [name for name in metrics if name != accuracy] if diversity is None else _listed(diversity)
+    for name in (accuracy, *chosen):
+        if name not in metrics:
+            raise UsageError("U206", f"no point has a '{name}'", where="trade_off", hint=suggest(name, metrics))
+    _refuse_unusable(points, [accuracy, *chosen], baseline)
+    return TradeOff(
+        pl.concat([_seen_from(points, accuracy, name, baseline, less) for name in chosen]),
+        accuracy, tuple(chosen), baseline,
+    )  # fmt: skip
+
+
+def _listed(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _placed(scores: Scores, weights: Mapping[str, tuple[str, float]] | None) -> pl.DataFrame:
+    """A row per run: its system, its weight, and its means."""
+    rows = []
+    for run in scores.systems:
+        system, weight = (run, None) if weights is not None else _told_by(run)
+        if weights is not None and run in weights:
+            system, weight = weights[run]
+        means: dict[str, object] = {metric: scores.row(run, metric).mean for metric in scores.metrics}
+        rows.append({SYSTEM: system, WEIGHT: weight, **means})
+    return pl.DataFrame(rows, schema_overrides={WEIGHT: pl.Float64})
+
+
+def _told_by(run: str) -> tuple[str, float | None]:
+    """The system without its weight, and the weight, if the name is an expression that has one."""
+    try:
+        named = parse(run)
+    except UsageError:
+        return run, None
+    weight = named.parameters.get(WEIGHT)
+    if not isinstance(weight, int | float):
+        return run, None
+    others = {name: value for name, value in named.parameters.items() if name != WEIGHT}
+    return str(Expression(named.name, others, named.k)), float(weight)
+
+
+def _refuse_unusable(points: pl.DataFrame, metrics: list[str], baseline: str) -> None:
+    absent = [name for name in (SYSTEM, WEIGHT) if name not in points.columns]
+    if absent:
+        raise UsageError(
+            "U206", f"the points have no column '{absent[0]}'", hint="system, weight, and a column per metric"
+        )
+    rows = points.filter(pl.col(SYSTEM) == baseline).height
+    if rows != 1:
+        what = f"the baseline '{baseline}' has {rows} points, and everything is seen from it"
+        raise UsageError("U206", what, hint=suggest(baseline, points[SYSTEM].unique().to_list()) if not rows else "one")
+    for name in metrics:
+        column = points[name].cast(pl.Float64)
+        lost = column.is_null() | ~column.is_finite()
+        if lost.any():
+            system = points[SYSTEM].filter(lost)[0]
+            raise UsageError("U206", f"{name} of {system} is no number", hint="leave such points or this metric out")
+
+
+def _seen_from(points: pl.DataFrame, accuracy: str, metric: str, baseline: str, less: set[str]) -> pl.DataFrame:
+    """One diversity metric: where every point lies from the baseline, and on which front."""
+    turns = [-1.0 if name in less else 1.0 for name in (metric, accuracy)]
+    values = points.select(metric, accuracy).cast(pl.Float64).to_numpy()
+    own = np.asarray(points[SYSTEM] == baseline)
+    change = (values - values[own]) * turns
+    return points.select(SYSTEM, pl.col(WEIGHT).cast(pl.Float64)).with_columns(
+        diversity=pl.lit(metric),
+        x=pl.Series(values[:, 0]),
+        y=pl.Series(values[:, 1]),
+        diversity_change=pl.Series(change[:, 0]),
+        accuracy_change=pl.Series(change[:, 1]),
+        quadrant=pl.Series([_quadrant(*row) for row in change.tolist()], dtype=pl.String),
+        front=pl.Series(fronts(values * turns)[0]),
+        turn_x=pl.lit(turns[0]),
+        turn_y=pl.lit(turns[1]),
+    )
+
+
+def _quadrant(diversity: float, accuracy: float) -> str:
+    """Which of both is gained and which is paid.
+
+    >>> _quadrant(0.1, 0.0), _quadrant(0.1, -0.1), _quadrant(-0.1, 0.0)
+    ('gains both', 'pays accuracy', 'loses both')
+    """
+    if diversity == accuracy == 0:
+        return "as before"
+    if diversity >= 0 and accuracy >= 0:
+        return "gains both"
+    if diversity <= 0 and accuracy <= 0:
+        return "loses both"
+    return "pays accuracy" if diversity > 0 else "pays diversity"
+
+
+def _turned(points: pl.DataFrame) -> Floats:
+    """Diversity and accuracy (n, 2), more is better."""
+    return points.select(pl.col("x") * pl.col("turn_x"), pl.col("y") * pl.col("turn_y")).to_numpy().copy()
+
+
+def _dominated(points: Floats) -> float:
+    """The area between the origin and the points (n, 2) that lie beyond it on both axes.
+
+    >>> _dominated(np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5], [-1.0, 9.0]]))
+    3.0
+    """
+    beyond = points[(points > 0).all(axis=1)]
+    area, highest = 0.0, 0.0
+    for x, y in beyond[np.lexsort((-beyond[:, 1], -beyond[:, 0]))].tolist():
+        if y > highest:
+            area, highest = area + x * (y - highest), y
+    return area
