@@ -48,7 +48,7 @@ def findings_table(scores: Scores) -> RenderableType:
     """What was found, errors first; one line if there is nothing."""
     if not scores.findings:
         return Text("No findings.", style="green")
-    table = _table()
+    table = bare_table()
     for heading in ("severity", "code", "finding"):
         table.add_column(heading, overflow="fold")
     table.add_column("system", max_width=SYSTEM_WIDTH[1] // 2, overflow="fold")
@@ -139,7 +139,7 @@ class _TextTable:
         return min(max(pieces, default=0), METRIC_WIDTH[0])
 
     def _filled(self, columns: Sequence[_Column], metric_width: int, system_width: int) -> Table:
-        table = _table()
+        table = bare_table()
         table.add_column("metric", no_wrap=True)
         table.add_column("system", no_wrap=True)
         for column in columns:
@@ -162,7 +162,7 @@ class _TextTable:
 
     def _tallied(self, counted: Sequence[_Column], width: int, system_width: int) -> Table:
         """The counts that are not 0, metrics with equal counts in one row."""
-        table = _table()
+        table = bare_table()
         table.add_column("system", no_wrap=True)
         table.add_column("metrics", overflow="fold")
         for column in counted:
@@ -221,7 +221,8 @@ class _TextTable:
         return f"{notes} Differences are to {of}."
 
 
-def _table() -> Table:
+def bare_table() -> Table:
+    """A table with one rule, below its headings."""
     # Between two columns stand the padding of one and the divider, which is a blank.
     return Table(
         box=BARE, header_style="bold", border_style="dim", padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False

@@ -75,6 +75,16 @@ def p_value(p: float) -> str:
     return f"{p:.4f}" if p >= 0.00005 else "<0.0001"
 
 
+def p_words(p: float) -> str:
+    """A p-value in a sentence.
+
+    >>> p_words(0.0312), p_words(0.00002)
+    ('p = 0.0312', 'p <0.0001')
+    """
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
 def interval(low: float, high: float, digits: int) -> str:
     """An interval; a dash where there is none.
 
@@ -145,7 +155,7 @@ def level(scores: Scores) -> str:
 
 def method(scores: Scores, comparison: Comparison | None) -> str:
     """What the interval and the test are, or nothing."""
-    parts = [part for part in (_interval_used(scores), _test_used(comparison)) if part]
+    parts = [part for part in (_interval_used(scores), test_used(comparison)) if part]
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
@@ -164,7 +174,8 @@ def _interval_used(scores: Scores) -> str:
     return f"{level(scores)} {names} over {users} {'user' if sizes == [1] else 'users'}"
 
 
-def _test_used(comparison: Comparison | None) -> str:
+def test_used(comparison: Comparison | None) -> str:
+    """Which test, and what p is corrected for, or nothing."""
     if comparison is None or not comparison.rows:
         return ""
     row = comparison.rows[0]

@@ -16,6 +16,7 @@ HEIGHT = 230  # of the ground
 COLOURS = 8  # of the palette in page.css
 DASHES = (None, "6 3", "2 3", "8 3 2 3")
 LONGEST = 26  # letters of a name in a picture
+SLANT = 0.82  # of its width, how far a turned name reaches to its side
 LINE = 17  # from one line of letters to the next
 
 
@@ -60,6 +61,8 @@ def ground(x: Scale, y: Scale, *, top: float, height: float = HEIGHT, width: flo
     """The ground below a legend, with room for the names of the vertical axis."""
     names = max((width_of(shown(tick.label)) for tick in y.ticks), default=0)
     left = names + 12
+    if x.names and _turned(x, width - left - 8):  # the first name must not reach over the edge
+        left = max(left, SLANT * width_of(shown(x.ticks[0].label)) - (width - left) / len(x.ticks) / 2 + 8)
     half = width_of(x.ticks[-1].label) / 2 if x.ticks and x.names is None else 0
     return Ground(x, y, left, top, width - left - max(8, half * (x.ticks[-1].at > 0.97) if x.ticks else 0), height)
 
@@ -91,13 +94,19 @@ def _below(place: Ground) -> tuple[list[str], float]:
         ticks = ticks[:: math.ceil(wide / room)]
     if place.x.names is not None and room < LINE * 0.8:
         ticks = ticks[:: math.ceil(LINE * 0.8 / room)]
-    turned = place.x.names is not None and wide > room - 4
+    turned = _turned(place.x, place.width)
     drawn = []
     for tick in ticks:
         x, y = place.left + place.width * tick.at, place.bottom + 16
         how = {"transform": f"rotate(-38 {x:.1f} {y - 4:.1f})", "text_anchor": "end"} if turned else {}
         drawn.append(text(shown(tick.label), x, y, **({"text_anchor": "middle"} | how)))
     return drawn, place.bottom + (16 if not turned else 12 + 0.62 * wide)
+
+
+def _turned(scale: Scale, width: float) -> bool:
+    """Whether names would touch if they lay flat."""
+    wide = max((width_of(shown(tick.label)) for tick in scale.ticks), default=0)
+    return scale.names is not None and wide > width / max(1, len(scale.ticks)) - 4
 
 
 def legend(names: Sequence[str], *, width: float = WIDTH, lines: bool = True) -> tuple[list[str], float]:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recassay.data.exhibit import Exhibit
-from recassay.report.figures.chart import HEIGHT, WIDTH, Ground, axes, colour, legend, picture, shown, sign, stroke
+from recassay.report.figures.chart import (
+    HEIGHT,
+    SLANT,
+    WIDTH,
+    Ground,
+    axes,
+    colour,
+    legend,
+    picture,
+    shown,
+    sign,
+    stroke,
+)
 from recassay.report.figures.lines import Row, finite
 from recassay.report.figures.scale import Scale, categories, linear
 from recassay.report.figures.svg import element, path, text, told, width_of
@@ -63,7 +75,6 @@ def heat(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], _names: Se
     wide = max(room, min(84.0, (WIDTH - left - 4) / len(xs)))
     turned = max(width_of(shown(name)) for name in xs) > wide - 4
     top = 18 + (0.62 * max(width_of(shown(name)) for name in xs) + 8 if turned else 16)
-    over = 0.75 * width_of(shown(xs[-1])) * turned
     drawn = [text(f"{exhibit.y} ↓   {exhibit.x} →", 2, 12, class_="soft")]
     for at, name in enumerate(xs):
         x, y = left + wide * (at + 0.5), top - 6
@@ -78,7 +89,8 @@ def heat(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], _names: Se
         said = f"{row[exhibit.y]}, {row[exhibit.x]}: {label}"
         drawn.append(element("rect", told(said), class_="h", fill_opacity=f"{shade:.2f}", **box))
         drawn.append(text(label, x + wide / 2, y + ROW / 2 + 4, text_anchor="middle"))
-    width = left + wide * len(xs) + max(4.0, over - wide / 2)
+    over = max(wide * (at + 0.5) + SLANT * width_of(shown(name)) * turned for at, name in enumerate(xs))
+    width = left + max(wide * len(xs), over + 8) + 4
     return picture(*drawn, width=max(width, WIDTH), height=top + ROW * len(ys) + 4, name=title)
 
 
@@ -98,7 +110,8 @@ def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names:
     scales = {name: _own_scale(exhibit, whole, name) for name in xs}
     wide = max(float(WIDTH), 64.0 * len(xs))
     turned = max(width_of(shown(name)) for name in xs) > wide / len(xs) - 4
-    place = Ground(categories(xs), linear(0, 1), 4, top + 22, wide - 8, HEIGHT)
+    left = max(4.0, SLANT * turned * width_of(shown(xs[0])) - wide / len(xs) / 2 + 4)
+    place = Ground(categories(xs), linear(0, 1), left, top + 22, wide - 8, HEIGHT)
     drawn = []
     for name in xs:
         at, ticks = place.across(name), scales[name].ticks
@@ -117,7 +130,7 @@ def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names:
         ]
         drawn.append(element("g", stroke(number, points), *signs, class_=colour(number)))
     reach = place.bottom + 24 + 0.62 * max(width_of(shown(name)) for name in xs) * turned
-    return picture(*keys, *drawn, width=wide, height=reach, name=title)
+    return picture(*keys, *drawn, width=left + wide, height=reach, name=title)
 
 
 def _own_scale(exhibit: Exhibit, rows: Sequence[Row], name: str) -> Scale:
