@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +14,7 @@ import polars as pl
 from recassay.comparison.adjust import adjust
 from recassay.comparison.anytime import TUNED_FOR, anytime_bounds
 from recassay.comparison.compare import pairs_of
-from recassay.comparison.duel import Duel, Testing
+from recassay.comparison.duel import Duel, HowTested
 from recassay.comparison.over_time import Played, thinned
 from recassay.comparison.pairing import Paired, Systems, systems_of
 from recassay.comparison.signed_mcnemar import FEWEST, threshold
@@ -45,7 +46,7 @@ class OverTime:
     metric: str
     duels: tuple[Duel, ...]
     windows: Windows
-    testing: Testing
+    testing: HowTested
     correction: str
 
     @property
@@ -74,8 +75,9 @@ class OverTime:
             if self._binary(row["a"], row["b"]):
                 level = f"{100 * (1 - self.testing.alpha):.4g} %"
                 lines.append(f"  windows at {level}: {_stretches_told(mine) or 'neither is ahead in any'}")
-        lines += ["", DESCRIPTIVE.format(alpha=self.testing.alpha), SURE.format(level=1 - self.testing.alpha)]
-        return "\n".join(lines)
+        lines += ["", DESCRIPTIVE.format(alpha=self.testing.alpha), "", SURE.format(level=1 - self.testing.alpha)]
+        indented = [(line, " " * 4 if line.startswith(" ") else "") for line in lines]
+        return "\n".join(textwrap.fill(line, 100, subsequent_indent=indent) for line, indent in indented)
 
     __repr__ = __str__
 
@@ -188,7 +190,7 @@ def compare_over_time(
     if not 0 < alpha < 1:
         raise UsageError("U102", f"alpha={alpha:g} is no chance of error", hint="alpha=0.01")
     check_word("test", test, ["auto", *TESTS])
-    systems, testing = systems_of(a, b), Testing(alpha, continuity, exact, test)
+    systems, testing = systems_of(a, b), HowTested(alpha, continuity, exact, test)
     pairs = [Paired.of(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
     asked = windows(how, by, window, fading, scored=max(one.event.size for one in pairs), events=pairs[0].events)
     share = alpha / len(pairs)
@@ -221,9 +223,9 @@ def declared(compared: Iterable[OverTime] | Mapping[str, OverTime], *, correctio
 def _told(row: Mapping[str, Any], alpha: float) -> list[str]:
     """One pair in words."""
     verdict = "significant" if row["significant"] else "not significant"
-    sure = "they include 0 at every event so far"
+    sure = "0 lies within them at every event so far"
     if row["decided"] is not None:
-        sure = f"up to event {row['decided']:,} {row['for']} was better, which is sure"
+        sure = f"0 is left out first at event {row['decided']:,}, and {row['for']} better up to there"
     dropped = f", {row['dropped']:,} events of one of them alone left out" if row["dropped"] else ""
     return [
         f"{row['a']} {row['mean_a']:.4f}, {row['b']} {row['mean_b']:.4f}: difference {row['difference']:+.4f} "

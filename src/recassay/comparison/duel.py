@@ -18,7 +18,7 @@ from recassay.data.outcomes import is_error
 
 
 @dataclass(frozen=True)
-class Testing:
+class HowTested:
     """How McNemar's test is done in windows, and which test is done on all events."""
 
     alpha: float
@@ -42,7 +42,7 @@ class Duel:
     p: float
 
     @classmethod
-    def of(cls, paired: Paired, asked: Windows, bounds: Bounds, how: Testing) -> Duel:
+    def of(cls, paired: Paired, asked: Windows, bounds: Bounds, how: HowTested) -> Duel:
         """The windows and the final test of a pair."""
         behind = paired.behind(asked)
         a, b = paired.values_a, paired.values_b
@@ -72,7 +72,8 @@ class Duel:
             "partial": self.behind.partial,
         }
         if self.signed is not None:
-            columns |= {"only_a": self.signed.only_a, "only_b": self.signed.only_b}
+            kind = np.int64 if self.behind.fading is None else np.float64
+            columns |= {"only_a": self.signed.only_a.astype(kind), "only_b": self.signed.only_b.astype(kind)}
             columns |= {"mcnemar": self.signed.signed, "p": self.signed.p, "better": self.better(self.signed.claim)}
         columns |= {"difference": self.bounds.mean, "low": self.bounds.low, "high": self.bounds.high}
         return pl.DataFrame({**self.paired.columns(), **columns})

@@ -108,7 +108,7 @@ def over_time(
     >>> over_time(outcomes, "recall@2", window=3).table["value"].round(4).to_list()
     [0.0, 0.5, 0.3333, 0.6667, 0.6667, 1.0, 0.6667, 0.6667]
     >>> over_time(outcomes, "recall@2", window=3, partial=False).table.head(1).rows()
-    [(4, 0.3333333333333333, 3.0, False)]
+    [(4, 0.3333333333333333, 3, False)]
     """
     one = outcomes_of(outcomes)
     column, before, after = made_of(one, metric)

@@ -81,11 +81,11 @@ class Behind:
         found: Floats = (rounded[1:] - rounded[self.first]) + (left[1:] - left[self.first])
         return found
 
-    def sizes(self) -> Floats:
+    def sizes(self) -> NDArray[np.int64] | Floats:
         """How many scored events stand behind each point, those that have faded as the share that is left."""
         if self.first is None:
             return self.sums(np.ones(self.partial.size))
-        return (np.arange(1, self.first.size + 1) - self.first).astype(np.float64)
+        return np.arange(1, self.first.size + 1) - self.first
 
     def means(self, values: Floats) -> Floats:
         """The mean of the values behind each point."""
