@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := src tests bench docs
+SOURCES := src tests bench docs examples
 
 .PHONY: demo test lint format docs site bench agreement clean help
 help:  ## what can be made

@@ -4,6 +4,7 @@
     python docs/generate.py --check    write nothing, name what is stale, and end with status 1 if anything is
 
 A generated page comes from a module in ``docs/_generators`` with a function ``pages()``: path below ``docs`` to text.
+Every script in ``examples`` becomes a notebook beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ sys.path.insert(0, str(DOCS))
 
 import _examples  # noqa: E402
 import _generators  # noqa: E402
+import _notebooks  # noqa: E402
 
 MARK = "<!-- Written by docs/generate.py; do not edit by hand. -->\n\n"
 
@@ -47,6 +49,8 @@ def generated_paths() -> set[Path]:
 def fresh() -> Iterator[tuple[Path, str]]:
     """Every page as it ought to be."""
     yield from generated().items()
+    for script in _notebooks.scripts():
+        yield script.with_suffix(".ipynb"), _notebooks.notebook(script)
     with _examples.Workshop.opened() as shop:
         for path in written():
             yield path, shop.refreshed(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))

@@ -21,6 +21,7 @@ if str(DOCS) not in sys.path:
     sys.path.insert(0, str(DOCS))
 
 import _examples  # noqa: E402
+import _notebooks  # noqa: E402
 import generate  # noqa: E402
 
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
@@ -51,6 +52,12 @@ def test_a_generated_page_is_fresh(path, generated):
 
 def test_every_generated_page_is_there(generated):
     assert generated.keys() == generate.generated_paths()
+
+
+@pytest.mark.parametrize("script", _notebooks.scripts(), ids=name)
+def test_a_notebook_shows_what_its_script_prints(script):
+    notebook = script.with_suffix(".ipynb")
+    assert notebook.read_text(encoding="utf-8") == _notebooks.notebook(script), "run: make docs"
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=name)
