@@ -124,6 +124,21 @@ EXAMPLES: dict[str, str] = {
         mine = ra.models.Recommends(lambda user, k: ["the", "best"], name="mine")
         ra.play(mine, fold, ra.protocols.ranking())
         """,
+    "I313": """
+        Path("scores.csv").write_text("user,ndcg\\n1,0.5\\n2,0.1\\n")
+        ra.read_scores("scores.csv")
+        """,
+    "I314": """
+        ra.read_scores({"user": [1, 1], "system": ["als", "als"], "ndcg@10": [0.5, 0.4]})
+        """,
+    "I315": """
+        scores = {"user": [1, 2, 3, 4], "system": ["als", "als", "pop", "pop"], "mrr": [0.5, 0.4, 0.1, 0.2]}
+        ra.decide(ra.read_scores(scores))
+        """,
+    "I316": """
+        Path("results").mkdir()
+        ra.read_scores("results")
+        """,
     "I317": """
         from recassay.report.reading import read_results
 
@@ -502,8 +517,31 @@ EXAMPLES: dict[str, str] = {
         ra.over_time(mine, "recall@10", window=0.5)
         """,
     "U197": """
-        state = ra.drift.PageHinkley(threshold=50).start().state()
+        state = ra.drift.PageHinkley(threshold=20).start().state()
         ra.drift.PageHinkley(threshold=5).start(state)
+        """,
+    "U211": """
+        ra.across(ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]}))
+        """,
+    "U212": """
+        scores = ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]})
+        scores.where(dataset="ml-1m")
+        """,
+    "U213": """
+        scores = ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]})
+        ra.decide(scores, sudden_death=(10,))
+        """,
+    "U214": """
+        scores = ra.score({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}}, {"ann": ["x"]}, "mrr", interval=None)
+        ra.users_needed(scores, wanted=0)
+        """,
+    "U215": """
+        scores = ra.score({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}}, {"ann": ["x"]}, "mrr", interval=None)
+        ra.consistency(scores, along="design")
+        """,
+    "U216": """
+        scores = ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]})
+        ra.decide(scores, rope=-0.01)
         """,
     "U221": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage(catalogue='truth')@1", until=0.01)

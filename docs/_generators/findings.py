@@ -31,6 +31,7 @@ those of group G by `ra.score_sequences`. A check that needs data which was not 
 GROUPS = {
     "B": "Bias: what a design makes of systems",
     "C": "Coverage: who and what the files cover",
+    "D": "Decisions: what stands between a comparison and a choice",
     "G": "Generated sequences: what training cannot teach",
     "H": "Home: systems judged by what they were made to please",
     "L": "Leakage: what should not be there",
@@ -134,6 +135,39 @@ EXAMPLES = {
         "Judge more users. Below ten, read the values one by one instead of their mean.",
         """
         scores = ra.score({"mine": {"ann": ["x"], "bob": ["y"]}}, {"ann": ["x"], "bob": ["z"]}, "hit@1")
+        """,
+    ),
+    "D001": Example(
+        "Correct for the number of pairs: `--correction holm`, the default, where any false claim is one too many; `bh` for "
+        "sifting. Better still, say before you look which few comparisons matter.",
+        """
+        users = list(range(12)) * 3
+        systems = ["als"] * 12 + ["bpr"] * 12 + ["pop"] * 12
+        mrr = [0.5, 0.3] * 6 + [0.4, 0.3, 0.5, 0.2] * 3 + [0.4, 0.2] * 6
+        scores = ra.read_scores({"user": users, "system": systems, "mrr": mrr})
+        findings = ra.decide(scores, correction="none").findings
+        """,
+    ),
+    "D002": Example(
+        "Train with three seeds or more (`seeds: [1, 2, 3]` in a study), and look whether systems change places between "
+        "them: `recassay compare DIR --by seed`.",
+        """
+        from pathlib import Path
+
+        study = "study: one-seed\\ndata: {generate: 'log(users=60, items=40, events=1500)'}\\nsplit: random(test=0.2)\\n"
+        Path("one-seed.yaml").write_text(study + "models: ['PLSA(factors=2)', Popular]\\nmetrics: ndcg@10\\n")
+        ra.run_study("one-seed.yaml", "one-seed")
+        findings = ra.decide(ra.read_scores("one-seed")).findings
+        """,
+    ),
+    "D003": Example(
+        "Tune the baseline, or find out what broke it, before anything is said about systems that beat it. Whether "
+        "popularity is rewarded by the target sets alone is asked under [other designs](../howto/choose-a-design.md).",
+        """
+        users, systems = list(range(40)) * 3, ["mine"] * 40 + ["tuned-badly"] * 40 + ["popular"] * 40
+        mrr = [0.6, 0.4] * 20 + [0.1, 0.2] * 20 + [0.3, 0.2] * 20
+        scores = ra.read_scores({"user": users, "system": systems, "mrr": mrr})
+        findings = ra.decide(scores, baseline="tuned-badly").findings
         """,
     ),
     "P001": Example(

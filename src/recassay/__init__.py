@@ -15,11 +15,14 @@ from recassay._version import __version__
 
 if TYPE_CHECKING:
     from recassay import bias, designs, drift, models, protocols, split
+    from recassay.comparison.across import Across, across
     from recassay.comparison.compare import Comparison, compare
     from recassay.comparison.compare_over_time import OverTime, compare_over_time, declared
+    from recassay.comparison.consistency import Consistency, consistency
     from recassay.comparison.folds import FoldCurves, compare_folds, over_folds
     from recassay.comparison.over_time import Curve, over_time
     from recassay.comparison.overall import global_score, pareto
+    from recassay.comparison.power import Power, users_needed
     from recassay.comparison.sudden_death import SuddenDeath
     from recassay.comparison.trade_off import trade_off
     from recassay.data.assay import Assay
@@ -31,18 +34,21 @@ if TYPE_CHECKING:
     from recassay.data.outcomes import Outcomes
     from recassay.data.read import read_interactions, read_items, read_run, read_runs, read_truth
     from recassay.data.run import Run
+    from recassay.data.score_set import ScoreSet
     from recassay.data.scores import Scores
     from recassay.data.sequences import SequenceFold, Sequences
     from recassay.data.standings import Standings
     from recassay.data.truth import Truth
     from recassay.data.vocabulary import Vocabulary
     from recassay.engine.contest import sudden_death
+    from recassay.engine.decide import Decision, decide
     from recassay.engine.generate import generate
     from recassay.engine.home_and_away import home_and_away
     from recassay.engine.judge import judge
     from recassay.engine.play import play
     from recassay.engine.score import score
     from recassay.engine.score_sequences import score_sequences, sequeval
+    from recassay.engine.score_sets import read_scores
     from recassay.engine.sequence_exhibits import by_position, item_frequency, parallel_view
     from recassay.engine.weight import Weights, choose_weight
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
@@ -58,9 +64,12 @@ if TYPE_CHECKING:
 # Where each public name lives; a module is its own home. Nothing is imported before it is asked for: `import recassay`
 # costs nothing.
 _HOMES = {
+    "Across": "comparison.across",
     "Assay": "data.assay",
     "Comparison": "comparison.compare",
+    "Consistency": "comparison.consistency",
     "Curve": "comparison.over_time",
+    "Decision": "engine.decide",
     "Features": "data.features",
     "Finding": "data.finding",
     "Fold": "data.fold",
@@ -72,10 +81,12 @@ _HOMES = {
     "Metric": "metrics.base",
     "Outcomes": "data.outcomes",
     "OverTime": "comparison.compare_over_time",
+    "Power": "comparison.power",
     "RecassayError": "errors",
     "Reranked": "models.rerank.runs",
     "Run": "data.run",
     "SamplingCurve": "sampled.result",
+    "ScoreSet": "data.score_set",
     "Scores": "data.scores",
     "SequenceFold": "data.sequences",
     "Sequences": "data.sequences",
@@ -85,13 +96,16 @@ _HOMES = {
     "UsageError": "errors",
     "Vocabulary": "data.vocabulary",
     "Weights": "engine.weight",
+    "across": "comparison.across",
     "bias": "bias",
     "by_position": "engine.sequence_exhibits",
     "choose_weight": "engine.weight",
     "compare": "comparison.compare",
     "compare_folds": "comparison.folds",
     "compare_over_time": "comparison.compare_over_time",
+    "consistency": "comparison.consistency",
     "correct": "sampled.corrections",
+    "decide": "engine.decide",
     "declared": "comparison.compare_over_time",
     "designs": "designs",
     "drift": "drift",
@@ -113,6 +127,7 @@ _HOMES = {
     "read_items": "data.read",
     "read_run": "data.read",
     "read_runs": "data.read",
+    "read_scores": "engine.score_sets",
     "read_truth": "data.read",
     "rerank": "models.rerank.runs",
     "run_study": "study.run",
@@ -123,12 +138,16 @@ _HOMES = {
     "split": "split",
     "sudden_death": "engine.contest",
     "trade_off": "comparison.trade_off",
+    "users_needed": "comparison.power",
 }
 
 __all__ = [
+    "Across",
     "Assay",
     "Comparison",
+    "Consistency",
     "Curve",
+    "Decision",
     "Features",
     "Finding",
     "Fold",
@@ -140,10 +159,12 @@ __all__ = [
     "Metric",
     "Outcomes",
     "OverTime",
+    "Power",
     "RecassayError",
     "Reranked",
     "Run",
     "SamplingCurve",
+    "ScoreSet",
     "Scores",
     "SequenceFold",
     "Sequences",
@@ -154,13 +175,16 @@ __all__ = [
     "Vocabulary",
     "Weights",
     "__version__",
+    "across",
     "bias",
     "by_position",
     "choose_weight",
     "compare",
     "compare_folds",
     "compare_over_time",
+    "consistency",
     "correct",
+    "decide",
     "declared",
     "designs",
     "drift",
@@ -182,6 +206,7 @@ __all__ = [
     "read_items",
     "read_run",
     "read_runs",
+    "read_scores",
     "read_truth",
     "rerank",
     "run_study",
@@ -192,6 +217,7 @@ __all__ = [
     "split",
     "sudden_death",
     "trade_off",
+    "users_needed",
 ]
 
 

@@ -56,6 +56,25 @@ ADVICE: dict[str, Advice] = {
         "instead of ids, text instead of numbers), or knows another catalogue.",
         "Let it answer with the ids of the log it is played on.",
     ),
+    "I313": Advice(
+        "A table of scores has a row per system and user, and a column of numbers for each metric. This one does not "
+        "say whose a row is, or has no such numbers.",
+        "Name the column of systems (`--columns system=model`), and join tables of single systems into one.",
+    ),
+    "I314": Advice(
+        "A system has two rows for one user of the same data set, split, design, seed and fold: one of them would be "
+        "lost.",
+        "Say what tells them apart in a column of one of these names, or leave repeated rows out.",
+    ),
+    "I315": Advice(
+        "Systems are compared user by user, and two of them have no user in common: other users, or other ids.",
+        "Score both on the same users. Ids must be written alike: 7 and '007' are two users.",
+    ),
+    "I316": Advice(
+        "A comparison needs the value of every user, `scores.parquet`, and this folder has none: it is no folder of "
+        "results, or all of its metrics are one number for everything.",
+        "Score again with a metric such as ndcg@10; `recassay list metrics` says which have a value per user.",
+    ),
     "I317": Advice(
         "A folder was given as results, and it has no `summary.json`: no study, scoring or demo wrote it, or one that "
         "was stopped before its end.",

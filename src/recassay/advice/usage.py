@@ -222,6 +222,35 @@ ADVICE: dict[str, Advice] = {
         "has no largest value, or weighs users.",
         "Judge everyone, without `until`; or leave the metric out.",
     ),
+    "U211": Advice(
+        "Systems are ranked within each data set and the ranks compared over data sets, so two of them are needed that "
+        "have systems and a metric in common.",
+        "Give scores of several data sets; within one, `recassay compare` tests user by user.",
+    ),
+    "U212": Advice(
+        "Scores were asked for from a data set, split or design that the table or folder does not have.",
+        "The hint has the nearest name; without the option all are taken.",
+    ),
+    "U213": Advice(
+        "Sudden Death needs ranked lists and what was relevant. A study keeps both; a folder of `score -o` and a table "
+        "of scores have neither.",
+        "Give the folder of `recassay run`, or call `ra.sudden_death(runs, truth)`.",
+    ),
+    "U214": Advice(
+        "The number of users needed follows from the difference that is worth finding, the level and the chance to "
+        "find it. One of them makes no sense.",
+        "A difference above 0; a level and a chance between 0 and 1.",
+    ),
+    "U215": Advice(
+        "Orders of systems are compared along metrics, designs, splits, data sets or seeds, and this is none of them, "
+        "or takes a single value here.",
+        "Name another coordinate, or give scores that differ in it.",
+    ),
+    "U216": Advice(
+        "The region of practical equivalence is the largest difference of means that does not matter to you, on either "
+        "side of 0.",
+        "A number from 0 on, in units of the metric: `--rope 0.005`.",
+    ),
     "X101": Advice(
         "A metric computed a value outside its range. Such a number is never printed.",
         "Please report it, with the smallest files that show it.",

@@ -1,4 +1,4 @@
-"""The command line: ``recassay score|run|report|demo|stats|correct|list|explain``.
+"""The command line: ``recassay score|run|compare|report|demo|stats|correct|rerank|list|explain``.
 
 This package imports nothing heavy, so that help and mistakes answer at once; each command imports what it needs.
 """
@@ -10,7 +10,7 @@ import traceback
 
 import typer
 
-from recassay.cli import correct, demo, explain, report, run, score, stats
+from recassay.cli import compare, correct, demo, explain, report, rerank, run, score, stats
 from recassay.errors import RecassayError
 
 app = typer.Typer(
@@ -24,9 +24,11 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("score")(score.score)
 app.command("run")(run.run)
+app.command("compare")(compare.compare)
 app.command("report")(report.report)
 app.command("stats")(stats.stats)
 app.command("correct")(correct.correct)
+app.command("rerank")(rerank.rerank)
 app.command("list")(explain.list_names)
 app.command("explain")(explain.explain)
 

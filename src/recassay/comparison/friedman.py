@@ -62,15 +62,34 @@ def friedman(table: Floats, *, alpha: float = 0.05, higher_is_better: bool = Tru
 def nemenyi_q(systems: int, alpha: float = 0.05) -> float:
     """Upper quantile of the range of k independent standard normals, over sqrt 2.
 
-    The range is below q with chance k * integral of phi(z) (Phi(z) - Phi(z - q))^(k - 1).
-
     >>> round(nemenyi_q(2), 6), round(nemenyi_q(3), 6)
     (1.959964, 2.343701)
     """
+    q = brentq(lambda q: range_beyond(q, systems) - alpha, 1e-9, 60.0, xtol=1e-12)
+    return float(q) / float(np.sqrt(2))
+
+
+def nemenyi_p(rank_difference: float, systems: int, blocks: int) -> float:
+    """Chance of two mean ranks so far apart, or farther, anywhere among systems that are all alike.
+
+    >>> round(nemenyi_p(1.353136, systems=3, blocks=6), 6)
+    0.05
+    """
+    error = np.sqrt(systems * (systems + 1) / (6 * blocks))
+    return range_beyond(abs(rank_difference) / error * np.sqrt(2), systems)
+
+
+def range_beyond(q: float, systems: int) -> float:
+    """Chance that k independent standard normals have a range of q or more.
+
+    It is k * integral of phi(z) (Phi(z)^(k - 1) - (Phi(z) - Phi(z - q))^(k - 1)): the largest is z, the others are not
+    all within q below it.
+
+    >>> range_beyond(0.0, 3)
+    1.0
+    """
     z, step = np.linspace(-9.0, 20.0, 4001, retstep=True)  # smooth and flat at both ends: the plain sum is exact
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * step
-
-    def excess(q: float) -> float:
-        return float(systems * np.sum(density * (ndtr(z) - ndtr(z - q)) ** (systems - 1))) - (1 - alpha)
-
-    return float(brentq(excess, 1e-9, 60.0, xtol=1e-12)) / float(np.sqrt(2))
+    below, others = ndtr(z), systems - 1
+    beyond = systems * np.sum(density * (below**others - (below - ndtr(z - q)) ** others))
+    return min(1.0, round(float(beyond), 15))

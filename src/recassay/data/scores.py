@@ -17,6 +17,12 @@ from recassay.errors import UsageError
 from recassay.spec import Value, suggest
 
 Values = NDArray[np.float64]
+WEIGHT = "weight"  # the column of weights that all metrics share
+
+
+def weight_of(metric: str) -> str:
+    """The column of the weights that a metric has of its own."""
+    return f"{WEIGHT} of {metric}"
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,11 @@ class Scores:
         return next(row for row in self.rows if (row.system, row.metric) == (system, metric))
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
-        """Values per unit as a table: system, dataset, split, protocol, design, seed, unit, user, then the metrics."""
+        """Values per unit as a table: system, dataset, split, protocol, design, seed, unit, user, then the metrics.
+
+        Where units do not all count the same there are their weights too: one column ``weight`` if all metrics share
+        them, else ``weight of METRIC`` for each that has its own.
+        """
         names = ("dataset", "split", "protocol", "design")
         same = [pl.lit(identity.get(name) or "given").alias(name) for name in names]
         same.append(pl.lit(identity.get("seed"), dtype=pl.Int64).alias("seed"))
@@ -112,10 +122,21 @@ class Scores:
                 pl.Series("unit", self.units),
                 pl.Series("user", self.units),
                 *(pl.col(metric).fill_nan(None) for metric in self.unit_metrics),
+                *self._weight_columns(system),
             )
             for system in self.systems
         ]
-        return pl.concat(parts)
+        return pl.concat(parts, how="diagonal")
+
+    def _weight_columns(self, system: str) -> list[pl.Series]:
+        own = {metric: self.weights(system, metric) for metric in self.unit_metrics}
+        weighted = {metric: one for metric, one in own.items() if one is not None}
+        if not weighted:
+            return []
+        first = next(iter(weighted.values()))
+        if len(weighted) == len(own) and all(np.array_equal(one, first) for one in weighted.values()):
+            return [pl.Series(WEIGHT, first)]
+        return [pl.Series(weight_of(metric), one) for metric, one in weighted.items()]
 
     def to_dict(self) -> dict[str, Any]:
         """Systems with their metrics, ready for JSON."""

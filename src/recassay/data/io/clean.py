@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER
+from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER
 from recassay.errors import InputError
 
 # Every whole number below this is exact as a float.
@@ -19,7 +19,7 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ra
     Without ``whole_ranks`` a rank becomes Float64.
     """
     rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, POOL: as_whole_number}
-    rules |= {TIMESTAMP: as_time, RANK: as_whole_number if whole_ranks else as_number}
+    rules |= {TIMESTAMP: as_time, SYSTEM: as_ids, RANK: as_whole_number if whole_ranks else as_number}
     changed = {name: rules[name](frame[name], where) for name in columns if name in frame.columns}
     return frame.with_columns([series.alias(name) for name, series in changed.items()])
 

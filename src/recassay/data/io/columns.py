@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
+from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER, Role
 from recassay.errors import InputError, UsageError
 
 # Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are one.
@@ -42,6 +42,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     ),
     RANK: ("rank", "position ranking rank_position pos"),
     POOL: ("pool pool_size",),  # "candidates" and "negatives" could just as well be those that were sampled
+    SYSTEM: ("system system_id system_name", "model model_name algorithm algo recommender method approach run run_id"),
     GAIN: (
         "gain",
         "relevance rel grade",
@@ -61,6 +62,7 @@ SHORT_NAMES = {
     "rank": RANK,
     "gain": GAIN,
     "pool": POOL,
+    "system": SYSTEM,
 }
 
 

@@ -34,6 +34,7 @@ def read_table(
     log       user_id, item_id     timestamp, rating
     items     item_id              every other column, untouched
     ranks     user_id, rank        pool
+    scores    user_id              system, and every other column, untouched
     ========  ===================  ==========================================
 
     The names of common libraries are known; ``columns="user=uid,item=iid"`` overrides. Without a header the columns go
@@ -102,7 +103,7 @@ def _kinds(frame: pl.DataFrame, *, stated: bool) -> str:
 def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> Columns:
     found = resolve(table.names, role, chosen, where=table.where, by_position=table.by_position)
     wanted = dict(found)
-    if role.name == "items":
+    if role.others:
         wanted |= {name: name for name in table.names if name not in found.values() and name not in found}
 
     def read(wanted: Mapping[str, str]) -> pl.DataFrame:

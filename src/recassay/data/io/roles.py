@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from recassay.errors import UsageError
 from recassay.spec import suggest
 
-USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL = (
+USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM = (
     "user_id",
     "item_id",
     "timestamp",
@@ -16,6 +16,7 @@ USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL = (
     "rank",
     "gain",
     "pool",
+    "system",
 )
 
 
@@ -31,6 +32,8 @@ class Role:
     """What the number means in ``{user: {item: number}}``."""
     whole_ranks: bool = True
     """Whether a rank that is a fraction is refused by the reader, and not by whoever can say more about it."""
+    others: bool = False
+    """Whether every other column is read too, untouched."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,8 +47,9 @@ ROLES = {
         Role("run", (USER, ITEM), (RANK, SCORE), (USER, ITEM, SCORE), SCORE),
         Role("truth", (USER, ITEM), (GAIN,), (USER, ITEM, GAIN), GAIN),
         Role("log", (USER, ITEM), (TIMESTAMP, RATING), (USER, ITEM, RATING, TIMESTAMP), RATING),
-        Role("items", (ITEM,), (), (ITEM,), ""),
+        Role("items", (ITEM,), (), (ITEM,), "", others=True),
         Role("ranks", (USER, RANK), (POOL,), (USER, RANK, POOL), RANK, whole_ranks=False),
+        Role("scores", (USER,), (SYSTEM,), (), "", others=True),
     )
 }
 

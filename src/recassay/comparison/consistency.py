@@ -1,0 +1,234 @@
+"""Whether systems stand in the same order everywhere: under every metric, design, split, data set and seed.
+
+The order under one choice is held against the order under another by Kendall's tau-b. Its interval, and the share of
+resamples in which two systems really change places, come from drawing users with replacement, the same users under both
+choices wherever both know them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from recassay.comparison.resampling import Floats, How, Progress, bootstrap_sums
+from recassay.data.agreement import taus
+from recassay.data.assay import Assay
+from recassay.data.score_set import AXES, Place, ScoreSet, score_set
+from recassay.data.scores import Scores
+from recassay.errors import UsageError
+from recassay.rng import derive_seed
+from recassay.spec import suggest
+
+METRIC = "metric"
+ALONG = (METRIC, "design", "split", "dataset", "seed")
+RESAMPLES = 1_000
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Two choices along a coordinate, all else equal: tau-b of their orders, its interval, and the pairs that swap."""
+
+    along: str
+    a: str
+    b: str
+    setting: str
+    systems: int
+    tau: float
+    low: float
+    high: float
+    swaps: int
+    sure: int
+
+
+@dataclass(frozen=True)
+class Swap:
+    """``ahead`` leads ``behind`` under ``a`` and trails it under ``b``.
+
+    Leads are differences of means, turned so that more is better; ``share`` is that of resamples in which both hold.
+    """
+
+    along: str
+    a: str
+    b: str
+    setting: str
+    ahead: str
+    behind: str
+    lead_a: float
+    lead_b: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Every two choices, the swaps between them, and how they were made."""
+
+    rows: tuple[Agreement, ...]
+    swaps: tuple[Swap, ...]
+    level: float
+    resamples: int
+    seed: int
+
+    def frame(self) -> pl.DataFrame:
+        """A row per coordinate, setting and two choices."""
+        return pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(Agreement))
+
+    def swapped(self) -> pl.DataFrame:
+        """A row per swap, the surest first."""
+        rows = [asdict(swap) for swap in sorted(self.swaps, key=lambda one: -one.share)]
+        return pl.DataFrame(rows, schema=_schema(Swap))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: a number that is undefined is None."""
+        rows = [
+            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+            for row in map(asdict, self.rows)
+        ]
+        made = {"level": self.level, "resamples": self.resamples, "seed": self.seed}
+        return {**made, "rows": rows, "swaps": [asdict(swap) for swap in self.swaps]}
+
+
+def consistency(
+    scores: ScoreSet | Scores | Assay | Mapping[str, Scores],
+    *,
+    along: str | Iterable[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Consistency:
+    """Hold the order of systems under every choice against that under every other, one coordinate at a time.
+
+    ``along`` is one or several of metric, design, split, dataset and seed: all that take two values, unless given. A
+    swap is sure where both leads are there in at least ``level`` of the resamples. The interval of tau holds the middle
+    ``level`` of the resampled ones; it says how steady the agreement is, and lies below tau where systems are close.
+
+    >>> values = {"a": [0.9, 0.8, 0.7, 0.9], "b": [0.1, 0.2, 0.1, 0.3]}
+    >>> per_unit = {(name, "mrr"): np.array(one) for name, one in values.items()}
+    >>> per_unit |= {(name, "novelty"): 1 - np.array(one) for name, one in values.items()}
+    >>> scores = Scores(pl.Series(range(4)), ("a", "b"), ("mrr", "novelty"), per_unit)
+    >>> found = consistency(scores)
+    >>> found.rows[0].tau, found.swaps[0].ahead, found.swaps[0].share
+    (-1.0, 'a', 1.0)
+    """
+    given = score_set(scores).only(metrics)
+    axes = _axes(given, along)
+    orders = _orders(given, How(seed, resamples, threads, progress))
+    rows: list[Agreement] = []
+    swaps: list[Swap] = []
+    for axis in axes:
+        for setting, choices in _settings(orders, axis):
+            for a, b in itertools.combinations(choices, 2):
+                shared = [name for name in choices[a].systems if name in choices[b].systems]
+                if len(shared) > 1:
+                    swapped = _swaps((axis, str(a), str(b), setting), choices[a].of(shared), choices[b].of(shared))
+                    sure = sum(swap.share >= level for swap in swapped)
+                    tau = _tau(choices[a].of(shared), choices[b].of(shared), level)
+                    rows.append(Agreement(axis, str(a), str(b), setting, len(shared), *tau, len(swapped), sure))
+                    swaps += swapped
+    return Consistency(tuple(rows), tuple(swaps), level, resamples, seed)
+
+
+class _Order(NamedTuple):
+    """Means of systems under one choice, turned so that more is better: observed, and in every resample."""
+
+    systems: tuple[str, ...]
+    means: Floats  # (systems,)
+    resampled: Floats  # (resamples, systems)
+
+    def of(self, systems: Sequence[str]) -> _Order:
+        """Some of the systems."""
+        places = [self.systems.index(name) for name in systems]
+        return _Order(tuple(systems), self.means[places], self.resampled[:, places])
+
+
+Key = tuple[Place, str]  # place, metric
+
+
+def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
+    choices = {axis: given.metrics if axis == METRIC else given.along(axis) for axis in ALONG}
+    if along is None:
+        axes = [axis for axis in ALONG if len(choices[axis]) > 1]
+        if not axes:
+            what = "there is one metric in one place, and so one order of systems"
+            raise UsageError("U215", what, hint="give two metrics, designs, splits, data sets or seeds")
+        return axes
+    axes = [along] if isinstance(along, str) else list(along)
+    for axis in axes:
+        if axis not in ALONG:
+            raise UsageError("U215", f"orders cannot be compared along {axis!r}", hint=suggest(axis, ALONG))
+        if len(choices[axis]) < 2:
+            found = ", ".join(map(str, choices[axis]))
+            raise UsageError("U215", f"there is one {axis} alone, {found}", hint=f"give two {axis}s or more")
+    return axes
+
+
+def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, dict[Any, _Order]]]:
+    """Orders that differ along one coordinate alone, with what they share, and others do not, in words."""
+    found: dict[tuple[Any, ...], dict[Any, _Order]] = {}
+    for (place, metric), order in orders.items():
+        rest = tuple(place) if axis == METRIC else (*place.without(axis), metric)
+        found.setdefault(rest, {})[metric if axis == METRIC else getattr(place, axis)] = order
+    telling = [position for position in range(len(AXES)) if len({rest[position] for rest in found}) > 1]
+    for rest, choices in found.items():
+        yield ", ".join(str(rest[position]) for position in telling), choices
+
+
+def _tau(one: _Order, other: _Order, level: float) -> tuple[float, float, float]:
+    drawn = taus(one.resampled, other.resampled)[1]
+    drawn = drawn[~np.isnan(drawn)]
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist() if drawn.size else (math.nan, math.nan)
+    return float(taus(one.means, other.means)[1]), low, high
+
+
+def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list[Swap]:
+    found = []
+    for pair in itertools.combinations(range(len(one.systems)), 2):
+        first, second = pair if one.means[pair[0]] > one.means[pair[1]] else pair[::-1]
+        lead, back = (float(order.means[first] - order.means[second]) for order in (one, other))
+        if lead > 0 > back:
+            here, there = (order.resampled[:, first] - order.resampled[:, second] for order in (one, other))
+            share = float(np.mean((here > 0) & (there < 0)))
+            found.append(Swap(*about, one.systems[first], one.systems[second], lead, back, share))
+    return found
+
+
+def _orders(given: ScoreSet, how: How) -> dict[Key, _Order]:
+    """The order in every place under every metric. Places of one data set draw the same users."""
+    found: dict[Key, _Order] = {}
+    for dataset in given.along("dataset"):
+        sheets = {place: scores for place, scores in given if place.dataset == dataset}
+        units = pl.concat([scores.units for scores in sheets.values()]).unique().sort()
+        own = How(derive_seed(how.seed, "consistency", str(dataset)), how.resamples, how.threads, how.progress)
+        for place, scores in sheets.items():
+            at = units.search_sorted(scores.units).to_numpy()
+            for metric in scores.unit_metrics:
+                higher = next((row.higher_is_better for row in scores.rows if row.metric == metric), True)
+                if higher is not None:
+                    found[place, metric] = _order(scores, metric, at, units.len(), 1.0 if higher else -1.0, own)
+    return found
+
+
+def _order(scores: Scores, metric: str, at: Any, size: int, sign: float, how: How) -> _Order:
+    k = len(scores.systems)
+    columns = np.zeros((2 * k, size))  # weighted values, then weights
+    for number, system in enumerate(scores.systems):
+        values, weights = scores.values(system, metric), scores.weights(system, metric)
+        weight = np.where(np.isnan(values), 0.0, 1.0 if weights is None else weights)
+        columns[number, at], columns[k + number, at] = np.where(weight > 0, values, 0.0) * weight, weight
+    sums = bootstrap_sums(columns, how.count(RESAMPLES), how)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = columns[:k].sum(axis=1) / columns[k:].sum(axis=1)
+        return _Order(scores.systems, sign * means, np.ascontiguousarray(sign * (sums[:k] / sums[k:]).T))
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    kinds = {"str": pl.String, "int": pl.Int64, "float": pl.Float64}
+    return {field.name: kinds[str(field.type)] for field in fields(kind)}

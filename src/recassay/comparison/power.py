@@ -1,0 +1,178 @@
+"""How many users would tell two systems apart, from how much their differences vary over users.
+
+Reference: Cohen, Statistical power analysis for the behavioral sciences (1988), on paired t-tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+from scipy.special import nctdtr, ndtri, stdtrit
+
+from recassay.comparison.compare import Question, pair_up, pairs_of
+from recassay.comparison.resampling import Floats
+from recassay.data.scores import Scores
+from recassay.errors import UsageError
+
+LARGE = 5_000  # users from which the t distribution is as good as normal for counting users
+MOST = 10**12
+
+
+@dataclass(frozen=True)
+class Need:
+    """What it takes to tell two systems apart under one metric.
+
+    ``users`` are needed for a true difference of ``wanted``; ``detectable`` is the smallest true difference that the
+    ``n`` users there are would find. ``per_comparison`` is the level of the single test after Bonferroni.
+    """
+
+    metric: str
+    a: str
+    b: str
+    difference: float
+    sd: float
+    n: int
+    wanted: float
+    users: int | None
+    enough: bool
+    detectable: float
+    per_comparison: float
+
+
+@dataclass(frozen=True)
+class Power:
+    """Needs of every pair, and what they assume."""
+
+    rows: tuple[Need, ...]
+    level: float
+    chance: float
+    observed: bool
+    correction: str
+
+    def frame(self) -> pl.DataFrame:
+        """A row per metric and pair."""
+        return pl.DataFrame([asdict(row) for row in self.rows], infer_schema_length=None)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Ready for JSON: a number that is undefined is None."""
+        return [{name: _json_number(value) for name, value in asdict(row).items()} for row in self.rows]
+
+    @property
+    def assumptions(self) -> str:
+        """In words."""
+        what = "as large as observed, which a small study overstates" if self.observed else "as large as wanted"
+        shared = " over all pairs of a metric, as Bonferroni divides it" if self.correction != "none" else ""
+        return (
+            f"Users needed to find a true difference {what}, with a chance of {100 * self.chance:.0f} % in a paired, "
+            f"two-sided t test at {1 - self.level:.4g}{shared}; more users of the same kind, whose differences vary as "
+            "these do."
+        )
+
+
+def users_needed(
+    scores: Scores,
+    *,
+    wanted: float | None = None,
+    baseline: str | None = None,
+    metrics: Sequence[str] | None = None,
+    chance: float = 0.8,
+    level: float = 0.95,
+    correction: str = "holm",
+) -> Power:
+    """The number of users that would tell systems apart, for every pair or against a baseline, on every metric.
+
+    ``wanted`` is the difference worth finding; without it, the observed one, for a look back and not for a plan: a
+    difference that was found by luck promises too much. ``chance`` is the power of the test. Permutation and bootstrap
+    tests of the mean need as many users as the t test does, once there are some hundred.
+
+    >>> import numpy as np
+    >>> users, noise = 400, np.tile([0.1, -0.1], 200)
+    >>> values = {("a", "mrr"): 0.30 + noise, ("b", "mrr"): np.full(users, 0.30)}
+    >>> scores = Scores(pl.Series(range(users)), ("a", "b"), ("mrr",), values)
+    >>> row = users_needed(scores, wanted=0.01).rows[0]
+    >>> row.users, row.enough, round(row.detectable, 4)
+    (789, False, 0.0141)
+    """
+    if not (0 < level < 1 and 0 < chance < 1):
+        what = f"a chance of {chance:g} at level {level:g} does not exist"
+        raise UsageError("U214", what, hint="both between 0 and 1: chance=0.8, level=0.95")
+    if wanted is not None and not (math.isfinite(wanted) and wanted > 0):
+        raise UsageError("U214", f"a difference of {wanted:g} cannot be found", hint="the smallest that matters: 0.005")
+    chosen = [one for one in scores.unit_metrics if metrics is None or one in metrics]
+    pairs = pairs_of(scores.systems, baseline)
+    alpha = round(1 - level, 12) / (1 if correction == "none" else len(pairs))
+    rows = []
+    for metric in chosen:
+        for a, b in pairs:
+            paired = pair_up(scores, Question(metric, a, b))
+            rows.append(_need(metric, a, b, paired.shares_a - paired.shares_b, wanted, alpha, chance))
+    return Power(tuple(rows), level, chance, wanted is None, correction)
+
+
+def _need(metric: str, a: str, b: str, d: Floats, wanted: float | None, alpha: float, chance: float) -> Need:
+    n = int(d.size)
+    mean = float(d.mean()) if n else float("nan")
+    sd = float(d.std(ddof=1)) if n > 1 else float("nan")
+    goal = abs(mean) if wanted is None else wanted
+    users = None if not goal > 0 or math.isnan(sd) else users_for(goal / sd if sd else math.inf, alpha, chance)
+    reach = detectable(n, alpha, chance) * sd if n > 1 else float("nan")
+    return Need(metric, a, b, mean, sd, n, goal, users, users is not None and n >= users, reach, alpha)
+
+
+def _json_number(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def users_for(effect: float, alpha: float, chance: float) -> int | None:
+    """The fewest users with which a paired two-sided t test finds an effect (mean over sd) with this chance.
+
+    None where they are more than 10^12.
+
+    >>> users_for(0.5, 0.05, 0.8), users_for(0.1, 0.05, 0.8)
+    (34, 787)
+    """
+    if math.isinf(effect):
+        return 2
+    guess = float((-ndtri(alpha / 2) + ndtri(chance)) / effect) ** 2
+    if not guess < MOST:
+        return None
+    if guess > LARGE:
+        return math.ceil(guess + float(ndtri(alpha / 2)) ** 2 / 2)  # what t costs beyond the normal (Guenther 1981)
+    n = max(2, math.floor(guess) - 2)
+    while power_of_t(n, effect, alpha) < chance:
+        n += 1
+    while n > 2 and power_of_t(n - 1, effect, alpha) >= chance:
+        n -= 1
+    return n
+
+
+def detectable(n: int, alpha: float, chance: float) -> float:
+    """The smallest effect (mean over sd) that n users find with this chance.
+
+    >>> round(detectable(34, 0.05, 0.8), 3)
+    0.495
+    """
+    from scipy.optimize import brentq
+
+    guess = (-ndtri(alpha / 2) + ndtri(chance)) / math.sqrt(n)
+    if n > LARGE:
+        return float(guess)
+    high = guess
+    while power_of_t(n, high, alpha) < chance:
+        high *= 1.5
+    return float(brentq(lambda effect: power_of_t(n, effect, alpha) - chance, 0.0, high, xtol=1e-12))
+
+
+def power_of_t(n: int, effect: float, alpha: float) -> float:
+    """The chance that a paired two-sided t test of n users finds an effect (mean over sd).
+
+    >>> round(power_of_t(34, 0.5, 0.05), 6)
+    0.807778
+    """
+    shift, edge = effect * math.sqrt(n), -float(stdtrit(n - 1, alpha / 2))
+    missed, opposite = (float(nctdtr(n - 1, shift, at)) for at in (edge, -edge))
+    return 1 - (0.0 if math.isnan(missed) else missed) + (0.0 if math.isnan(opposite) else opposite)  # NaN: too small

@@ -1,0 +1,148 @@
+"""Scores from several places side by side: data sets, splits, protocols, designs and seeds of one study."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from recassay.data.assay import Assay
+from recassay.data.scores import Scores
+from recassay.errors import UsageError
+from recassay.spec import suggest
+
+GIVEN = "given"  # what is not said
+AXES = ("dataset", "split", "protocol", "design", "seed")
+
+
+class Place(NamedTuple):
+    """Where scores come from."""
+
+    dataset: str = GIVEN
+    split: str = GIVEN
+    protocol: str = GIVEN
+    design: str = GIVEN
+    seed: int | None = None
+
+    def without(self, *axes: str) -> tuple[Any, ...]:
+        """All but these coordinates: places that agree in them differ along these axes alone.
+
+        >>> Place("a", design="P1R").without("design", "seed")
+        ('a', 'given', 'given')
+        """
+        return tuple(value for axis, value in self._asdict().items() if axis not in axes)
+
+    def stamped(self, table: pl.DataFrame) -> pl.DataFrame:
+        """A table with the place in front of every row."""
+        kinds = {axis: pl.Int64 if axis == "seed" else pl.String for axis in AXES}
+        where = [pl.lit(value, kinds[axis]).alias(axis) for axis, value in self._asdict().items()]
+        return table.select(*where, pl.all())
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSet:
+    """The scores of every place, and the folder they were read from, if there is one."""
+
+    sheets: Mapping[Place, Scores]
+    folder: Path | None = None
+
+    def __iter__(self) -> Iterator[tuple[Place, Scores]]:
+        return iter(self.sheets.items())
+
+    def __len__(self) -> int:
+        return len(self.sheets)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Every system that stands somewhere, in the order of their first place."""
+        return tuple(dict.fromkeys(system for _, scores in self for system in scores.systems))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Every metric that has a value per unit somewhere."""
+        return tuple(dict.fromkeys(metric for _, scores in self for metric in scores.unit_metrics))
+
+    def along(self, axis: str) -> tuple[Any, ...]:
+        """The values that a coordinate takes, in order of appearance."""
+        _known_axis(axis)
+        return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
+
+    def where(self, **wanted: Sequence[Any] | str | int | None) -> ScoreSet:
+        """The places with these coordinates; None is any.
+
+        >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
+        >>> [place.design for place, _ in both.where(design="U1R")]
+        ['U1R']
+        """
+        kept = dict(self.sheets)
+        for axis, asked in wanted.items():
+            if asked is None:
+                continue
+            chosen = [asked] if isinstance(asked, str | int) else list(asked)
+            known = self.along(axis)
+            for one in chosen:
+                if one not in known:
+                    hint = suggest(str(one), map(str, known))
+                    raise UsageError("U212", f"there is no {axis} '{one}' in these scores", hint=hint)
+            kept = {place: scores for place, scores in kept.items() if getattr(place, axis) in chosen}
+        if not kept:
+            asked_for = ", ".join(f"{axis} {asked}" for axis, asked in wanted.items() if asked is not None)
+            raise UsageError("U212", f"no scores have all of {asked_for}", hint="ask for one of them at a time")
+        return dataclasses.replace(self, sheets=kept)
+
+    def only(self, metrics: Sequence[str] | None) -> ScoreSet:
+        """The same with some of the metrics alone."""
+        if not metrics:
+            return self
+        for metric in metrics:
+            if metric not in self.metrics:
+                raise UsageError("U101", f"'{metric}' has no value per user here", hint=suggest(metric, self.metrics))
+        return self._each(lambda scores: _narrowed(scores, tuple(one for one in metrics if one in scores.metrics)))
+
+    def groups(self, *axes: str) -> dict[tuple[Any, ...], dict[Place, Scores]]:
+        """Places that differ along these axes alone, together."""
+        for axis in axes:
+            _known_axis(axis)
+        found: dict[tuple[Any, ...], dict[Place, Scores]] = {}
+        for place, scores in self:
+            found.setdefault(place.without(*axes), {})[place] = scores
+        return found
+
+    def _each(self, change: Callable[[Scores], Scores]) -> ScoreSet:
+        return dataclasses.replace(self, sheets={place: change(scores) for place, scores in self})
+
+
+def score_set(scores: ScoreSet | Scores | Assay | Mapping[str, Scores]) -> ScoreSet:
+    """Scores of one place, an assay (designs), or scores by name of the data set, as a set.
+
+    >>> import polars as pl
+    >>> one = Scores(pl.Series(["ann"]), ("a",), (), {})
+    >>> [place.dataset for place, _ in score_set({"ml-1m": one, "steam": one})]
+    ['ml-1m', 'steam']
+    """
+    if isinstance(scores, ScoreSet):
+        return scores
+    if isinstance(scores, Assay):
+        return ScoreSet({Place(design=design): one for design, one in scores.by_design.items()})
+    if isinstance(scores, Mapping):
+        return ScoreSet({Place(dataset=name): one for name, one in scores.items()})
+    return ScoreSet({Place(): scores})
+
+
+def _known_axis(axis: str) -> None:
+    if axis not in AXES:
+        raise UsageError("U215", f"scores cannot be grouped by {axis!r}", hint=suggest(axis, AXES))
+
+
+def _narrowed(scores: Scores, metrics: tuple[str, ...]) -> Scores:
+    return dataclasses.replace(
+        scores,
+        metrics=metrics,
+        per_unit={key: one for key, one in scores.per_unit.items() if key[1] in metrics},
+        per_unit_weights={key: one for key, one in scores.per_unit_weights.items() if key[1] in metrics},
+        rows=tuple(row for row in scores.rows if row.metric in metrics),
+    )
