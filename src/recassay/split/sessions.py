@@ -148,6 +148,9 @@ class Sessions(Sequencer):
 
 def _clock(log: Interactions, gap: float) -> tuple[Moments, float]:
     """Times and gap as numbers whose differences are exact: dates in microseconds, whole numbers as they are."""
+    if log.timestamps is None:
+        hint = "name the column, columns={'timestamp': ...}; or take each user for a sequence, ready_made"
+        raise InputError("I201", "sessions are cut by time, and the log has no timestamps", where=log.origin, hint=hint)
     time = _plain(times(log))
     if wrong := int(np.count_nonzero(~np.isfinite(time))):
         what = f"{wrong:,} of {len(log):,} rows have a timestamp that is no time: NaN, or infinite"
