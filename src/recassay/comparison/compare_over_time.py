@@ -90,49 +90,59 @@ class OverTime:
         return {**about, "summary": self.summary().to_dicts(), "stretches": self.stretches.to_dicts()}
 
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """Pictures: signed McNemar with the level it must exceed, and the difference so far within its bounds."""
+        """Pictures: the curve of every system, signed McNemar with its level, and the difference so far in its bounds."""
         named = pl.concat([self._pictured(one) for one in self.duels], how="diagonal")
-        found = []
-        if "mcnemar" in named.columns:
-            signed = named.drop_nulls("mcnemar").with_columns(series=pl.lit("signed McNemar"))
-            level = threshold(self.testing.alpha)
-            ends = signed.group_by("pair", maintain_order=True).agg(pl.col(EVENT).min(), last=pl.col(EVENT).max())
-            lines = [
-                {EVENT: event, "mcnemar": sign * level, "pair": pair, "series": f"level of {self.testing.alpha:.4g}"}
-                for pair, *events in ends.iter_rows()
-                for sign in (1, -1)
-                for event in events
-            ]
-            found.append(
-                Exhibit(
-                    "mcnemar-over-time",
-                    f"Who is ahead in {self.metric}, window by window",
-                    f"Signed McNemar over {self.windows}: above 0 the first of a pair is ahead, below 0 the second. "
-                    f"Nothing is claimed of windows where fewer than {FEWEST} events tell the two apart. "
-                    + DESCRIPTIVE.format(alpha=self.testing.alpha),
-                    pl.concat([signed, pl.DataFrame(lines)], how="diagonal"),
-                    EVENT,
-                    "mcnemar",
-                    "series",
-                    facet="pair",
-                    band="band",
-                )
-            )
-        found.append(
-            Exhibit(
-                "difference-over-time",
-                f"Difference in {self.metric} since the beginning",
-                "The mean difference so far, first less second. " + SURE.format(level=1 - self.testing.alpha),
-                named,
-                EVENT,
-                "difference",
-                "pair",
-                low="low",
-                high="high",
-                mark="mark",
-            )
+        signed = [self._signed(named)] if "mcnemar" in named.columns else []
+        return (self._means(), *signed, self._bounds(named))
+
+    def _means(self) -> Exhibit:
+        means = {
+            system: table.select(EVENT, "n", "partial", pl.col(column).alias("value"), pl.lit(system).alias("system"))
+            for one in reversed(self.duels)
+            for table in [thinned(one.curve())]
+            for column, system in (("mean_b", one.paired.b), ("mean_a", one.paired.a))
+        }
+        title = f"{self.metric} over time"
+        caption = f"Averages over {self.windows}, at events that were scored for both of a pair."
+        return Exhibit("means-over-time", title, caption, pl.concat(reversed(means.values())), EVENT, "value", "system")
+
+    def _signed(self, named: pl.DataFrame) -> Exhibit:
+        signed = named.drop_nulls("mcnemar").with_columns(series=pl.lit("signed McNemar"))
+        level = threshold(self.testing.alpha)
+        ends = signed.group_by("pair", maintain_order=True).agg(pl.col(EVENT).min(), last=pl.col(EVENT).max())
+        lines = [
+            {EVENT: event, "mcnemar": sign * level, "pair": pair, "series": f"level of {self.testing.alpha:.4g}"}
+            for pair, *events in ends.iter_rows()
+            for sign in (1, -1)
+            for event in events
+        ]
+        return Exhibit(
+            "mcnemar-over-time",
+            f"Who is ahead in {self.metric}, window by window",
+            f"Signed McNemar over {self.windows}: above 0 the first of a pair is ahead, below 0 the second. "
+            f"Nothing is claimed of windows where fewer than {FEWEST} events tell the two apart. "
+            + DESCRIPTIVE.format(alpha=self.testing.alpha),
+            pl.concat([signed, pl.DataFrame(lines)], how="diagonal"),
+            EVENT,
+            "mcnemar",
+            "series",
+            facet="pair",
+            band="band",
         )
-        return tuple(found)
+
+    def _bounds(self, named: pl.DataFrame) -> Exhibit:
+        return Exhibit(
+            "difference-over-time",
+            f"Difference in {self.metric} since the beginning",
+            "The mean difference so far, first less second. " + SURE.format(level=1 - self.testing.alpha),
+            named,
+            EVENT,
+            "difference",
+            "pair",
+            low="low",
+            high="high",
+            mark="mark",
+        )
 
     def _pictured(self, duel: Duel) -> pl.DataFrame:
         """A few hundred points of a curve, and the one where the bounds left out 0, with what bands and marks say."""

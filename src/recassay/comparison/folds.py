@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,16 @@ from recassay.data.exhibit import Exhibit
 from recassay.data.outcomes import EVENT, Outcomes
 from recassay.errors import InputError, UsageError
 
-Folds = Iterable[Outcomes | Played]
+
+class Copies(Protocol):
+    """The result of playing several copies of a system on a stream."""
+
+    @property
+    def copies(self) -> tuple[Outcomes, ...]:
+        """What each did, event by event."""
+
+
+Folds = Copies | Iterable[Outcomes | Played]
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +115,7 @@ def compare_folds(a: Folds, b: Folds, *, metric: str, **how: Any) -> dict[str, O
 
 
 def _folds(folds: Folds) -> list[Outcomes]:
-    found = [outcomes_of(one) for one in folds]
+    found = [outcomes_of(one) for one in (folds if isinstance(folds, Iterable) else folds.copies)]
     if not found:
         raise UsageError("U113", "there are no folds", hint="play with prequential(folds=5)")
     lengths = sorted({one.events for one in found})

@@ -88,8 +88,9 @@ class Paired:
 
     @property
     def binary(self) -> bool:
-        """Whether every value is 0 or 1, as McNemar's test needs it."""
-        return all(bool(np.isin(values, (0.0, 1.0)).all()) for values in (self.values_a, self.values_b))
+        """Whether every value is 0 or the same other one, as McNemar's test needs it: right or not."""
+        values = np.concatenate([self.values_a, self.values_b])
+        return bool(np.isin(values, (0.0, values.max())).all())
 
     def behind(self, asked: Windows) -> Behind:
         """What stands behind each of the events."""

@@ -38,7 +38,7 @@ class Signed:
 def signed_mcnemar(
     a: Floats, b: Floats, behind: Behind, *, alpha: float = 0.01, correction: bool = False, exact: bool | None = None
 ) -> Signed:
-    """The test on what stands behind each of the paired events, a and b being 0 or 1.
+    """The test on what stands behind each of the paired events; the larger of a and b is right where they differ.
 
     p is exact where fewer than 25 events tell the two apart, everywhere (``exact=True``) or nowhere.
 
@@ -48,7 +48,7 @@ def signed_mcnemar(
     >>> signed_mcnemar(a, b, behind).signed.tolist()
     [1.0, 1.0, 1.0, 2.0, 3.0, 3.0]
     """
-    only_a, only_b = behind.sums(np.maximum(a - b, 0)), behind.sums(np.maximum(b - a, 0))
+    only_a, only_b = (behind.sums((one > other).astype(np.float64)) for one, other in ((a, b), (b, a)))
     signed = mcnemar_signed(only_a, only_b, correction=correction)
     p = mcnemar_p(only_a, only_b, correction=correction, exact=exact if behind.fading is None else False)
     sure = (p < alpha) & (only_a + only_b >= FEWEST)

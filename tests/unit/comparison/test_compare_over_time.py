@@ -137,7 +137,7 @@ def test_a_lower_error_is_the_better_one():
     assert (row["for"], row["test"]) == ("a", "t")
     assert row["difference"] < 0
     assert "mcnemar" not in found.curve.columns
-    assert [one.name for one in found.exhibits()] == ["difference-over-time"]
+    assert [one.name for one in found.exhibits()] == ["means-over-time", "difference-over-time"]
     with pytest.raises(UsageError, match="rmse of a stream is no mean"):
         ra.compare_over_time(first, second, metric="rmse")
     wide = ra.compare_over_time(first, second, metric="mae", largest=4)
@@ -175,7 +175,8 @@ def test_comparisons_declared_together_are_one_family():
 def test_pictures_have_the_level_the_stretches_and_the_bounds():
     rng = derive(7, "pictures")
     found = two((rng.random(3000) < 0.4) * 1.0, (rng.random(3000) < 0.2) * 1.0, window=300)
-    windowed, bounds = found.exhibits()
+    means, windowed, bounds = found.exhibits()
+    assert means.table["system"].unique(maintain_order=True).to_list() == ["a", "b"]
     levels = windowed.table.filter(pl.col("series") == "level of 0.01")["mcnemar"].to_list()
     assert np.round(levels, 4).tolist() == [6.6349, 6.6349, -6.6349, -6.6349]
     assert set(windowed.table["band"].drop_nulls()) == {"a better"}
@@ -183,6 +184,13 @@ def test_pictures_have_the_level_the_stretches_and_the_bounds():
     marked = bounds.table.drop_nulls("mark")
     assert marked["event"].to_list() == found.summary()["decided"].to_list()
     assert found.to_dict()["summary"][0]["a"] == "a"
+
+
+def test_any_metric_of_two_values_is_right_or_not():
+    tenths = ra.compare_over_time(outcomes("a", A / 10), outcomes("b", B / 10), metric="hit@10", window=6)
+    assert tenths.curve["mcnemar"].to_list() == two(window=6).curve["mcnemar"].to_list()
+    graded = ra.compare_over_time(outcomes("a", A / 2), outcomes("b", B), metric="hit@10", window=6)
+    assert "mcnemar" not in graded.curve.columns
 
 
 def test_pairs_are_events_scored_for_both():

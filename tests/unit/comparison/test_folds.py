@@ -1,5 +1,7 @@
 """k-fold streams: mean and spread of the curves, tests fold by fold, and what is no set of folds."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -51,6 +53,11 @@ def test_systems_are_compared_fold_by_fold_and_adjusted_together():
     table = ra.declared(found)
     assert table["p_adjusted"].min() == pytest.approx(3 * table["p"].min())
     assert table["n"].sum() == 900
+
+
+def test_what_was_played_in_several_copies_will_do():
+    played = SimpleNamespace(copies=tuple(folds()))
+    assert ra.over_folds(played, "recall@10").table.equals(ra.over_folds(folds(), "recall@10").table)
 
 
 def test_what_is_no_set_of_folds_is_refused():
