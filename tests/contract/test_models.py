@@ -40,6 +40,8 @@ LEARNERS = [
     models.incremental.ISGD(factors=100, rate=0.05, reg_user=1.0, reg_item=1.0),
     models.incremental.BPRMF(factors=10, iterations=100),
     models.incremental.UKNN(neighbours=10),
+    models.incremental.StreamItemKNN(),
+    models.incremental.StreamItemKNN(recent=5),
     models.MMR(models.UserKNN(neighbours=10), weight=0.3, items=GENRES),
     models.MMR("ALS(factors=4, iterations=10)", weight=0.3, distance="factors"),
     models.XQuAD("UserKNN(neighbours=10)", weight=0.3, places=5, candidates=10, items=GENRES),

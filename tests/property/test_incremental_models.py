@@ -12,6 +12,7 @@ from recassay.data import _hashes
 from recassay.models.incremental._walk import Asked, Shown, Told
 from recassay.models.incremental.base import drawn
 from recassay.models.incremental.bprmf import BPRMF
+from recassay.models.incremental.item_knn import StreamItemKNN
 from recassay.models.incremental.uknn import UKNN
 from recassay.rng import derive_seed
 
@@ -131,12 +132,30 @@ class PlainBPRMF:
         return (scores + self.items[:known, -1]).tolist()
 
 
+class PlainItemKNN:
+    def __init__(self, model):
+        self.recent, self.had, self.owners = model.recent or 10**9, defaultdict(list), defaultdict(set)
+
+    def learn(self, user, item):
+        if item not in self.had[user]:
+            self.had[user].append(item)
+            self.owners[item].add(user)
+
+    def scores(self, user, known):
+        scores = np.zeros(known, F)
+        for mine in self.had[user][-self.recent :]:
+            weight = F(1) / np.sqrt(F(len(self.owners[mine])))
+            common = [len(self.owners[mine] & self.owners[item]) if item != mine else 0 for item in range(known)]
+            scores += weight * np.array(common, F)
+        return (scores / np.sqrt(np.array([len(self.owners[item]) for item in range(known)], F))).tolist()
+
+
 def mixed(key):
     return int(_hashes.mix(np.uint64(key % 2**64)))
 
 
 F = np.float32
-TWINS = {UKNN: PlainUKNN, BPRMF: PlainBPRMF}
+TWINS = {UKNN: PlainUKNN, BPRMF: PlainBPRMF, StreamItemKNN: PlainItemKNN}
 MODELS = [
     UKNN(neighbours=1),
     UKNN(neighbours=3),
@@ -147,6 +166,8 @@ MODELS = [
     BPRMF(factors=3, iterations=4, sampling="frequency"),
     BPRMF(factors=3, learns="user"),
     BPRMF(factors=3, learns="user and item", rate=0.5, sampling="frequency"),
+    StreamItemKNN(),
+    StreamItemKNN(recent=2),
 ]
 
 

@@ -6,6 +6,17 @@ from recassay.models.incremental.base import Incremental, Learner
 from recassay.models.incremental.bprmf import BPRMF
 from recassay.models.incremental.controls import Recent, StreamPopular, StreamRandom
 from recassay.models.incremental.isgd import ISGD
+from recassay.models.incremental.item_knn import StreamItemKNN
 from recassay.models.incremental.uknn import UKNN
 
-__all__ = ["BPRMF", "ISGD", "UKNN", "Incremental", "Learner", "Recent", "StreamPopular", "StreamRandom"]
+__all__ = [
+    "BPRMF",
+    "ISGD",
+    "UKNN",
+    "Incremental",
+    "Learner",
+    "Recent",
+    "StreamItemKNN",
+    "StreamPopular",
+    "StreamRandom",
+]

@@ -62,8 +62,8 @@ def test_nobody_is_near_a_newcomer():
 def test_memory_is_linear_in_users_and_pairs():
     events = [(user, item) for user in range(5_000) for item in (user % 7, 7 + user % 11)]
     learner = learnt(events)
-    held = sum(array.nbytes for array in learner._state())
-    users = learner.sizes.size
+    held = sum(array.nbytes for array in (*learner.common.arrays, *learner._near()))
+    users = learner.level.size
     assert held < 5 * ROWS * users + 12 * 2 * 4 * len(events) + 100 * users
     assert held < 5_000**2
 
