@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.read import read_items
 from recassay.errors import UsageError
-from recassay.models.base import NOTHING, BuiltIn, Fitted, Lists, best_unseen
+from recassay.models.base import NOTHING, BuiltIn, Fitted, Lists, Sequential, best_unseen
 from recassay.models.rerank import _kernels
 from recassay.models.rerank.candidates import Candidates, Float, Int64, reordered
 from recassay.models.rerank.ground import Ground
@@ -119,7 +119,7 @@ class FittedReranker:
 
     def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
         """Items (n, k) and scores, best first."""
-        items, scores = listed(self.fitted, users, max(k, self.method.candidates))
+        items, scores = self._listed(users, max(k, self.method.candidates))
         lists = Candidates.of_table(items, scores, users)
         lists.refuse_unscored(str(self.method))
         order = reordered(lists, self.method.places, self.method.candidates, self.greedy.reorder).order
@@ -129,12 +129,17 @@ class FittedReranker:
         found = found[:, :k]
         return found, np.where(found == NOTHING, -np.inf, -np.arange(1.0, k + 1))
 
+    def told(self, log: Interactions) -> FittedReranker:
+        """The same when users have this log behind them; tastes are still those of the log it was fitted on."""
+        fitted = self.fitted.told(log) if isinstance(self.fitted, Sequential | FittedReranker) else self.fitted
+        return replace(self, log=log, fitted=fitted)
 
-def listed(fitted: Any, users: NDArray[np.int32], k: int) -> Lists:
-    """The lists of a fitted model, from whatever it can do."""
-    if hasattr(fitted, "recommend"):
+    def _listed(self, users: NDArray[np.int32], k: int) -> Lists:
+        """The lists of the fitted model, from whatever it can do."""
+        fitted: Any = self.fitted
+        if hasattr(fitted, "scores"):
+            return best_unseen(fitted.scores, self.log, users, k)
+        if hasattr(fitted, "item_factors"):
+            return best_unseen(lambda block: fitted.user_factors[block] @ fitted.item_factors.T, self.log, users, k)
         found: Lists = fitted.recommend(users, k)
         return found
-    if hasattr(fitted, "scores"):
-        return best_unseen(fitted.scores, fitted.log, users, k)
-    return best_unseen(lambda block: fitted.user_factors[block] @ fitted.item_factors.T, fitted.log, users, k)

@@ -75,26 +75,51 @@ def rerank(
     """
     if threads is not None and threads < 1:
         raise UsageError("U102", f"there are no {threads} threads", hint="1 or more, or None for all processors")
-    how = METHODS.parse(method)
-    if how.of is not None:
-        what = f"{how} has a model of its own, and a run was to be re-ranked"
-        raise UsageError("U202", what, where=str(how), hint="leave of= out: the run stands in its place")
-    given = read_run(run, columns=columns, format=format)
-    log = None if train is None else read_interactions(train, columns=columns)
-    told = how.items if items is None else items
-    features = None if told is None else read_items(told, columns=columns)
-    settled = given.arranged()
-    again = settled.repeated()
-    settled = settled.without(again)
-    lists = _candidates(settled, log)
-    ground = Ground(how.name, settled.vocabulary, settled.items, features, log, where=given.origin)
-    found = reordered(lists, how.places, how.candidates, how.prepare(ground).reorder, threads=threads)
-    ranks = np.arange(1, settled.items.size + 1) - settled.offsets[stretch_of(settled.offsets)]
-    made = replace(
-        settled, name=name or given.name, items=settled.items[found.order], order="rank",
-        score_column=pl.Series(-ranks, dtype=pl.Float64), tied=None, standings=None, source=None,
-    )  # fmt: skip
-    return Reranked(made, how, found.worth, {**found.counts, "duplicate": int(again.sum())})
+    prepared = Prepared.of(run, method, items=items, train=train, columns=columns, format=format)
+    return prepared.rerank(name=name, threads=threads)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A run and all that a method needs to re-rank it, with any weight."""
+
+    run: Run
+    lists: Candidates
+    method: Reranker
+    greedy: Any
+    duplicate: int
+
+    @classmethod
+    def of(
+        cls, run: Any, method: str | Reranker, *, items: Any, train: Any, columns: Columns, format: str | None = None
+    ) -> Prepared:
+        """Reads what is not read, and refuses what cannot be re-ranked."""
+        how = METHODS.parse(method)
+        if how.of is not None:
+            what = f"{how} has a model of its own, and a run was to be re-ranked"
+            raise UsageError("U202", what, where=str(how), hint="leave of= out: the run stands in its place")
+        given = read_run(run, columns=columns, format=format).arranged()
+        log = None if train is None else read_interactions(train, columns=columns)
+        told = how.items if items is None else items
+        features = None if told is None else read_items(told, columns=columns)
+        again = given.repeated()
+        settled = given.without(again)
+        lists = _candidates(settled, log)
+        ground = Ground(how.name, settled.vocabulary, settled.items, features, log, where=given.origin)
+        return cls(settled, lists, how, how.prepare(ground), int(again.sum()))
+
+    def rerank(self, *, weight: float | None = None, name: str | None = None, threads: int | None = None) -> Reranked:
+        """The run in its new order, by the method's weight or another one."""
+        how = self.method if weight is None else replace(self.method, weight=float(weight))
+        greedy = replace(self.greedy, method=how)
+        found = reordered(self.lists, how.places, how.candidates, greedy.reorder, threads=threads)
+        run = self.run
+        ranks = np.arange(1, run.items.size + 1) - run.offsets[stretch_of(run.offsets)]
+        made = replace(
+            run, name=name or run.name, items=run.items[found.order], order="rank",
+            score_column=pl.Series(-ranks, dtype=pl.Float64), tied=None, standings=None, source=None,
+        )  # fmt: skip
+        return Reranked(made, how, found.worth, {**found.counts, "duplicate": self.duplicate})
 
 
 def _candidates(run: Run, log: Interactions | None) -> Candidates:

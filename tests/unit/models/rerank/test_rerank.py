@@ -1,0 +1,280 @@
+"""Re-rankers as values and as models, and what they do with input that is not as it should be."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.data.synthetic import item_features, log
+from recassay.errors import InputError, RecassayError, UsageError
+from recassay.models.rerank.runs import METHODS
+
+FOLD = ra.split.random(test=0.25, seed=1)(log(users=120, items=60, events=2_500, seed=3))[0]
+ITEMS = ra.read_items(item_features(items=60, seed=3))
+USERS = np.arange(FOLD.train.n_users, dtype=np.int32)
+
+
+def features(table):
+    """Items and their features as text with bars between."""
+    return pl.DataFrame({"item_id": list(table), "genres": [one.split("|") if one else [] for one in table.values()]})
+
+
+class TestValues:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "MMR(of='ALS(factors=8)', weight=0.3)",
+            "xQuAD(weight=0.25, places=5, candidates=50, norm='none', relevance='graded')",
+            "SPAD(of='UserKNN(neighbours=7)', k1=5, k2=20, liked_from=4.0)",
+            "MMR(of='mf', form='max', distance='training', bare='skip')",
+        ],
+    )
+    def test_a_method_is_its_text(self, text):
+        assert str(ra.models.parse(text)) == text
+        assert METHODS.parse(str(METHODS.parse(text))) == METHODS.parse(text)
+
+    def test_a_model_and_its_text_are_one_value(self):
+        assert ra.models.MMR(ra.models.PureSVD(factors=3)) == ra.models.parse("MMR(of='PureSVD(factors=3)')")
+        assert ra.models.MMR(ra.models.PureSVD(factors=3)).base == ra.models.PureSVD(factors=3)
+
+    def test_what_has_no_text_is_said_to_be_given(self):
+        table = ra.models.MMR(distance=np.zeros((2, 2)), items=ITEMS)
+        assert str(table) == "MMR(distance='given')"
+        assert ra.rerank({1: {7: 0.5}}, table, train=[(1, 7), (2, 8)]).to_dict()["parameters"]["distance"] == "given"
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"weight": -0.1},
+            {"weight": 1.01},
+            {"weight": math.nan},
+            {"places": 0},
+            {"places": 30, "candidates": 29},
+            {"norm": "zscore"},
+            {"form": "median"},
+            {"distance": "euclid"},
+        ],
+    )
+    def test_parameters_that_make_no_sense_are_refused(self, parameters):
+        with pytest.raises(UsageError, match="U102"):
+            ra.models.MMR(**parameters)
+
+    def test_every_result_says_how_many_candidates_there_were(self):
+        assert ra.rerank({1: {7: 0.5}}, "MMR", items=features({7: "x"})).to_dict()["parameters"]["candidates"] == 100
+
+
+class TestModels:
+    def test_lists_are_those_of_the_run_of_the_other_model(self):
+        base = ra.models.UserKNN(neighbours=10)
+        ask = ra.protocols.ranking(k=30, bins=0)
+        run = ra.play(base, FOLD, ask)
+        for method in ("MMR(weight=0.4)", "xQuAD(weight=0.4)", "SPAD(weight=0.4)"):
+            found = ra.rerank(run, method, items=ITEMS, train=FOLD.train)
+            how = METHODS.parse(method)
+            wrapped = type(how)(base, weight=0.4, items=ITEMS, candidates=30)
+            shown = ra.play(wrapped, FOLD, ask).frame()
+            # A list of the run ends after 30 items, as 30 candidates do.
+            assert shown.select("user_id", "item_id", "rank").equals(
+                found.run.frame().select("user_id", "item_id", "rank")
+            )
+
+    def test_fewer_than_candidates_may_be_asked_for_and_more(self):
+        fitted = ra.models.MMR("UserKNN(neighbours=10)", items=ITEMS, places=4, candidates=9).fit(FOLD.train)
+        items, scores = fitted.recommend(USERS, 60)
+        for k in (1, 4, 7, 20):
+            assert (fitted.recommend(USERS, k)[0] == items[:, :k]).all()
+        assert (np.isneginf(scores) == (items < 0)).all()
+        assert (scores[:, 0] == -1).all()
+
+    def test_what_only_scores_or_only_has_factors_is_wrapped_too(self):
+        plsa = ra.models.PLSA(factors=4, iterations=20).fit(FOLD.train)
+
+        class Bare:
+            log, user_factors, item_factors = plsa.log, plsa.user_factors, plsa.item_factors
+
+        class Scorer:
+            log, scores = plsa.log, staticmethod(plsa.scores)
+
+        expected = ra.models.MMR(plsa, items=ITEMS).fit(FOLD.train).recommend(USERS, 10)[0]
+        for other in (Bare(), Scorer()):
+            assert (ra.models.MMR(other, items=ITEMS).fit(FOLD.train).recommend(USERS, 10)[0] == expected).all()
+
+    def test_vectors_are_as_far_apart_as_half_of_1_minus_their_cosine(self):
+        model = ra.models.MMR("PLSA(factors=4, iterations=20)", distance="factors", form="mean")
+        fitted = model.fit(FOLD.train)
+        vectors = fitted.fitted.item_factors.astype(float)
+        lengths = np.linalg.norm(vectors, axis=1)
+        table = (1 - (vectors @ vectors.T) / np.outer(lengths, lengths)) / 2
+        table = np.clip((table + table.T) / 2, 0, 1)
+        given = ra.models.MMR(fitted.fitted, distance=table, form="mean").fit(FOLD.train)
+        assert (given.recommend(USERS, 10)[0] == fitted.recommend(USERS, 10)[0]).all()
+
+    def test_a_network_is_trained_as_it_would_be_alone(self, tmp_path):
+        fold = ra.split.last(n=1, validation=1)(log(users=60, items=30, events=900, seed=1))[0]
+        ask = ra.protocols.next_item(k=10)
+        network = ra.models.GRU(dim=6, hidden=6, epochs=2)
+        alone = ra.play(network, fold, ask)
+        kept = ra.play(ra.models.SPAD(network, weight=0.0), fold, ask)
+        assert kept.frame()["item_id"].equals(alone.frame()["item_id"])
+
+    def test_there_is_a_page_on_each(self):
+        from recassay.report.listing import entries, explanation
+
+        assert {"MMR", "SPAD", "xQuAD"} <= {entry.name for entry in entries("models")}
+        assert [one["name"] for one in explanation("MMR").parameters][:3] == ["of", "weight", "places"]
+
+
+class TestInput:
+    def test_a_user_who_liked_nothing_keeps_the_order_and_is_counted(self):
+        run = {"ann": {1: 0.9, 2: 0.8, 3: 0.1}, "new": {3: 0.9, 2: 0.8, 1: 0.1}}
+        train = pl.DataFrame([("ann", 1, 5), ("ann", 3, 5), ("bob", 1, 5), ("bob", 2, 1), ("bob", 3, 4)],
+                             schema=["user_id", "item_id", "rating"], orient="row")  # fmt: skip
+        found = ra.rerank(run, ra.models.SPAD(weight=1.0, liked_from=4), train=train)
+        assert found.counts["without_liked"] == 1
+        assert found.run.frame().filter(pl.col("user_id") == "new")["item_id"].to_list() == [3, 2, 1]
+
+    def test_a_user_without_a_profile_has_all_features_alike(self):
+        items = features({1: "x", 2: "x", 3: "y"})
+        run = {"new": {1: 0.5, 2: 0.5, 3: 0.4}}
+        found = ra.rerank(run, ra.models.XQuAD(weight=1.0, places=1), items=items, train=[("bob", 1), ("bob", 2)])
+        assert found.counts["without_profile"] == 1
+        assert found.run.frame()["item_id"].to_list() == [3, 1, 2]  # alone with its feature
+
+    @pytest.mark.parametrize("method", ["xQuAD(weight=0.6)", "SPAD(weight=0.6)"])
+    def test_negative_scores_are_moved_up_and_counted(self, method):
+        train = [("ann", 1), ("ann", 2), ("bob", 1), ("bob", 3), ("bob", 2)]
+        items = features({1: "x", 2: "x|y", 3: "y"})
+        scores = {1: 0.75, 2: 0.5, 3: 0.25}
+        low = {item: score - 1.0 for item, score in scores.items()}
+        at_0 = {item: score - 0.25 for item, score in scores.items()}
+        moved = ra.rerank({"ann": low}, method, items=items, train=train)
+        assert moved.counts["shifted"] == 1
+        assert ra.rerank({"ann": at_0}, method, items=items, train=train).counts["shifted"] == 0
+        assert moved.worth == pytest.approx(
+            ra.rerank({"ann": at_0}, method, items=items, train=train).worth, nan_ok=True
+        )
+
+    def test_items_without_features_or_beside_the_table_are_far_from_all_and_counted(self):
+        found = ra.rerank({1: {7: 0.9, 8: 0.8, 9: 0.7}}, "MMR(weight=1.0)", items=features({7: "x", 8: "x", 6: None}))
+        assert found.counts["bare"] == 1
+        assert found.run.items.tolist() == [7, 9, 8]
+
+    def test_repeated_items_stay_once_and_are_counted(self):
+        rows = pl.DataFrame({"user_id": [1] * 4, "item_id": [7, 8, 7, 9], "score": [0.9, 0.8, 0.7, 0.6]})
+        found = ra.rerank(rows, "MMR(weight=0.0)", items=features({7: "x"}))
+        assert found.counts["duplicate"] == 1
+        assert found.run.items.tolist() == [7, 8, 9]
+
+    def test_ties_stand_in_the_order_of_ids_before_anything_is_picked(self):
+        found = ra.rerank({1: {9: 0.5, 7: 0.5, 8: 0.5}}, "MMR(weight=0.5)", items=features({7: "x", 8: "x", 9: "x"}))
+        assert found.run.items.tolist() == [7, 8, 9]
+        assert found.counts["moved"] == 0
+
+    def test_equal_scores_whose_mean_is_rounded_weigh_nothing(self):
+        # 0.1 + 0.1 + 0.1 is not 0.3: their deviations from the mean are no zeros.
+        items = features({7: "x", 8: "x", 9: "y"})
+        found = ra.rerank({1: {7: 0.1, 8: 0.1, 9: 0.1}}, "MMR(weight=0.01)", items=items)
+        assert found.worth[0, 0] == 0.0
+        assert found.run.items.tolist() == [7, 9, 8]
+
+    @pytest.mark.parametrize(
+        ("code", "run", "method", "given"),
+        [
+            ("I391", ra.read_run({1: {7: math.nan, 8: 0.3}}, nan="last"), "MMR", {"items": features({7: "x"})}),
+            ("I392", {1: [7, 8]}, "MMR", {"items": features({7: "x"})}),
+            ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=np.zeros((3, 3))), {"train": [(1, 7)]}),
+            ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=[[0, 0.2], [0.3, 0]]), {"train": [(1, 7), (1, 8)]}),
+            ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=[[math.nan]]), {"train": [(1, 7)]}),
+            ("I394", {1: {7: 0.5, 9: 0.4}}, ra.models.MMR(distance=[[0.0]]), {"train": [(1, 7)]}),
+            ("I406", {1: {7: 0.5}}, "SPAD", {"train": [(1, 8)]}),
+            ("I407", {1: {7: 0.5}}, "MMR", {"items": features({8: "x"})}),
+            ("I403", {1: {7: 0.5}}, "MMR", {"items": features({"7": "x"})}),
+            ("I307", {1: {7: 0.5}}, "SPAD(liked_from=4.0)", {"train": [(1, 7)]}),
+            ("U201", {1: {7: 0.5}}, "MMR", {}),
+            ("U201", {1: {7: 0.5}}, "xQuAD", {"items": features({7: "x"})}),
+            ("U201", {1: {7: 0.5}}, "SPAD", {}),
+            ("U201", {1: {7: 0.5}}, "MMR(distance='factors')", {"train": [(1, 7)]}),
+            ("U202", {1: {7: 0.5}}, "MMR(of='Popular')", {"items": features({7: "x"})}),
+            ("U115", {1: {7: 0.5}}, "Popular", {}),
+        ],
+    )
+    def test_what_cannot_be_used_is_refused(self, code, run, method, given):
+        with pytest.raises(RecassayError) as caught:
+            ra.rerank(run, method, **given)
+        assert caught.value.code == code
+
+    def test_a_model_with_infinite_scores_is_refused_and_one_without_a_model_too(self):
+        wild = ra.models.Recommends(lambda user, k: [(1, math.inf), (2, 0.5)])
+        with pytest.raises(InputError, match="I391"):
+            ra.play(ra.models.SPAD(wild), FOLD, ra.protocols.ranking(k=5, bins=0))
+        with pytest.raises(UsageError, match="U202"):
+            ra.models.SPAD().fit(FOLD.train)
+
+
+class TestWeights:
+    TRUTH = FOLD.test.frame().select("user_id", "item_id")
+    RUN = ra.play(ra.models.UserKNN(neighbours=10), FOLD, ra.protocols.ranking(k=30, bins=0))
+
+    def table(self, grid, metrics):
+        rows = []
+        for weight in grid:
+            made = ra.rerank(self.RUN, ra.models.MMR(weight=weight), items=ITEMS).run
+            scores = ra.score(made, self.TRUTH, metrics, items=ITEMS, interval=None)
+            rows.append([scores.row(scores.systems[0], metric).mean for metric in metrics])
+        return rows
+
+    def test_the_best_of_the_grid_is_chosen_and_the_whole_grid_is_told(self):
+        found = ra.choose_weight(self.RUN, "MMR", self.TRUTH, "ndcg@5", items=ITEMS)
+        grid = [step / 10 for step in range(11)]
+        expected = [row[0] for row in self.table(grid, ["ndcg@5"])]
+        assert found.table["weight"].to_list() == grid
+        assert found.table["ndcg@5"].to_list() == expected
+        assert found.weight == grid[expected.index(max(expected))]
+        assert found.table.filter("chosen")["weight"].to_list() == [found.weight]
+        assert found.criterion == "best ndcg@5"
+
+    def test_the_most_diverse_within_a_loss_is_chosen(self):
+        grid = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+        rows = self.table(grid, ["ild@5", "ndcg@5"])
+        kept = [place for place, row in enumerate(rows) if row[1] >= 0.99 * rows[0][1]]
+        found = ra.choose_weight(
+            self.RUN, "MMR", self.TRUTH, "ild@5", keep="ndcg@5", loss=0.01, grid=grid[::-1], items=ITEMS
+        )
+        assert found.weight == grid[max(kept, key=lambda place: rows[place][0])]
+        assert found.table["within"].to_list() == [place in kept for place in range(6)]
+        assert 0 < len(kept) < 6
+        assert found.criterion == "best ild@5, losing at most 1 % of ndcg@5"
+        assert found.method == ra.models.MMR(weight=found.weight)
+
+    def test_less_is_better_where_it_is(self):
+        found = ra.choose_weight(
+            self.RUN, "MMR", self.TRUTH, "calibration@5", items=ITEMS, train=FOLD.train, grid=[0, 0.9]
+        )
+        less, more = sorted(found.table["calibration@5"].to_list())
+        assert found.table.filter("chosen")["calibration@5"].item() == less < more
+
+    def test_of_equally_good_weights_the_smallest_is_chosen(self):
+        assert ra.choose_weight(self.RUN, "MMR", self.TRUTH, "recall@30", items=ITEMS).weight == 0
+
+    @pytest.mark.parametrize(
+        ("code", "asked"),
+        [
+            ("U203", {"grid": []}),
+            ("U203", {"keep": "ndcg@5", "grid": [0.1, 0.5]}),
+            ("U203", {"best": "rbp_residual@5"}),
+            ("U102", {"keep": "ndcg@5", "loss": 2}),
+            ("U102", {"grid": [0, 1.5]}),
+            ("U101", {"best": "ildd@5"}),
+        ],
+    )
+    def test_a_criterion_that_chooses_nothing_is_refused(self, code, asked):
+        given = {"best": "ild@5", "items": ITEMS, "train": FOLD.train, **asked}
+        with pytest.raises(RecassayError) as caught:
+            ra.choose_weight(self.RUN, "MMR", self.TRUTH, given.pop("best"), **given)
+        assert caught.value.code == code
+
+    def test_an_undefined_metric_chooses_nothing(self):
+        with pytest.raises(UsageError, match="undefined at every weight"):
+            ra.choose_weight({1: {7: 0.5}}, "MMR", {1: [7]}, "ild@1", items=features({7: "x"}), grid=[0.5])
