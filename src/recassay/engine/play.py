@@ -10,7 +10,7 @@ from recassay.data.run import Run
 from recassay.engine.question import Question
 from recassay.engine.standings import stand, stand_lists
 from recassay.errors import UsageError
-from recassay.models.base import Sequential, recommend
+from recassay.models.base import recommend
 from recassay.models.training import fit
 from recassay.protocols.base import Protocol, Survey
 from recassay.threads import Progress
@@ -81,7 +81,7 @@ def answer(
     if isinstance(fitted, Run):
         run = replace(fitted, name=name)
         return replace(run, standings=stand_lists(question, run, threads=threads))
-    if question.past is not question.train and isinstance(fitted, Sequential):
+    if question.past is not question.train and hasattr(fitted, "told"):  # of sequences, or what re-ranks one
         fitted = fitted.told(question.past)
     source = Source(question, fitted)
     if hasattr(fitted, "scores") or hasattr(fitted, "item_factors"):
