@@ -27,8 +27,8 @@ class AlphaNDCG(AspectMetric):
     Edges: no relevant item with an aspect: undefined, or 0 with ``no_relevant="zero"``. Greedy picks are not always the
     best, so a list can have more than 1; that is left as it is.
 
-    Libraries: ndeval alpha-nDCG@k is ``alpha_ndcg(no_relevant='zero')@k`` with subtopics as features; RankSys
-    ``alpha_ndcg(ideal='ranksys')@k``.
+    Libraries: ndeval alpha-nDCG@k with subtopics as features, whose ideal picks the highest id of items that add as
+    much; RankSys is ``alpha_ndcg(ideal='ranksys')@k``.
 
     Reference: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, Novelty and diversity in information
     retrieval evaluation, SIGIR 2008.
