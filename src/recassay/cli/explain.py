@@ -10,7 +10,7 @@ from recassay.cli import _common
 
 KINDS = (
     "metrics", "models", "sequence-models", "splits", "filters", "sequences", "protocols", "designs", "experiments",
-    "estimators", "checks", "profiles",
+    "estimators", "detectors", "checks", "profiles",
 )  # fmt: skip
 
 
@@ -20,7 +20,7 @@ def list_names(
         typer.Argument(
             metavar="KIND",
             help="metrics, models, sequence-models, splits, filters, sequences, protocols, designs, experiments, "
-            "estimators, checks or profiles",
+            "estimators, detectors, checks or profiles",
         ),
     ] = "metrics",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,

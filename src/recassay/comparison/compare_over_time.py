@@ -90,7 +90,7 @@ class OverTime:
         return {**about, "summary": self.summary().to_dicts(), "stretches": self.stretches.to_dicts()}
 
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """Pictures: the curve of every system, signed McNemar with its level, and the difference so far in its bounds."""
+        """Pictures: the curve of every system, signed McNemar with its level, the difference so far in its bounds."""
         named = pl.concat([self._pictured(one) for one in self.duels], how="diagonal")
         signed = [self._signed(named)] if "mcnemar" in named.columns else []
         return (self._means(), *signed, self._bounds(named))
@@ -232,6 +232,7 @@ def declared(compared: Iterable[OverTime] | Mapping[str, OverTime], *, correctio
 
 def _told(row: Mapping[str, Any], alpha: float) -> list[str]:
     """One pair in words."""
+    p = "< 0.0001" if row["p_adjusted"] < 0.0001 else f"= {row['p_adjusted']:.4f}"
     verdict = "significant" if row["significant"] else "not significant"
     sure = "0 lies within them at every event so far"
     if row["decided"] is not None:
@@ -240,7 +241,7 @@ def _told(row: Mapping[str, Any], alpha: float) -> list[str]:
     return [
         f"{row['a']} {row['mean_a']:.4f}, {row['b']} {row['mean_b']:.4f}: difference {row['difference']:+.4f} "
         f"over {row['n']:,} events{dropped}",
-        f"  all events: p = {row['p_adjusted']:.4g} ({row['test']}, adjusted), {verdict} at {alpha:.4g}",
+        f"  all events: p {p} ({row['test']}, adjusted), {verdict} at {alpha:.4g}",
         f"  bounds {row['low']:+.4f} to {row['high']:+.4f}: {sure}",
     ]
 

@@ -164,7 +164,7 @@ def mcnemar_p(
     precisely = discordant < EXACT_DISCORDANT if exact is None else np.full(discordant.shape, exact)
     p: Floats = chdtrc(1, np.abs(mcnemar_signed(wins, losses, correction=correction)))
     p[precisely] = _binomial(wins[precisely].astype(np.intp), losses[precisely].astype(np.intp))
-    return p
+    return np.clip(p, SMALLEST_P, 1.0)
 
 
 def mcnemar_signed(

@@ -83,6 +83,7 @@ NAMED = {
     "protocols": Listed("recassay.protocols", "parameters", _parameters),
     "experiments": Listed("recassay.bias", "parameters", _parameters),
     "estimators": Listed("recassay.sampled.estimators", "parameters", _parameters),
+    "detectors": Listed("recassay.drift", "parameters", _parameters),
 }
 
 
