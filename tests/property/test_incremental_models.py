@@ -54,7 +54,7 @@ class PlainBPRMF:
 
     def __init__(self, model):
         self.model, self.had, self.pairs, self.events = model, defaultdict(list), [], 0
-        self.met = self.people = 0
+        self.met, self.people, self.asked = 0, 0, model.learns == "event"
         self.salt = derive_seed(model.seed, "BPRMF") % 2**64
         self.rates = [F(getattr(model, one)) for one in ("rate", "reg_user", "reg_item", "reg_negative", "reg_bias")]
         start = lambda what: drawn(model.seed, f"BPRMF {what}", 0, 2048, model.factors, model.deviation)  # noqa: E731
@@ -66,6 +66,8 @@ class PlainBPRMF:
             self.had[user].append(item)
             self.pairs.append(item)
         self.met, self.people = max(self.met, item + 1), max(self.people, user + 1)
+        if not self.asked:
+            return
         key, had = mixed(self.salt + mixed(self.events)), self.had[user]
         if len(had) == self.met and self.model.learns == "event":
             return
@@ -85,6 +87,16 @@ class PlainBPRMF:
     @property
     def factors(self):
         return range(self.model.factors)
+
+    def train(self):
+        """What comes before the first question."""
+        self.asked, key = True, mixed(self.salt + 2**42)
+        for step in range(self.model.iterations * len(self.pairs)):
+            lot = mixed(key + step)
+            had = self.had[self.people * (lot >> 32) >> 32]
+            if had and len(had) < self.met:
+                liked = had[len(had) * (mixed(lot + 2**40) >> 32) >> 32]
+                self.move(self.people * (lot >> 32) >> 32, liked, self.against(lot, had), "uij")
 
     def relearn(self, item, key):
         start = [self.model.deviation * _hashes.normal(np.uint64(mixed(key + 2**40 + f))) for f in self.factors]
@@ -126,6 +138,8 @@ class PlainBPRMF:
             self.items[j, -1] = down[-1] + rate * (-g - reg_bias * down[-1])
 
     def scores(self, user, known):
+        if not self.asked:
+            self.train()
         scores = self.items[:known, 0] * self.users[user, 0]
         for f in self.factors[1:]:
             scores = scores + self.items[:known, f] * self.users[user, f]

@@ -21,7 +21,7 @@ from recassay.models.incremental._walk import Asked, Int32, Int64, Shown, Told, 
 EVENT, USER, BOTH = 0, 1, 2  # what an event teaches: see :class:`recassay.models.incremental.bprmf.BPRMF`
 TRIES = 64  # draws that may hit items the user had; then one is picked from a list of the others
 NONE = -1
-RESTART, ITEM = np.uint64(1) << np.uint64(40), np.uint64(1) << np.uint64(41)  # set draws of other purposes apart
+RESTART, ITEM, BEFORE = np.uint64(1 << 40), np.uint64(1 << 41), np.uint64(1 << 42)  # set draws of other purposes apart
 
 
 class State(NamedTuple):
@@ -34,7 +34,7 @@ class State(NamedTuple):
     had: Int32  # items of each user
     tree: Int64  # how many users had each item, in a Fenwick tree; empty where nobody asks
     mark: Int64  # the number of the last marking that an item was in
-    counts: Int64  # events, distinct pairs, items met, users met, marks made
+    counts: Int64  # events, distinct pairs, items met, users met, marks made, whether what came first was trained
 
 
 class How(NamedTuple):
@@ -60,6 +60,7 @@ def walk(how: How, state: State, told: Told, asked: Asked, shown: Shown) -> None
         learnt = until(told, asked, question)
         if question == asked.users.size:
             break
+        begin_asking(how, state)
         begun = clock(shown.cell)
         score(asked.users[question], asked.known[question], state, row)
         place(row, asked, question, shown)
@@ -78,6 +79,8 @@ def score(user: int, known: int, state: State, row: Float32) -> None:
 def learn(user: int, item: int, how: How, state: State) -> None:
     """Learn one event; there is room in the lists."""
     note(user, item, state)
+    if how.teaches != EVENT and not state.counts[5]:
+        return
     key = mix(how.salt + mix(np.uint64(state.counts[0])))
     had = state.had[state.start[user] : state.start[user] + state.length[user]]
     mark(had, state)
@@ -121,20 +124,24 @@ def relearn(item: int, key: np.uint64, how: How, state: State) -> None:
 
 
 @njit(cache=True, nogil=True)
-def train(users: Int32, items: Int32, key: np.uint64, how: How, state: State) -> None:
-    """Learn events at once, in rounds of as many steps as there are pairs, each on a random user."""
-    for event in range(users.size):
-        note(users[event], items[event], state)
+def begin_asking(how: How, state: State) -> None:
+    """Train on what came before the first question, if events alone would not teach the items.
+
+    In rounds of as many steps as there are pairs, each on a random user.
+    """
+    if how.teaches == EVENT or state.counts[5]:
+        return
+    state.counts[5] = 1
+    key = mix(how.salt + BEFORE)
     for step in range(how.steps * state.counts[1]):
         lot = mix(key + np.uint64(step))
         user = below(lot, state.counts[3])
         had = state.had[state.start[user] : state.start[user] + state.length[user]]
-        if had.size:
-            mark(had, state)
-            against = other(lot, had, how.by_frequency, state)
-            if against != NONE:
-                liked = had[below(mix(lot + RESTART), had.size)]
-                move(state.users[user], liked, against, how.rates, True, True, True, state)
+        mark(had, state)
+        against = other(lot, had, how.by_frequency, state) if had.size else NONE
+        if against != NONE:
+            liked = had[below(mix(lot + RESTART), had.size)]
+            move(state.users[user], liked, against, how.rates, True, True, True, state)
 
 
 @njit(cache=True, nogil=True)

@@ -35,8 +35,9 @@ class BPRMF(Incremental):
     proportion to how many users had it.
 
     ``learns="user"`` is what MyMediaLite does: an event starts the user's factors anew and makes as many steps as the
-    user has had items, each on one of them, that move the user alone. Items are trained, ``iterations`` rounds, on what
-    comes before the stream (its warm-up), and those met later keep the factors they were drawn with. ``learns="user and
+    user has had items, each on one of them, that move the user alone. Items are trained on what comes before the first
+    question (the warm-up of a stream), in ``iterations`` rounds of a step per pair, each on a random user; those met
+    later keep the factors they were drawn with. ``learns="user and
     item"`` starts the item's factors anew too, and moves them by random users, pairs / items times.
 
     Factors start as Normal(0, ``deviation``), drawn by ``seed`` and by code, biases as 0. Numbers are of single
@@ -89,7 +90,7 @@ class LearningBPRMF:
         self.items = np.zeros((0, model.factors + 1, LANES), np.float32)
         self.had = GrowingLists()
         self.tree, self.mark = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self.counts = np.zeros(5, np.int64)
+        self.counts = np.zeros(6, np.int64)
         rates = (model.rate, model.reg_user, model.reg_item, model.reg_negative, model.reg_bias)
         salt = np.uint64(derive_seed(model.seed, "BPRMF") % 2**64)
         by_frequency = model.sampling == "frequency"
@@ -101,19 +102,10 @@ class LearningBPRMF:
         """Learn events, in order; what they were rated does not count."""
         self.walk(Told(users, items, values), *nobody(users.size))
 
-    def prepare(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn what comes before a stream, all at once where events alone would not move the items."""
-        if self.model.learns == "event":
-            self.learn(users, items, values)
-            return
-        self._grow(int(users.max(initial=-1)) + 1, int(items.max(initial=-1)) + 1)
-        self.had.reserve(users)
-        salt = np.uint64(derive_seed(self.model.seed, "BPRMF before the stream") % 2**64)
-        _bprmf.train(users, items, salt, self.how, self._state())
-
     def scores(self, user: int) -> NDArray[np.float32]:
         """A score of every item learnt so far."""
         self._grow(user + 1, 0)
+        _bprmf.begin_asking(self.how, self._state())
         row: NDArray[np.float32] = np.empty(self.items.shape[0] * LANES, np.float32)
         _bprmf.score(user, int(self.counts[2]), self._state(), row)
         return row[: self.counts[2]].copy()

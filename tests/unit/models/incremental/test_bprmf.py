@@ -10,9 +10,9 @@ from recassay.models.incremental._bprmf import move
 EVENTS = [(0, 0), (0, 1), (1, 0), (2, 2), (1, 1), (2, 3), (2, 0)]
 
 
-def learnt(events, model, how="learn"):
+def learnt(events, model):
     learner = model.start()
-    getattr(learner, how)(*np.array(events, np.int32).reshape(-1, 2).T, np.ones(len(events)))
+    learner.learn(*np.array(events, np.int32).reshape(-1, 2).T, np.ones(len(events)))
     return learner
 
 
@@ -56,25 +56,35 @@ def test_nothing_moves_while_nothing_is_left_to_rank_below():
     assert item(learner, 0)[-1] == item(learner, 1)[-1] == 0
 
 
+def asked_then_taught(model, events=EVENTS):
+    """A learner that was asked before it learnt anything, so that every event teaches it by itself."""
+    learner = model.start()
+    learner.scores(0)
+    learner.learn(*np.array(events, np.int32).T, np.ones(len(events)))
+    return learner
+
+
 def test_a_preset_moves_users_and_leaves_items():
     model = BPRMF.preset("mymedialite")
     assert model == BPRMF(learns="user")
-    learner, untouched = learnt(EVENTS, model), learnt([], model)
-    untouched.scores(0)
-    untouched._grow(0, 4)
+    learner, untouched = asked_then_taught(model), learnt([], model)
+    untouched._grow(3, 4)
     assert learner.items.tolist() == untouched.items.tolist()
     assert learner.users[0].tolist() != untouched.users[0].tolist()
 
 
-def test_what_comes_before_the_stream_trains_items_of_the_preset():
-    learner, untouched = learnt(EVENTS, BPRMF.preset("mymedialite"), "prepare"), learnt(EVENTS, BPRMF(learns="user"))
-    assert learner.scores(0).size == 4
-    assert learner.items.tolist() != untouched.items.tolist()
-    assert learnt(EVENTS, BPRMF(), "prepare").items.tolist() == learnt(EVENTS, BPRMF()).items.tolist()
+def test_items_of_the_preset_are_trained_on_what_comes_before_the_first_question():
+    model = BPRMF.preset("mymedialite")
+    learner, events = learnt(EVENTS, model), asked_then_taught(model)
+    learner.scores(0)
+    trained = learner.items.copy()
+    assert trained.tolist() != events.items.tolist()
+    learner.learn(np.array([0], np.int32), np.array([3], np.int32), np.ones(1))
+    assert learner.items.tolist() == trained.tolist()
 
 
 def test_items_of_the_second_preset_move_too():
-    learner = learnt(EVENTS * 3, BPRMF.preset("mymedialite-items"))
+    learner = asked_then_taught(BPRMF.preset("mymedialite-items"), EVENTS * 3)
     assert any(item(learner, code)[-1] for code in range(4))
 
 
