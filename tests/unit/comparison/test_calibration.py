@@ -1,0 +1,95 @@
+"""What a level promises, by simulation: where no two systems differ, so many false alarms and no more; intervals cover.
+
+Rates over 4,000 simulated studies are held to the level by four standard errors of such a rate.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from recassay.comparison.adjust import CORRECTIONS, adjust
+from recassay.comparison.intervals import intervals
+from recassay.comparison.resampling import How
+from recassay.comparison.significance import TESTS, run_test
+
+STUDIES = 4_000
+FEW = How(seed=1, resamples=999)
+LIBERAL = {"bootstrap"}  # below some hundred units it knows too little of how far a mean varies
+
+
+def off(alpha, studies=STUDIES):
+    return 4 * np.sqrt(alpha * (1 - alpha) / studies)
+
+
+def null(law, n):
+    """Differences of n units (n, studies) whose law is the same turned around."""
+    rng = np.random.default_rng(n)
+    if law == "normal":
+        return rng.normal(size=(n, STUDIES))
+    if law == "ties":
+        return np.round(2 * rng.normal(size=(n, STUDIES))) / 2 - np.round(2 * rng.normal(size=(n, STUDIES))) / 2
+    if law == "hits":
+        return rng.integers(0, 2, (n, STUDIES)) - rng.integers(0, 2, (n, STUDIES)).astype(float)
+    a, b = (rng.beta(0.3, 3, (n, STUDIES)).round(2) for _ in range(2))
+    return np.where(rng.random((n, STUDIES)) < 0.5, 0.0, a - b)  # as of metrics: most 0, some large
+
+
+@pytest.mark.parametrize("law", ["normal", "ties", "hits", "metrics"])
+@pytest.mark.parametrize("n", [6, 8, 15, 40, 200])
+def test_false_alarms_are_no_more_than_the_level(n, law):
+    d = null(law, n)
+    for name in TESTS:
+        if (name == "mcnemar" and law != "hits") or (name in LIBERAL and n < 200):
+            continue
+        p = run_test(name, d, FEW).p
+        for alpha in (0.01, 0.05, 0.2):
+            assert np.mean(p <= alpha) <= alpha + off(alpha), (name, alpha)
+
+
+@pytest.mark.parametrize("name", ["permutation", "t", "wilcoxon", "wilcoxon-pratt"])
+@pytest.mark.parametrize("n", [15, 40, 200])
+def test_and_no_fewer_where_values_do_not_tie(name, n):
+    p = run_test(name, null("normal", n), FEW).p
+    for alpha in (0.01, 0.05, 0.2):
+        assert abs(np.mean(p <= alpha) - alpha) <= off(alpha)
+
+
+def test_the_bootstrap_test_is_liberal_with_few_units_as_the_documentation_says():
+    rates = {n: np.mean(run_test("bootstrap", null("normal", n), FEW).p <= 0.05) for n in (8, 40, 200)}
+    assert rates[8] > 0.08
+    assert rates[8] > rates[40] > 0.05
+    assert rates[200] <= 0.05 + off(0.05)
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "bh", "by"])
+def test_corrections_keep_any_false_alarm_among_all_pairs_to_the_level(correction):
+    """Five systems that are alike: under the complete null, BH bounds the chance of any false alarm too."""
+    studies, n, alpha = 1_000, 30, 0.05
+    assert correction in CORRECTIONS
+    systems = np.random.default_rng(4).normal(size=(5, n, studies))
+    pairs = itertools.combinations(systems, 2)
+    p = np.array([run_test("t", a - b).p for a, b in pairs])
+    alarms = np.mean([adjust(one, correction).min() <= alpha for one in p.T])
+    assert alarms <= alpha + off(alpha, studies)
+    uncorrected = np.mean(p.min(axis=0) <= alpha)
+    assert uncorrected > 3 * alpha
+
+
+@pytest.mark.parametrize("n", [6, 15, 40, 200])
+def test_the_t_interval_covers_normal_means_at_any_size(n):
+    values = np.random.default_rng(n).normal(size=(n, STUDIES))
+    low, high = intervals(values, method="normal")
+    assert abs(np.mean((low <= 0) & (high >= 0)) - 0.95) <= off(0.05)
+
+
+@pytest.mark.parametrize("method", ["bca", "percentile", "abc"])
+@pytest.mark.parametrize("law", ["normal", "exponential"])
+def test_bootstrap_intervals_cover_from_some_hundred_units(method, law):
+    studies = 1_000
+    draw = getattr(np.random.default_rng(5), law)
+    values = draw(size=(400, studies)) - (law == "exponential")
+    low, high = intervals(values, method=method, resamples=999)
+    assert abs(np.mean((low <= 0) & (high >= 0)) - 0.95) <= off(0.05, studies)
