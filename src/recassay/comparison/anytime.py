@@ -28,7 +28,8 @@ from recassay.comparison._running import running_sums
 from recassay.errors import InputError, UsageError
 
 TUNED_FOR = 500.0  # the sum of squares at which bounds are made tightest: so many events where one alone is right
-STEPS = 60  # of Newton's method at most; it takes about six
+STEPS = 60  # of Newton's method at most; it takes about three
+KNOTS = np.append(0.0, 2.0 ** (np.arange(-40, 241) / 4))  # of spread
 
 Floats = NDArray[np.float64]
 
@@ -88,27 +89,29 @@ def anytime_bounds(
 def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: float = 1.0) -> Floats:
     """u(v): what a sum with so much spread ever exceeds with a chance of at most alpha, one-sided.
 
-    The logarithm of the mixture is convex in s, so Newton's method comes down to the root from above, and stops safe.
-
     >>> boundary(np.array([100.0]), 0.05, 100.0, c=2.0).round(5).tolist()
     [33.02017]
     """
     v, place = np.unique(spread, return_inverse=True)
     rho, goal = best_rho(tuned_for, alpha), math.log(1 / alpha)
-    ends = goal + np.log1p(v / rho)
-    s = np.sqrt(2 * (v + rho) * ends) + 2 * c * ends
-    active = np.arange(v.size)
-    while active.size and (short := log_mixture(s[active], v[active], rho, c) < goal).any():
-        active = active[short]
-        s[active] *= 2
-    active = np.arange(v.size)
+    knots = KNOTS[: np.searchsorted(KNOTS, v[-1]) + 1]  # u is smooth: between knots a straight line is a good start
+    ends = goal + np.log1p(knots / rho)
+    at_knots = _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
+    found: Floats = _root(np.interp(v, knots, at_knots), v, rho, c, goal)[place]
+    return found
+
+
+def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
+    """The s at which log m(s, v) is the goal, by Newton's method: log m is convex in s, so it comes down from above."""
+    s, active = s.copy(), np.arange(v.size)
     for _ in range(STEPS):
-        step = (log_mixture(s[active], v[active], rho, c) - goal) / _slope(s[active], v[active], rho, c)
+        value, slope = _log_mixture(s[active], v[active], rho, c)
+        step = (value - goal) / slope
         s[active] -= step
-        active = active[step > 1e-12 * s[active]]
+        active = active[np.abs(step) > 1e-12 * s[active]]
         if not active.size:
             break
-    return s[place]
+    return s
 
 
 def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
@@ -118,28 +121,22 @@ def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
     >>> log_mixture(np.array([10.0]), np.array([100.0]), rho, 2.0).round(7).tolist()
     [-0.2490165]
     """
-    r, a, x = _arguments(s, v, rho, c)
+    return _log_mixture(s, v, rho, c)[0]
+
+
+def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
+    """log m and its derivative by s."""
+    r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
     constant = r * math.log(r) - gammaln(r) - math.log(gammainc(r, r)) - r
-    found: Floats = constant + gammaln(a) + np.log(gammainc(a, x)) - a * np.log(x) + x
-    return found
+    below, log_gamma, log_x = gammainc(a, x), gammaln(a), np.log(x)
+    density = np.exp((a - 1) * log_x - x - log_gamma) / below
+    return constant + log_gamma + np.log(below) - a * log_x + x, (density - a / x + 1) / c
 
 
 def best_rho(tuned_for: float, alpha: float) -> float:
     """The parameter of the mixture that makes u(tuned_for) about as small as it gets for this alpha (one-sided)."""
     log = math.log(1 / min(2 * alpha, 0.5))
     return tuned_for / (2 * log + math.log(1 + 2 * log))
-
-
-def _slope(s: Floats, v: Floats, rho: float, c: float) -> Floats:
-    """d log m / d s."""
-    _, a, x = _arguments(s, v, rho, c)
-    density = np.exp((a - 1) * np.log(x) - x - gammaln(a)) / gammainc(a, x)
-    found: Floats = (density - a / x + 1) / c
-    return found
-
-
-def _arguments(s: Floats, v: Floats, rho: float, c: float) -> tuple[float, Floats, Floats]:
-    return rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
 
 
 def _checked(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
