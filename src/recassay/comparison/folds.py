@@ -117,7 +117,7 @@ def compare_folds(a: Folds, b: Folds, *, metric: str, **how: Any) -> dict[str, O
 def _folds(folds: Folds) -> list[Outcomes]:
     found = [outcomes_of(one) for one in (folds if isinstance(folds, Iterable) else folds.copies)]
     if not found:
-        raise UsageError("U113", "there are no folds", hint="play with prequential(folds=5)")
+        raise UsageError("U113", "there are no folds", hint="play with prequential(folds='split', copies=5)")
     lengths = sorted({one.events for one in found})
     if len(lengths) > 1:
         what = f"folds are of streams of {lengths[0]:,} and of {lengths[-1]:,} events"
