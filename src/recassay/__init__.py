@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from recassay.data.vocabulary import Vocabulary
     from recassay.engine.contest import sudden_death
     from recassay.engine.decide import Decision, decide
+    from recassay.engine.foretold import perplexity_by_position
     from recassay.engine.generate import generate
     from recassay.engine.home_and_away import home_and_away
     from recassay.engine.judge import judge
@@ -120,6 +121,7 @@ _HOMES = {
     "over_time": "comparison.over_time",
     "parallel_view": "engine.sequence_exhibits",
     "pareto": "comparison.overall",
+    "perplexity_by_position": "engine.foretold",
     "parse_metric": "metrics.registry",
     "play": "engine.play",
     "protocols": "protocols",
@@ -199,6 +201,7 @@ __all__ = [
     "over_time",
     "parallel_view",
     "pareto",
+    "perplexity_by_position",
     "parse_metric",
     "play",
     "protocols",

@@ -51,8 +51,12 @@ class Ask(ABC):
         """The probability of one item."""
 
     @abstractmethod
+    def foretold(self, test: Sequences) -> Float:
+        """The probability of every item but the first of each sequence, after those before it, in their order."""
+
     def surprise(self, test: Sequences) -> Float:
-        """The sum of -log2 P of every item but the first of each sequence, after those before it."""
+        """The sum of -log2 P of every item but the first of each sequence."""
+        return np.add.reduceat(bits(self.foretold(test)), test.offsets[:-1] - np.arange(len(test)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +95,10 @@ class AskRows(Ask):
         """One number of each row."""
         return self._each(said, lambda *asked: items[asked[-1]])[1]
 
-    def surprise(self, test: Sequences) -> Float:
+    def foretold(self, test: Sequences) -> Float:
         """Every beginning of a sequence is a history."""
         order = np.argsort(test.identities)
+        back = np.argsort(np.argsort(order)[stretch_of(test.offsets - np.arange(len(test) + 1))], kind="stable")
         test = test.take(order)
         numbers = stretch_of(test.offsets)
         place = np.arange(numbers.size) - test.offsets[numbers]
@@ -104,9 +109,9 @@ class AskRows(Ask):
             rows = np.arange(offsets[-1]) + np.repeat(some - place[some] - offsets[:-1], place[some])
             found = self.rows(Histories(offsets, test.items[rows]))
             chances[begin:end] = found[np.arange(some.size), test.items[some]]
-        bits = np.empty(len(test))
-        bits[order] = summed_bits(chances, test)
-        return bits
+        unsorted = np.empty(chances.size)
+        unsorted[back] = chances
+        return unsorted
 
     def rows(self, histories: Histories) -> Float:
         """The model's probabilities after some histories, checked."""
@@ -155,7 +160,7 @@ class AskTeller(Ask):
         """The probability of each."""
         return self._each(said, np.float64, lambda last, steps, some: self.fitted.chance(last, steps, items[some]))
 
-    def surprise(self, test: Sequences) -> Float:
+    def foretold(self, test: Sequences) -> Float:
         """Every row but the first of a sequence is asked about."""
         numbers = stretch_of(test.offsets)
         place = np.arange(numbers.size) - test.offsets[numbers]
@@ -169,7 +174,7 @@ class AskTeller(Ask):
             chances[begin:end] = self.fitted.chance(last, place[some] - 1, test.items[some])
 
         each_block(fill, at.size, size=HISTORIES, threads=self.threads)
-        return summed_bits(chances, test)
+        return chances
 
     def _each(self, said: Int32, kind: type, tell: Any) -> NDArray[Any]:
         found: NDArray[Any] = np.empty(said.shape[0], kind)
@@ -192,11 +197,10 @@ def flat(said: Int32) -> Histories:
     return Histories(np.arange(said.shape[0] + 1) * said.shape[1], said.ravel())
 
 
-def summed_bits(chances: Float, test: Sequences) -> Float:
-    """The sum of -log2 over the transitions of each sequence; one that is impossible makes it infinite."""
+def bits(chances: Float) -> Float:
+    """-log2 of chances; infinite where something was held to be impossible."""
     with np.errstate(divide="ignore"):
-        bits = 0.0 - np.log2(np.minimum(chances, 1))
-    return np.add.reduceat(bits, test.offsets[:-1] - np.arange(len(test)))
+        return 0.0 - np.log2(np.minimum(chances, 1))
 
 
 def checked(

@@ -74,8 +74,7 @@ def generate(
     rows = protocol.how in ("beam", "sample_without_repeats") and generator is None
     ask = _asked(fitted, fold, name, rows=rows, threads=threads)
     if ask is None and generator is None:
-        what = f"{name} has no next_probabilities(histories), so there is nothing to draw from"
-        raise UsageError("U173", what, where=str(protocol), hint="give it that method, or a generator=")
+        raise _nothing_to_draw_from(name, str(protocol), ", or a generator=")
     surprise = np.full(len(fold.test), np.nan) if ask is None else ask.surprise(fold.test)
     found = []
     for seed in range(protocol.seed, protocol.seed + protocol.seeds):
@@ -113,6 +112,19 @@ def _beginnings(test: Sequences) -> Keys:
         test.user_vocabulary,
     )
     return alone.identities[number]
+
+
+def asked_of_system(fitted: Any, fold: SequenceFold, name: str, *, threads: int | None = None) -> Ask:
+    """The shortest way to ask a fitted system; refused if it gives no probabilities."""
+    ask = _asked(fitted, fold, name, rows=False, threads=threads)
+    if ask is None:
+        raise _nothing_to_draw_from(name)
+    return ask
+
+
+def _nothing_to_draw_from(name: str, where: str = "", instead: str = "") -> UsageError:
+    what = f"{name} has no next_probabilities(histories), so there is nothing to draw from"
+    return UsageError("U173", what, where=where, hint=f"give it that method{instead}")
 
 
 def _asked(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, threads: int | None) -> Ask | None:
