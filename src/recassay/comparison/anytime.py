@@ -28,7 +28,7 @@ from recassay.comparison._running import running_sums
 from recassay.errors import InputError, UsageError
 
 TUNED_FOR = 500.0  # the sum of squares at which bounds are made tightest: so many events where one alone is right
-STEPS = 60  # of Newton's method at most; it takes about three
+STEPS, CLOSE = 60, 1e-9  # of Newton's method: at most so many, until a step is that small; it takes about three
 KNOTS = np.append(0.0, 2.0 ** (np.arange(-40, 241) / 4))  # of spread
 
 Floats = NDArray[np.float64]
@@ -108,7 +108,7 @@ def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
         value, slope = _log_mixture(s[active], v[active], rho, c)
         step = (value - goal) / slope
         s[active] -= step
-        active = active[np.abs(step) > 1e-12 * s[active]]
+        active = active[np.abs(step) > CLOSE * s[active]]
         if not active.size:
             break
     return s
