@@ -241,6 +241,48 @@ EXAMPLES: dict[str, str] = {
     "I332": """
         ra.correct([1, 2, 9], pool=50, sample=100)
         """,
+    "I371": """
+        log = ra.read_interactions({"user_id": ["ann", "bob", "ann"], "item_id": [*"xxy"], "timestamp": [1, 3, 2]})
+        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(order="error"))
+        """,
+    "I372": """
+        from types import SimpleNamespace
+
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        mine = SimpleNamespace(learn=lambda *events: None, recommend=lambda user, n, consumed: [0, 1])
+        ra.play(mine, log, ra.protocols.prequential(), name="mine")
+        """,
+    "I373": """
+        from types import SimpleNamespace
+
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        mine = SimpleNamespace(learn=lambda *events: None, recommend=lambda user, n, consumed: [7])
+        ra.play(mine, log, ra.protocols.prequential(), name="mine")
+        """,
+    "I374": """
+        class Mine:
+            def learn(self, users, items, values):
+                if users[0] > 0:
+                    raise MemoryError("room for one user only")
+
+            def scores(self, user):
+                return [1.0]
+
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        ra.play(Mine(), log, ra.protocols.prequential(), name="mine")
+        """,
+    "I375": """
+        from recassay.data.synthetic import log
+
+        ra.play(ra.models.incremental.ISGD(rate=20.0), log(users=30, items=20, events=300), ra.protocols.prequential())
+        """,
+    "I377": """
+        from types import SimpleNamespace
+
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        mine = SimpleNamespace(partial_fit=lambda X: None, predict=lambda X: X)
+        ra.models.incremental.PartialFit(mine).fit(log).scores(log.users)
+        """,
     "I381": """
         from recassay.data.outcomes import Outcomes
         import numpy as np
@@ -478,6 +520,19 @@ EXAMPLES: dict[str, str] = {
         from recassay.data.synthetic import log
         ra.models.GRU(dim=10**14).fit(log(users=20, items=30, events=100))
         """,
+    "U191": """
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        ra.play(ra.models.ALS(), log, ra.protocols.prequential())
+        """,
+    "U192": """
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(), metrics="map@10")
+        """,
+    "U193": """
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(), checkpoint="mine.checkpoint")
+        ra.play(ra.models.incremental.Recent(), log, ra.protocols.prequential(), checkpoint="mine.checkpoint")
+        """,
     "U201": """
         ra.rerank({"ann": {"x": 0.5, "y": 0.4}}, "MMR(weight=0.3)")
         """,
@@ -508,6 +563,16 @@ EXAMPLES: dict[str, str] = {
         some = ra.score({"mf": {"ann": ["x"]}, "mmr": {"ann": ["y", "x"]}}, truth, "mrr")
         others = ra.sudden_death({"mf": {"ann": ["x"]}, "spad": {"ann": ["x"]}}, truth).scores()
         ra.home_and_away(some, others)
+        """,
+    "U194": """
+        ra.models.incremental.RiverLike(ra.models.Popular())
+        """,
+    "U195": """
+        from types import SimpleNamespace
+
+        log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
+        mine = SimpleNamespace(partial_fit=lambda X: None, recommend=lambda user, n: [0, 1][:n])
+        ra.models.incremental.PartialFit(mine).fit(log)
         """,
     "U196": """
         from recassay.data.outcomes import Outcomes

@@ -156,6 +156,34 @@ ADVICE: dict[str, Advice] = {
         "A primitive list was given, and none of its items is in any sequence, so nothing would be obvious.",
         "Check that the list has the ids of the log.",
     ),
+    "I371": Advice(
+        "A stream is in the order of time, and an event is earlier than the one before it. Rows of one table are sorted "
+        "unless `order='error'` was asked for; tables that come one after the other cannot be.",
+        "Sort the stream by time before it is cut into tables or files.",
+    ),
+    "I372": Advice(
+        "A model that gives lists recommended what the user has had, and with `repeats='exclude'` lists leave that out.",
+        "Leave out the codes that `recommend(user, n, consumed)` is handed, or ask `prequential(repeats='allow')`.",
+    ),
+    "I373": Advice(
+        "A model that gives lists recommended an item that it has not learnt, or one item twice.",
+        "Recommend codes that `learn` was handed: 0, 1, 2, ... by first appearance.",
+    ),
+    "I374": Advice(
+        "A model raised an error of its own while it learnt or answered. The message has the event; what was scored "
+        "until then is in the attribute `stream` of the error.",
+        "Look at the model's own error, which is shown above this one.",
+    ),
+    "I375": Advice(
+        "The scores of a model are NaN, or are not one for each item learnt so far. Factors that grow without bound are "
+        "the usual cause of NaN.",
+        "Learn by smaller steps, or with stronger penalties. Give minus infinity for what cannot be recommended.",
+    ),
+    "I377": Advice(
+        "A model in `PartialFit` was asked to predict for rows of user and item, and gave another number of "
+        "predictions.",
+        "Let `predict(X)` return a one-dimensional array with one number per row of `X`.",
+    ),
     "I381": Advice(
         "Outcomes of a stream have a row for every scored event, in the order of the stream. These have more rows in "
         "one column than in another, or events that stand twice, out of order or beyond the end of the stream.",

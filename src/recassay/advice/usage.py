@@ -173,6 +173,22 @@ ADVICE: dict[str, Advice] = {
         "A metric was cut at more places than the shortest generated sequences have.",
         "Generate longer sequences, or cut the metric earlier.",
     ),
+    "U191": Advice(
+        "A model was asked to take part in a stream, and it can neither learn event by event nor answer what is asked.",
+        "A model with `fit(log)` alone takes part by `prequential(refit=1000)`: it is made anew every 1,000 events. "
+        "One of your own needs `learn(users, items, values)`, and `scores(user)`, `recommend(user, n, consumed)` or, for "
+        "ratings, `predict(user, item)`.",
+    ),
+    "U192": Advice(
+        "The protocol of a stream asks for what this stream, this model or this metric cannot give: what users take "
+        "later needs the whole log, copies of a model need a stream that can be read again, spans of time need times, "
+        "and a metric needs a value for one event.",
+        "The hint says what to give instead.",
+    ),
+    "U193": Advice(
+        "A checkpoint is of another model, protocol or stream, or the model cannot be written to one.",
+        "Give every run a path of its own, or delete the file to begin anew.",
+    ),
     "U204": Advice(
         "A Sudden Death score is a share of users won against a field of competitors. Another competitor takes some of "
         "them away, so numbers of two fields, or decided by other rules, say nothing side by side.",
@@ -193,6 +209,18 @@ ADVICE: dict[str, Advice] = {
         "or a metric of diversity.",
         "Score the same runs by all metrics; name an objective as `MMR`, `xQuAD`, `SPAD`, or as a metric such as "
         "`ild(distance='cosine')`.",
+    ),
+    "U194": Advice(
+        "An object was handed to `RiverLike` or `PartialFit` and does not have the methods that these call.",
+        "`RiverLike` needs `learn_one` and `predict_one`; `PartialFit` needs `partial_fit`, and `predict` or "
+        "`recommend`. An object with `learn(users, items, values)` and `scores(user)` takes part in a stream without an "
+        "adapter.",
+    ),
+    "U195": Advice(
+        "A model in `PartialFit` that gives lists and no predictions was to be fitted on a log. Lists without scores "
+        "are for streams alone.",
+        "Play it with `ra.protocols.prequential()`, give it `predict(X)`, or wrap a function in "
+        "`ra.models.Recommends`.",
     ),
     "U196": Advice(
         "A window over a stream has no length that makes sense: not a whole number of events, none at all for a window "

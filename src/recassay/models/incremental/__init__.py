@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recassay.models.incremental.adapters import PartialFit, RiverLike
 from recassay.models.incremental.base import Incremental, Learner
 from recassay.models.incremental.bprmf import BPRMF
 from recassay.models.incremental.controls import Recent, StreamPopular, StreamRandom
@@ -15,7 +16,9 @@ __all__ = [
     "UKNN",
     "Incremental",
     "Learner",
+    "PartialFit",
     "Recent",
+    "RiverLike",
     "StreamItemKNN",
     "StreamPopular",
     "StreamRandom",

@@ -6,6 +6,7 @@ many there will be, so arrays grow by doubling, and take memory for users and it
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from recassay.rng import derive
 from recassay.spec import suggest
 
 Int32 = NDArray[np.int32]
+ONE_AT_A_TIME = threading.Lock()  # learners make room and keep what they found when they are asked
 ROWS = 1024  # drawn together, so that what is drawn does not depend on when room was made
 
 
@@ -88,14 +90,18 @@ class Incremental(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedStream:
         """The learner that has met the events of a log in the order of time, rows at one time as they stand."""
-        first = np.zeros(len(log), np.int32)
-        order = order_of(first, () if log.timestamps is None else (times(log),))
-        users, user_codes = by_appearance(log.users[order], log.n_users)
-        items, item_codes = by_appearance(log.items[order], log.n_items)
-        values = np.ones(len(log)) if log.ratings is None else log.ratings[order]
-        learner = self.start()
-        learner.learn(users, items, values)
-        return FittedStream(log, learner, user_codes, item_codes)
+        return taught(self.start(), log)
+
+
+def taught(learner: Learner, log: Interactions) -> FittedStream:
+    """A learner that is told the events of a log in the order of time, and the log."""
+    first = np.zeros(len(log), np.int32)
+    order = order_of(first, () if log.timestamps is None else (times(log),))
+    users, user_codes = by_appearance(log.users[order], log.n_users)
+    items, item_codes = by_appearance(log.items[order], log.n_items)
+    values = np.ones(len(log)) if log.ratings is None else log.ratings[order]
+    learner.learn(users, items, values)
+    return FittedStream(log, learner, user_codes, item_codes)
 
 
 def room_for(told: Told, asked: Asked) -> tuple[int, int, int]:
@@ -111,15 +117,27 @@ def nobody(told: int) -> tuple[Asked, Shown]:
     return Asked(nothing, nothing, none, none, none, none, none, nothing, nothing), Shown.room(0, told, 0)
 
 
+def in_order_met(codes: Int32, size: int) -> Int32:
+    """The different ones among codes below ``size``, in the order in which they first appear.
+
+    >>> in_order_met(np.array([3, 0, 3], np.int32), 4).tolist()
+    [3, 0]
+    """
+    first = np.full(size, -1, np.int64)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]  # of several writes the last one stays
+    met = np.flatnonzero(first >= 0)
+    return met[np.argsort(first[met])].astype(np.int32)
+
+
 def by_appearance(codes: Int32, size: int) -> tuple[Int32, Int32]:
     """Codes numbered anew by first appearance, and the new code of each old one (-1 if it does not appear).
 
     >>> [array.tolist() for array in by_appearance(np.array([3, 0, 3], np.int32), 4)]
     [[0, 1, 0], [1, -1, -1, 0]]
     """
-    present, first = np.unique(codes, return_index=True)
+    met = in_order_met(codes, size)
     new = np.full(size, -1, np.int32)
-    new[present[np.argsort(first)]] = np.arange(present.size, dtype=np.int32)
+    new[met] = np.arange(met.size, dtype=np.int32)
     return new[codes], new
 
 
@@ -137,8 +155,9 @@ class FittedStream(Scoring):
         met, newcomer = np.flatnonzero(self.item_codes >= 0), self.user_codes.max(initial=-1) + 1
         table = np.full((users.size, self.log.n_items), -np.inf)
         codes = self.user_codes[users]
-        for row, user in enumerate(np.where(codes < 0, newcomer, codes).tolist()):
-            table[row, met] = self.learner.scores(user)[self.item_codes[met]]
+        with ONE_AT_A_TIME:
+            for row, user in enumerate(np.where(codes < 0, newcomer, codes).tolist()):
+                table[row, met] = self.learner.scores(user)[self.item_codes[met]]
         return table
 
 
