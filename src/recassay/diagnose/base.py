@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,12 +15,14 @@ from recassay.data.assay import Assay
 from recassay.data.finding import Finding, Severity
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
+from recassay.data.outcomes import Outcomes
 from recassay.data.run import Run
 from recassay.data.scores import Summary
 from recassay.data.sequences import SequenceFold
 from recassay.data.standings import Standings
 from recassay.data.truth import Truth
-from recassay.drift.base import Alarm
+from recassay.drift import Alarm, Detector
+from recassay.drift import alarms as raised
 from recassay.metrics.align import Meeting
 
 
@@ -101,6 +103,11 @@ class Watched:
     scored: int
     alarms: tuple[Alarm, ...]
 
+    @classmethod
+    def of(cls, outcomes: Outcomes, metric: str, detectors: Detector | Iterable[Detector]) -> Watched:
+        """The alarms that detectors raise over outcomes."""
+        return cls(outcomes.system, metric, len(outcomes), raised(outcomes, metric, detectors))
+
 
 class Beaten(NamedTuple):
     """A system that a system which knows nothing of the user is significantly better than, and by how much."""
@@ -130,7 +137,18 @@ class Comparing:
     beaten: tuple[Beaten, ...] = ()
 
 
-Known = Facts | Judging | Sampling | SequenceFold | Watched | Comparing | Hosting
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """All that is known from the tables of a folder: rows of its summary, and systems whose values are all the same.
+
+    An element of ``same`` says where, or nothing, and names the two systems.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    same: tuple[tuple[str, str, str], ...] = ()
+
+
+Known = Stored | Facts | Judging | Sampling | SequenceFold | Watched | Comparing | Hosting
 Answer = str | tuple[Severity, str] | None
 
 

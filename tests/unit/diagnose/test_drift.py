@@ -4,12 +4,12 @@ import numpy as np
 
 from recassay.data.outcomes import Outcomes
 from recassay.diagnose import Watched, diagnose
-from recassay.drift import ADWIN, Alarm, PageHinkley, alarms
+from recassay.drift import ADWIN, Alarm, PageHinkley
 
 
 def found(hits, *detectors):
     outcomes = Outcomes("mine", np.arange(hits.size) * 2, {"recall@10": hits}, events=2 * hits.size)
-    told = diagnose(Watched("mine", "recall@10", hits.size, alarms(outcomes, "recall@10", detectors)))
+    told = diagnose(Watched.of(outcomes, "recall@10", detectors))
     return {one.code: one for one in told}
 
 
