@@ -15,13 +15,13 @@ from recassay.comparison.adjust import adjust
 from recassay.comparison.anytime import TUNED_FOR, anytime_bounds
 from recassay.comparison.compare import pairs_of
 from recassay.comparison.duel import Duel, HowTested
-from recassay.comparison.over_time import Played, thinned
+from recassay.comparison.over_time import thinned
 from recassay.comparison.pairing import Paired, Systems, systems_of
 from recassay.comparison.signed_mcnemar import FEWEST, threshold
 from recassay.comparison.significance import TESTS
 from recassay.comparison.windows import By, How, Windows, windows
 from recassay.data.exhibit import Exhibit
-from recassay.data.outcomes import EVENT, Outcomes
+from recassay.data.outcomes import EVENT, Outcomes, Played
 from recassay.errors import UsageError
 from recassay.spec import check_word
 

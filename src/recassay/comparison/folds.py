@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from recassay.comparison.compare_over_time import OverTime, compare_over_time
-from recassay.comparison.over_time import SHOWN, Curve, Played, outcomes_of, over_time
+from recassay.comparison.over_time import SHOWN, Curve, over_time
 from recassay.data.exhibit import Exhibit
-from recassay.data.outcomes import EVENT, Outcomes
+from recassay.data.outcomes import EVENT, Outcomes, Played, outcomes_of
 from recassay.errors import InputError, UsageError
 
 

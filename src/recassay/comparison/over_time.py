@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,21 +13,13 @@ from numpy.typing import NDArray
 
 from recassay.comparison.windows import By, How, Windows, windows
 from recassay.data.exhibit import Exhibit
-from recassay.data.outcomes import EVENT, TIME, Outcomes
+from recassay.data.outcomes import EVENT, TIME, Outcomes, Played, outcomes_of
 from recassay.data.times import Moments, moments
 from recassay.errors import InputError
 
 SHOWN = 500  # points of a curve in a picture
 
 Floats = NDArray[np.float64]
-
-
-class Played(Protocol):
-    """The result of playing a system on a stream."""
-
-    @property
-    def outcomes(self) -> Outcomes:
-        """What it did, event by event."""
 
 
 class Errors(NamedTuple):
@@ -164,11 +156,6 @@ def thinned(table: pl.DataFrame, points: int = SHOWN) -> pl.DataFrame:
     """
     step = -(-table.height // points) or 1
     return table[(table.height - 1) % step :: step] if table.height else table
-
-
-def outcomes_of(one: Outcomes | Played) -> Outcomes:
-    """The outcomes of what was played, or as they are."""
-    return one if isinstance(one, Outcomes) else one.outcomes
 
 
 def moments_of(times: pl.Series | None, system: str) -> Moments:

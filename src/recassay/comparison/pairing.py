@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.comparison.over_time import Played, made_of, moments_of, outcomes_of
+from recassay.comparison.over_time import made_of, moments_of
 from recassay.comparison.windows import Behind, Windows
-from recassay.data.outcomes import EVENT, TIME, Outcomes
+from recassay.data.outcomes import EVENT, TIME, Outcomes, Played, outcomes_of
 from recassay.errors import InputError, UsageError
 
 Floats = NDArray[np.float64]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -146,6 +146,19 @@ class Outcomes:
         for column, keys in ((self.users, id_keys), (self.times, value_keys)):
             digest.update(b"none" if column is None else keys(column).tobytes())
         return digest.hexdigest()
+
+
+class Played(Protocol):
+    """The result of playing a system on a stream."""
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What it did, event by event."""
+
+
+def outcomes_of(one: Outcomes | Played) -> Outcomes:
+    """The outcomes of what was played, or as they are."""
+    return one if isinstance(one, Outcomes) else one.outcomes
 
 
 def is_error(metric: str) -> bool:

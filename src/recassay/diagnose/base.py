@@ -15,7 +15,7 @@ from recassay.data.assay import Assay
 from recassay.data.finding import Finding, Severity
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.outcomes import Outcomes
+from recassay.data.outcomes import Outcomes, Played, outcomes_of
 from recassay.data.run import Run
 from recassay.data.scores import Summary
 from recassay.data.sequences import SequenceFold
@@ -104,9 +104,10 @@ class Watched:
     alarms: tuple[Alarm, ...]
 
     @classmethod
-    def of(cls, outcomes: Outcomes, metric: str, detectors: Detector | Iterable[Detector]) -> Watched:
+    def of(cls, outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]) -> Watched:
         """The alarms that detectors raise over outcomes."""
-        return cls(outcomes.system, metric, len(outcomes), raised(outcomes, metric, detectors))
+        one = outcomes_of(outcomes)
+        return cls(one.system, metric, len(one), raised(one, metric, detectors))
 
 
 class Beaten(NamedTuple):

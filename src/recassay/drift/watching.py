@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from recassay.data.outcomes import Outcomes
+from recassay.data.outcomes import Outcomes, Played, outcomes_of
 from recassay.drift.base import Alarm, Detector
 
 
-def alarms(outcomes: Outcomes, metric: str, detectors: Detector | Iterable[Detector]) -> tuple[Alarm, ...]:
+def alarms(outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]) -> tuple[Alarm, ...]:
     """Every alarm that the detectors raise over the losses of a metric, in the order of the stream.
 
     >>> from recassay.drift import ADWIN, PageHinkley
@@ -21,8 +21,9 @@ def alarms(outcomes: Outcomes, metric: str, detectors: Detector | Iterable[Detec
     110 PageHinkley(threshold=5): loss 0.000 to 1.000 since event 100
     156 ADWIN: loss 0.000 to 0.935 since event 96
     """
-    losses = outcomes.losses(metric)
+    one = outcomes_of(outcomes)
+    losses = one.losses(metric)
     known = ~np.isnan(losses)
     asked = [detectors] if isinstance(detectors, Detector) else detectors
-    found = [alarm for one in asked for alarm in one.start().on_scores(outcomes.event[known], losses[known])]
+    found = [alarm for detector in asked for alarm in detector.start().on_scores(one.event[known], losses[known])]
     return tuple(sorted(found, key=lambda alarm: (alarm.event, alarm.detector)))

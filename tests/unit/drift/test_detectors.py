@@ -1,5 +1,7 @@
 """Drift detectors: worked examples, what an alarm says, what they forget and refuse."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -83,7 +85,7 @@ def test_one_by_one_is_the_same_as_a_block():
 def test_alarms_of_outcomes_are_of_losses_at_events_of_the_stream():
     hits = np.repeat([1.0, np.nan, 0.0], [100, 5, 100])
     outcomes = Outcomes("mine", np.arange(205) * 3, {"hit@10": hits, "absolute_error": 1 - hits}, events=615)
-    found = alarms(outcomes, "hit@10", [PageHinkley(threshold=5), ADWIN(buckets=500)])
+    found = alarms(SimpleNamespace(outcomes=outcomes), "hit@10", [PageHinkley(threshold=5), ADWIN(buckets=500)])
     assert [alarm.event % 3 for alarm in found] == [0, 0]
     assert {alarm.since for alarm in found} == {315}
     assert alarms(outcomes, "absolute_error", PageHinkley(threshold=5))[0] == found[0]
