@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 from recassay.data.fold import Fold
 from recassay.data.run import Run
 from recassay.engine.question import Question
 from recassay.engine.standings import stand, stand_lists
+from recassay.engine.stream.result import Stream
+from recassay.engine.stream.run import play_stream
 from recassay.errors import UsageError
 from recassay.models.base import recommend
 from recassay.models.training import fit
-from recassay.protocols.base import Protocol, Survey
+from recassay.protocols.base import Asking, Protocol, Survey
+from recassay.protocols.prequential import Prequential
 from recassay.threads import Progress
 
 
@@ -24,6 +27,7 @@ class Source:
     fitted: Any
 
 
+@overload
 def play(
     model: Any,
     fold: Fold,
@@ -32,11 +36,30 @@ def play(
     name: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Run:
+) -> Run: ...
+
+
+@overload
+def play(model: Any, fold: Any, protocol: Prequential, *, name: str | None = None, **of_streams: Any) -> Stream: ...
+
+
+def play(
+    model: Any,
+    fold: Any,
+    protocol: Asking,
+    *,
+    name: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **of_streams: Any,
+) -> Run | Stream:
     """The answers of a system to a protocol: lists, and standings for :func:`~recassay.judge`.
 
     ``model`` is a description with ``fit(log)``, something fitted on ``fold.train``, or a run of lists. Standings come
     from scores of the whole catalogue where the system gives them, else from its lists as far as they reach.
+
+    With ``protocols.prequential`` the ``fold`` may be any stream of events, what is played comes back event by event,
+    and there are the options of :func:`~recassay.engine.stream.run.play_stream`: metrics, lists, checkpoint.
 
     >>> import numpy as np
     >>> import polars as pl
@@ -49,8 +72,13 @@ def play(
     >>> run.name, run.frame().rows(), run.standings.above["AI"].tolist()
     ('Popular', [(1, 'y', 1, 1.0), (1, 'z', 2, 0.0), (2, 'y', 1, 1.0), (2, 'z', 2, 0.0)], [0, 1])
     """
+    if isinstance(protocol, Prequential):
+        return play_stream(model, fold, protocol, name=name, progress=progress, **of_streams)
+    if of_streams:
+        what = f"{next(iter(of_streams))}= is for streams, and {protocol} is no protocol of one"
+        raise UsageError("U107", what, hint="prequential(...), or leave it out")
     if not isinstance(protocol, Survey):
-        raise UsageError("U107", f"there is no driver for {protocol}", hint="ranking(...) or next_item(...)")
+        raise UsageError("U107", f"there is no driver for {protocol}", hint="ranking(...), next_item(...) or prequential(...)")
     name = name or (model.name if isinstance(model, Run) else str(model))
     fitted = fit(model, fold) if hasattr(model, "fit") else model
     return answer(fitted, question_of(fold, protocol), name, k=protocol.k, threads=threads, progress=progress)

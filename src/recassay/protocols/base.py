@@ -3,6 +3,7 @@
     ranking      one step            ask one query per user       reveal nothing
     next_item    two steps           ask nobody                   reveal what lies between training and test
                                      ask one query per user       reveal nothing
+    prequential  a step an event     ask the user of the event    reveal the event
 
 The driver fits a model, and for each step lets it answer and then tells it what is revealed.
 """

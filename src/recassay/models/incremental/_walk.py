@@ -91,12 +91,16 @@ class Shown(NamedTuple):
     def room(cls, asked: int, told: int, listed: int) -> Shown:
         """Nothing shown yet."""
         position, above, tied, candidates = np.zeros((4, asked), np.int32)
-        lists, asking, learning = (
-            np.full((asked, listed), -1, np.int32),
-            np.zeros(asked, np.int64),
-            np.zeros(told, np.int64),
-        )
-        return cls(position, above, tied, candidates, lists, asking, learning, np.zeros(2, np.int64))
+        lists, cell = np.full((asked, listed), -1, np.int32), np.zeros(2, np.int64)
+        asking, learning = np.zeros(asked, np.int64), np.zeros(told, np.int64)
+        return cls(position, above, tied, candidates, lists, asking, learning, cell)
+
+    def first(self, questions: int) -> Shown:
+        """What came out of the first so many questions."""
+        return self._replace(**{name: getattr(self, name)[:questions] for name in PER_QUESTION})
+
+
+PER_QUESTION = ("position", "above", "tied", "candidates", "lists", "asking")
 
 
 @njit(cache=True, nogil=True)

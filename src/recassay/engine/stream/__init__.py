@@ -1,0 +1,1 @@
+"""Systems on streams: every event asks first and teaches then."""
