@@ -15,6 +15,7 @@ from recassay.data.features import Features
 ITEMS = list(range(1, 8))
 USERS = ["ann", "bob", "cem"]
 ASPECTS = "uvwx"
+ITEMS_TABLE = pl.DataFrame({"item_id": ITEMS, "aspect": [["u"], ["v"]] * 3 + [["w"]]})
 
 tables = st.dictionaries(st.sampled_from(ITEMS), st.sets(st.sampled_from(ASPECTS), max_size=3), min_size=7)
 lists = st.dictionaries(st.sampled_from(USERS), st.lists(st.sampled_from(ITEMS), unique=True, min_size=1), min_size=1)
@@ -190,6 +191,19 @@ def test_printed_ild_is_twice_ild(world):
     once, twice = judged(world, "ild@4"), judged(world, "ild(printed=True)@4")
     for user in world[2]:
         same(twice[user], 2 * once[user])
+
+
+@pytest.mark.parametrize("users", [["ann", "eve"], ["eve"]])
+@pytest.mark.parametrize("metric", ["calibration", "alpha_ndcg", "err_ia(intents='profile'", "precision_ia"])
+def test_a_user_without_a_taste_has_no_value_whoever_else_is_there(metric, users):
+    log = [(user, item) for user in ("ann", "bob") for item in (1, 2, 3)]
+    lists, truth = dict.fromkeys(users, [1, 2]), dict.fromkeys(users, {1: 1})
+    bracket = ", " if "(" in metric else "("
+    name = f"{metric}{bracket}aspects='subprofiles')@2"
+    scores = ra.score({"x": lists}, truth, name, train=log, items=ITEMS_TABLE, interval=None)
+    values = dict(zip(scores.units, scores.values("x", scores.metrics[0]), strict=True))
+    assert np.isnan(values["eve"])
+    assert "ann" not in values or values["ann"] >= 0
 
 
 class TestRefusals:

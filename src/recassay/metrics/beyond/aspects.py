@@ -13,7 +13,7 @@ from recassay.data.features import members
 from recassay.data.layout import readonly
 from recassay.data.subprofiles import Miner, Subprofiles
 from recassay.metrics.align import Aligned
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy, UnitMetric, Values
 from recassay.metrics.beyond import _gains, _kernels
 from recassay.metrics.beyond.base import at_places, recoded
 
@@ -59,15 +59,14 @@ class Worth(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class AspectMetric(Accuracy):
-    """A metric of which aspects the relevant items of a list have.
+class WithAspects(UnitMetric):
+    """A metric that looks at the aspects of items.
 
     ``aspects``: ``features`` of the table of items; or ``subprofiles`` of the user, mined from the training log as SPAD
     does: around each item with a rating of ``liked_from`` or more (any, unless said) stand those that have it among
     their ``k1`` nearest neighbours, and an item has a subprofile if it is among the ``k2`` nearest of one of them.
     """
 
-    family: ClassVar[str] = "beyond"
     needs: ClassVar[frozenset[str]] = frozenset({"items"})
 
     aspects: Kind = "features"
@@ -80,10 +79,15 @@ class AspectMetric(Accuracy):
             if getattr(self, name) < 1:
                 raise self.refuse(name, "it is a number of neighbours, at least 1")
 
-    def prepare(self, truth: Truth, context: Context) -> None:
-        self.require(NEEDS[self.aspects], context)
+    @property
+    def needed(self) -> frozenset[str]:
+        """What these parameters need."""
+        return (self.needs - {"items"}) | NEEDS[self.aspects]
 
-    def bind(self, beside: Beside) -> tuple[Beside, Miner | None]:
+    def prepare(self, truth: Truth, context: Context) -> None:
+        self.require(self.needed, context)
+
+    def bind(self, beside: Beside) -> object:
         """The run beside the table of items, or beside the log and what finds subprofiles in it."""
         if self.aspects == "features":
             _ = beside.feature_rows, beside.truth_feature_rows
@@ -100,7 +104,8 @@ class AspectMetric(Accuracy):
         return lists.remember(("aspects", self.k, *self._which), lambda: self._look(lists))  # type: ignore[arg-type, return-value]
 
     def _look(self, lists: Aligned) -> Seen:
-        beside, miner = lists.bound(self)
+        bound: tuple[Beside, Miner | None] = lists.bound(self)
+        beside, miner = bound
         offsets, _ = lists.places(self.k)
         if miner is None:
             features = beside.features
@@ -111,6 +116,13 @@ class AspectMetric(Accuracy):
         shown = Sets(*mined.aspects(offsets, recoded(lists, self.k, beside.train_items)))
         wanted = Sets(*mined.aspects(lists.truth_offsets, beside.truth_train_items[lists.truth_rows]))
         return Seen(shown, wanted, np.diff(mined.offsets), mined)
+
+
+@dataclass(frozen=True, repr=False)
+class AspectMetric(WithAspects, Accuracy):
+    """A metric of which aspects the relevant items of a list have."""
+
+    family: ClassVar[str] = "beyond"
 
     def is_relevant(self, lists: Aligned) -> NDArray[np.bool_]:
         """Whether each row of the block's truth is relevant."""
@@ -174,10 +186,11 @@ class IntentMetric(AspectMetric):
 
     intents: Intents = "relevant"
 
-    def prepare(self, truth: Truth, context: Context) -> None:
-        self.require(NEEDS[self.aspects] | ({"train"} if self.intents == "profile" else frozenset()), context)
+    @property
+    def needed(self) -> frozenset[str]:
+        return super().needed | ({"train"} if self.intents == "profile" else set())
 
-    def bind(self, beside: Beside) -> tuple[Beside, Miner | None]:
+    def bind(self, beside: Beside) -> object:
         if self.intents == "profile":
             _ = beside.train_users, beside.train.by_user
             _ = beside.train_feature_rows if self.aspects == "features" else None

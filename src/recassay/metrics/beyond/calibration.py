@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly
+from recassay.data.layout import readonly, stretch_of
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
+from recassay.metrics.beyond.aspects import WithAspects
 from recassay.metrics.beyond.base import Discount, ListMetric, rank_weights, recoded
 from recassay.threads import blocks
 
@@ -25,16 +26,19 @@ CELLS = 1 << 21  # distributions are made for so many (user, feature) cells at a
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration(ListMetric):
+class Calibration(WithAspects, ListMetric):
     """How far the features of the list are from the features of the user's training profile; 0 is calibrated.
 
-    Formula: p and q are the mean over profile and list of the features of each item, which share 1. ``divergence``:
+    Formula: p and q are the mean over profile and list of the features of each item, which share 1; with
+    ``aspects="subprofiles"``, p is the size of each subprofile of the user as a share of all sizes, and q the mean over
+    the list of the subprofiles that each item has (``k1``, ``k2``, ``liked_from``). ``divergence``:
     ``kl``, sum p ln(p / ((1 - alpha) q + alpha p)), in nats; ``js``, (KL2(p, m) + KL2(q, m)) / 2 with m = (p + q) / 2,
     in bits; ``sqrt_js``, its square root; ``hellinger``, sqrt(1 - sum sqrt(p q)); ``tv``, half of sum |p - q|.
     ``rank_discount="log"`` weighs the items of the list by 1/log2(rank + 1).
 
-    Edges: items without features, or not in the table of items, are left out; a profile or a list in which no item is
-    left is undefined. ``alpha`` smooths ``kl`` only, where a feature the user likes is missing from the list.
+    Edges: items without features (or subprofiles), or not in the table of items, are left out; a profile or a list in
+    which no item is left is undefined, and so is a user without a subprofile. ``alpha`` smooths ``kl`` only, where a
+    feature the user likes is missing from the list.
 
     Libraries: the default is C_KL of Steck's paper.
 
@@ -52,15 +56,38 @@ class Calibration(ListMetric):
     rank_discount: Discount = "none"
 
     def validate(self) -> None:
+        super().validate()
         if not 0 < self.alpha < 1:
             raise self.refuse("alpha", "it lies between 0 and 1")
 
-    def bind(self, beside: Beside) -> tuple[Beside, NDArray[np.int32]]:
+    def bind(self, beside: Beside) -> object:
         """The run beside log and features, and the item with features of each row of all profiles."""
+        if self.aspects == "subprofiles":
+            return super().bind(beside)
         _ = beside.feature_rows, beside.train_users
         return beside, beside.train_feature_rows[beside.train.by_user[1]]
 
     def judge(self, lists: Aligned) -> Values:
+        return self._by_features(lists) if self.aspects == "features" else self._by_subprofiles(lists)
+
+    def _by_subprofiles(self, lists: Aligned) -> Values:
+        seen, (offsets, _) = self.seen(lists), lists.places(self.k)
+        assert seen.mined is not None
+        rows, weight = np.arange(int(offsets[-1]), dtype=np.int32), rank_weights(offsets, self.rank_discount)
+        first, weights, out = seen.mined.offsets, seen.mined.weights, np.empty(lists.size)
+        for begin, end in blocks(lists.size, max(1, CELLS // max(seen.most, 1))):
+            p, q = np.zeros((end - begin, seen.most)), np.empty((end - begin, seen.most))
+            of = stretch_of(first[begin : end + 1])
+            p[of, np.arange(first[begin], first[end]) - first[begin + of]] = weights[first[begin] : first[end]]
+            _kernels.taste(
+                readonly(offsets[begin:end]), readonly(offsets[begin + 1 : end + 1]), readonly(rows), readonly(weight),
+                readonly(seen.shown.starts), readonly(seen.shown.codes), q,
+            )  # fmt: skip
+            out[begin:end] = divergence(p, q, self.divergence, self.alpha)
+        out[seen.width == 0] = np.nan
+        return out
+
+    def _by_features(self, lists: Aligned) -> Values:
         beside, profile_rows = lists.bound(self)
         features: Features = beside.features
         offsets, _ = lists.places(self.k)
@@ -97,14 +124,19 @@ def divergence(p: Values, q: Values, kind: Divergence, alpha: float = 0.01) -> V
     [0.409553, 0.067603, 0.260005, 0.249461, 0.2]
     """
     if kind == "kl":
-        return np.asarray(np.maximum(_relative_entropy(p, (1 - alpha) * q + alpha * p).sum(axis=1), 0.0))
+        return np.asarray(np.maximum(_row_sums(_relative_entropy(p, (1 - alpha) * q + alpha * p)), 0.0))
     if kind == "hellinger":
-        return np.asarray(np.sqrt(np.maximum(1.0 - np.sqrt(p * q).sum(axis=1), 0.0)))
+        return np.asarray(np.sqrt(np.maximum(1.0 - _row_sums(np.sqrt(p * q)), 0.0)))
     if kind == "tv":
-        return np.asarray(np.abs(p - q).sum(axis=1) / 2)
+        return _row_sums(np.abs(p - q)) / 2
     m = (p + q) / 2
-    js = np.maximum((_relative_entropy(p, m) + _relative_entropy(q, m)).sum(axis=1) / (2 * np.log(2)), 0.0)
+    js = np.maximum(_row_sums(_relative_entropy(p, m) + _relative_entropy(q, m)) / (2 * np.log(2)), 0.0)
     return np.asarray(np.sqrt(js) if kind == "sqrt_js" else js)
+
+
+def _row_sums(values: Values) -> Values:
+    """The sum of each row, added from the left: columns of zeros behind it change no bit."""
+    return np.asarray(np.cumsum(values, axis=1)[:, -1]) if values.shape[1] else np.zeros(values.shape[0])
 
 
 def _relative_entropy(p: Values, q: Values) -> Values:
