@@ -23,7 +23,8 @@ another meaning.
 | `warning` | may change a decision; look before you believe |
 | `error` | the numbers cannot mean what they seem to |
 
-`--fail-on warning` ends `recassay score` with status 1 if a finding is at least that severe
+`recassay check FOLDER` asks every check of a folder of results, and says of each: a finding, fine, or not applicable and
+why ([check a study](../howto/check-a-study.md)). `--fail-on warning` ends a command with status 1 if a finding is at least that severe
 ([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`; those of group S by `ra.correct`,
 those of group G by `ra.score_sequences`. A check that needs data which was not given, a training log say, does not apply.
 """
@@ -73,6 +74,23 @@ EXAMPLES = {
         "Compare systems and not data sets by such a mean, read `corrected` beside it, or judge with one relevant item at "
         "a time (1R), whose mean depends on the size of the target sets alone.",
         JUDGED.format(events=2_000, designs="TI-AR-AN", metric="precision@10"),
+    ),
+    "B004": Example(
+        "Set a popular baseline beside every system, and judge under `P1R` or on a uniform split, which take popularity out.",
+        """
+        truth = {f"user {u}": [f"item {u * 7919 % 2_000}", "hit 1", "hit 2"] for u in range(2_000)}
+        scores = ra.score({"mine": truth}, truth, "hit@1")
+        """,
+    ),
+    "B005": Example(
+        "Look at metrics of the catalogue (`coverage@10`, `gini@10`) beside accuracy; [beyond accuracy](../howto/beyond-accuracy.md) "
+        "has them.",
+        """
+        train = {f"user {u}": [f"item {u * 7919 % 500}"] for u in range(500)}
+        everybody_the_same = {user: ["item 1", "item 2", "item 3"] for user in train}
+        truth = {user: ["item 1"] for user in train}
+        scores = ra.score({"mine": everybody_the_same}, truth, "hit@3", train=train)
+        """,
     ),
     "C001": Example(
         "Find out why the system has no list for them: new users, a crash, a filter. Systems that answer for different "
@@ -137,6 +155,44 @@ EXAMPLES = {
         scores = ra.score({"mine": {"ann": ["x"], "bob": ["y"]}}, {"ann": ["x"], "bob": ["z"]}, "hit@1")
         """,
     ),
+    "C010": Example(
+        "Judge newcomers apart: what a system tells them is its default. In a study, `core(users=5)` leaves them out.",
+        """
+        train = {"ann": ["a"], "bob": ["x"]}
+        scores = ra.score({"mine": {"eve": ["x"]}}, {"eve": ["x"]}, "hit@1", train=train)
+        """,
+    ),
+    "C011": Example(
+        "Say how many there are when you report recall: no system that learns from the log alone can reach 1.",
+        """
+        train = {"ann": ["a"], "bob": ["x"]}
+        scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x", "new"]}, "hit@1", train=train)
+        """,
+    ),
+    "C012": Example(
+        "Look at how the runs were made: the same file under two names, or a setting that did nothing. It is asked by "
+        "`recassay check`.",
+        """
+        from recassay.report.checks import findings_in
+        from recassay.report.folder import write_results
+
+        run = {"ann": ["x"], "bob": ["y"]}
+        write_results(ra.score({"old": run, "new": run}, {"ann": ["x"], "bob": ["z"]}, "hit@1"), None, "results")
+        findings = findings_in("results")
+        """,
+    ),
+    "C013": Example(
+        "Judge all systems on the same users: leave `missing` at `zero`, or compare on the users that both have, as "
+        "`recassay compare` does. It is asked by `recassay check`.",
+        """
+        from recassay.report.checks import findings_in
+        from recassay.report.folder import write_results
+
+        runs = {"all": {"ann": ["x"], "bob": ["y"]}, "some": {"ann": ["x"]}}
+        write_results(ra.score(runs, {"ann": ["x"], "bob": ["z"]}, "hit@1", missing="skip"), None, "results")
+        findings = findings_in("results")
+        """,
+    ),
     "D001": Example(
         "Correct for the number of pairs: `--correction holm`, the default, where any false claim is one too many; `bh` for "
         "sifting. Better still, say before you look which few comparisons matter.",
@@ -154,7 +210,7 @@ EXAMPLES = {
         """
         from pathlib import Path
 
-        study = "study: one-seed\\ndata: {generate: 'log(users=60, items=40, events=1500)'}\\nsplit: random(test=0.2)\\n"
+        study = "study: one-seed\\ndata: {generate: 'log(users=60, items=40, events=1000)'}\\nsplit: random(test=0.2)\\n"
         Path("one-seed.yaml").write_text(study + "models: ['PLSA(factors=2)', Popular]\\nmetrics: ndcg@10\\n")
         ra.run_study("one-seed.yaml", "one-seed")
         findings = ra.decide(ra.read_scores("one-seed")).findings
@@ -220,6 +276,14 @@ EXAMPLES = {
         scores = ra.score_sequences(fold, ra.generate(ra.models.sequence.Unigram(), fold), interval=None)
         """,
     ),
+    "L003": Example(
+        "If users are meant to come back to items, this is what is asked, and nothing leaks. Else cut the log so that an "
+        "event stands on one side only.",
+        """
+        train = {"ann": ["a", "x"], "bob": ["x"]}
+        scores = ra.score({"mine": {"ann": ["y", "x"]}}, {"ann": ["x"]}, "hit@1", train=train)
+        """,
+    ),
     "S001": Example(
         "Ask the systems for full ranks: nothing else settles it. Where they are out of reach, report the order as open. "
         "[Correct sampled results](../howto/correct-sampled-results.md) has the whole story.",
@@ -235,12 +299,38 @@ EXAMPLES = {
         findings = ra.correct(ranks, pool=1_000, sample=100, metrics="hit@10").findings
         """,
     ),
+    "S002": Example(
+        "Add a design that takes all candidates (`TI-AR-AN`, `AI-1R-AN`): it comes from the same pass.",
+        JUDGED.format(events=7_000, designs="TI-1R-NN(20)", metric="mrr"),
+    ),
+    "S003": Example(
+        "Ask for fewer sampled items, or for all of them. Users with few candidates have easier sets, and the mean is of "
+        "sets of different sizes.",
+        """
+        from recassay.data.synthetic import log
+
+        fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=90, events=7_000, seed=2))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        findings = ra.judge(run, "AI-1R-NN(80)", "mrr", short="all").findings
+        """,
+    ),
     "T001": Example(
         "Break ties where the lists are made, at random, or judge under `--ties expected`. Compare no systems of which "
         "one ties and the other does not under `optimistic`.",
         """
         run = {"ann": {"x": 1.0, "y": 1.0}, "bob": {"x": 1.0, "y": 1.0, "z": 0.5}}
         scores = ra.score({"mine": run}, {"ann": ["x"], "bob": ["y"]}, "mrr")
+        """,
+    ),
+    "T002": Example(
+        "Let the system score finer, or break ties at random where the scores are made. Do not set such a mean beside one "
+        "that another program printed, which takes one order of many.",
+        """
+        from recassay.data.synthetic import log
+
+        fold = ra.split.random(test=0.2, seed=7)(log(users=40, items=90, events=400, seed=2))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+        findings = ra.judge(run, "TI-AR-AN", "mrr").findings
         """,
     ),
     "V001": Example(
@@ -253,8 +343,7 @@ EXAMPLES = {
 
         hits = np.repeat([1.0, 0.0], 500)
         outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
-        alarms = ra.drift.alarms(outcomes, "recall@10", ra.drift.PageHinkley(threshold=20))
-        findings = diagnose(Watched("mine", "recall@10", 1000, alarms))
+        findings = diagnose(Watched.of(outcomes, "recall@10", ra.drift.PageHinkley(threshold=20)))
         """,
     ),
     "V002": Example(
@@ -266,8 +355,8 @@ EXAMPLES = {
 
         hits = np.repeat([1.0, 0.0], 500)
         outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
-        alarms = ra.drift.alarms(outcomes, "recall@10", [ra.drift.PageHinkley(threshold=20), ra.drift.ADWIN()])
-        findings = diagnose(Watched("mine", "recall@10", 1000, alarms))
+        detectors = [ra.drift.PageHinkley(threshold=20), ra.drift.ADWIN()]
+        findings = diagnose(Watched.of(outcomes, "recall@10", detectors))
         """,
     ),
 }

@@ -10,7 +10,7 @@ import traceback
 
 import typer
 
-from recassay.cli import compare, correct, demo, explain, report, rerank, run, score, stats
+from recassay.cli import check, compare, correct, demo, explain, report, rerank, run, score, stats
 from recassay.errors import RecassayError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("demo")(demo.demo)
 app.command("score")(score.score)
 app.command("run")(run.run)
 app.command("compare")(compare.compare)
+app.command("check")(check.check)
 app.command("report")(report.report)
 app.command("stats")(stats.stats)
 app.command("correct")(correct.correct)

@@ -30,4 +30,14 @@ class Finding:
         >>> Finding("C001", "warning", "t", "d").at_least("info")
         True
         """
-        return SEVERITIES.index(self.severity) >= SEVERITIES.index(severity)
+        return severe(self.severity, severity)
+
+
+def severe(severity: str, least: str) -> bool:
+    """Whether a severity is as high as another or higher.
+
+    >>> severe("error", "warning"), severe("info", "warning")
+    (True, False)
+    """
+    order: tuple[str, ...] = SEVERITIES
+    return order.index(severity) >= order.index(least)

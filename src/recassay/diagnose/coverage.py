@@ -6,10 +6,11 @@ from typing import cast
 
 import numpy as np
 
-from recassay.data.layout import stretch_of
-from recassay.data.recoding import Recoding
-from recassay.data.vocabulary import UNKNOWN, Vocabulary
-from recassay.diagnose.base import Facts, check, example, several, share
+from recassay.data.vocabulary import UNKNOWN
+from recassay.diagnose.base import Facts, Stored, check, example, several, share
+from recassay.diagnose.leakage import profile_rows
+
+PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
 
 
 @check("C001", "Users without a list", "warning")
@@ -112,21 +113,57 @@ def few_units(facts: Facts) -> str | None:
     return f"{few[0].metric} rests on {several(few[0].n, 'unit')}; its interval and any test on it say little"
 
 
-@check("L001", "Training items recommended", "warning", needs=("train",))
-def seen_items(facts: Facts) -> str | None:
-    """Lists hold items of the user's own training profile: places wasted, or a leak if the truth holds them too."""
+@check("C010", "Users without training events", "info", needs=("train",))
+def untrained_users(facts: Facts) -> str | None:
+    """The truth asks about users that the training log does not know: nothing personal can be recommended to them."""
     assert facts.train is not None
-    train, run = facts.train, facts.run
-    items = run.vocabulary.translate(run.items, train.item_vocabulary)
-    assert train.user_vocabulary.ids is not None
-    queries, codes = Vocabulary.encode(run.queries)
-    users = Recoding.between(queries, train.user_vocabulary.ids, "user")(codes)[stretch_of(run.offsets)]
-    known = (items != UNKNOWN) & (users >= 0)
-    offsets, profile = train.by_user
-    trained = stretch_of(offsets) * train.n_items + profile
-    asked = users[known] * train.n_items + items[known]
-    place = np.minimum(np.searchsorted(trained, asked), max(trained.size - 1, 0))
-    seen = int((trained[place] == asked).sum()) if trained.size else 0
+    rows = profile_rows(facts.train, facts.truth.queries)
+    unknown = rows < 0
+    if not unknown.any():
+        return None
+    first = facts.truth.queries[int(np.argmax(unknown))]
+    return f"{share(int(unknown.sum()), unknown.size)} users of the truth have no training event, such as {first!r}"
+
+
+@check("C011", "Relevant items without training events", "info", needs=("train",))
+def untrained_items(facts: Facts) -> str | None:
+    """The truth holds items that no training row mentions: who learns from the log alone cannot find them."""
+    assert facts.train is not None
+    train, truth = facts.train, facts.truth
+    codes = truth.vocabulary.translate(truth.items, train.item_vocabulary)
+    unknown = (codes < 0) | (train.item_users[np.maximum(codes, 0)] == 0)
+    if not unknown.any():
+        return None
+    first = truth.vocabulary.decode(truth.items[[int(np.argmax(unknown))]])[0]
     return (
-        f"{share(seen, run.items.size)} recommended rows are items of the user's own training profile" if seen else None
+        f"{share(int(unknown.sum()), unknown.size)} rows of the truth are of items without training events, such as "
+        f"{example(first)}"
+    )
+
+
+@check("C012", "Systems with the same values", "warning", about=Stored)
+def same_values(facts: Stored) -> str | None:
+    """Two systems have the same value for every user under every metric: one run under two names, most likely."""
+    if not facts.same:
+        return None
+    where, a, b = facts.same[0]
+    more = f", and {len(facts.same) - 1:,} more such pairs" if len(facts.same) > 1 else ""
+    return f"{a} and {b} have the same values for all users under all metrics{where}{more}"
+
+
+@check("C013", "Means over different users", "warning", about=Stored)
+def other_users(facts: Stored) -> str | None:
+    """Systems that stand side by side were averaged over different numbers of users: their means do not compare."""
+    groups: dict[tuple[str, str], dict[str, int]] = {}
+    for row in facts.rows:
+        where = ", ".join(str(row[part]) for part in PLACE if row.get(part) not in (None, "given"))
+        groups.setdefault((str(row["metric"]), where), {})[str(row["system"])] = int(row.get("n") or 0)
+    apart = {key: counts for key, counts in groups.items() if len(set(counts.values())) > 1}
+    if not apart:
+        return None
+    (metric, where), counts = next(iter(apart.items()))
+    least, most = (choose(counts, key=counts.__getitem__) for choose in (min, max))
+    return (
+        f"{metric}{f' ({where})' if where else ''} is a mean over {counts[least]:,} users for {least} and over "
+        f"{counts[most]:,} for {most}, and so in {several(len(apart), 'comparison')}; compare on the users both have"
     )

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recassay.diagnose.base import Sampling, check, several
+from recassay.designs.grammar import parse
+from recassay.diagnose.base import Judging, Sampling, check, several, share
 
 UNSURE = 0.05  # chance from which the order may well be the other one
 
@@ -52,3 +53,24 @@ def doubts(facts: Sampling) -> list[Doubt]:
             turned = facts.resampled[leader, metric] < facts.resampled[other, metric]
             found.append(Doubt(metric, leader, other, float(np.mean(turned))))
     return found
+
+
+@check("S002", "Only sampled candidates were asked", "info", about=Judging)
+def only_sampled(facts: Judging) -> str | None:
+    """Every design draws its candidates: the means say how systems stand among a few items, and among no others.
+
+    Order and size of differences among all items may be others. The same pass has them: add a design with AN.
+    """
+    if any(parse(design).n is None for design in facts.assay.designs):
+        return None
+    return f"{', '.join(facts.assay.designs)}: no design takes all candidates, which cost nothing more here (TI-AR-AN)"
+
+
+@check("S003", "Target sets shorter than asked for", "warning", about=Judging)
+def short_sets(facts: Judging) -> str | None:
+    """A design asks for more sampled items than some users have candidates: theirs are smaller, and easier, sets."""
+    short = {row.design: row for row in facts.assay.rows if row.short}
+    if not short:
+        return None
+    worst = max(short.values(), key=lambda row: row.short / max(row.sets, 1))
+    return f"{share(worst.short, worst.sets)} target sets of {worst.design} have fewer candidates than it asks for"

@@ -79,7 +79,7 @@ def compare_places(
     if not found:
         what = f"a comparison needs two systems, and no place has two of {', '.join(scores.systems)}"
         raise UsageError("U113", what, hint="scores of another system")
-    return Compared(found, diagnose(_facts(scores, found, baseline, correction, level)))
+    return Compared(found, diagnose(facts_of(scores, found, baseline, correction, level)))
 
 
 def _refuse_strangers(place: Place, scores: Any) -> None:
@@ -97,9 +97,10 @@ def _refuse_strangers(place: Place, scores: Any) -> None:
                 )
 
 
-def _facts(
+def facts_of(
     scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, correction: str, level: float
 ) -> Comparing:
+    """What the checks of decisions ask about: how many tests, claims and seeds there are, and who is beaten by whom."""
     alpha = round(1 - level, 12)
     rows = [row for one in found.values() for row in one.rows if not np.isnan(row.p)]
     claims = [row for row in rows if row.p <= alpha]

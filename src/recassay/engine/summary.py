@@ -50,6 +50,7 @@ def assemble(job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty
             "conventions": asdict(job.conventions),
             "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
             "interval": asdict(uncertainty),
+            "train": job.context.train is not None,
         },
     )
 

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.exhibit import Exhibit
+from recassay.report._kernels import duel, extent, reached
 from recassay.report.page.board import design_of
 from recassay.threads import each_block
 
@@ -83,12 +84,26 @@ class Spreads:
                     name: np.concatenate([values[one.begin : one.end] for one in parts])
                     for name, parts in systems.items()
                 }
-                if any(np.isfinite(one).any() for one in own.values()):
+                if any(extent(one)[0] <= extent(one)[1] for one in own.values()):
                     better = metrics[metric] if paired[place] else None
                     found[place, metric] = _exhibits(metric, own, better)
             if told is not None:
                 told(done, len(asked))
         return found
+
+    def equal(self, place: Place, a: str, b: str) -> bool:
+        """Whether two systems have the same values for the same units under all metrics."""
+        ours, theirs = (self.stretches.get(place, {}).get(system, ()) for system in (a, b))
+        names = [name for name in pl.read_parquet_schema(self.path) if name not in (*IDENTITY, "fold")]
+        if not ours or len(ours) != len(theirs):
+            return False
+        whole = pl.scan_parquet(self.path).select(names)
+        return all(
+            whole.slice(one.begin, one.end - one.begin).collect().equals(
+                whole.slice(other.begin, other.end - other.begin).collect()
+            )
+            for one, other in zip(ours, theirs, strict=True)
+        )  # fmt: skip
 
     def _paired(self) -> dict[Place, bool]:
         """Whether all systems of a place have the same units in the same order."""
@@ -114,24 +129,22 @@ def at_least(metric: str, values: Mapping[str, Values]) -> Exhibit:
     >>> at_least("hit@1", {"a": np.array([0.0, 1, 1, 1])}).table.rows()[-1]
     ('a', 1.0, 0.75, 3)
     """
-    low = min([0.0, *(float(np.nanmin(one)) for one in values.values() if np.isfinite(one).any())])
-    high = max([*(float(np.nanmax(one)) for one in values.values() if np.isfinite(one).any())])
+    ends = [extent(one) for one in values.values()]
+    low, high = min([0.0, *(low for low, _ in ends)]), max(high for _, high in ends)
     wide = high - low or 1.0
     steps = [low + wide * step / STEPS for step in range(STEPS + 1)]
+    names = list(values.items())
 
     def counted(begin: int, _end: int) -> NDArray[np.int64]:
-        own = names[begin][1]
-        own = own[~np.isnan(own)]
-        at = np.floor((own - low) * (STEPS / wide) + SAME * STEPS).astype(np.int32)
-        return np.bincount(at, minlength=STEPS + 1)[::-1].cumsum()[::-1]
+        counts: NDArray[np.int64] = reached(names[begin][1], low, wide / STEPS, STEPS, SAME * STEPS)
+        return counts
 
-    names = list(values.items())
     rows = []
-    for (name, _), reached in zip(names, each_block(counted, len(names), size=1), strict=True):
-        n = int(reached[0])
+    for (name, _), counts in zip(names, each_block(counted, len(names), size=1), strict=True):
+        n = int(counts[0])
         rows += [
             {"system": name, metric: step, "share of users": count / n, "users": count}
-            for step, count in zip(steps, reached.tolist(), strict=True)
+            for step, count in zip(steps, counts.tolist(), strict=True)
             if n
         ]
     return Exhibit(
@@ -158,7 +171,7 @@ def win_loss(metric: str, values: Mapping[str, Values], higher_is_better: bool) 
 
     def counted(begin: int, _end: int) -> tuple[int, int, int]:
         a, b = (values[names[one]] for one in pairs[begin])
-        more, less, equal = (int(np.count_nonzero(one(a, b))) for one in (np.greater, np.less, np.equal))
+        more, equal, less = duel(a, b)
         return more, equal, less
 
     rows: dict[tuple[int, int], dict[str, Any]] = {}

@@ -26,6 +26,7 @@ def about_fold(fold: Fold | SequenceFold) -> Row:
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
         about |= {
             "leakage": fold.leakage,
+            "times": fold.train.timestamps is not None,
             **{part: None if log is None else _counts(log) for part, log in parts.items()},
         }
     return {**about, "removed": dict(fold.removed), "how": dict(fold.how)}

@@ -11,6 +11,7 @@ from recassay.data.synthetic import log
 from recassay.diagnose import Judging
 from recassay.diagnose.base import load
 from recassay.diagnose.bias import POPULAR, lead, popularity_of, swaps, value_is_popularity, value_is_sparsity
+from recassay.diagnose.ties import catalogue_ties
 
 ASK = ra.protocols.ranking()
 
@@ -110,3 +111,25 @@ def test_sparsity_caps_the_mean():
 def test_sparsity_is_no_matter_of_one_relevant_item_or_of_a_metric_that_can_be_one(designs, metric):
     assert "B003" not in by_code(ra.judge(runs(7_000), designs, metric, interval=None))
     assert load()["B003"].ask is value_is_sparsity.ask
+
+
+def test_sampled_candidates_alone_are_told():
+    found = by_code(ra.judge(runs(), "TI-1R-NN(9) TI-AR-NN(5)", "mrr", interval=None))
+    assert "TI-1R-NN(9), TI-AR-NN(5): no design takes all candidates" in found["S002"].detail
+    assert "S002" not in by_code(ra.judge(runs(), "TI-1R-NN(9) TI-AR-AN", "mrr", interval=None))
+
+
+def test_sets_shorter_than_asked_for_are_counted():
+    assay = ra.judge(runs(), "AI-1R-NN(80)", "mrr", short="all", interval=None)
+    row = assay.row("Popular", "AI-1R-NN(80)", "mrr")
+    assert f"{row.short:,} of {row.sets:,}" in by_code(assay)["S003"].detail
+    assert "S003" not in by_code(ra.judge(runs(), "TI-1R-NN(9)", "mrr", interval=None))
+
+
+def test_ties_that_may_put_relevant_items_among_the_first_or_not_are_told():
+    played = runs(7_000, 300, ra.models.Popular())
+    blunt = SimpleNamespace(above={TEST: np.array([0, 3, 11])}, tied={TEST: np.array([5, 9, 20])}, pairs=3)
+    found = catalogue_ties(Judging(None, {"blunt": blunt, "fine": played[0].standings}))
+    assert "blunt leaves open for 1 of 3 (33 %) relevant items" in found.detail
+    assert "fine" not in found.detail
+    assert "T002" not in by_code(ra.judge(played, "TI-AR-AN", "mrr", interval=None))

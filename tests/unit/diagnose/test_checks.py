@@ -17,6 +17,7 @@ USERS = range(1, 13)
 TRUTH = pl.DataFrame([(user, item) for user in USERS for item in (1, 2)], ["user_id", "item_id"], orient="row")
 GOOD = [(user, item, score) for user in USERS for item, score in ((1, 0.9), (3, 0.5))]
 LOG = [(user, item) for user in USERS for item in (4, 5)] + [(1, 3), (2, 1), (3, 2)]
+CROWD = range(1, 601)
 OTHERS = [(user, 4) for user in USERS] + [(99, item) for item in (1, 2, 3)]
 
 
@@ -45,11 +46,22 @@ FIRES = {
     "C007": ({"train": OTHERS[:-1]}, ["12 of 24 (50 %) recommended rows", "such as 3"]),
     "C008": ({"rows": [*GOOD[:-1], (12, 3, float("nan"))]}, ["1 item with NaN for a score"]),
     "C009": ({"truth": TRUTH.head(8)}, ["recall@2 rests on 4 units"]),
+    "B004": ({"rows": [(user, 1, 0.9) for user in CROWD], "columns": ("user_id", "item_id", "score"),
+              "truth": pl.DataFrame([(user, item) for user in CROWD for item in (1, 10 + user % 150)],
+                                    ["user_id", "item_id"], orient="row"), "metrics": "recall@1"},
+             ["half of 1,200 relevant rows are of 1 of 151 (0.7 %) relevant items"]),
+    "B005": ({"rows": [(user, item, 1 / item) for user in CROWD for item in (1, 2)],
+              "truth": pl.DataFrame([(user, 1) for user in CROWD], ["user_id", "item_id"], orient="row"),
+              "train": [(user, 100 + user % 150) for user in CROWD] + [(999, 1)]},
+             ["600 lists hold 2 of 151 (1.3 %) items"]),
+    "C010": ({"train": OTHERS[1:]}, ["1 of 12 (8.3 %) users of the truth", "such as 1"]),
+    "C011": ({"train": [*OTHERS[:-2], OTHERS[-1]]}, ["12 of 24 (50 %) rows of the truth", "such as 2"]),
+    "L003": ({"train": LOG + OTHERS}, ["2 of 24 (8.3 %) rows of the truth", "training profile"]),
     "L001": ({"train": LOG}, ["2 of 24 (8.3 %) recommended rows", "training profile"]),
     "T001": ({"rows": [(user, item, 0.5) for user in USERS for item in (1, 3)], "metrics": "recall@1"},
              ["12 rows of 12 lists tie", "recall@1 is 0.5000 and could be 0.0000 to 0.5000", "ties='expected'"]),
 }  # fmt: skip
-NEEDS_TRAIN = {"C007", "L001"}
+NEEDS_TRAIN = {"B005", "C007", "C010", "C011", "L001", "L003"}
 
 
 @pytest.mark.parametrize("code", FIRES)
@@ -71,6 +83,7 @@ def test_a_check_fires(code, tmp_path):
 
 def test_there_is_a_test_for_every_check():
     tested_elsewhere = {"D001", "D002", "D003", "P001", "L002", "B001", "B002", "B003", "G001", "S001", "V001", "V002"}
+    tested_elsewhere |= {"C012", "C013", "H001", "S002", "S003", "T002"}
     assert set(FIRES) | tested_elsewhere == set(load()) | tested_elsewhere
 
 

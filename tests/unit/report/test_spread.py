@@ -1,0 +1,92 @@
+"""What stands behind a mean: counts of users that are those of a slow reader, from files of any shape."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from recassay.report._kernels import duel, extent, reached
+from recassay.report.spread import STEPS, Spreads, at_least, win_loss
+
+VALUES = st.integers(0, 30).flatmap(
+    lambda size: st.tuples(*(arrays(float, size, elements=st.sampled_from([0.0, 0.05, 0.3, 0.5, 1.0, np.nan])),) * 2)
+)
+PLACE = {"dataset": "d", "split": "s", "protocol": "p", "design": "lists"}
+
+
+@settings(deadline=None)
+@given(VALUES)
+def test_kernels_count_as_numpy_does(pair):
+    left, right = pair
+    known = left[~np.isnan(left)]
+    assert extent(left) == ((known.min(), known.max()) if known.size else (np.inf, -np.inf))
+    steps = [step / STEPS for step in range(STEPS + 1)]
+    slow = [int((known >= step - 1e-9).sum()) for step in steps]
+    assert reached(left, 0.0, 1 / STEPS, STEPS, 1e-9 * STEPS).tolist() == slow
+    with np.errstate(invalid="ignore"):
+        assert duel(left, right) == ((left > right).sum(), (left == right).sum(), (left < right).sum())
+
+
+def test_shares_are_of_users_with_a_value():
+    table = at_least("mrr", {"a": np.array([0.0, 0.5, 1.0, np.nan]), "b": np.full(4, np.nan)}).table
+    assert set(table["system"]) == {"a"}
+    assert table.filter(mrr=0.5).rows() == [("a", 0.5, 2 / 3, 2)]
+    assert table["share of users"][0] == 1
+
+
+def test_where_less_is_better_less_wins():
+    table = win_loss("rmse", {"a": np.array([1.0, 2.0, 3.0]), "b": np.array([2.0, 2.0, 2.0])}, False).table
+    assert table.select("system", "wins", "ties", "losses").rows() == [("a", 1, 1, 1), ("b", 1, 1, 1)]
+    [share] = table.filter(system="a")["share won"]
+    assert share == pytest.approx(1 / 3)
+
+
+def written(tmp_path, systems, *, folds=(None,), units=(1, 2, 3), mixed=False):
+    parts = []
+    for fold, (system, values) in itertools.product(folds, systems.items()):
+        part = pl.DataFrame({"system": system, **PLACE, "seed": 0, "unit": units, "user": units, "mrr": values})
+        parts.append(part if fold is None else part.with_columns(fold=pl.lit(fold)))
+    table = pl.concat(parts)
+    path = tmp_path / "scores.parquet"
+    (table.sample(fraction=1, shuffle=True, seed=1) if mixed else table).write_parquet(path)
+    return Spreads.of(path)
+
+
+def test_a_file_is_read_system_by_system(tmp_path):
+    spreads = written(tmp_path, {"a": [0.0, 0.5, None], "b": [1.0, 0.5, 1.0]})
+    [((place, metric), (spread, wins))] = spreads.exhibits({"mrr": True, "absent": True}).items()
+    assert (place, metric) == (("d", "s", "p", 0, "lists"), "mrr")
+    assert spread.table.filter(system="b", mrr=1.0)["users"].to_list() == [2]
+    assert wins.table.select("system", "wins", "ties", "losses").rows() == [("a", 0, 1, 1), ("b", 1, 1, 0)]
+
+
+def test_folds_are_taken_together(tmp_path):
+    spreads = written(tmp_path, {"a": [0.0, 0.5, 1.0], "b": [1.0, 0.5, 0.0]}, folds=(0, 1))
+    [(_, wins)] = spreads.exhibits({"mrr": True}).values()
+    assert wins.table["users"].to_list() == [6, 6]
+
+
+def test_a_metric_without_a_better_end_has_no_winners(tmp_path):
+    [found] = written(tmp_path, {"a": [0.0, 0.5, 1.0], "b": [1.0, 0.5, 0.0]}).exhibits({"mrr": None}).values()
+    assert len(found) == 1
+
+
+def test_scattered_rows_and_other_tables_say_nothing(tmp_path):
+    assert written(tmp_path, {"a": [0.0, 0.5, 1.0], "b": [1.0, 0.5, 0.0]}, mixed=True) is None
+    assert Spreads.of(tmp_path / "none.parquet") is None
+    pl.DataFrame({"user": [1]}).write_parquet(tmp_path / "other.parquet")
+    assert Spreads.of(tmp_path / "other.parquet") is None
+
+
+def test_systems_of_other_users_are_not_set_against_each_other(tmp_path):
+    same = pl.DataFrame({"system": "a", **PLACE, "seed": 0, "unit": [1, 2], "user": [1, 2], "mrr": [0.0, 1.0]})
+    other = same.with_columns(system=pl.lit("b"), unit=pl.col("unit") + 1)
+    pl.concat([same, other]).write_parquet(tmp_path / "scores.parquet")
+    [found] = Spreads.of(tmp_path / "scores.parquet").exhibits({"mrr": True}).values()
+    assert len(found) == 1
