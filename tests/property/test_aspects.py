@@ -197,7 +197,7 @@ def test_printed_ild_is_twice_ild(world):
 @pytest.mark.parametrize("metric", ["calibration", "alpha_ndcg", "err_ia(intents='profile'", "precision_ia"])
 def test_a_user_without_a_taste_has_no_value_whoever_else_is_there(metric, users):
     log = [(user, item) for user in ("ann", "bob") for item in (1, 2, 3)]
-    lists, truth = dict.fromkeys(users, [1, 2]), dict.fromkeys(users, {1: 1})
+    lists, truth = {user: [1, 2] for user in users}, {user: {1: 1} for user in users}
     bracket = ", " if "(" in metric else "("
     name = f"{metric}{bracket}aspects='subprofiles')@2"
     scores = ra.score({"x": lists}, truth, name, train=log, items=ITEMS_TABLE, interval=None)
