@@ -52,7 +52,7 @@ def read_scores(
         _refuse_without_scores(folder)
         source = folder / FILE
     found = open_table(source, "scores", columns=columns)
-    frame = found.frame()
+    frame = _with_numbers(found.frame())
     chosen = _metrics_of(frame, where, metrics)
     if SYSTEM not in frame.columns:
         named = ", ".join(map(repr, frame.columns))
@@ -106,6 +106,18 @@ def _refuse_without_scores(folder: Path) -> None:
         where=str(folder),
         hint="score with a metric such as ndcg@10" if results else "give the folder of `recassay run` or `score -o`",
     )
+
+
+def _with_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of text that hold nothing but numbers as numbers: so text files are read, whose columns have no kind."""
+    changed = []
+    for column in frame:
+        if column.dtype == pl.String and column.name not in (USER, SYSTEM, "user", UNIT):
+            kind = pl.Int64 if column.name.lower() in (FOLD, "seed") else pl.Float64
+            numbers = column.replace("", None).cast(kind, strict=False)
+            if numbers.null_count() == column.replace("", None).null_count():
+                changed.append(numbers)
+    return frame.with_columns(changed)
 
 
 def _metrics_of(frame: pl.DataFrame, where: str, asked: Iterable[str] | None) -> list[str]:
