@@ -33,6 +33,8 @@ SURE = (
     "Bounds hold at every event of every pair at once with a chance of {level:.4g}: watch them, and stop when you like."
 )
 
+WIDE = 10  # bounds that are so many times as wide as the last are left out of a picture: they would fill it
+
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
@@ -111,9 +113,9 @@ class OverTime:
         level = threshold(self.testing.alpha)
         ends = signed.group_by("pair", maintain_order=True).agg(pl.col(EVENT).min(), last=pl.col(EVENT).max())
         lines = [
-            {EVENT: event, "mcnemar": sign * level, "pair": pair, "series": f"level of {self.testing.alpha:.4g}"}
+            {EVENT: event, "mcnemar": value, "pair": pair, "series": f"level {self.testing.alpha:.4g}, {side}"}
             for pair, *events in ends.iter_rows()
-            for sign in (1, -1)
+            for value, side in ((level, "first"), (-level, "second"))
             for event in events
         ]
         return Exhibit(
@@ -131,11 +133,16 @@ class OverTime:
         )
 
     def _bounds(self, named: pl.DataFrame) -> Exhibit:
+        width = pl.col("high") - pl.col("low")
+        narrow = width <= WIDE * width.last().over("pair")
+        bounds = (pl.when(narrow).then(name).alias(name) for name in ("low", "high"))
+        table = named.filter(narrow | pl.col("mark").is_not_null()).with_columns(*bounds)
         return Exhibit(
             "difference-over-time",
             f"Difference in {self.metric} since the beginning",
-            "The mean difference so far, first less second. " + SURE.format(level=1 - self.testing.alpha),
-            named,
+            f"The mean difference so far, first less second. {SURE.format(level=1 - self.testing.alpha)} Bounds more "
+            f"than {WIDE} times as wide as in the end are left out; a mark says where bounds first leave out 0.",
+            table,
             EVENT,
             "difference",
             "pair",
@@ -150,7 +157,7 @@ class OverTime:
         table = thinned(curve)
         if at is not None:
             table = pl.concat([table, curve[at]]).unique(EVENT, keep="first").sort(EVENT)
-        said = pl.lit(None, pl.String) if at is None else pl.lit(f"bounds leave out 0: {duel.row()['for']} better")
+        said = pl.lit(None, pl.String) if at is None else pl.lit(f"{duel.row()['for']} better")
         columns = {"pair": pl.lit(f"{duel.paired.a} and {duel.paired.b}")}
         columns["mark"] = pl.when(pl.col(EVENT) == duel.decided).then(said)
         if duel.signed is not None:

@@ -123,7 +123,8 @@ def exhibit(curves: Iterable[Curve], name: str = "over-time") -> Exhibit:
     """Curves of one metric in one picture, with their marks."""
     curves = list(curves)
     undefined = sum(one.undefined for one in curves)
-    told = [f"{undefined:,} scored events have no value."] if undefined else []
+    told = [f"{one.system} at event {event:,}: {what}." for one in curves for event, what in one.marks]
+    told += [f"{undefined:,} scored events have no value."] if undefined else []
     note = "Points with less than a window behind them are marked partial."
     return Exhibit(
         name,
@@ -143,7 +144,8 @@ def _pictured(curve: Curve) -> pl.DataFrame:
     if curve.marks:
         events, texts = zip(*curve.marks, strict=True)
         values = curve.at(np.array(events))
-        marks = pl.DataFrame({EVENT: events, "value": values, "mark": [f"{curve.system}: {text}" for text in texts]})
+        short = [text.partition("(")[0].partition(":")[0] for text in texts]  # the caption has all of it
+        marks = pl.DataFrame({EVENT: events, "value": values, "mark": short})
         table = pl.concat([table, marks.cast({EVENT: pl.Int64})], how="diagonal").sort(EVENT)
     return table.with_columns(system=pl.lit(curve.system))
 

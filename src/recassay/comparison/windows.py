@@ -55,7 +55,7 @@ class Windows:
         if self.how == "cumulative":
             return "all scored events so far"
         if self.how == "fading":
-            return f"fading, f = {self.fading:g}"
+            return f"all scored events so far, which fade by f = {self.fading:.10g}"
         unit = {"scored": "scored events", "event": "events of the stream", "time": "units of time"}[self.by]
         return f"the last {self.window:,.10g} {unit}"
 

@@ -177,12 +177,14 @@ def test_pictures_have_the_level_the_stretches_and_the_bounds():
     found = two((rng.random(3000) < 0.4) * 1.0, (rng.random(3000) < 0.2) * 1.0, window=300)
     means, windowed, bounds = found.exhibits()
     assert means.table["system"].unique(maintain_order=True).to_list() == ["a", "b"]
-    levels = windowed.table.filter(pl.col("series") == "level of 0.01")["mcnemar"].to_list()
+    levels = windowed.table.filter(pl.col("series").str.starts_with("level 0.01"))["mcnemar"].to_list()
     assert np.round(levels, 4).tolist() == [6.6349, 6.6349, -6.6349, -6.6349]
     assert set(windowed.table["band"].drop_nulls()) == {"a better"}
     assert "is no test" in windowed.caption
     marked = bounds.table.drop_nulls("mark")
     assert marked["event"].to_list() == found.summary()["decided"].to_list()
+    width = (bounds.table["high"] - bounds.table["low"]).drop_nulls().to_list()
+    assert max(width) <= 10 * width[-1]
     assert found.to_dict()["summary"][0]["a"] == "a"
 
 

@@ -103,13 +103,14 @@ def test_the_value_at_any_event_is_that_of_the_last_point():
 
 def test_a_picture_is_thin_keeps_the_last_point_and_has_its_marks():
     curve = over_time(played(np.arange(9999) % 2, np.arange(9999), 9999), "recall@2", window=100)
-    shown = curve.marked([(7, "a drift"), (5005, "another")]).exhibit()
+    shown = curve.marked([(7, "ADWIN: loss rose"), (5005, "another")]).exhibit()
     assert shown.table.height <= 502
     assert shown.table["event"][-1] == 9998
     assert shown.table.drop_nulls("mark").select("event", "mark").rows() == [
-        (7, "Popular: a drift"),
-        (5005, "Popular: another"),
+        (7, "ADWIN"),
+        (5005, "another"),
     ]
+    assert "Popular at event 7: ADWIN: loss rose. Popular at event 5,005: another." in shown.caption
     assert shown.table["event"].is_sorted()
     assert "event 5,005: another" in str(curve.marked([(5005, "another")]))
     assert thinned(pl.DataFrame({"x": []})).height == 0
