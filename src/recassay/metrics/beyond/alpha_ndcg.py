@@ -23,6 +23,8 @@ class AlphaNDCG(AspectMetric):
     of (1 - alpha)^c``, c the relevant items above p that have a. ``ideal``: ``greedy`` picks the relevant item that
     adds most, ties by ascending id, k times; ``exact`` is the best of all lists, for k of at most 8; ``ranksys`` picks
     k + 1 times, as the program RankSys does. ``clip=True`` cuts values above 1.
+    ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
+    (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
 
     Edges: no relevant item with an aspect: undefined, or 0 with ``no_relevant="zero"``. Greedy picks are not always the
     best, so a list can have more than 1; that is left as it is.

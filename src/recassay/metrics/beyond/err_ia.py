@@ -27,6 +27,8 @@ class ERRIA(IntentMetric):
     that have a, with ``r = (2^grade - 1) / 2^scale``. ``intents`` is where p(a | u) comes from. ``normalise``: by
     nothing (``none``); by the ``most`` that any list could have, whose items all have the highest grade and every
     aspect; or by the ``ideal`` list of relevant items, picked greedily.
+    ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
+    (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
 
     Edges: ``scale`` is the largest grade of the scale; if it is not given, the largest in the whole truth. No relevant
     item with an aspect: undefined. ``ideal`` takes all aspects of relevant items alike.

@@ -18,6 +18,8 @@ class PrecisionIA(IntentMetric):
 
     Formula: ``sum over aspects a of p(a | u) (1/k) #{relevant items of the first k places that have a}``. ``intents``
     is where p(a | u) comes from.
+    ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
+    (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
 
     Edges: no relevant item with an aspect: undefined. An empty list is 0; places that a short list lacks are misses.
 
