@@ -21,6 +21,7 @@ from recassay.comparison.effect import EFFECTS
 from recassay.comparison.intervals import Flags, intervals, means
 from recassay.comparison.resampling import Floats, How, Progress
 from recassay.comparison.significance import TESTS, run_test
+from recassay.data.shown import Shown
 from recassay.errors import UsageError
 from recassay.spec import check_word, suggest
 
@@ -71,7 +72,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Shown):
     """The rows of a comparison and how they were made."""
 
     rows: tuple[Row, ...]

@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 import polars as pl
 
+from recassay.data.shown import Shown
+
 Kind = Literal["line", "step", "point", "bar", "dot", "heat", "parallel"]
 ABOUT = ("name", "title", "caption", "table")
 
 
 @dataclass(frozen=True, eq=False)
-class Exhibit:
+class Exhibit(Shown):
     """A picture of ``y`` over ``x``, one for each value of ``facet``, with a line for each value of ``series``.
 
     ``name`` is a word for files, ``caption`` says what to see and what to be careful about. ``low`` and ``high`` are

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from recassay.data.shown import Shown
+
 Severity = Literal["info", "warning", "error"]
 
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Shown):
     """One numbered observation. The code is permanent and has an entry in ``docs/reference/findings.md``."""
 
     code: str
@@ -31,6 +33,16 @@ class Finding:
         True
         """
         return severe(self.severity, severity)
+
+
+class Findings(tuple[Finding, ...], Shown):
+    """Several findings, which show themselves together.
+
+    >>> Findings([Finding("C001", "warning", "t", "d")])[0].code
+    'C001'
+    """
+
+    __slots__ = ()
 
 
 def severe(severity: str, least: str) -> bool:

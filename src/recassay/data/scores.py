@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.finding import Finding
+from recassay.data.finding import Finding, Findings
+from recassay.data.shown import Picture, Shown, looks
 from recassay.errors import UsageError
 from recassay.spec import Value, suggest
 
@@ -55,7 +56,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Shown):
     """Values of every system under every metric on the same units, their summary, and what was found on the way.
 
     A unit is a user, or a test sequence; its values are NaN where a metric is undefined. Metrics of the whole
@@ -70,6 +71,9 @@ class Scores:
     rows: tuple[Summary, ...] = ()
     findings: tuple[Finding, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "findings", Findings(self.findings))
 
     @property
     def unit_metrics(self) -> tuple[str, ...]:
@@ -144,6 +148,11 @@ class Scores:
             system: {"metrics": {row.metric: row.to_dict() for row in self.rows if row.system == system}}
             for system in self.systems
         }
+
+    def plot(self, metric: str | None = None) -> Picture:
+        """Means and intervals of all systems under one metric, the first if none is named, as a picture."""
+        picture: Picture = looks("plot", self, metric=metric)
+        return picture
 
     def with_findings(self, *findings: Finding) -> Scores:
         """The same scores with more findings."""

@@ -144,6 +144,6 @@ def _comparing(found: Found) -> Comparing | None:
 
 
 def _place(part: Part) -> Place:
-    dataset, split, protocol, seed, design = part.place
-    named = (str(one or "given") for one in (dataset, split, protocol, design))
-    return Place(*named, seed=seed)
+    *named, seed, design = part.place
+    dataset, split, protocol, under = (str(one or "given") for one in (*named, design))
+    return Place(dataset, split, protocol, under, seed)

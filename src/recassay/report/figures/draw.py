@@ -39,7 +39,7 @@ def panels(exhibit: Exhibit) -> list[Panel]:
     for facet in facets if drawable else []:
         chosen = [row for row in drawable if exhibit.facet is None or row[exhibit.facet] == facet]
         heading = "" if facet is None else f"{exhibit.facet}: {facet}"
-        title = f"{exhibit.title}{f', {heading}' if heading else ''}. The numbers are in the table below."
+        title = f"{exhibit.title}{f', {heading}' if heading else ''}"
         found.append(Panel(heading, draw(exhibit, chosen, drawable, names, title)))
     return found
 

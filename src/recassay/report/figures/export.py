@@ -26,7 +26,7 @@ def standalone(svg: str) -> str:
 
 def write_figures(exhibits: Iterable[Exhibit], folder: Path, kind: str) -> list[Path]:
     """Write every picture of every exhibit, numbered, beside its table as CSV; returns the pictures."""
-    write = _png() if kind == "png" else write_text
+    write = png_writer() if kind == "png" else write_text
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for number, exhibit in enumerate(exhibits, start=1):
@@ -64,7 +64,8 @@ def _style() -> str:
     return re.sub(r"var\((--[\w-]+)\)", lambda found: colours[found[1]], style)
 
 
-def _png() -> Callable[[str, str | Path], None]:
+def png_writer() -> Callable[[str, str | Path], None]:
+    """What writes the text of a picture as PNG."""
     resvg = need("resvg_py", for_="PNG")
 
     def write(text: str, path: str | Path) -> None:
