@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from recassay.comparison.sudden_death import NEVER, Confidence, Loop, Rules, SuddenDeath, Ties, Users
 from recassay.data.finding import Finding
+from recassay.data.layout import stretch_of
 from recassay.data.outcomes import Outcomes
 from recassay.data.read import Columns, each_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.vocabulary import Vocabulary
 from recassay.diagnose import Facts, diagnose
+from recassay.engine.judge import refuse_others
 from recassay.engine.local import USERS_PER_BLOCK
 from recassay.engine.summary import said_once
 from recassay.errors import InputError, UsageError
@@ -56,7 +58,7 @@ def sudden_death(
     ``runs`` and ``truth`` are what :func:`~recassay.score` takes, and one pass over them decides all cut-offs down to
     the deepest of ``at``. ``ties``, ``users`` and ``loop`` are the rules, see
     :class:`~recassay.comparison.sudden_death.Rules`. A user without a list is an empty list, counted and found (C001);
-    an item twice in a list is an error.
+    an item twice in a list is an error. Runs that were played know what was relevant, and need no truth.
 
     On streams, ``runs`` are the outcomes of systems that met the same events, and there is no truth. ``by="event"``:
     an event is won by whoever placed its item highest, told from ``metric``, a reciprocal rank or 0 and 1 (the first
@@ -76,9 +78,7 @@ def sudden_death(
     streams = _streams(runs)
     if streams:
         return _on_streams(streams, cutoffs, rules, confidence, metric, by)
-    if truth is None:
-        raise UsageError("U205", "nobody said what is relevant", where="sudden_death", hint="give the truth")
-    truth = read_truth(truth, columns=columns)
+    truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
     runs = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
     return _on_runs(runs, truth, cutoffs, rules, confidence)
 
@@ -90,6 +90,19 @@ def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
         what = f"a contest cannot be decided at {wrong[0] if wrong else at!r}"
         raise UsageError("U103", what, where="at", hint="a whole number of at least 1, or several")
     return tuple(dict.fromkeys(int(k) for k in cutoffs))
+
+
+def _played_truth(runs: Any) -> Truth:
+    """What was relevant when these runs were played."""
+    given = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
+    played = {run.name: run.standings for run in given if isinstance(run, Run) and run.standings is not None}
+    if not played or len(played) < len(given):
+        hint = "give the truth; only runs of ra.play can do without"
+        raise UsageError("U205", "nobody said what is relevant", where="sudden_death", hint=hint)
+    refuse_others(played)
+    one = next(iter(played.values()))
+    owners, items = one.queries.gather(stretch_of(one.offsets)), one.vocabulary.decode(one.item)
+    return Truth.from_frame(pl.DataFrame({"user_id": owners, "item_id": items}))
 
 
 def _on_runs(

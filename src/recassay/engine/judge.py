@@ -111,7 +111,7 @@ def judge(
 def together(runs: Systems) -> dict[str, Standings]:
     """The standings of systems that were asked the same, by name."""
     systems = {name: _standings_of(name, one) for name, one in _named(runs)}
-    _refuse_others(systems)
+    refuse_others(systems)
     return systems
 
 
@@ -152,7 +152,7 @@ def _run_of(name: str, one: Run | Standings) -> Run:
     )
 
 
-def _refuse_others(systems: Mapping[str, Standings]) -> None:
+def refuse_others(systems: Mapping[str, Standings]) -> None:
     """Systems are judged together on the same relevant items of the same users."""
     if not systems:
         raise UsageError("U122", "there is no run to judge", hint="ra.judge([run, ...], designs, metrics)")

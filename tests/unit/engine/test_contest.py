@@ -6,6 +6,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.outcomes import Outcomes
+from recassay.data.synthetic import log as synthetic
 
 TRUTH = {
     "u1": {1: 1.0, 2: 1.0},
@@ -164,6 +165,29 @@ class TestPolicies:
         truth = {"u1": {1: 5.0, 2: 3.0}}
         made = ra.sudden_death({"A": {"u1": [2, 1]}, "B": {"u1": [1, 2]}}, truth, at=2, relevant_from=4)
         assert (made.share("A"), made.share("B")) == (0, 1)
+
+
+class TestPlayedRuns:
+    FOLD = ra.split.random(test=0.2, seed=7)(synthetic(users=60, items=40, events=900, seed=2))[0]
+
+    def played(self, fold=FOLD, **options):
+        models = (ra.models.Popular(), ra.models.Random(), ra.models.PureSVD(factors=4))
+        return [ra.play(model, fold, ra.protocols.ranking(**options)) for model in models]
+
+    def test_they_know_what_was_relevant(self):
+        runs = self.played()
+        truth = ra.read_truth(self.FOLD.test.frame().select("user_id", "item_id"))
+        stated, known = (ra.sudden_death(runs, given, at=5, interval=None) for given in (truth, None))
+        assert known.n == stated.n > 40
+        assert [known.share(name) for name in known.competitors] == [stated.share(name) for name in stated.competitors]
+
+    def test_all_or_none_and_all_of_the_same_fold(self):
+        runs = self.played()
+        other = ra.split.random(test=0.2, seed=8)(synthetic(users=60, items=40, events=900, seed=2))[0]
+        for field, code in (([*runs, ra.read_run({1: [1]}, "x")], "U205"), ([runs[0], self.played(other)[1]], "I311")):
+            with pytest.raises(ra.RecassayError) as caught:
+                ra.sudden_death(field)
+            assert caught.value.code == code
 
 
 class TestFieldsOfCompetitors:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly, stretch_of
+from recassay.data.layout import readonly
 from recassay.data.recoding import Recoding
 
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ class Space:
 def space(distance: Distance, beside: Beside) -> Space:
     """The distances that a word stands for."""
     if distance == "training":
-        offsets, items = beside.train.by_user
-        order = np.argsort(items, kind="stable")
-        starts = np.searchsorted(items[order], np.arange(beside.train.n_items + 1))
-        return Space(beside.train_items, True, starts, stretch_of(offsets)[order].astype(np.int32))
+        return Space(beside.train_items, True, *beside.train.by_item)
     if distance == "given":
         assert beside.context.distances is not None, "a metric that uses distances must name them in `needs`"
         n = beside.train.n_items  # every item has something to measure its distance by
