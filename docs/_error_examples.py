@@ -597,11 +597,11 @@ EXAMPLES: dict[str, str] = {
         ra.decide(scores, sudden_death=(10,))
         """,
     "U214": """
-        scores = ra.score({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}}, {"ann": ["x"]}, "mrr", interval=None)
+        scores = ra.score({"a": {"ann": ["x"]}, "b": {"ann": ["y", "x"]}}, {"ann": ["x"]}, "mrr", interval=None)
         ra.users_needed(scores, wanted=0)
         """,
     "U215": """
-        scores = ra.score({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}}, {"ann": ["x"]}, "mrr", interval=None)
+        scores = ra.score({"a": {"ann": ["x"]}, "b": {"ann": ["y", "x"]}}, {"ann": ["x"]}, "mrr", interval=None)
         ra.consistency(scores, along="design")
         """,
     "U216": """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import tempfile
 import textwrap
 from dataclasses import dataclass
 from typing import Any
@@ -400,7 +402,8 @@ def _found(code: str, example: str) -> tuple[str, str]:
     import recassay as ra
 
     namespace: dict[str, Any] = {"ra": ra}
-    exec(compile(example, code, "exec"), namespace)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(compile(example, code, "exec"), namespace)
     findings = namespace["findings"] if "findings" in namespace else namespace["scores"].findings
     found = [finding for finding in findings if finding.code == code]
     if not found:

@@ -176,8 +176,9 @@ def across(
             if ranking is not None:
                 rankings.append(ranking)
     if not rankings:
-        found = ", ".join(map(str, given.along(over)))
-        what = f"a ranking over {over}s needs two of them with the same systems and metrics; there is {found}"
+        count = len(given.along(over))
+        there = "there is one" if count == 1 else f"no two of the {count} have them"
+        what = f"a ranking over {over}s needs two of them with the same systems and metrics, and {there}"
         raise UsageError("U211", what, hint=f"scores of several {over}s, or compare within this one")
     return Across(tuple(rankings), over, level, rope, seed)
 

@@ -86,7 +86,8 @@ class ScoreSet:
             known = self.along(axis)
             for one in chosen:
                 if one not in known:
-                    hint = suggest(str(one), map(str, known))
+                    told = [str(value) for value in known if value not in (GIVEN, None)]
+                    hint = suggest(str(one), told) if told else f"leave it out: they do not say their {axis}"
                     raise UsageError("U212", f"there is no {axis} '{one}' in these scores", hint=hint)
             kept = {place: scores for place, scores in kept.items() if getattr(place, axis) in chosen}
         if not kept:

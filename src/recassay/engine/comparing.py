@@ -16,7 +16,7 @@ from recassay.comparison.compare import Comparison, compare
 from recassay.comparison.resampling import Progress
 from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.finding import Finding
-from recassay.data.score_set import Place, ScoreSet
+from recassay.data.score_set import GIVEN, Place, ScoreSet
 from recassay.diagnose import diagnose
 from recassay.diagnose.base import Beaten, Comparing
 from recassay.diagnose.decisions import easy_kind
@@ -92,7 +92,7 @@ def _refuse_strangers(place: Place, scores: Any) -> None:
                 raise InputError(
                     "I315",
                     f"'{first}' and '{other}' share no user: the first has {ids[0]!r} and the second {ids[1]!r}",
-                    where=f"{metric}{f', {place.dataset}' if place.dataset else ''}",
+                    where=metric if place.dataset == GIVEN else f"{metric}, {place.dataset}",
                     hint="systems are compared user by user: score them on the same users, with the same ids",
                 )
 
