@@ -17,7 +17,8 @@ from recassay.data.read import Columns, each_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.data.vocabulary import Vocabulary
-from recassay.diagnose import Facts, diagnose
+from recassay.diagnose import Facts
+from recassay.diagnose.coverage import extra_queries, missing_lists, nan_scores, short_lists
 from recassay.engine.judge import refuse_others
 from recassay.engine.local import USERS_PER_BLOCK
 from recassay.engine.summary import said_once
@@ -28,6 +29,7 @@ from recassay.spec import suggest
 from recassay.threads import each_block
 
 STRICT = Conventions(duplicates="error")
+OF_LISTS = (missing_lists, short_lists, extra_queries, nan_scores)  # other checks ask about values, or the truth alone
 ROUNDING = 1e-6
 
 Places = NDArray[np.int32]
@@ -117,7 +119,8 @@ def _on_runs(
         first[run.name] = _first_places(meeting, deepest, rules.relevant_from, confidence.threads)
         missing[run.name] = meeting.met.missing
         short[run.name] = int((meeting.judged_lengths < deepest).sum())
-        found += diagnose(Facts(meeting, (), deepest))
+        facts = Facts(meeting, (), deepest)
+        found += [finding for ask in OF_LISTS if (finding := ask(facts)) is not None]
     relevant = truth.gains[truth.offsets[:-1]] >= rules.relevant_from  # the highest gain of a user stands first
     return SuddenDeath(
         tuple(first), truth.queries, np.stack(list(first.values())), relevant, at, rules, confidence,
