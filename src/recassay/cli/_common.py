@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from recassay.cli._progress import progress
 
+if TYPE_CHECKING:
     from rich.console import Console
+
+__all__ = ["announce_compilation", "command_line", "compiled", "console", "known", "print_json", "progress"]
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -45,29 +45,6 @@ def known(option: str, value: str, choices: Any, code: str = "U107") -> Any:
 
         raise UsageError(code, f"'{value}' is not known", where=option, hint=suggest(value, choices))
     return value
-
-
-@contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar with rate and time left on standard error; nothing in pipes, in CI or when asked to be quiet."""
-    from rich.console import Console
-
-    screen = Console(stderr=True)
-    if quiet or not screen.is_terminal or os.environ.get("CI"):
-        yield None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def report(stage: str, done: int, of: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=of)
-            bar.update(tasks[stage], completed=done, total=of)
-
-        yield report
 
 
 def announce_compilation(quiet: bool) -> None:

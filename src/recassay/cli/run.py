@@ -57,8 +57,13 @@ def run(
     from recassay.study.run import run_study
 
     asked = given(values or ())
-    with _common.progress(quiet or as_json) as report:
-        results = run_study(study, output, data=data, quick=quick, values=asked, threads=jobs, progress=report)
+    try:
+        with _common.progress(quiet or as_json) as report:
+            results = run_study(study, output, data=data, quick=quick, values=asked, threads=jobs, progress=report)
+    except KeyboardInterrupt:
+        again = _common.command_line() or "the same command"
+        typer.echo(f"Stopped. What is done stays in {output}; this goes on where it was:\n\n    {again}", err=True)
+        raise typer.Exit(130) from None
     _show(results, as_json, times)
     if results.failures or (fail_on and results.at_least(fail_on)):
         raise typer.Exit(1)
