@@ -95,7 +95,7 @@ def main() -> None:
     ways: dict[str, Callable[[], object]] = {
         "recassay: scores, outright and shared wins, 1-call, counts": lambda: scores(interval=None),
         "recassay: the same with intervals": scores,
-        "recassay: the same on one thread": lambda: scores(threads=1),
+        "recassay: the same with intervals, on one thread": lambda: scores(threads=1),
         "array expressions (NumPy): scores alone": lambda: by_arrays(lists, relevant),
     }
     seconds = medians(ways)
