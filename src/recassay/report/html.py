@@ -64,6 +64,7 @@ def page(
     return template.render(
         title=title,
         about=about,
+        study=bool(lock),
         boards=results,
         controls=_controls(results),
         left_out=room.left_out,
