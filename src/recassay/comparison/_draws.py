@@ -25,6 +25,18 @@ def _mix(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
+@njit(inline="always")
+def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
+    """Count in one lane how often each of the units is drawn; one 64-bit word makes two draws."""
+    for _ in range(draws // 2):
+        state += _GOLDEN
+        word = _mix(state)
+        counts[((word & _LOW) * units) >> _HALF, lane] += 1
+        counts[((word >> _HALF) * units) >> _HALF, lane] += 1
+    if draws % 2:
+        counts[((_mix(state + _GOLDEN) & _LOW) * units) >> _HALF, lane] += 1
+
+
 @njit(nogil=True, cache=True)
 def _add(columns, j, start, times, sums, r):  # type: ignore[no-untyped-def]
     """sums[j, r + lane] += columns[j, start:] . times[:, lane], for all lanes side by side, eight units in a tree."""
@@ -51,18 +63,14 @@ def bootstrap_block(columns, n, draws, first, key, sums):  # type: ignore[no-unt
     for chunk in range(draws.shape[1]):
         start = chunk * CHUNK
         size = min(CHUNK, n - start)
-        units = np.uint64(size)
         for r in range(0, draws.shape[0], LANES):
             counts[:] = 0
             for lane in range(LANES):
                 state = _mix(_mix(key + np.uint64(first + r + lane) * _GOLDEN) + np.uint64(chunk) * _GOLDEN)
-                for _ in range(draws[r + lane, chunk] // 2):  # one 64-bit word makes two draws
-                    state += _GOLDEN
-                    word = _mix(state)
-                    counts[((word & _LOW) * units) >> _HALF, lane] += 1
-                    counts[((word >> _HALF) * units) >> _HALF, lane] += 1
-                if draws[r + lane, chunk] % 2:
-                    counts[((_mix(state + _GOLDEN) & _LOW) * units) >> _HALF, lane] += 1
+                if size == CHUNK:  # a known number of units turns the multiplication into a shift
+                    _count(counts, lane, draws[r + lane, chunk], state, np.uint64(CHUNK))
+                else:
+                    _count(counts, lane, draws[r + lane, chunk], state, np.uint64(size))
             for tile in range(0, size, TILE):
                 wide = min(TILE, columns.shape[1] - start - tile)
                 for i in range(wide):

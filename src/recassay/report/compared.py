@@ -36,7 +36,7 @@ def place_names(places: Iterable[Place]) -> dict[Place, str]:
     hidden = alike if len(places) > 1 else set[str]()
     return {
         place: ", ".join(
-            f"seed {value}" if axis == "seed" else str(value)
+            f"seed {value}" if axis == "seed" else wording.printable(str(value))
             for axis, value in place._asdict().items()
             if value not in (None, GIVEN) and axis not in hidden
         )
@@ -57,7 +57,7 @@ def pairs_table(comparison: Comparison, title: str = "", *, digits: int = 4) -> 
         if number:
             table.add_row()
         for line, row in enumerate(rows):
-            table.add_row(Text(metric if line == 0 else ""), *_pair_cells(row, digits))
+            table.add_row(_name(metric if line == 0 else ""), *_pair_cells(row, digits))
     head = [Text(title, style="bold")] if title else []
     return Group(*head, table, *_notes(comparison), Text())
 
@@ -114,7 +114,8 @@ def _warning(found: Across) -> Iterator[Text]:
 
 
 def _ranking(ranking: Ranking, found: Across) -> Iterator[RenderableType]:
-    yield Text(f"Across {len(ranking.blocks)} {found.over}s: {ranking.name}", style="bold")
+    name = wording.printable(ranking.name)
+    yield Text(f"Across {len(ranking.blocks)} {found.over}s: {name}", style="bold")
     if ranking.test is not None:
         test = ranking.test
         yield Text(
@@ -168,7 +169,7 @@ def consistency_tables(found: Consistency) -> RenderableType:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows[:SHOWN]:
         between = wording.interval(row.low, row.high, 2)
-        names = (Text(wording.printable(text)) for text in (row.along, row.a, row.b, row.setting))
+        names = map(_name, (row.along, row.a, row.b, row.setting))
         table.add_row(*names, wording.number(row.tau, 3), between, str(row.swaps), str(row.sure))
     title = Text("Do systems stand in the same order?", style="bold")
     parts: list[RenderableType] = [title, table, *_more(rows, "orders")]
@@ -189,7 +190,7 @@ def _swaps_table(swaps: Iterable[Swap]) -> Table:
     for heading in ("lead", "there", "in resamples"):
         table.add_column(heading, justify="right", no_wrap=True)
     for swap in swaps:
-        names = (Text(wording.printable(name)) for name in (swap.ahead, swap.behind, swap.a, swap.b, swap.setting))
+        names = map(_name, (swap.ahead, swap.behind, swap.a, swap.b, swap.setting))
         leads = (wording.difference(lead, 4) for lead in (swap.lead_a, swap.lead_b))
         table.add_row(*names, *leads, f"{100 * swap.share:.0f} %")
     return table
@@ -213,8 +214,8 @@ def power_table(found: Power, title: str = "", *, digits: int = 4) -> Renderable
         verdict = Text("enough", style="green") if row.enough else Text("too few", style="yellow")
         goal = wording.difference(row.difference, digits) if found.observed else wording.number(row.wanted, digits)
         table.add_row(
-            row.metric, _system(row.a), _system(row.b), goal, wording.number(row.sd, digits), f"{row.n:,}", needed,
-            verdict, wording.number(row.detectable, digits),
+            _name(row.metric), _system(row.a), _system(row.b), goal, wording.number(row.sd, digits), f"{row.n:,}",
+            needed, verdict, wording.number(row.detectable, digits),
         )  # fmt: skip
     name = f"How many users it takes{f': {title}' if title else ''}"
     return Group(Text(name, style="bold"), table, Text(), Text(found.assumptions, style="dim"), Text())
@@ -234,7 +235,13 @@ def contest_table(contest: SuddenDeath, title: str) -> RenderableType:
         f"Sudden Death over {contest.n:,} {contest.unit}s, nobody hits {contest.nobody():,}: the share won, won alone, "
         "and hit at all. It is a contest: another competitor changes every number."
     )
-    return Group(Text(f"Sudden Death: {title}", style="bold"), table, Text(), Text(told, style="dim"), Text())
+    return Group(
+        Text(f"Sudden Death: {wording.printable(title)}", style="bold"), table, Text(), Text(told, style="dim"), Text()
+    )
+
+
+def _name(text: str) -> Text:
+    return Text(wording.printable(text))
 
 
 def _system(name: str) -> Text:
