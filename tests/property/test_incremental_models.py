@@ -1,6 +1,7 @@
 """Incremental models against readable twins: what they score, and what a walk shows of every event."""
 
 import math
+import pickle
 from collections import defaultdict
 
 import numpy as np
@@ -244,13 +245,14 @@ def test_a_walk_shows_what_asking_and_telling_show(model, events, block, late, e
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_many_users_and_many_items(model):
-    """Beyond the first room of every array, and with more users than a learner keeps at hand."""
+    """Beyond the first room of every array, with more users than a learner keeps at hand, and through checkpoints."""
     draw = np.random.default_rng(5)
     users = by_appearance(draw.integers(0, 1_300, 3_000).tolist())
     items = by_appearance((1_200 * draw.random(3_000) ** 3).astype(int).tolist())
     learner, plain = model.start(), twin(model)
     for begin in range(0, 3_000, 700):
         part = slice(begin, min(begin + 700, 3_000))
+        learner = pickle.loads(pickle.dumps(learner))
         learner.learn(users[part], items[part], np.ones(part.stop - begin))
         for user, item in zip(users[part].tolist(), items[part].tolist(), strict=True):
             plain.learn(user, item)

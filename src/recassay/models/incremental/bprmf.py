@@ -25,20 +25,16 @@ class BPRMF(Incremental):
     """Bayesian personalised ranking of factors: a score is an item's bias and the product of both sides' factors.
 
     ``learns="event"``: an event of user u and item i makes ``iterations`` steps, each against an item j that u has not
-    had, drawn from those met so far. With g = 1 / (1 + exp(s_ui - s_uj)) a step adds ``rate`` times
-
-    - g (Q_i - Q_j) - ``reg_user`` P_u to the user's factors,
-    - g P_u - ``reg_item`` Q_i and -g P_u - ``reg_negative`` Q_j to the items' factors,
-    - g - ``reg_bias`` b_i and -g - ``reg_bias`` b_j to their biases,
-
-    all from what was before. Without such an item nothing moves. ``sampling="frequency"`` (WBPRMF) draws j in
-    proportion to how many users had it.
+    had, drawn from those met so far. With g = 1 / (1 + exp(s_ui - s_uj)) and the learning rate ``rate``, P_u moves by
+    g (Q_i - Q_j) - ``reg_user`` P_u, Q_i by g P_u - ``reg_item`` Q_i, Q_j by -g P_u - ``reg_negative`` Q_j, b_i by
+    g - ``reg_bias`` b_i and b_j by -g - ``reg_bias`` b_j, all from what was before. Without such an item nothing
+    moves. ``sampling="frequency"`` (WBPRMF) draws j in proportion to how many users had it.
 
     ``learns="user"`` is what MyMediaLite does: an event starts the user's factors anew and makes as many steps as the
     user has had items, each on one of them, that move the user alone. Items are trained on what comes before the first
     question (the warm-up of a stream), in ``iterations`` rounds of a step per pair, each on a random user; those met
-    later keep the factors they were drawn with. ``learns="user and
-    item"`` starts the item's factors anew too, and moves them by random users, pairs / items times.
+    later keep the factors they were drawn with. ``learns="user and item"`` starts the item's factors anew too, and
+    moves them by random users, pairs / items times.
 
     Factors start as Normal(0, ``deviation``), drawn by ``seed`` and by code, biases as 0. Numbers are of single
     precision.
