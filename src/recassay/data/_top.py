@@ -17,6 +17,8 @@ Scores = NDArray[np.floating]  # single or double precision, as the system gives
 
 SPARE = 256  # places beside the best k for items that may enter them; they are settled when the places are full
 STRIDE = 64  # items looked at together for one that could be among the best
+SHORT = 32  # lists up to this length are kept in order while the row is read; and so many items are looked at together
+LANES = 128  # items compared side by side with those before them
 
 
 @njit(nogil=True, cache=True)
@@ -27,6 +29,9 @@ def best(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
     do, all have one.
     """
     k = items.size
+    if k <= SHORT:
+        best_few(line, ids, items, values)
+        return
     places, scores = np.empty(k + SPARE, np.int32), np.empty(k + SPARE, line.dtype)
     size = gather(line, ids, likely(line, ids, k, places, scores), k, places, scores)
     if size < k:
@@ -35,6 +40,53 @@ def best(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
     for place in range(k):
         items[place] = places[place] if place < size else -1
         values[place] = scores[place] if place < size else -np.inf
+
+
+@njit(nogil=True, cache=True)
+def best_few(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
+    """As :func:`best`, for short lists, which are kept in order while the items that may be in them are read."""
+    k, size, bar = items.size, 0, reached(line, items.size)
+    items[:] = -1
+    values[:] = -np.inf
+    for begin in range(0, line.size, SHORT):
+        stretch = line[begin : begin + SHORT]
+        hopeful = np.int32(0)
+        for place in range(stretch.size):
+            hopeful = np.int32(hopeful + np.int32(stretch[place] >= bar))
+        for place in range(begin, begin + stretch.size if hopeful else begin):
+            score = line[place]
+            if not (score >= bar and score > -np.inf):
+                continue
+            if size == k and (values[-1] > score or (values[-1] == score and ids[items[-1]] < ids[place])):
+                continue
+            spot = min(size, k - 1)
+            while spot > 0 and (
+                values[spot - 1] < score or (values[spot - 1] == score and ids[items[spot - 1]] > ids[place])
+            ):
+                items[spot], values[spot] = items[spot - 1], values[spot - 1]
+                spot -= 1
+            items[spot], values[spot] = place, score
+            size = min(size + 1, k)
+
+
+@njit(nogil=True, cache=True)
+def reached(line: Scores, k: int) -> Score:
+    """A score that k items reach at least: the k-th highest among the best of every so many-th item of the line."""
+    low = line.dtype.type(-np.inf)
+    highest = np.full(LANES, low, line.dtype)
+    for number in range(line.size // LANES):
+        stretch = line[number * LANES : (number + 1) * LANES]
+        for lane in range(LANES):
+            highest[lane] = np.fmax(highest[lane], stretch[lane])  # NaN is no candidate
+    top = np.full(k, low, line.dtype)
+    for lane in range(LANES):
+        score, spot = highest[lane], k - 1
+        if score > top[spot]:
+            while spot > 0 and top[spot - 1] < score:
+                top[spot] = top[spot - 1]
+                spot -= 1
+            top[spot] = score
+    return top[k - 1]
 
 
 @njit(nogil=True, cache=True)
