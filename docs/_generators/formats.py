@@ -10,7 +10,7 @@ from recassay.data.io.sources import TABLE_SUFFIXES
 PAGE = """\
 # Formats and columns
 
-Five kinds of table are read: runs, truths, logs, item features and sampled ranks. Each can be a file or a Python object, in any of the
+Six kinds of table are read: runs, truths, logs, item features, sampled ranks and scores per user. Each can be a file or a Python object, in any of the
 formats below. Files may be packed with gzip (`.gz`).
 
 ## Tables
@@ -30,6 +30,9 @@ no column is a list and none has a `|`, text columns whose values recur are take
 
 **Ranks** say where a relevant item stood among sampled candidates, and from how many they were drawn: a row per case.
 They are for [correcting sampled results](../howto/correct-sampled-results.md).
+
+**Scores** have a row per system and user and a column of numbers for each metric, and may say `dataset`, `split`,
+`protocol`, `design`, `seed`, `fold` and `weight`. They are for [deciding between systems](../howto/compare-everywhere.md).
 
 ## Files
 
@@ -76,6 +79,7 @@ MEANINGS = {
     "score": "what the system gave it (runs)",
     "rank": "its place (runs, sampled ranks)",
     "pool": "how many candidates there were to draw from (sampled ranks)",
+    "system": "what answered (scores)",
     "gain": "how relevant it is (truths)",
 }
 
@@ -85,6 +89,7 @@ def pages() -> dict[str, str]:
     tables = ["| table | required | optional | without a header |", "| --- | --- | --- | --- |"]
     for role in ROLES.values():
         optional = _names(role.optional) or ("any columns of features" if role.name == "items" else "")
+        optional += ", a column for each metric" if role.name == "scores" else ""
         tables.append(f"| {role.name} | {_names(role.required)} | {optional} | {', '.join(role.positions)} |")
     formats = ["| name | what it is |", "| --- | --- |"]
     formats += [f"| `{name}` | {one.description.replace('|', chr(92) + '|')} |" for name, one in FORMATS.items()]
