@@ -96,7 +96,7 @@ class TestExplain:
         assert gain["default"] == "linear"
         assert gain["choices"] == ["'linear'", "'exp2'", "'binary'"]
 
-    @pytest.mark.parametrize(("name", "meant"), [("ndgc", "ndcg"), ("lenskitt", "lenskit"), ("C01", "C001")])
+    @pytest.mark.parametrize(("name", "meant"), [("ndgc", "ndcg"), ("lenskitt", "lenskit"), ("C0001", "C001")])
     def test_something_misspelt(self, recassay, name, meant):
         answer = recassay("explain", name)
         assert (answer.code, answer.out) == (2, "")

@@ -194,6 +194,14 @@ def test_figures_are_left_out_where_there_is_no_room_and_that_is_told(monkeypatc
     assert 'class="figure"' not in text
 
 
+def test_a_long_table_of_comparisons_is_cut_and_says_so(monkeypatch):
+    monkeypatch.setattr("recassay.report.page.tables.MOST_PAIRS", 1)
+    pairs = [pair("pop", "svd", -0.1, significant=True, design=design) for design in ("lists", "TI-1R-NN(9)")]
+    text = Reader(page("t", "", ROWS, comparisons=pairs)).text
+    assert "Head to head: 2 comparisons" in text
+    assert "1 more are in summary.json" in text
+
+
 def test_tables_have_captions_and_scopes(full):
     read = Reader(full)
     assert len(read.all("table")) == len(read.all("caption")) > 0

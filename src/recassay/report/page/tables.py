@@ -11,6 +11,7 @@ from recassay.report.page.board import Board, Grid, Row, design_of, real
 from recassay.report.page.verdict import verdict
 
 DIGITS = 4
+MOST_PAIRS = 2000  # rows of a table of comparisons
 
 # what stands beside every mean: field, heading, whether it is a count, and what it is
 BESIDE = (
@@ -41,7 +42,8 @@ def written(board: Board, at: int, *, level: float, several: bool) -> dict[str, 
         "about": heading,
         "place": {"data": str(dataset), "split": str(split), "protocol": str(protocol), "seed": str(seed)},
         "grids": [_grid(grid, level, f"{at}-{number}") for number, grid in enumerate(board.grids, start=1)],
-        "pairs": [_pair(row) for row in board.comparisons],
+        "pairs": [_pair(row) for row in board.comparisons[:MOST_PAIRS]],
+        "compared": len(board.comparisons),
         "several_designs": len({row.get("design") for row in board.comparisons}) > 1,
         "folds": [_fold(row) for row in board.folds],
     }
