@@ -22,6 +22,7 @@ from recassay.report.compared import (
     place_names,
     power_table,
 )
+from recassay.report.markdown import escape
 
 PLACES = 6  # whose pairs a terminal is given
 
@@ -53,12 +54,10 @@ def decision_table(scores: ScoreSet, found: Decision, form: str) -> str:
     if form == "csv":
         return found.compared.frame().write_csv()
     write = tables.to_markdown if form == "markdown" else tables.to_latex
-    comment = "## {}\n\n" if form == "markdown" else "% {}\n"
     parts = []
-    names = place_names(found.compared.comparisons)
-    for place, comparison in found.compared.comparisons.items():
-        name = names[place]
-        parts.append((comment.format(name) if name else "") + write(scores.sheets[place], comparison))
+    for place, name in place_names(found.compared.comparisons).items():
+        head = f"## {escape(name)}\n\n" if form == "markdown" else f"% {name}\n"
+        parts.append((head if name else "") + write(scores.sheets[place], found.compared.comparisons[place]))
     return "\n".join(parts)
 
 
