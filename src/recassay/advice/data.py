@@ -157,12 +157,14 @@ ADVICE: dict[str, Advice] = {
         "Check that the list has the ids of the log.",
     ),
     "I371": Advice(
-        "A stream is in the order of time, and an event is earlier than the one before it. Rows of one table are sorted "
+        "A stream is in the order of time, and an event is earlier than the one before it. Rows of one table "
+        "are sorted "
         "unless `order='error'` was asked for; tables that come one after the other cannot be.",
         "Sort the stream by time before it is cut into tables or files.",
     ),
     "I372": Advice(
-        "A model that gives lists recommended what the user has had, and with `repeats='exclude'` lists leave that out.",
+        "A model that gives lists recommended what the user has had, and with `repeats='exclude'` lists "
+        "leave that out.",
         "Leave out the codes that `recommend(user, n, consumed)` is handed, or ask `prequential(repeats='allow')`.",
     ),
     "I373": Advice(
@@ -175,7 +177,8 @@ ADVICE: dict[str, Advice] = {
         "Look at the model's own error, which is shown above this one.",
     ),
     "I375": Advice(
-        "The scores of a model are NaN, or are not one for each item learnt so far. Factors that grow without bound are "
+        "The scores of a model are NaN, or are not one for each item learnt so far. Factors that grow "
+        "without bound are "
         "the usual cause of NaN.",
         "Learn by smaller steps, or with stronger penalties. Give minus infinity for what cannot be recommended.",
     ),
@@ -195,7 +198,8 @@ ADVICE: dict[str, Advice] = {
         "Play both on the same log, in the same order, with the same protocol.",
     ),
     "I383": Advice(
-        "A window of time was asked for, and the outcomes have no times, or times that fall from one event to the next.",
+        "A window of time was asked for, and the outcomes have no times, or times that fall from one event "
+        "to the next.",
         "Sort the log by time before it is played, or count the window in events.",
     ),
     "I384": Advice(
@@ -208,7 +212,8 @@ ADVICE: dict[str, Advice] = {
         "Leave such items out of the lists, or find out why the model scored them so.",
     ),
     "I392": Advice(
-        "A run that was to be re-ranked has ranks and no scores. A re-ranker gives up score for diversity, and must know "
+        "A run that was to be re-ranked has ranks and no scores. A re-ranker gives up score for diversity, "
+        "and must know "
         "how much there is to give up.",
         "Let the system write its scores in a column `score`.",
     ),

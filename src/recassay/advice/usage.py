@@ -176,7 +176,8 @@ ADVICE: dict[str, Advice] = {
     "U191": Advice(
         "A model was asked to take part in a stream, and it can neither learn event by event nor answer what is asked.",
         "A model with `fit(log)` alone takes part by `prequential(refit=1000)`: it is made anew every 1,000 events. "
-        "One of your own needs `learn(users, items, values)`, and `scores(user)`, `recommend(user, n, consumed)` or, for "
+        "One of your own needs `learn(users, items, values)`, and `scores(user)`, `recommend(user, n, "
+        "consumed)` or, for "
         "ratings, `predict(user, item)`.",
     ),
     "U192": Advice(
@@ -197,15 +198,18 @@ ADVICE: dict[str, Advice] = {
     "U205": Advice(
         "Sudden Death needs to know where each system had its first hit: from runs and a truth, or from outcomes of "
         "streams with a metric that says where the item of an event stood, or that it was hit.",
-        "Give the truth; of streams, name `mrr@k` or `hit@k` as the metric, and ask `by='user'` only where the outcomes "
+        "Give the truth; of streams, name `mrr@k` or `hit@k` as the metric, and ask `by='user'` only where "
+        "the outcomes "
         "have users.",
     ),
     "U206": Advice(
-        "A trade-off is seen from one baseline, over points that have a system, a weight, and a number for every metric.",
+        "A trade-off is seen from one baseline, over points that have a system, a weight, and a number for "
+        "every metric.",
         "Give a table with columns system, weight and one per metric, in which the baseline has one row.",
     ),
     "U207": Advice(
-        "A table of home and away sets the same systems under all metrics, and knows of objectives that are a re-ranker's "
+        "A table of home and away sets the same systems under all metrics, and knows of objectives that are "
+        "a re-ranker's "
         "or a metric of diversity.",
         "Score the same runs by all metrics; name an objective as `MMR`, `xQuAD`, `SPAD`, or as a metric such as "
         "`ild(distance='cosine')`.",
@@ -213,7 +217,8 @@ ADVICE: dict[str, Advice] = {
     "U194": Advice(
         "An object was handed to `RiverLike` or `PartialFit` and does not have the methods that these call.",
         "`RiverLike` needs `learn_one` and `predict_one`; `PartialFit` needs `partial_fit`, and `predict` or "
-        "`recommend`. An object with `learn(users, items, values)` and `scores(user)` takes part in a stream without an "
+        "`recommend`. An object with `learn(users, items, values)` and `scores(user)` takes part in a stream "
+        "without an "
         "adapter.",
     ),
     "U195": Advice(
@@ -232,7 +237,8 @@ ADVICE: dict[str, Advice] = {
         "Begin with the detector that was saved, or begin anew.",
     ),
     "U201": Advice(
-        "A re-ranker was not given what it looks at: features of items (MMR, xQuAD), the training log (xQuAD, SPAD), or "
+        "A re-ranker was not given what it looks at: features of items (MMR, xQuAD), the training log "
+        "(xQuAD, SPAD), or "
         "a model with item factors (`distance='factors'`).",
         "Give them: `items=` or `--items`, `train=` or `--train`; in a study `items:` beside the data.",
     ),
@@ -246,7 +252,8 @@ ADVICE: dict[str, Advice] = {
         "Look at the metric (a missing truth, no features), or give a grid such as 0, 0.1, .., 1.",
     ),
     "U221": Advice(
-        "Random users bound the plain mean of values that lie between two bounds. This metric is of the whole catalogue, "
+        "Random users bound the plain mean of values that lie between two bounds. This metric is of the "
+        "whole catalogue, "
         "has no largest value, or weighs users.",
         "Judge everyone, without `until`; or leave the metric out.",
     ),

@@ -58,7 +58,9 @@ class Timing:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Timing:
         """What :meth:`to_dict` made; a null is an undefined number."""
-        spent = [{k: float("nan") if v is None else v for k, v in content[kind].items()} for kind in KINDS]
+        spent: list[dict[str, Any]] = [
+            {k: float("nan") if v is None else v for k, v in content[kind].items()} for kind in KINDS
+        ]
         return cls(Spent(**spent[0]), Spent(**spent[1]), content["machine"], content["threads"])
 
 

@@ -78,7 +78,8 @@ def play(
         what = f"{next(iter(of_streams))}= is for streams, and {protocol} is no protocol of one"
         raise UsageError("U107", what, hint="prequential(...), or leave it out")
     if not isinstance(protocol, Survey):
-        raise UsageError("U107", f"there is no driver for {protocol}", hint="ranking(...), next_item(...) or prequential(...)")
+        what, hint = f"there is no driver for {protocol}", "ranking(...), next_item(...) or prequential(...)"
+        raise UsageError("U107", what, hint=hint)
     name = name or (model.name if isinstance(model, Run) else str(model))
     fitted = fit(model, fold) if hasattr(model, "fit") else model
     return answer(fitted, question_of(fold, protocol), name, k=protocol.k, threads=threads, progress=progress)

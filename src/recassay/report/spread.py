@@ -51,18 +51,11 @@ class Spreads:
         if any(name not in names for name in IDENTITY):
             return None
         keys = [*IDENTITY, "fold"] if "fold" in names else list(IDENTITY)
-        found = (
-            pl.scan_parquet(path)
-            .select(keys)
-            .with_row_index("row")
-            .group_by(keys, maintain_order=True)
-            .agg(begin=pl.col("row").min(), end=pl.col("row").max() + 1, n=pl.len())
-            .collect()
-        )
-        if (found["end"] - found["begin"] != found["n"]).any():
+        found = _runs(path, keys)
+        if len({tuple(row[name] for name in keys) for row in found}) < len(found):
             return None
         stretches: dict[Place, dict[str, list[Stretch]]] = {}
-        for row in found.to_dicts():
+        for row in found:
             place = (*(row[name] for name in IDENTITY[:4]), design_of(row))
             own = stretches.setdefault(place, {}).setdefault(row["system"], [])
             own.append(Stretch(row["begin"], row["end"]))
@@ -116,6 +109,24 @@ class Spreads:
                 for own in columns[1:]
             )
         return answer
+
+
+def _runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows that agree in all keys and stand together: a record per run. Read a column at a time: there may be many."""
+    size, starts, held = 0, np.empty(0, np.int64), {}
+    for key in keys:
+        column = pl.read_parquet(path, columns=[key])[key]
+        size = len(column)
+        own = column.ne_missing(column.shift(1)).arg_true().to_numpy()
+        own = np.union1d(own, [0]) if size else own
+        held[key] = (own, column.gather(own).to_list())
+        starts = np.union1d(starts, own)
+    ends = [*starts[1:].tolist(), size]
+    return [
+        {key: values[int(np.searchsorted(own, start, "right")) - 1] for key, (own, values) in held.items()}
+        | {"begin": start, "end": end}
+        for start, end in zip(starts.tolist(), ends, strict=True)
+    ]
 
 
 def _exhibits(metric: str, values: Mapping[str, Values], higher_is_better: bool | None) -> tuple[Exhibit, ...]:

@@ -8,6 +8,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.synthetic import log as synthetic
+from recassay.engine.stream.result import StreamError
 from recassay.errors import InputError, UsageError
 from recassay.models.incremental import ISGD, StreamPopular
 from recassay.models.incremental._isgd import move
@@ -278,6 +279,34 @@ class TestRefusals:
     def test_a_protocol_reads_as_it_prints(self):
         asked = prequential(at=5, delay="7d", repeats="allow", folds="bootstrap")
         assert ra.protocols.parse(str(asked)) == asked
+
+    @pytest.mark.parametrize(
+        ("answers", "code", "message"),
+        [
+            ({"recommend": lambda user, n, consumed: [0]}, "I372", "what the user has had: 1 of 1 items, such as 0"),
+            ({"recommend": lambda user, n, consumed: [1, 7]}, "I373", "recommends 7, which is none of the 2 items"),
+            ({"recommend": lambda user, n, consumed: [-1]}, "I373", "recommends -1"),
+            ({"recommend": lambda user, n, consumed: [0.5]}, "I373", "recommends 0.5"),
+            ({"recommend": lambda user, n, consumed: [1, 1]}, "I373", "an item twice"),
+            ({"scores": lambda user: [1.0]}, "I375", r"scores of shape \(1,\), and it has learnt 2 items"),
+            ({"scores": lambda user: [1.0, float("nan")]}, "I375", "1 NaN among 2 scores"),
+            ({"scores": lambda user: 1 / 0}, "I374", "could not answer: ZeroDivisionError"),
+        ],
+    )
+    def test_answers_that_cannot_be_used(self, answers, code, message):
+        mine = SimpleNamespace(learn=lambda *told: None, **answers)
+        with pytest.raises(StreamError, match=f"event 2 of the stream: mine .*{message}") as caught:
+            ra.play(mine, self.LOG, prequential(), name="mine")
+        assert caught.value.code == code
+        assert len(caught.value.stream.outcomes) == 0
+
+    def test_a_model_that_loses_its_way_is_stopped(self):
+        log = synthetic(users=40, items=30, events=500, seed=2)
+        with pytest.raises(StreamError, match=r"I375.*gave NaN scores") as caught:
+            ra.play(ISGD(rate=20.0), log, prequential())
+        outcomes = caught.value.stream.outcomes
+        assert len(outcomes) == outcomes.counts["scored"] > 0
+        assert f"event {outcomes.event[-1] + 1:,} of" in str(caught.value)
 
     def test_what_was_scored_before_a_failure_is_kept(self):
         class Tired:
