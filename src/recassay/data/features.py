@@ -73,7 +73,8 @@ class Features:
     def fingerprint(self) -> str:
         """A digest of which item has which features."""
         parts = (id_keys(self.items), self.offsets, self.codes)
-        text = f"{self.vocabulary.kind} {self.names.to_list()} {[hashlib.blake2b(one.tobytes()).hexdigest() for one in parts]}"
+        digests = [hashlib.blake2b(one.tobytes()).hexdigest() for one in parts]
+        text = f"{self.vocabulary.kind} {self.names.to_list()} {digests}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @functools.cached_property
