@@ -306,7 +306,7 @@ class TestRefusals:
             ra.play(ISGD(rate=20.0), log, prequential())
         outcomes = caught.value.stream.outcomes
         assert len(outcomes) == outcomes.counts["scored"] > 0
-        assert f"event {outcomes.event[-1] + 1:,} of" in str(caught.value)
+        assert outcomes.event[-1] < int(str(caught.value).split()[2])
 
     def test_what_was_scored_before_a_failure_is_kept(self):
         class Tired:
