@@ -25,27 +25,31 @@ class Prequential(Asking):
     """Every event of a stream first asks the model what the user will take, and then teaches it.
 
     An event is scored if its user is known, that is if the model has learnt an event of the user. The model is asked
-    for ``at`` items; the one item of the event is the only right answer.
+    for ``at`` items; the one item of the event is the only right answer. ``candidates`` are the items that the model
+    has learnt (``seen``), or ``all`` of the whole log, of which those it has not learnt stand last. If the item of a
+    scored event is no candidate, it counts as missed.
 
-    * ``candidates``: items that the model has learnt (``seen``), or ``all`` of the whole log, of which those it has not
-      learnt stand last. The item of a scored event that is no candidate counts as missed.
-    * ``repeats``: an event of a pair that was met before is not scored, and lists leave out what the user had
-      (``exclude``); or it is scored, and nothing is left out (``allow``).
-    * ``warmup``: so many first events are learnt together and not scored.
-    * When the model learns: after every event; after every ``batch`` events; ``delay`` events late; or it is made anew,
-      from all events so far, every ``refit`` events, which is how a model takes part that cannot learn by event. Each
-      may be a time instead: ``batch='1d'``; letters are s, m, h, d and w, and times that are plain numbers are seconds.
-      Nothing is learnt after the first ``learn_until`` events.
-    * ``match``: right is the item of the ``exact`` event; any that the user takes from now on (``future``), or in the
-      ``reach`` next events (``window``); or the item of the event, if it stands in the list or in one of the ``reach``
-      lists before it that the user was shown (``previous``). ``credit`` is 1 for ``any`` hit, or the ``share`` of what
-      could be hit.
-    * ``score_every``: an event that could be scored is, with this chance, drawn by ``seed`` and place in the stream.
-    * ``predict='ratings'``: the model foretells the value of each event instead; ``clip`` keeps it within the lowest
-      and highest value so far.
-    * ``folds``: ``copies`` of the model of which each user meets one (``split``), all but one (``cv``), or each so many
-      times as a Poisson draw of mean 1 says (``bootstrap``).
-    * ``order``: events are sorted by time, those at one time stay as they stand; ``error`` refuses time that runs back.
+    An event of a pair that was met before is not scored, and lists leave out what the user had (``repeats="exclude"``);
+    or it is scored, and nothing is left out (``allow``). The first ``warmup`` events are learnt together and not
+    scored.
+
+    The model learns after every event; or after every ``batch`` events; or ``delay`` events late; or it is made anew,
+    from all events so far, every ``refit`` events, which is how a model takes part that cannot learn by event. Each may
+    be a time instead, such as ``batch='1d'``: letters are s, m, h, d and w, and times that are plain numbers are
+    seconds. Nothing is learnt after the first ``learn_until`` events.
+
+    Right is the item of the event (``match="exact"``); or any that the user takes from now on (``future``) or in the
+    ``reach`` next events (``window``); or the item of the event, if it stands in the list or in one of the ``reach``
+    lists before it that the user was shown (``previous``). ``credit`` is 1 for ``any`` hit, or the ``share`` of what
+    could be hit. An event that could be scored is scored with the chance ``score_every``, drawn by ``seed`` and place
+    in the stream.
+
+    With ``predict="ratings"`` the model foretells the value of each event instead; ``clip`` keeps it within the lowest
+    and highest value so far. Repeats are scored then.
+
+    ``folds`` plays ``copies`` of the model, of which each user meets one (``split``), all but one (``cv``), or each so
+    many times as a Poisson draw of mean 1 says (``bootstrap``). By ``order="sort"`` rows are sorted by time, those at
+    one time stay as they stand; ``error`` refuses time that runs back.
 
     Of a fold, the training part is the warm-up, and ``warmup`` and ``learn_until`` count from where it ends.
 
