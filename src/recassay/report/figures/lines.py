@@ -41,6 +41,8 @@ def _across(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
     values = [row[exhibit.x] for row in rows]
     if exhibit.kind == "bar":
         return categories(list(dict.fromkeys(str(value) for value in values)))
+    if exhibit.kind == "point" and not exhibit.log_x and all(map(is_number, values)):
+        return _around(values)
     return scale_of(values, log=exhibit.log_x)
 
 
@@ -56,9 +58,17 @@ def _upright(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
         low, high = min(values), max(values)
         margin = 0.06 * (high - low) or 1.0
         return _upside_down(linear(low - margin, high + margin))
+    if exhibit.kind == "point":
+        return _around(values)
     low, high = min(0.0, *values, 0.0), max(0.0, *values, 0.0)
     margin = 0.05 * (high - low) or 0.5
     return linear(low - margin if low < 0 else 0.0, high + margin if high > 0 or low == 0 else 0.0)
+
+
+def _around(values: Sequence[Any]) -> Scale:
+    """As far as values reach and a little further: where points stand is seen from each other."""
+    margin = 0.08 * (max(values) - min(values)) or 0.5
+    return linear(min(values) - margin, max(values) + margin)
 
 
 def _upside_down(scale: Scale) -> Scale:
@@ -128,6 +138,7 @@ def _bands(exhibit: Exhibit, rows: Sequence[Row], place: Ground) -> list[str]:
     xs, names, drawn = list(said), list(dict.fromkeys(filter(None, said.values()))), []
     edges = [place.across(xs[0])]
     edges += [(place.across(a) + place.across(b)) / 2 for a, b in itertools.pairwise(xs)] + [place.across(xs[-1])]
+    labelled: list[str] = []
     for name, group in itertools.groupby(range(len(xs)), key=lambda at: said[xs[at]]):
         at = list(group)
         start, end = edges[at[0]], edges[at[-1] + 1]
@@ -135,6 +146,9 @@ def _bands(exhibit: Exhibit, rows: Sequence[Row], place: Ground) -> list[str]:
             continue
         box = {"x": start, "y": place.top, "width": max(1.0, end - start), "height": place.height}
         drawn.append(element("rect", told(name), class_=f"g{names.index(name) % 3}", **box))
+        if name not in labelled:
+            labelled.append(name)
+            drawn.append(text(shown(name), start + 3, place.bottom - 4 - 13 * names.index(name), class_="soft"))
     return drawn
 
 

@@ -111,7 +111,7 @@ def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names:
     wide = max(float(WIDTH), 64.0 * len(xs))
     turned = max(width_of(shown(name)) for name in xs) > wide / len(xs) - 4
     left = max(4.0, SLANT * turned * width_of(shown(xs[0])) - wide / len(xs) / 2 + 4)
-    place = Ground(categories(xs), linear(0, 1), left, top + 22, wide - 8, HEIGHT)
+    place = Ground(categories(xs), linear(0, 1), left, top + 22, wide - left - 4, HEIGHT)
     drawn = []
     for name in xs:
         at, ticks = place.across(name), scales[name].ticks
@@ -130,7 +130,7 @@ def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names:
         ]
         drawn.append(element("g", stroke(number, points), *signs, class_=colour(number)))
     reach = place.bottom + 24 + 0.62 * max(width_of(shown(name)) for name in xs) * turned
-    return picture(*keys, *drawn, width=left + wide, height=reach, name=title)
+    return picture(*keys, *drawn, width=wide, height=reach, name=title)
 
 
 def _own_scale(exhibit: Exhibit, rows: Sequence[Row], name: str) -> Scale:
