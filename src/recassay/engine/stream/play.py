@@ -115,8 +115,7 @@ class Player:
             block, shown, broken = self._walk(walked, users[part], items[part], values[part], often[part], order)
             self._keep(block, shown, broken.questions if broken else block.rows.size, ahead, begin)
             if broken is not None:
-                what = f"event {broken.place:,} of the stream: {broken.what}"
-                raise InputError(broken.code, what, where=self.name, hint=broken.hint) from broken.__cause__
+                raise self._failure(broken) from broken.__cause__
             yield walked
 
     def finish(self) -> None:
@@ -126,10 +125,18 @@ class Player:
         asked = Asked(nobody, nobody, none, none, none, none, none, nobody, nobody)
         told, bounds = self.queue.expanded(self.regime.after() - self.queue.begin)
         shown = Shown.room(0, told.users.size, 0)
-        self._tell_and_ask(told, bounds[-1:], asked, shown, recommend)
+        try:
+            self._tell_and_ask(told, bounds[-1:], asked, shown, recommend)
+        except Broken as broken:
+            broken.place = self.queue.place_of(told.users.size)
+            raise self._failure(broken) from broken.__cause__
         self.pieces.learning.append(shown.learning)
         self.queue.drop(bounds.size - 1)
         self.counts["learnt"] = self.queue.begin
+
+    def _failure(self, broken: Broken) -> InputError:
+        what = f"event {broken.place:,} of the stream: {broken.what}"
+        return InputError(broken.code, what, where=self.name, hint=broken.hint)
 
     def _values_of(self, batch: Batch) -> NDArray[np.float64]:
         """What was rated, 1 where nothing was; what the protocol needs and a batch has not is refused."""
