@@ -564,6 +564,12 @@ EXAMPLES: dict[str, str] = {
         others = ra.sudden_death({"mf": {"ann": ["x"]}, "spad": {"ann": ["x"]}}, truth).scores()
         ra.home_and_away(some, others)
         """,
+    "U208": """
+        from recassay.data.synthetic import log
+
+        fold = ra.split.random(test=0.2)(log(users=20, items=20, events=100))[0]
+        ra.bias.trade_off()(ra.bias.trial([ra.models.Popular()], fold))
+        """,
     "U194": """
         ra.models.incremental.RiverLike(ra.models.Popular())
         """,

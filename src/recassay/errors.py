@@ -126,6 +126,7 @@ CODES: dict[str, str] = {
     "U205": "nobody can tell who hit first",
     "U206": "points of a trade-off cannot be used",
     "U207": "systems or objectives do not belong together",
+    "U208": "no re-ranker among the systems",
     "U194": "object cannot be adapted to learn event by event",
     "U195": "a model of lists on streams was to be fitted",
     "U196": "window over a stream cannot be used",

@@ -214,6 +214,10 @@ ADVICE: dict[str, Advice] = {
         "Score the same runs by all metrics; name an objective as `MMR`, `xQuAD`, `SPAD`, or as a metric such as "
         "`ild(distance='cosine')`.",
     ),
+    "U208": Advice(
+        "An experiment gives re-rankers other weights, and none of the systems is a re-ranker.",
+        "Add one of another system, `MMR(of='mf', weight=0.3)`, or leave the experiment out.",
+    ),
     "U194": Advice(
         "An object was handed to `RiverLike` or `PartialFit` and does not have the methods that these call.",
         "`RiverLike` needs `learn_one` and `predict_one`; `PartialFit` needs `partial_fit`, and `predict` or "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,11 @@ class FittedReranker:
         found[row, place] = lists.items[order]
         found = found[:, :k]
         return found, np.where(found == NOTHING, -np.inf, -np.arange(1.0, k + 1))
+
+    def weighing(self, weight: float) -> FittedReranker:
+        """The same with another weight of diversity."""
+        method = replace(self.method, weight=float(weight))
+        return replace(self, method=method, greedy=replace(cast("Any", self.greedy), method=method))
 
     def told(self, log: Interactions) -> FittedReranker:
         """The same when users have this log behind them; tastes are still those of the log it was fitted on."""
