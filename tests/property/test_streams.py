@@ -84,19 +84,20 @@ class PlainISGD(PlainPopular):
                 self.queue.remove(item)
             for _ in range(min(self.model.negatives, len(self.queue))):
                 oldest = self.queue.pop(0)
-                self.move(p, list(self.items[oldest]), f4(0), sequential=True)
+                self.move(p, self.items[oldest], f4(0), sequential=True, both=False)
                 self.queue.append(oldest)
             self.queue.append(item)
         self.move(p, q, f4(1), sequential=self.model.update == "sequential")
 
-    def move(self, p, q, target, *, sequential):
+    def move(self, p, q, target, *, sequential, both=True):
         rate, of_user, of_item = f4(self.model.rate), f4(self.model.reg_user), f4(self.model.reg_item)
         for _ in range(self.model.iterations):
             error = target - self.product(p, q)
             for f in range(len(p)):
                 old = p[f]
                 p[f] = old + rate * (error * q[f] - of_user * old)
-                q[f] = q[f] + rate * (error * (p[f] if sequential else old) - of_item * q[f])
+                if both:
+                    q[f] = q[f] + rate * (error * (p[f] if sequential else old) - of_item * q[f])
 
     def product(self, p, q):
         total = f4(0)
