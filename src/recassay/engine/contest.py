@@ -21,6 +21,7 @@ from recassay.diagnose import Facts
 from recassay.diagnose.coverage import extra_queries, missing_lists, nan_scores, short_lists
 from recassay.engine.judge import refuse_others
 from recassay.engine.local import USERS_PER_BLOCK
+from recassay.engine.stream.result import Stream
 from recassay.engine.summary import said_once
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions, Meeting, meet
@@ -62,10 +63,10 @@ def sudden_death(
     :class:`~recassay.comparison.sudden_death.Rules`. A user without a list is an empty list, counted and found (C001);
     an item twice in a list is an error. Runs that were played know what was relevant, and need no truth.
 
-    On streams, ``runs`` are the outcomes of systems that met the same events, and there is no truth. ``by="event"``:
-    an event is won by whoever placed its item highest, told from ``metric``, a reciprocal rank or 0 and 1 (the first
-    that the outcomes have). ``by="user"``: a user is won by whoever was the first in time to hit one of the user's
-    events, and ``at`` counts these events.
+    On streams, ``runs`` are played streams, or outcomes, of systems that met the same events, and there is no truth.
+    ``by="event"``: an event is won by whoever placed its item highest, told from ``metric``, a reciprocal rank or 0 and
+    1 (``mrr`` if the outcomes have it, else their first one). ``by="user"``: a user is won by whoever was the first in
+    time to hit one of the user's events, and ``at`` counts these events.
 
     >>> runs = {"a": {"ann": ["q", "x"], "bob": ["z"]}, "b": {"ann": ["x", "q"], "bob": ["z"]}}
     >>> contest = sudden_death(runs, {"ann": ["x"], "bob": ["z"]}, at=2)
@@ -141,9 +142,16 @@ def _first_places(meeting: Meeting, deepest: int, relevant_from: float, threads:
 
 
 def _streams(runs: Any) -> list[Outcomes]:
-    """The outcomes that were given, if that is what was given."""
-    given = [runs] if isinstance(runs, Outcomes) else list(runs) if isinstance(runs, list | tuple) else []
-    return given if all(isinstance(one, Outcomes) for one in given) else []
+    """The outcomes that were given, or that played streams have, if that is what was given."""
+    several = list(runs) if isinstance(runs, list | tuple) else [runs]
+    if not all(isinstance(one, Outcomes | Stream) for one in several):
+        return []
+    return [one.outcomes if isinstance(one, Stream) else one for one in several]
+
+
+def _telling(metrics: Sequence[str]) -> str:
+    """The first metric that tells a place, the first of all if there is none."""
+    return next((metric for metric in metrics if metric.startswith("mrr")), metrics[0])
 
 
 def _on_streams(
@@ -152,7 +160,7 @@ def _on_streams(
     if by not in ("event", "user"):
         raise UsageError("U107", f"by={by!r} is not known", hint=suggest(by, ("event", "user")))
     one, first = streams[0], dict[str, Places]()
-    metric = metric or one.metrics[0]
+    metric = metric or _telling(one.metrics)
     for stream in streams:
         _refuse_twice(stream.system, first)
         if not np.array_equal(stream.event, one.event):

@@ -235,6 +235,22 @@ class TestStreams:
         assert made.share("b", 2) == 0.4
         assert ra.sudden_death(STREAMS, metric="hit@10").values("a").tolist() == [1, 0, 1, 0, 1]
 
+    def test_streams_compete_as_they_were_played(self):
+        made, online = synthetic(users=40, items=30, events=400, seed=1), ra.models.incremental
+        ask = ra.protocols.prequential(at=5)
+        played = [ra.play(model, made, ask) for model in (online.StreamPopular(), online.StreamRandom())]
+        contest = ra.sudden_death(played)
+        places = np.stack([one.outcomes.of("mrr@5") for one in played])
+        first = (places == places.max(axis=0)) & (places > 0)
+        assert contest.competitors == ("StreamPopular", "StreamRandom")
+        assert [contest.share(name) for name in contest.competitors] == first.mean(axis=1).tolist()
+        by_user = ra.sudden_death(played, by="user", at=3)
+        assert set(by_user.units) == set(played[0].outcomes.users)
+        copies = ra.play(online.StreamPopular(), made, ra.protocols.prequential(at=5, folds="split", copies=2))
+        with pytest.raises(ra.UsageError) as caught:
+            ra.sudden_death([copies])
+        assert caught.value.code == "U192"
+
     def test_a_user_is_won_by_whoever_was_first_in_time(self):
         made = ra.sudden_death(STREAMS, by="user", at=3)
         assert made.units.to_list() == ["ann", "bob"]
