@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 if TYPE_CHECKING:
     from recassay.study.results import Results
@@ -32,17 +32,10 @@ def run(
         typer.Option("--jobs", metavar="N", min=1, help="Threads; the results are the same for any number."),
     ] = None,
     engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="local: this machine.")] = "local",
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on",
-            metavar="SEVERITY",
-            help="Exit with status 1 if a finding is at least this severe: info, warning or error.",
-        ),
-    ] = None,
+    fail_on: _options.FailOn = None,
     times: Annotated[bool, typer.Option("--times", help="How long systems took to fit and to answer, too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: _options.AsJson = False,
+    quiet: _options.Quiet = False,
 ) -> None:
     """Run a study: data x split x models x designs x metrics, judged and compared, in a folder of results.
 
@@ -50,7 +43,7 @@ def run(
 
     Example: recassay run studies/first.yaml -o first --quick
     """
-    _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
     _common.known("--engine", engine, ("local",))
     _common.announce_compilation(quiet or as_json)
     from recassay.study.parameters import given
@@ -69,19 +62,24 @@ def run(
         raise typer.Exit(1)
 
 
+def _times(results: Results) -> dict[str, Any]:
+    return {"times": list(results.times)} | ({"calls": list(results.calls)} if results.calls else {})
+
+
 def _show(results: Results, as_json: bool, times: bool) -> None:
     if as_json:
-        _common.print_json(results.document() | ({"times": list(results.times)} if times else {}))
+        _common.print_json(results.document() | (_times(results) if times else {}))
     else:
         from rich.text import Text
 
         from recassay.report.study import study_findings, study_table
-        from recassay.report.times import times_table
+        from recassay.report.times import calls_table, times_table
 
         screen = _common.console()
         screen.print(study_table(results.rows))
         if times:
             screen.print(times_table(results.times))
+            screen.print(calls_table(results.calls))
         screen.print(study_findings(results.findings))
         screen.print(Text(f"\nThe results are in {results.folder}"))
     for failure in results.failures:

@@ -159,7 +159,7 @@ class OverTime:
             table = pl.concat([table, curve[at]]).unique(EVENT, keep="first").sort(EVENT)
         said = pl.lit(None, pl.String) if at is None else pl.lit(f"{duel.row()['for']} better")
         columns = {"pair": pl.lit(f"{duel.paired.a} and {duel.paired.b}")}
-        columns["mark"] = pl.when(pl.col(EVENT) == duel.decided).then(said)
+        columns["mark"] = said if at is None else pl.when(pl.col(EVENT) == duel.decided).then(said)
         if duel.signed is not None:
             columns["band"] = pl.col("better") + " better"
         return table.with_columns(**columns)

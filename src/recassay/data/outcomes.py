@@ -113,13 +113,13 @@ class Outcomes:
         values = {name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in metrics}
         return cls(system, frame[EVENT].cast(pl.Int64).to_numpy(), values, users, times, events, **about)
 
-    def write(self, path: str | Path) -> None:
-        """All of it in one Parquet file."""
+    def write(self, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
+        """All of it in one Parquet file, with more that is to be said in its metadata."""
         about: dict[str, Any] = {"system": self.system, "events": self.events}
         about |= {"counts": self.counts, "settings": self.settings}
         about["timing"] = None if self.timing is None else self.timing.to_dict()
         with atomic(path) as temporary:
-            self.frame().write_parquet(temporary, metadata={ABOUT: json_text(about)})
+            self.frame().write_parquet(temporary, metadata={**(metadata or {}), ABOUT: json_text(about)})
 
     @classmethod
     def read(cls, path: str | Path) -> Outcomes:

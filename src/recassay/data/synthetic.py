@@ -36,19 +36,24 @@ def log(*, users: int, items: int, events: int, exponent: float = 1.0, seed: int
     >>> len(made), made.n_users, made.fingerprint == log(users=50, items=40, events=600, seed=1).fingerprint
     (600, 50, True)
     """
+    refuse_crowded(users, items, events)
+    wanted = activity(users, items, events, seed)
+    who = np.repeat(np.arange(users), wanted)
+    what = _distinct_items(wanted, items, exponent, seed)
+    when = times_of(who, users, seed)
+    order = np.argsort(when, kind="stable")
+    frame = {"user_id": who[order] + 1, "item_id": what[order] + 1, "timestamp": when[order]}
+    return Interactions.from_frame(pl.DataFrame(frame), origin="generated")
+
+
+def refuse_crowded(users: int, items: int, events: int) -> None:
+    """Raise U102 where so many distinct events cannot be drawn."""
     if not 0 < users <= events <= users * (items // 2):
         raise UsageError(
             "U102",
             f"{events:,} events of {users:,} users and {items:,} items cannot be made",
             hint="ask for at least one event per user, and at most half of the items per user",
         )
-    wanted = _activity(users, items, events, seed)
-    who = np.repeat(np.arange(users), wanted)
-    what = _distinct_items(wanted, items, exponent, seed)
-    when = _times(who, users, seed)
-    order = np.argsort(when, kind="stable")
-    frame = {"user_id": who[order] + 1, "item_id": what[order] + 1, "timestamp": when[order]}
-    return Interactions.from_frame(pl.DataFrame(frame), origin="generated")
 
 
 def item_features(*, items: int, seed: int = 0) -> pl.DataFrame:
@@ -71,7 +76,7 @@ def _topics(items: int, seed: int) -> tuple[Codes, Codes]:
     return np.append(np.arange(items), has_second), np.append(first, second[has_second])
 
 
-def _activity(users: int, items: int, events: int, seed: int) -> Codes:
+def activity(users: int, items: int, events: int, seed: int) -> Codes:
     """Events of each user: log-normal, at least 1 (5 where there are enough), at most half of the items."""
     rng = derive(seed, "synthetic", "activity")
     eager = rng.lognormal(sigma=ACTIVITY_SPREAD, size=users)
@@ -89,7 +94,7 @@ def _distinct_items(wanted: Codes, items: int, exponent: float, seed: int) -> Co
     Every round draws for the events still missing and forgets items that a user has already. No user wants more than
     half of the items and later rounds wander more, so the rounds come to an end.
     """
-    users, draw = wanted.size, _Draw(wanted.size, items, exponent, seed)
+    users, draw = wanted.size, Draw(wanted.size, items, exponent, seed)
     pairs = np.empty(0, np.int64)
     missing, rounds = wanted, 0
     while missing.any():
@@ -106,7 +111,7 @@ def _distinct_items(wanted: Codes, items: int, exponent: float, seed: int) -> Co
     return pairs % items
 
 
-class _Draw:
+class Draw:
     """Draws an item for each of many users: a topic from the user's taste, an item of the topic by popularity."""
 
     def __init__(self, users: int, items: int, exponent: float, seed: int) -> None:
@@ -124,6 +129,7 @@ class _Draw:
         self.taste = np.cumsum(taste / taste.sum(axis=1, keepdims=True), axis=1)
 
     def __call__(self, who: Codes, *, wandering: float, rounds: int) -> Codes:
+        """An item for each of these users; a share of them wanders over the whole catalogue."""
         rng = derive(self.seed, "synthetic", "items", rounds)
         topic = (self.taste[who, :-1] < rng.random(who.size)[:, None]).sum(axis=1)
         low, high = self.reach[self.ends[topic]], self.reach[self.ends[topic + 1]]
@@ -133,7 +139,7 @@ class _Draw:
         return np.where(rng.random(who.size) < wandering, anywhere, item)
 
 
-def _times(who: Codes, users: int, seed: int) -> Codes:
+def times_of(who: Codes, users: int, seed: int) -> Codes:
     """Seconds: each user is around for a stretch of the log's time, busy at any moment of it alike."""
     rng = derive(seed, "synthetic", "times")
     stretch = SPAN * rng.beta(1, 3, users)

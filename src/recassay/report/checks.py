@@ -33,7 +33,7 @@ from recassay.report.reading import Found, read_results
 from recassay.report.spread import Spreads
 
 Said = Literal["finding", "fine", "not applicable"]
-SEQUENCES = "sequences"
+SEQUENCES, STREAM = "sequences", "stream"
 
 
 @dataclass(frozen=True)
@@ -79,19 +79,26 @@ def _answer(check: Check, findings: tuple[Row, ...], why_not: str) -> Answer:
 def _why_not(check: Check, found: Found, now: set[type]) -> str:
     """Why a check that found nothing could not have found anything; nothing if it was asked."""
     designs = {design_of(row) for row in found.rows}
-    drawn = designs - {"lists", SEQUENCES}
+    drawn = designs - {"lists", SEQUENCES, STREAM}
     reasons: Mapping[type, str] = {
         Facts: "" if "lists" in designs else "no ranked lists were scored",
         Judging: "" if drawn else "no design was judged; ask for one in a study, TI-AR-AN say",
         SequenceFold: "" if SEQUENCES in designs else "no sequences were generated",
         Sampling: "asked by recassay correct, of ranks among sampled items",
-        Watched: "asked of streams that drift detectors watch",
+        Watched: _not_watched(found, designs),
         Hosting: "asked by ra.home_and_away, of systems and what they optimise",
         Stored: "" if Stored in now else "the folder has no rows",
         Comparing: "" if Comparing in now else "no two systems were compared",
     }
     why = reasons.get(check.about, "asked of something that the folder does not hold")
     return why or _lacking(check, found)
+
+
+def _not_watched(found: Found, designs: set[str]) -> str:
+    if STREAM not in designs:
+        return "no stream was played"
+    watched = (found.lock.get("over_time") or {}).get("detectors")
+    return "" if watched else "no drift detector watched"
 
 
 def _lacking(check: Check, found: Found) -> str:

@@ -84,6 +84,7 @@ def study_findings(findings: Iterable[Mapping[str, Any]]) -> RenderableType:
     lines: list[RenderableType] = []
     for one in findings:
         where = ", ".join(str(one[key]) for key in ("system", "dataset", "split", "design") if one.get(key))
-        head = f"{one['code']} {one['severity']}: {one['title']} ({where}; {one['cases']} cases)"
+        often = f"; {one['cases']} cases" if one["cases"] > 1 else ""
+        head = f"{one['code']} {one['severity']}: {one['title']} ({where}{often})"
         lines += [Text(head, style="bold"), Text(f"  {one['detail']}")]
     return Group(*lines) if lines else Text("No findings.")

@@ -13,6 +13,7 @@ from rich.text import Text
 
 COLUMNS = ("fit", "answer")
 JUDGE = "judge"
+SPENT = ("mean", "median", "p95", "p99")
 
 
 def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
@@ -47,6 +48,38 @@ def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
             table.add_row(Text(system), *(_mean(group.get((system, column))) for column in COLUMNS))
         judging = Text(f"judging all of them: {_mean(group.get((None, JUDGE)))}")
         parts += [Text(f"{dataset}, {split}", style="bold"), table, judging, Text()]
+    return Group(*parts)
+
+
+def calls_table(calls: Iterable[Mapping[str, Any]]) -> RenderableType:
+    """Microseconds of a question and of an update on streams, mean and percentiles; a table per data set and seed.
+
+    >>> from rich.console import Console
+    >>> spent = {"calls": 4, "total": 2e-5, "mean": 5e-6, "median": 4e-6, "p95": 8e-6, "p99": 8e-6, "first": 8e-6}
+    >>> row = {"dataset": "tiny", "split": "whole", "seed": 0, "system": "A", "recommend": spent, "update": spent}
+    >>> Console(width=70).print(calls_table([row]))
+    tiny, seed 0
+    microseconds              mean   median   p95   p99   per second
+    ────────────────────────────────────────────────────────────────
+    A              question    5.0      4.0   8.0   8.0      200,000
+                   update      5.0      4.0   8.0   8.0      200,000
+    <BLANKLINE>
+    """
+    groups: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    for row in calls:
+        groups.setdefault((row["dataset"], row["seed"]), []).append(row)
+    parts: list[RenderableType] = []
+    for (dataset, seed), rows in groups.items():
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        table.add_column("microseconds", no_wrap=True)
+        table.add_column("")
+        for column in (*SPENT, "per second"):
+            table.add_column(column, justify="right")
+        for row in rows:
+            for name, what, spent in ((row["system"], "question", row["recommend"]), ("", "update", row["update"])):
+                rate = f"{spent['calls'] / spent['total']:,.0f}" if spent["total"] else "–"
+                table.add_row(Text(name), what, *(f"{1e6 * spent[column]:,.1f}" for column in SPENT), rate)
+        parts += [Text(f"{dataset}, seed {seed}", style="bold"), table, Text()]
     return Group(*parts)
 
 

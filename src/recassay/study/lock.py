@@ -19,7 +19,7 @@ from recassay.data.interactions import Interactions
 from recassay.designs import Design
 from recassay.errors import UsageError
 from recassay.named import Named
-from recassay.study.plan import AnyPlan
+from recassay.study.plan import AnyPlan, StreamPlan
 from recassay.study.schema import Data
 from recassay.study.systems import System
 
@@ -52,6 +52,19 @@ def lock_of(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
         "compare": study.compare.model_dump(),
         "experiments": [_named(one) for one in plan.experiments],
         "parameters": dict(study.parameters),
+        **(_of_streams(plan) if isinstance(plan, StreamPlan) else {}),
+    }
+
+
+def _of_streams(plan: StreamPlan) -> dict[str, Any]:
+    """What only a study of streams has."""
+    study = plan.study
+    tried = {name: [str(model) for model in models] for name, models in plan.settings.items()}
+    tune = study.tune and study.tune.model_dump() | {"metric": study.tune.metric or plan.over_time, "tried": tried}
+    return {
+        "protocols": {name: _named(protocol) for name, protocol in plan.protocols.items()},
+        "over_time": study.over_time.model_dump() | {"metric": plan.over_time},
+        "tune": tune,
     }
 
 
@@ -95,10 +108,10 @@ def claim(folder: Path, lock: Mapping[str, Any]) -> bool:
 
 
 def _data(name: str, data: Data, log: Interactions) -> dict[str, Any]:
-    source = data.generate or (Path(data.path).name if data.path else name)
+    source = data.generate or data.table or (Path(data.path).name if data.path else name)
     counts = {"users": log.n_users, "items": log.n_items, "events": len(log)}
     about = {"name": name, "source": source, "columns": dict(data.columns), "fingerprint": log.fingerprint, **counts}
-    more = {"format": data.format, "sequences": data.sequences, "item_features": data.items}
+    more = {"format": data.format, "filters": data.filters, "sequences": data.sequences, "item_features": data.items}
     return about | {key: value for key, value in more.items() if value}
 
 

@@ -13,14 +13,17 @@ from recassay.data.interactions import Interactions
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.diagnose.future import leak_finding
 from recassay.errors import InputError
+from recassay.study.stream_fold import StreamFold
 
 Row = dict[str, Any]
 
 
-def about_fold(fold: Fold | SequenceFold) -> Row:
+def about_fold(fold: Fold | SequenceFold | StreamFold) -> Row:
     """What a fold is, without its rows: counts, what was removed, what leaks, and how it was made."""
     about: Row = {"fingerprint": fold.fingerprint, "number": fold.number}
-    if isinstance(fold, SequenceFold):
+    if isinstance(fold, StreamFold):
+        about |= {"times": fold.log.timestamps is not None, "stream": _counts(fold.log)}
+    elif isinstance(fold, SequenceFold):
         about |= {"leakage": fold.how["leakage"], "train": _sizes(fold.train), "test": _sizes(fold.test)}
     else:
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}

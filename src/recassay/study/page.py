@@ -7,12 +7,13 @@ from pathlib import Path
 
 from recassay.report.pages import Report, write_page
 from recassay.report.reading import read_results
-from recassay.study.times import NAME, times_exhibit
+from recassay.study.times import NAME, calls_exhibit, times_exhibit
 
 
 def write_report(folder: str | Path, to: str | Path | None = None, *, progress: Report | None = None) -> Path:
     """Write the page of a folder of results again, from its files alone, and say where it is."""
     found = read_results(folder)
     path = found.folder / NAME
-    times = times_exhibit(json.loads(path.read_text(encoding="utf-8"))["rows"]) if path.is_file() else None
-    return write_page(found, to, more=[] if times is None else [times], progress=progress)
+    noted = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    exhibits = times_exhibit(noted.get("rows", [])), calls_exhibit(noted.get("calls", []))
+    return write_page(found, to, more=[one for one in exhibits if one is not None], progress=progress)

@@ -18,13 +18,14 @@ from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.io import write_json, write_text
 from recassay.data.sequences import SequenceFold
+from recassay.engine.stream.result import StreamError
 from recassay.errors import RecassayError
-from recassay.study.judging import compared
 from recassay.study.notes import about_fold, merged_findings
 from recassay.study.page import write_report
 from recassay.study.plan import AnyPlan
 from recassay.study.results import Results, Row
 from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, file_name
+from recassay.study.stream_fold import StreamFold
 from recassay.study.times import NAME as TIMES
 from recassay.study.values import Values
 from recassay.study.verdict import Verdict, pooled
@@ -44,6 +45,8 @@ class Record:
     failures: list[Row] = field(default_factory=list)
     exhibits: int = 0  # written so far
     times: list[Row] = field(default_factory=list)
+    calls: list[Row] = field(default_factory=list)  # what questions and events of a stream took
+    asked: dict[str, str] = field(default_factory=dict)  # the protocol of a data set that has one of its own
 
     @cached_property
     def shelf(self) -> Shelf:
@@ -64,7 +67,7 @@ class Record:
         """A failure, with where it happened, for the folder and for the reader."""
         about: Row = {
             "system": name,
-            **_identity(self.plan, cell),
+            **self._identity(cell),
             "fold": cell.fold,
             "code": error.code if isinstance(error, RecassayError) else type(error).__name__,
             "message": str(error),
@@ -72,13 +75,15 @@ class Record:
         }
         self.failures.append(about)
         write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.json"))
+        if isinstance(error, StreamError):  # what was scored until then
+            error.stream.copies[-1].write(self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.parquet"))
 
     def note_time(self, cell: Cell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
         """How long a piece took; nothing is said of one whose time is not known."""
         if noted:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
-    def note_fold(self, name: str, split: Any, fold: Fold | SequenceFold, leak: Finding | None) -> None:
+    def note_fold(self, name: str, split: Any, fold: Fold | SequenceFold | StreamFold, leak: Finding | None) -> None:
         """What a fold is, and what of the future it can see."""
         write_json(
             about_fold(fold),
@@ -89,7 +94,7 @@ class Record:
 
     def note(self, cell: Cell, design: str, verdict: Verdict) -> None:
         """The rows, the values per user and the findings of one fold under one design."""
-        identity, scores = _identity(self.plan, cell) | {"design": design}, verdict.scores
+        identity, scores = self._identity(cell) | {"design": design}, verdict.scores
         self._rows(identity, cell.fold, verdict)
         if scores.unit_metrics:
             table = verdict.frame(**identity)
@@ -104,32 +109,37 @@ class Record:
         about = {"dataset": cell.dataset, "split": cell.split, "design": design}
         self.findings += [{**one.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for one in findings]
 
-    def together(self, cell: Cell, design: str, parts: list[Verdict], folds: int, threads: int | None) -> None:
-        """Systems that answered in every fold, over all folds, and against each other."""
+    def together(
+        self, cell: Cell, design: str, parts: list[Verdict], folds: int, threads: int | None
+    ) -> Verdict | None:
+        """Systems that answered in every fold, over all folds; None if there are none."""
         whole = [system for system in parts[0].scores.systems if all(system in one.scores.systems for one in parts)]
         if len(parts) < folds or not whole:
-            return
+            return None
         powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
         verdict = pooled([one.of(whole) for one in parts], self.plan.study.judge, powers=powers, threads=threads)
-        identity = _identity(self.plan, cell) | {"design": design}
-        self._rows(identity, ALL, verdict)
-        comparison = compared(self.plan, verdict.scores, threads=threads)
-        if comparison is not None:
-            self.comparisons += [{**identity, **row} for row in comparison.to_dicts()]
+        self._rows(self._identity(cell) | {"design": design}, ALL, verdict)
+        return verdict
+
+    def note_comparisons(self, cell: Cell, design: str, rows: Iterable[Row]) -> None:
+        """Systems against each other."""
+        identity = self._identity(cell) | {"design": design}
+        self.comparisons += [{**identity, **row} for row in rows]
 
     def written(self) -> Results:
         """The files that are about everything."""
         found = tuple(merged_findings(self.findings))
-        failures, times = tuple(self.failures), tuple(self.times)
-        results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times)
+        failures, times, calls = tuple(self.failures), tuple(self.times), tuple(self.calls)
+        results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times, calls)
         self.values.write(self.out / "scores.parquet")
         write_json(results.document(), self.out / "summary.json")
         write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found), self.out / "findings.jsonl")
-        write_json({"recassay": __version__, "rows": self.times}, self.out / TIMES)
+        calls_noted = {"calls": self.calls} if self.calls else {}
+        write_json({"recassay": __version__, "rows": self.times, **calls_noted}, self.out / TIMES)
         self.shelf.tidy()
         write_report(self.out)
         return results
 
-
-def _identity(plan: AnyPlan, cell: Cell) -> Row:
-    return {"dataset": cell.dataset, "split": cell.split, "protocol": str(plan.protocol), "seed": cell.seed}
+    def _identity(self, cell: Cell) -> Row:
+        protocol = self.asked.get(cell.dataset, str(self.plan.protocol))
+        return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}

@@ -19,7 +19,8 @@ class Results:
     """What a study found: plain rows, as in ``summary.json``, where its files are, and how long it took.
 
     A row of ``times`` is what took ``seconds``: a system to ``fit`` on a fold or to ``answer``, or to ``judge`` all of
-    them. They are no part of the document, which is the same on every run.
+    them; one of ``calls`` what the questions and the updates of a system on a stream took. They are no part of the
+    document, which is the same on every run.
     """
 
     folder: Path
@@ -28,6 +29,7 @@ class Results:
     findings: tuple[Row, ...]
     failures: tuple[Row, ...]
     times: tuple[Row, ...] = ()
+    calls: tuple[Row, ...] = ()
 
     def summary(self) -> pl.DataFrame:
         """A row per system, design, metric and fold; fold ``all`` is over all folds."""

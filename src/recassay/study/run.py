@@ -1,4 +1,4 @@
-"""Runs a study from its file; one of ranked lists here, one of generated sequences beside it."""
+"""Runs a study from its file; one of ranked lists here, those of generated sequences and of streams beside it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recassay.protocols.base import Survey
 from recassay.split.base import Split
 from recassay.study.judging import judge_fold
 from recassay.study.notes import leak_of
-from recassay.study.plan import Plan, plan_of
+from recassay.study.plan import AnyPlan, Plan, SequencePlan, StreamPlan, plan_of
 from recassay.study.reading import read_document
 from recassay.study.rehearse import rehearse
 from recassay.study.results import Results
@@ -30,6 +30,7 @@ from recassay.study.schema import read_study
 from recassay.study.sequences import SequenceRunner
 from recassay.study.shelf import Cell, digest_of, model_key
 from recassay.study.sources import load_items
+from recassay.study.streams import StreamRunner
 from recassay.study.verdict import Verdict
 
 
@@ -48,7 +49,8 @@ def run_study(
     Stopped at any moment and started again it goes on where it was, and ends with the same files, but for times.
     ``data`` is the folder that data sets are looked up in by name; ``quick`` runs the small version of the study, and
     ``values`` take the place of its parameters. A model that fails is among the failures, and the others are judged
-    without it. With ``protocol: sequence(k=5)`` systems generate sequences and are judged by them.
+    without it. With ``protocol: sequence(k=5)`` systems generate sequences and are judged by them; with
+    ``protocol: prequential(at=10)`` they are asked at every event of a stream, and learn it then.
 
     >>> import tempfile
     >>> study = '''
@@ -66,8 +68,9 @@ def run_study(
     """
     document = read_document(path)
     plan = plan_of(document, read_study(document, quick=quick, values=values), quick=quick)
-    kind: type[Runner[Any, Any]] = _ListRunner if isinstance(plan, Plan) else SequenceRunner
-    return kind(plan, Path(out), None if data is None else Path(data), threads, progress or _silent).run()
+    return RUNNERS[type(plan)](
+        plan, Path(out), None if data is None else Path(data), threads, progress or _silent
+    ).run()
 
 
 def _last_question() -> Callable[[Fold, Survey], Question]:
@@ -111,7 +114,7 @@ class _ListRunner(Runner[Fold, Run]):
         """A model fitted on a log."""
         return fit(model, fold, checkpoint=checkpoint, listener=listener)
 
-    def asked(self, seed: int) -> str:
+    def asked(self, fold: Fold, seed: int) -> str:
         """The same for every seed."""
         return str(self.plan.protocol)
 
@@ -119,7 +122,7 @@ class _ListRunner(Runner[Fold, Run]):
         """Whom to ask, and about what."""
         self.question(fold, self.plan.protocol)
 
-    def answer(self, fitted: Any, fold: Fold, name: str, seed: int) -> Run:
+    def answer(self, fitted: Any, fold: Fold, name: str, seed: int, checkpoint: Path, listener: Listener) -> Run:
         """Lists and standings."""
         question = self.question(fold, self.plan.protocol)
         return answer(fitted, question, name, k=self.plan.protocol.k, threads=self.threads)
@@ -164,6 +167,13 @@ class _ListRunner(Runner[Fold, Run]):
                 continue
             for exhibit in self.shelf.exhibits(key) or ():
                 self.record.shown(cell, exhibit)
+
+
+RUNNERS: Mapping[type[AnyPlan], Callable[..., Runner[Any, Any]]] = {
+    Plan: _ListRunner,
+    SequencePlan: SequenceRunner,
+    StreamPlan: StreamRunner,
+}
 
 
 def _silent(_stage: str, _done: int, _of: int) -> None:

@@ -21,18 +21,20 @@ from recassay.errors import RecassayError, UsageError
 from recassay.models.training import Listener
 from recassay.split import filters
 from recassay.study import lock as locks
+from recassay.study.judging import compared
 from recassay.study.plan import AnyPlan
 from recassay.study.record import Record
 from recassay.study.results import Results
 from recassay.study.shelf import Cell, Shelf, digest_of, model_key
 from recassay.study.sources import load
+from recassay.study.stream_fold import StreamFold
 from recassay.study.systems import System
 from recassay.study.times import ANSWER, FIT, JUDGE, TIMES, Clock
 from recassay.study.verdict import Verdict
 from recassay.threads import available
 
 Report = Callable[[str, int, int], None]  # stage, done, of
-AFold = TypeVar("AFold", Fold, SequenceFold)
+AFold = TypeVar("AFold", Fold, SequenceFold, StreamFold)
 Answer = TypeVar("Answer")
 
 
@@ -74,12 +76,12 @@ class Runner(ABC, Generic[AFold, Answer]):
         """A model that has learnt from the training part."""
 
     @abstractmethod
-    def asked(self, seed: int) -> str:
+    def asked(self, fold: AFold, seed: int) -> str:
         """What is asked with a seed, in words: an answer to something else is another answer."""
 
     @abstractmethod
-    def answer(self, fitted: Any, fold: AFold, name: str, seed: int) -> Answer:
-        """What a fitted system answers."""
+    def answer(self, fitted: Any, fold: AFold, name: str, seed: int, checkpoint: Path, listener: Listener) -> Answer:
+        """What a fitted system answers; one that takes long may leave its state and tell how far it is."""
 
     @abstractmethod
     def keep(self, cell: Cell, name: str, made: Answer, fold: AFold, key: str) -> None:
@@ -103,6 +105,19 @@ class Runner(ABC, Generic[AFold, Answer]):
         """What of the future a system could learn from."""
         return None
 
+    def systems(self, fold: AFold) -> tuple[System, ...]:
+        """Whom to ask: the systems of the study, settled on a fold."""
+        return self.plan.systems
+
+    def compare(self, cell: Cell, design: str, verdict: Verdict) -> None:
+        """One system against another, over all folds."""
+        comparison = compared(self.plan, verdict.scores, threads=self.threads)
+        if comparison is not None:
+            self.record.note_comparisons(cell, design, comparison.to_dicts())
+
+    def conclude(self) -> None:
+        """What can be said when everything has been judged."""
+
     def prepare(self, fold: AFold) -> None:
         """Make what all systems of a fold share before the first of them is timed."""
 
@@ -117,6 +132,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         for name, log in logs.items():
             for split in self.plan.splits:
                 self._split(name, log, split)
+        self.conclude()
         return self.record.written()
 
     def _log(self, name: str, number: int) -> Interactions:
@@ -125,8 +141,8 @@ class Runner(ABC, Generic[AFold, Answer]):
         self.told(f"reading {name}", 0, 1)
         try:
             log = load(data, self.plan.folder, self.data)
-            if self.plan.filters:
-                log = filters.apply(log, self.plan.filters).log
+            if left_out := (*self.plan.own_filters[name], *self.plan.filters):
+                log = filters.apply(log, left_out).log
         except RecassayError as error:
             raise self.plan.at_data(number, error) from error
         self.told(f"reading {name}", 1, 1)
@@ -150,10 +166,11 @@ class Runner(ABC, Generic[AFold, Answer]):
         of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
         for fold in folds:
             self.record.note_fold(name, split, fold, self.leak(fold))
+            systems = self.systems(fold)
             for seed in self.plan.study.seeds:
                 cell = Cell(name, str(split), fold.number, seed)
                 answers: dict[str, Answer] = {}
-                for system in self.plan.systems:
+                for system in systems:
                     made = self._answer(cell, system, fold)
                     if made is not None:
                         answers[system.name] = made
@@ -174,20 +191,26 @@ class Runner(ABC, Generic[AFold, Answer]):
         if first:
             self.show(Cell(name, str(split), folds[0].number, self.plan.study.seeds[0]), split, folds[0], first)
         for (seed, design), parts in worth.items():
-            self.record.together(Cell(name, str(split), 0, seed), design, parts, len(folds), self.threads)
+            cell = Cell(name, str(split), 0, seed)
+            together = self.record.together(cell, design, parts, len(folds), self.threads)
+            if together is not None:
+                self.compare(cell, design, together)
 
     def _answer(self, cell: Cell, system: System, fold: AFold) -> Answer | None:
         """What a system answers, from the shelf if it is there; None if it fails, in whatever way."""
         model = system.seeded(cell.seed)
         fitted_key = model_key(system.text, system.source, model, fold)
-        key = digest_of(fitted_key, self.asked(cell.seed))
+        key = digest_of(fitted_key, self.asked(fold, cell.seed))
         made = self.kept(cell, system.name, fold, key)
         if made is None:
             try:
                 fitted = self.fitted(system.name, model, fold, fitted_key)
                 self.prepare(fold)
-                with self.clock.timed(key):
-                    made = self.answer(fitted, fold, system.name, cell.seed)
+                checkpoint = self.shelf.checkpoint(key)
+                with self.clock.timed(key, goes_on=checkpoint.is_file()) as note:
+                    made = self.answer(
+                        fitted, fold, system.name, cell.seed, checkpoint, self._listener(system.name, note)
+                    )
             except Exception as error:
                 self.record.failed(cell, system.name, error)
                 return None
@@ -201,6 +224,15 @@ class Runner(ABC, Generic[AFold, Answer]):
         for what, key in keys.items():
             self.record.note_time(cell, system, what, self.clock.noted(key))
 
+    def _listener(self, name: str, note: Callable[[], None]) -> Listener:
+        """Tells how far a system is, and notes the time it took until then."""
+
+        def listener(text: str, done: int, of: int) -> None:
+            note()
+            self.told(f"{name}: {text}", done, of)
+
+        return listener
+
     def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
         """A fitted model, from the shelf if it is there."""
         if not hasattr(model, "fit"):
@@ -209,12 +241,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         if fitted is None:
             checkpoint = self.shelf.checkpoint(key)
             with self.clock.timed(key, goes_on=checkpoint.is_file()) as note:
-
-                def listener(text: str, done: int, of: int) -> None:
-                    note()
-                    self.told(f"{name}: {text}", done, of)
-
-                fitted = self.fit(model, fold, checkpoint, listener)
+                fitted = self.fit(model, fold, checkpoint, self._listener(name, note))
             self.shelf.keep_fitted(key, fitted, fold.train)
         return fitted
 

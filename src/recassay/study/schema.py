@@ -37,7 +37,12 @@ class Data(Part):
     )
     path: Annotated[str | None, Field(description="a file, beside the study unless it is absolute")] = None
     columns: Annotated[dict[str, str], Field(description="column names that are not recognised: `{user: uid}`")] = {}
+    table: Annotated[
+        str | None,
+        Field(description="where in the data folder, if not where the name says: `ml-1m/stream_positive`"),
+    ] = None
     format: Annotated[str | None, Field(description="the file's format, where it is not recognised: `lines`")] = None
+    filters: Annotated[Texts, Field(description="what to leave out of this log, before the filters of all")] = []
     generate: Annotated[
         str | None,
         Field(
@@ -56,6 +61,9 @@ class Data(Part):
         Field(
             description="how the log becomes sequences, for `protocol: sequence`: `sessions(gap=3600)`, `ready_made`"
         ),
+    ] = None
+    protocol: Annotated[
+        str | None, Field(description="what is asked of this stream, where it is not what is asked of the others")
     ] = None
 
 
@@ -96,6 +104,37 @@ class Compare(Part):
     ] = "holm"
 
 
+class OverTime(Part):
+    """What is told of a stream while it runs."""
+
+    metric: Annotated[str | None, Field(description="the metric of curves and alarms; none: the first")] = None
+    how: Annotated[Literal["moving", "fading", "cumulative"], Field(description="the kind of averages")] = "moving"
+    by: Annotated[Literal["scored", "event", "time"], Field(description="what a window counts")] = "scored"
+    window: Annotated[
+        int | float | None, Field(gt=0, description="its size; none: a fiftieth of the stream, at most 5,000 events")
+    ] = None
+    fading: Annotated[float | None, Field(gt=0, lt=1, description="of fading averages; none: 1 - 1 / window")] = None
+    alpha: Annotated[
+        float, Field(gt=0, lt=1, description="level of signed McNemar, of the final tests, and of bounds")
+    ] = 0.01
+    largest: Annotated[float, Field(gt=0, description="the largest difference there can be at one event")] = 1.0
+    detectors: Annotated[Texts, Field(description="of drift; `[]`: none")] = ["ADWIN", "PageHinkley"]
+
+
+class Tune(Part):
+    """Settings of models, chosen on the first part of every stream."""
+
+    share: Annotated[
+        float,
+        Field(gt=0, lt=1, description="the first part, as a share: all systems learn it, and none is scored on it"),
+    ] = 0.2
+    metric: Annotated[str | None, Field(description="what is to be best there; none: that of `over_time`")] = None
+    grid: Annotated[
+        dict[str, dict[str, list[int | float | bool | str]]],
+        Field(description="values to try, by system and parameter: `{isgd: {factors: [5, 10], rate: [0.01, 0.1]}}`"),
+    ] = {}
+
+
 class Study(Part):
     """A study: data x filters x splits x models x designs x metrics x seeds."""
 
@@ -103,7 +142,7 @@ class Study(Part):
     about: Annotated[str, Field(description="the question it answers")] = ""
     data: Annotated[list[Data], BeforeValidator(_several), Field(min_length=1, description="one log or several")]
     filters: Annotated[Texts, Field(description="what to leave out of each log, in this order")] = []
-    split: Annotated[Texts, Field(min_length=1, description="one split or several")]
+    split: Annotated[Texts, Field(description="one split or several; left out where streams are played")] = []
     protocol: Annotated[str, Field(description="what is asked")] = "ranking"
     models: Annotated[
         list[str] | dict[str, str], Field(min_length=1, description="systems, named by themselves or by you")
@@ -118,6 +157,8 @@ class Study(Part):
     ] = [0]
     judge: Annotated[Judge, Field(description="see below")] = Judge()
     compare: Annotated[Compare, Field(description="see below")] = Compare()
+    over_time: Annotated[OverTime, Field(description="of streams; see below")] = OverTime()
+    tune: Annotated[Tune | None, Field(description="of streams; see below")] = None
     experiments: Annotated[
         Texts, Field(description="of bias, on the first fold of each split with the first seed")
     ] = []
@@ -176,6 +217,7 @@ def _refusal(document: Document, problem: Any, content: dict[str, Any], replaced
     place = (QUICK, *key) if key and key[0] in replaced else key
     if problem["type"] == "extra_forbidden":
         parts: dict[str, type[Part]] = {"data": Data, "judge": Judge, "compare": Compare}
+        parts |= {"over_time": OverTime, "tune": Tune}
         part = Study if len(key) == 1 else parts[str(key[0])]
         return _unknown(document, place, set(part.model_fields))
     if problem["type"] == "missing":

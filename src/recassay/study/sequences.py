@@ -86,11 +86,13 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         """A model fitted on sequences, or on a log in which every sequence is a user."""
         return fit(model, fold.train, training=Training(checkpoint=checkpoint, listener=listener))
 
-    def asked(self, seed: int) -> str:
+    def asked(self, fold: SequenceFold, seed: int) -> str:
         """The protocol with the seeds it draws with."""
         return str(self._protocol(seed))
 
-    def answer(self, fitted: Any, fold: SequenceFold, name: str, seed: int) -> Runs:
+    def answer(
+        self, fitted: Any, fold: SequenceFold, name: str, seed: int, checkpoint: Path, listener: Listener
+    ) -> Runs:
         """What is generated with each seed of the protocol."""
         return generate(fitted, fold, self._protocol(seed), name=name, threads=self.threads)
 

@@ -24,10 +24,12 @@ from recassay.data.exhibit import Exhibit
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import atomic, write_json, write_parquet, write_text
+from recassay.data.outcomes import Outcomes
 from recassay.data.read import read_run
 from recassay.data.run import Run
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.study.standings import standings_from, standings_parts
+from recassay.study.stream_fold import StreamFold
 
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
 FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
@@ -151,6 +153,18 @@ class Shelf:
         with atomic(self.place(RUNS, cell.path, f"{file_name(system)}.parquet")) as temporary:
             answer.write_parquet(temporary, metadata={MADE_FROM: key})
 
+    def keep_outcomes(self, cell: Cell, outcomes: Outcomes, key: str) -> None:
+        """Write what a system did on a stream, with the key in the file itself; times are no part of it."""
+        path = self.place(RUNS, cell.path, f"{file_name(outcomes.system)}.parquet")
+        dataclasses.replace(outcomes, timing=None).write(path, {MADE_FROM: key})
+
+    def outcomes(self, cell: Cell, system: str, key: str) -> Outcomes | None:
+        """What a system did on a stream, if it was made from what the key says."""
+        path = self.place(RUNS, cell.path, f"{file_name(system)}.parquet")
+        if not path.is_file() or pl.read_parquet_metadata(path).get(MADE_FROM) != key:
+            return None
+        return Outcomes.read(path)
+
     # --- exhibits of experiments ------------------------------------------------------------------------------------
 
     def exhibits(self, key: str) -> list[Exhibit] | None:
@@ -206,7 +220,7 @@ class Shelf:
         self.checkpoint(key).unlink(missing_ok=True)
 
 
-def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold) -> str:
+def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold | StreamFold) -> str:
     """What a fitted model is made from: its text, the file that defines it, its seed, the fold, and who computes."""
     return digest_of(__version__, np.__version__, text, source, str(model), fold.fingerprint)
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 import polars as pl
 
 from recassay.data import synthetic
+from recassay.data.drifting import drifting
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io.sources import TABLE_SUFFIXES
@@ -24,7 +25,11 @@ Made = TypeVar("Made")
 
 VARIABLE = "RECASSAY_DATA"
 LOGS = ("ratings", "sequences", "events")  # DIR/NAME/ratings.csv
-GENERATORS: Mapping[str, Callable[..., Interactions]] = {"log": synthetic.log, "power_law": power_law}
+GENERATORS: Mapping[str, Callable[..., Interactions]] = {
+    "log": synthetic.log,
+    "power_law": power_law,
+    "drifting": drifting,
+}
 OF_ITEMS: Mapping[str, Callable[..., pl.DataFrame]] = {"item_features": synthetic.item_features}
 NOT_TEXT = {"values"}  # a parameter that no text can hold
 
@@ -37,7 +42,7 @@ def load(data: Data, study_folder: Path, data_folder: Path | None = None) -> Int
     """
     if data.generate:
         return generated(data.generate)
-    path = study_folder / data.path if data.path else located(str(data.name), data_folder)
+    path = study_folder / data.path if data.path else located(data.name, data_folder, data.table)
     return read_interactions(path, columns=data.columns or None, format=data.format)
 
 
@@ -51,7 +56,7 @@ def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) 
         return None
     if "(" in data.items:
         return read_items(_made(data.items, OF_ITEMS))
-    beside = study_folder if data.path or data.generate else located(str(data.name), data_folder).parent
+    beside = study_folder if data.path or data.generate else located(data.name, data_folder, data.table).parent
     return read_items(beside / data.items)
 
 
@@ -76,23 +81,29 @@ def _made(text: str, makers: Mapping[str, Callable[..., Made]]) -> Made:
     return make(**asked.parameters)
 
 
-def located(name: str, folder: Path | None = None) -> Path:
-    """The file of a data set in the data folder: ``NAME/ratings.*``, ``sequences`` or ``events``, or ``NAME.*``."""
+def located(name: str | None, folder: Path | None = None, table: str | None = None) -> Path:
+    """The file of a data set in the data folder: ``NAME/ratings.*``, ``sequences`` or ``events``, or ``NAME.*``.
+
+    ``table`` says where instead, without the end of the file's name.
+    """
+    wanted = str(table or name)
     given = folder or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if given is None:
+        files = f"{table}.parquet" if table else f"{name}/{LOGS[0]}.csv or {name}.csv"
         raise InputError(
             "I111",
-            f"the study names data '{name}', and no folder of data was given",
-            hint=f"name the folder that has {name}/{LOGS[0]}.csv or {name}.csv: --data DIR, or the variable {VARIABLE}",
+            f"the study names data '{wanted}', and no folder of data was given",
+            hint=f"name the folder that has {files}: --data DIR, or the variable {VARIABLE}",
         )
-    places = *((given / name, stem) for stem in LOGS), (given, name)
+    stems = () if table else LOGS
+    places = *((given / wanted, stem) for stem in stems), ((given / wanted).parent, Path(wanted).name)
     for place, stem in places:
         if found := _files(place, stem):
             return found[0]
     looked = ", ".join(f"{place}/{stem}.*" for place, stem in places)
     raise InputError(
         "I111",
-        f"there is no data '{name}'",
+        f"there is no data '{wanted}'",
         where=looked,
         hint=f"put it there as Parquet or CSV, or give another folder with --data DIR or {VARIABLE}",
     )

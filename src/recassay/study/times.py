@@ -6,7 +6,7 @@ Results are the same on every run, and times are not. What is taken from the she
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from recassay.data.io import write_json
 NAME = "times.json"
 TIMES = "cache/times"
 FIT, ANSWER, JUDGE = "fit", "answer", "judge"  # what takes time
+CALLS = {"recommend": "question", "update": "update"}
 PLACES = 3  # decimals of a second
 
 
@@ -57,12 +58,16 @@ class Clock:
         begin = perf_counter()
 
         def note() -> None:
-            self._place(key).parent.mkdir(parents=True, exist_ok=True)
             seconds = round(before + perf_counter() - begin, PLACES)
-            write_json({"seconds": seconds, "threads": self.threads}, self._place(key))
+            self.keep(key, {"seconds": seconds, "threads": self.threads})
 
         yield note
         note()
+
+    def keep(self, key: str, times: Mapping[str, Any]) -> None:
+        """Note times that were taken elsewhere."""
+        self._place(key).parent.mkdir(parents=True, exist_ok=True)
+        write_json(times, self._place(key))
 
     def _place(self, key: str) -> Path:
         return self.folder / f"{key}.json"
@@ -91,6 +96,41 @@ def times_exhibit(times: Iterable[Mapping[str, Any]]) -> Exhibit | None:
         "seconds",
         "what",
         facet="data" if len(places) > 1 else None,
+        kind="bar",
+        log_y=True,
+    )
+
+
+def calls_exhibit(calls: Sequence[Mapping[str, Any]]) -> Exhibit | None:
+    """What questions and updates of systems on streams took, of the first seed of each; None where none was timed."""
+    rows = [
+        {
+            "system": row["system"],
+            "data": row["dataset"],
+            "what": CALLS[kind],
+            "microseconds": 1e6 * row[kind]["mean"],
+            **{f"{name} (us)": 1e6 * row[kind][name] for name in ("median", "p95", "p99", "first")},
+            "calls": row[kind]["calls"],
+            "per second": row[kind]["calls"] / row[kind]["total"],
+            "machine": row["machine"],
+        }
+        for row in calls
+        if row["seed"] == min(other["seed"] for other in calls)
+        for kind in CALLS
+        if row[kind]["calls"] and row[kind]["total"]
+    ]
+    if not rows:
+        return None
+    return Exhibit(
+        "calls",
+        "How long a question and an update took",
+        "Mean microseconds of asking for one event and of learning one, on one thread, whatever else the machine did; "
+        "the table has median, 95th and 99th percentile, and the first call, which is in all of them.",
+        pl.DataFrame(rows),
+        "system",
+        "microseconds",
+        "what",
+        facet="data" if len({row["data"] for row in rows}) > 1 else None,
         kind="bar",
         log_y=True,
     )

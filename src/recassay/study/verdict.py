@@ -31,19 +31,26 @@ BESIDE = ("rho", "t", "random", "best", "corrected", "sd_draws", "sets", "unlist
 class Verdict:
     """Scores under one design, and what a design says beside each mean (nothing, where lists were scored).
 
-    ``users`` has the user of every unit where units are no users.
+    ``users`` has the user of every unit where units are no users, and ``times`` its time where it has one.
     """
 
     scores: Scores
     worth: Mapping[Key, Worth] = field(default_factory=dict)
     users: pl.Series | None = None
+    times: pl.Series | None = None
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
         """The values of all units as a table."""
         table = self.scores.frame(**identity)
-        return (
-            table if self.users is None else table.with_columns(user=pl.concat([self.users] * len(self.scores.systems)))
-        )
+        if self.users is not None:
+            table = table.with_columns(user=self._of_all(self.users))
+        if self.times is not None:
+            table.insert_column(table.columns.index("user") + 1, self._of_all(self.times).alias("time"))
+        return table
+
+    def _of_all(self, column: pl.Series) -> pl.Series:
+        """A column of units, once for every system."""
+        return pl.concat([column] * len(self.scores.systems))
 
     def of(self, systems: Sequence[str]) -> Verdict:
         """The verdict on some of the systems."""

@@ -10,7 +10,7 @@ from recassay._version import __version__
 from recassay.report import wording
 from recassay.report.page.board import Board
 
-PLAIN = {"lists": "ranked lists as given", "sequences": "generated sequences"}
+PLAIN = {"lists": "ranked lists as given", "sequences": "generated sequences", "stream": "events of a stream"}
 Fact = tuple[str, str]
 
 
