@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from recassay.comparison.anytime import anytime_bounds
 from recassay.comparison.over_time import over_time, thinned
 from recassay.data.outcomes import Outcomes
 from recassay.errors import InputError, UsageError
@@ -142,3 +143,11 @@ def test_windows_of_time_need_times_that_do_not_fall():
         over_time(played(times=pl.Series([1, 9, 2, 3, 4, 5, 6, 7])), "recall@2", by="time", window=5)
     with pytest.raises(UsageError, match="no way to average 'movin'"):
         over_time(played(), "recall@2", how="movin")
+
+
+@pytest.mark.parametrize("wrong", [1.5, float("nan")])
+def test_a_difference_larger_than_it_can_be_is_refused(wrong):
+    with pytest.raises(InputError, match="1 of 3 differences") as caught:
+        anytime_bounds(np.array([0.0, wrong, 1.0]))
+    assert caught.value.code == "I384"
+    assert anytime_bounds(np.array([0.0, 1.5, 1.0]), largest=2).largest == 2

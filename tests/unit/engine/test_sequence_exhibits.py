@@ -1,6 +1,7 @@
 """Pictures of generated sequences say what the metrics say."""
 
 import math
+import re
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,10 @@ CHANCES = np.array([[0.5, 0.25, 0.25], [1, 1, 0.5], [0.2, 0.2, np.nan]])
 
 def mine(items=ITEMS, seed=0, name="mine"):
     return Generated(name, items, CHANCES, np.array([2.0, 12.0, 2.0]), seed)
+
+
+def labels(svg):
+    return [text.strip() for text in re.findall(r"<text[^>]*>([^<]*)", svg)]
 
 
 def places(exhibit, metric, column="mean"):
@@ -79,9 +84,9 @@ class TestItemFrequency:
         assert rows["training"] == pytest.approx({1: 3 / 8, 2: 2 / 8, 3: 2 / 8, 4: 1 / 8})
         assert rows["mine"] == pytest.approx({1: 3 / 8, 2: 3 / 8, 3: 1 / 8, 4: 1 / 8})
         assert rows["one"] == {1: 1.0}
+        assert (shown.log_x, shown.log_y) == (True, True)
         [panel] = panels(shown)
-        assert (panel.layout["xaxis"]["type"], panel.layout["yaxis"]["type"]) == ("log", "log")
-        assert panel.layout["yaxis"]["range"] == pytest.approx([math.log10(1 / 8) - 0.1, 0.1])
+        assert {"0.2", "0.5", "1", "2"} <= set(labels(panel.svg))
 
     def test_many_items_are_thinned_but_the_first_and_the_last_stay(self):
         n = 5_000
@@ -106,4 +111,4 @@ def test_the_parallel_view_puts_the_best_on_top():
     assert shown.table["standing"].to_list() == pytest.approx([0, 1, 0.5, 1, 0, 0, 1, 1, 1])
     assert ra.parallel_view(scores, ["q"]).table["mean"].to_list() == [4.0, math.inf, 5.0]
     [panel] = panels(shown)
-    assert panel.layout["xaxis"]["categoryarray"] == ["p", "q", "r"]
+    assert [label for label in labels(panel.svg) if label in "pqr"] == ["p", "q", "r"]
