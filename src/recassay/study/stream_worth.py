@@ -62,7 +62,10 @@ def verdict_of(
         for heading, metric in metrics.items()
     ]
     scores = Scores(about[EVENT], tuple(played), tuple(metrics), columns, rows=tuple(rows))
-    return Verdict(scores, users=about[USER], times=about[TIME] if TIME in about.columns else None)
+    times = about[TIME] if TIME in about.columns else None
+    if times is not None and times.dtype.is_integer():
+        times = times.cast(pl.Int64)  # of whatever width they were
+    return Verdict(scores, users=about[USER], times=times)
 
 
 def _events(played: Mapping[str, Outcomes]) -> pl.DataFrame:

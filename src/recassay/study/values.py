@@ -29,7 +29,7 @@ class Values:
 
     folder: Path
     parts: list[Path] = field(default_factory=list)
-    kinds: set[pl.DataType] = field(default_factory=set)
+    kinds: dict[str, set[pl.DataType]] = field(default_factory=lambda: {"user": set(), "time": set()})
 
     def add(self, table: pl.DataFrame) -> None:
         """Put a table behind the others."""
@@ -37,17 +37,21 @@ class Values:
             shutil.rmtree(self.folder, ignore_errors=True)  # what a killed run left
             self.folder.mkdir(parents=True)
         self.parts.append(self.folder / f"{len(self.parts)}.parquet")
-        self.kinds.add(table["user"].dtype)
+        for column, kinds in self.kinds.items():
+            if column in table.columns:
+                kinds.add(table[column].dtype)
         table.write_parquet(self.parts[-1])
 
     def write(self, path: Path) -> None:
-        """All tables as one, ids as text where one data set has numbers and another has text; none is no file."""
+        """All tables as one, ids (or times) as text where data sets have them of different kinds; none is no file."""
         if not self.parts:
             path.unlink(missing_ok=True)
             return
         tables = [pl.scan_parquet(part) for part in self.parts]
-        if len(self.kinds) > 1:
+        if len(self.kinds["user"]) > 1:
             tables = [table.with_columns(pl.col("unit", "user").cast(pl.String)) for table in tables]
+        if len(self.kinds["time"]) > 1:
+            tables = [table.with_columns(pl.col("time").cast(pl.String)) for table in tables]
         with atomic(path) as temporary:
             pl.concat(tables, how="diagonal").sink_parquet(
                 temporary, row_group_size=ROWS_PER_GROUP, maintain_order=True
