@@ -50,9 +50,9 @@ class Cutoffs(Experiment):
         names = dict.fromkeys(parse(metric).name for metric in split(self.metrics))
         return (
             Exhibit(
-                "-".join(["cutoffs", *names]), "Every cut-off", f"{', '.join(split(self.metrics))} of the ranked lists at every cut-off up "
-                f"to {self.at}. Where lines cross, who is better depends on how far down one looks.", table, "at",
-                "mean", "system", "metric", low="low", high="high",
+                "-".join(["cutoffs", *names]), f"At every cut-off: {', '.join(names)}", "Means of the ranked lists at "
+                f"cut-offs up to {self.at}. Where lines cross, who is better depends on how far down one looks.", table,
+                "at", "mean", "system", "metric", low="low", high="high",
             ),
         )  # fmt: skip
 

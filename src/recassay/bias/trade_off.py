@@ -71,12 +71,14 @@ class Costs(Experiment):
 
 def _exhibits(costs: TradeOff, *, several: bool) -> Sequence[Exhibit]:
     """The points, the share of weights in each quadrant, and the hypervolumes; named by their baseline if need be."""
-    quadrants = costs.share_of_weights().unpivot(
-        on=QUADRANTS, index=["system", "diversity"], variable_name="quadrant", value_name="share of weights"
+    shares = costs.share_of_weights()
+    met = [name for name in QUADRANTS if name != "as before" or shares[name].sum()]
+    quadrants = shares.unpivot(
+        on=met, index=["system", "diversity"], variable_name="quadrant", value_name="share of weights"
     )
     areas = costs.hypervolume().filter(pl.col("system") != costs.baseline)
     found = (
-        costs.exhibit(),
+        *(costs.exhibit(metric) for metric in costs.diversity),
         Exhibit(
             "trade-off-quadrants", "Weights that gain both", f"The share of weights whose point lies in each quadrant, "
             f"seen from {costs.baseline}, by {costs.accuracy} and a metric of diversity.", quadrants, "quadrant",

@@ -297,9 +297,7 @@ class SuddenDeath:
                     together = int(((own == theirs) & (own <= depth)).sum())
                     neither = self.n - wins - losses - together
                     shares = {"wins": wins, "losses": losses, "together": together, "neither": neither}
-                    rows.append(
-                        {"system": one, "against": other, **{name: count / n for name, count in shares.items()}}
-                    )
+                    rows.append({"system": one, "against": other} | {kind: count / n for kind, count in shares.items()})
         return pl.DataFrame(rows)
 
     def compare(self, at: int | None = None, **options: Any) -> Comparison:
@@ -340,14 +338,20 @@ class SuddenDeath:
         )
 
     def pooled(self, *others: SuddenDeath) -> SuddenDeath:
-        """One contest on the users of several, such as the folds of a study; of the same competitors and rules."""
+        """One contest on the users of several, such as the folds of a study; of the same competitors and rules.
+
+        A user of several contests counts once in each; intervals, which would be too narrow then, are left out.
+        """
         every = [self, *(other.aligned_with(self) for other in others)]
         at = tuple(sorted(set.intersection(*(set(one.at) for one in every))))
         if not at:
             raise UsageError("U204", "these contests share no cut-off", where="pooled", hint="give all the same `at`")
+        units = pl.concat([one.units for one in every])
+        how = self.confidence if units.is_unique().all() else dataclasses.replace(self.confidence, method=None)
         return dataclasses.replace(
             self,
-            units=pl.concat([one.units for one in every]),
+            units=units,
+            confidence=how,
             first=np.concatenate([one.first for one in every], axis=1),
             has_relevant=np.concatenate([one.has_relevant for one in every]),
             at=at,

@@ -64,20 +64,28 @@ class TradeOff:
                 rows.append({SYSTEM: system, "diversity": metric, "hypervolume": share})
         return pl.DataFrame(rows)
 
-    def exhibit(self) -> Exhibit:
-        """Accuracy over each diversity, a point for each weight."""
+    def exhibit(self, diversity: str | None = None) -> Exhibit:
+        """Accuracy over one diversity, or over each beside the others on the same scale; a point for each weight."""
+        if diversity is not None and diversity not in self.diversity:
+            raise UsageError("U206", f"no point has a '{diversity}'", hint=suggest(diversity, self.diversity))
+        chosen = self.diversity if diversity is None else [diversity]
+        table = self.table.filter(pl.col("diversity").is_in(chosen)).select(
+            SYSTEM, WEIGHT, pl.col("diversity").alias("metric"), pl.col("x").alias(diversity or "diversity"),
+            pl.col("y").alias(self.accuracy), "quadrant", mark=pl.when(pl.col(SYSTEM) == self.baseline).then(SYSTEM),
+        )  # fmt: skip
         return Exhibit(
-            name="trade-off",
+            name="trade-off" if diversity is None else f"trade-off-{diversity}",
             title="What diversity costs",
             caption=f"Each point is one weight of one system. Above and to the right of {self.baseline} both are "
             "gained; below it accuracy is paid for diversity. A metric close to what a system optimises favours "
             "that system.",
-            table=self.table.select(SYSTEM, WEIGHT, "diversity", "x", "y", "quadrant"),
-            x="x",
-            y="y",
+            table=table,
+            x=diversity or "diversity",
+            y=self.accuracy,
             series=SYSTEM,
-            facet="diversity",
+            facet="metric" if diversity is None else None,
             kind="point",
+            mark="mark",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from recassay.metrics.registry import parse_metric
 from recassay.spec import suggest
 
 LOCK, RUNS, STANDINGS, TRUTH = "study.lock.yaml", "runs", "standings", "truth.parquet"
+FOLD = "fold-"  # how the folders of folds begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,24 +173,37 @@ def _is_beyond(metric: str) -> bool:
 
 
 def contests(scores: ScoreSet, at: int | Iterable[int], *, threads: int | None = None) -> dict[str, SuddenDeath]:
-    """Sudden Death of the runs that a study keeps, fold by fold; their relevant items are those of its standings."""
-    found = {}
+    """Sudden Death of the runs that a study keeps, over all folds of a split in which the same systems compete.
+
+    Relevant items are those of its standings.
+    """
     cells = list(_cells(scores.folder)) if scores.folder is not None else []
-    for name, runs, truth in cells:
+    folds: dict[tuple[tuple[str, ...], frozenset[str]], dict[str, SuddenDeath]] = defaultdict(dict)
+    for parts, name, runs, truth in cells:
         if truth is not None:
-            found[name] = sudden_death(runs, truth, at, threads=threads)
-    if not found:
+            around = tuple(part for part in parts if not part.startswith(FOLD))
+            folds[around, frozenset(runs)][name] = sudden_death(runs, truth, at, threads=threads)
+    if not folds:
         raise UsageError(
             "U213",
             "there are no runs to let compete" if not cells else "the runs have no relevant items beside them",
             where=str(scores.folder or "the scores"),
             hint="the folder of `recassay run` on ranked lists has both; elsewhere, ra.sudden_death(runs, truth)",
         )
-    return found
+    return dict(_together(around, several) for (around, _), several in folds.items())
 
 
-def _cells(folder: Path) -> Iterator[tuple[str, dict[str, Path], Any]]:
-    """Runs that were asked the same, with what was relevant: their standings say, or a truth beside them."""
+def _together(around: tuple[str, ...], folds: Mapping[str, SuddenDeath]) -> tuple[str, SuddenDeath]:
+    """The contest of all folds, and what to call it."""
+    first, *others = folds.values()
+    if not others:
+        return next(iter(folds)), first
+    *before, seed = around
+    return ", ".join([*before, f"{len(folds)} folds", seed]), first.pooled(*others)
+
+
+def _cells(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str, Path], Any]]:
+    """Runs that were asked the same, where they lie, with what was relevant: standings say, or a truth beside them."""
     for cell in sorted({path.parent for path in (folder / RUNS).rglob("*.parquet")}):
         name = cell.relative_to(folder / RUNS)
         runs = {path.stem: path for path in sorted(cell.glob("*.parquet"))}
@@ -196,4 +211,4 @@ def _cells(folder: Path) -> Iterator[tuple[str, dict[str, Path], Any]]:
         truth: Any = folder / TRUTH if (folder / TRUTH).is_file() and not name.parts else None
         if standings:
             truth = pl.read_parquet(standings[0], columns=["user_id", "item_id"])
-        yield ", ".join(name.parts) or folder.name, runs, truth
+        yield name.parts, ", ".join(name.parts) or folder.name, runs, truth

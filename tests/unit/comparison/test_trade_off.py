@@ -85,8 +85,13 @@ def test_runs_are_placed_by_their_names_or_as_told():
 
 def test_the_picture_has_a_point_for_each_weight_and_a_panel_for_each_metric():
     exhibit = made().exhibit()
-    assert (exhibit.kind, exhibit.x, exhibit.y, exhibit.facet) == ("point", "x", "y", "diversity")
+    assert (exhibit.kind, exhibit.x, exhibit.y, exhibit.facet) == ("point", "diversity", "precision@10", "metric")
     assert exhibit.table.height == 2 * len(ROWS)
+    assert exhibit.table.filter(pl.col("mark").is_not_null())["system"].unique().to_list() == ["mf"]
+    alone = made().exhibit("ild@10")
+    assert (alone.x, alone.y, alone.facet, alone.table.height) == ("ild@10", "precision@10", None, len(ROWS))
+    with pytest.raises(ra.UsageError, match="U206"):
+        made().exhibit("idl@10")
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,12 @@ class TestFieldsOfCompetitors:
         assert [pooled.share(name) for name in "ABC"] == [one.share(name) for name in "ABC"]
         assert one.change(other)["change"].to_list() == [0, 0, 0]
 
+    def test_users_of_several_folds_have_no_interval_over_all_of_them(self):
+        ann, bob = ({"A": {user: [1]}, "B": {user: [2, 1]}} for user in ("ann", "bob"))
+        one = ra.sudden_death(ann, {"ann": [1]})
+        assert one.pooled(ra.sudden_death(bob, {"bob": [1]})).summary()["low"].to_list() == [1, 0]
+        assert one.pooled(one).summary()["low"].is_nan().all()
+
     def test_other_fields_and_other_rules_are_refused(self):
         pair = contest(runs={name: RUNS[name] for name in "AB"})
         for ask in (

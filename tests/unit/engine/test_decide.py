@@ -111,20 +111,29 @@ def test_a_study_says_what_its_models_are():
     assert _kind("mostpop", {}) == "popularity"
 
 
-def test_contests_are_those_of_the_runs(results):
-    found = contests(read_scores(results), (5, 3))
-    assert len(found) == 2
-    for name, contest in found.items():
-        assert "fold-" in name
-        assert contest.competitors == ("plsa", "popular", "random")
-        runs = {path.stem: path for path in (results / "runs").rglob("*.parquet") if path.parts[-3] in name}
-        cell = next(iter(runs.values())).parent
-        truth = pl.read_parquet(
-            results / "standings" / cell.relative_to(results / "runs") / "random.parquet",
-            columns=["user_id", "item_id"],
-        )
-        again = ra.sudden_death({one.stem: one for one in sorted(cell.glob("*.parquet"))}, truth, (5, 3))
-        assert again.summary().equals(contest.summary())
+def test_contests_are_those_of_the_runs_of_all_folds(results):
+    ((name, contest),) = contests(read_scores(results), (5, 3)).items()
+    assert name == "generated, k_folds(k=2), 2 folds, seed-0"
+    assert contest.competitors == ("plsa", "popular", "random")
+    folds = []
+    for cell in sorted((results / "runs").rglob("seed-0")):
+        standings = results / "standings" / cell.relative_to(results / "runs") / "random.parquet"
+        truth = pl.read_parquet(standings, columns=["user_id", "item_id"])
+        folds.append(ra.sudden_death({one.stem: one for one in sorted(cell.glob("*.parquet"))}, truth, (5, 3)))
+    for system in contest.competitors:
+        won = [np.nansum(fold.values(system)) for fold in folds]
+        assert contest.share(system) == sum(won) / sum(fold.n for fold in folds)
+    assert contest.summary()["low"].is_nan().all()  # a user stands in both folds
+
+
+def test_folds_with_other_systems_are_contests_of_their_own(results, tmp_path):
+    for path in [*results.rglob("runs/**/*.parquet"), *results.rglob("standings/**/*"), *results.glob("*.*")]:
+        if path.is_file() and not ("fold-1" in path.parts and path.name == "plsa.parquet"):
+            (tmp_path / path.relative_to(results)).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path.relative_to(results)).write_bytes(path.read_bytes())
+    found = contests(read_scores(tmp_path), 5)
+    assert [len(contest.competitors) for contest in found.values()] == [3, 2]
+    assert [name.split(", ")[-2] for name in found] == ["fold-0", "fold-1"]
 
 
 def test_a_table_has_no_runs_to_let_compete(results, tmp_path):
@@ -145,7 +154,7 @@ def test_everything_at_once_is_one_json_document(results):
     assert len(document["comparisons"]) == len(document["power"]) == 6
     assert document["across"] is None
     assert document["consistency"]["rows"][0]["along"] == "metric"
-    assert len(document["sudden_death"]) == 6
+    assert len(document["sudden_death"]) == 3
 
 
 def test_data_sets_are_ranked_over_without_being_asked():
