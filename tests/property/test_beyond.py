@@ -19,6 +19,7 @@ from recassay.metrics.base import CatalogueMetric
 from recassay.metrics.beyond.popularity import head
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
+from recassay.metrics.debiased.propensity import told
 from recassay.metrics.registry import parse_metric
 
 ITEMS = list(range(1, 9))
@@ -369,7 +370,7 @@ def test_debiased(world, k, gamma, credit):
         kept = [(v, w) for v, w in zip(values.values(), weights, strict=True) if not math.isnan(v)]
         assert mean(*zip(*kept, strict=True)) == pytest.approx(pooled)
         size = sum(w for w, _ in everyone) ** 2 / sum(w * w for w, _ in everyone)
-        assert observed.effective_size == pytest.approx(size)
+        assert told(observed.pieces)["effective_size"] == pytest.approx(size)
 
 
 @settings(max_examples=25, deadline=None)
@@ -442,7 +443,7 @@ def test_rating_errors(scores, wanted, ties):
             value
         )
         rated = sum(len(items) for items in wanted.values())
-        assert metric.accompanying(meeting) == {"pairs": len(flat), "unpredicted": rated - len(flat)}
+        assert metric.pieces(meeting) == {"pairs": len(flat), "unpredicted": rated - len(flat)}
 
 
 EVERY = [

@@ -6,6 +6,7 @@ ascending order, so that the order of codes is the order of ids, whatever order 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,6 +162,18 @@ def signed(ids: pl.Series) -> pl.Series:
     [1, None]
     """
     return ids.cast(pl.Int64, strict=False)
+
+
+def stacked(parts: Iterable[pl.Series]) -> pl.Series:
+    """Ids of several parts of one column, one behind the other; large unsigned ids make all of them unsigned.
+
+    >>> stacked([pl.Series([1]), pl.Series([2**63], dtype=pl.UInt64)]).to_list()
+    [1, 9223372036854775808]
+    """
+    given = list(parts)
+    if len({part.dtype for part in given}) > 1 and any(part.dtype == pl.UInt64 for part in given):
+        given = [part.cast(pl.UInt64) for part in given]
+    return pl.concat(given)
 
 
 def positions(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:

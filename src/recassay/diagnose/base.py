@@ -16,14 +16,13 @@ from recassay.data.finding import Finding, Severity
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.outcomes import Outcomes, Played, outcomes_of
-from recassay.data.run import Run
 from recassay.data.scores import Summary
 from recassay.data.sequences import SequenceFold
 from recassay.data.standings import Standings
-from recassay.data.truth import Truth
+from recassay.diagnose.counts import Counted, Sight
 from recassay.drift import Alarm, Detector
 from recassay.drift import alarms as raised
-from recassay.metrics.align import Meeting
+from recassay.metrics.align import Conventions, Meeting, Met
 
 
 class TieRange(NamedTuple):
@@ -36,25 +35,24 @@ class TieRange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """All that is known once a run was scored."""
+    """All that is known once a run was scored. ``counted`` has, by check, what it counted in lists and truth."""
 
-    meeting: Meeting
+    system: str
+    met: Met
+    conventions: Conventions
     rows: tuple[Summary, ...]
     deepest: int | None
+    counted: Counted
     train: Interactions | None = None
     tie_ranges: Mapping[str, TieRange] = field(default_factory=dict)  # by metric
     exclusions: tuple[str, ...] = ()  # what the profile does not reproduce on this input, in words
     fold: Fold | None = None  # where the truth and the training log come from, if that is known
 
-    @property
-    def run(self) -> Run:
-        """The run as it was scored."""
-        return self.meeting.run
-
-    @property
-    def truth(self) -> Truth:
-        """The truth it was scored against."""
-        return self.meeting.truth
+    @classmethod
+    def of(cls, meeting: Meeting, deepest: int | None) -> Facts:
+        """Of lists that were met and not yet judged."""
+        counted = counts_of(Sight(meeting, deepest))
+        return cls(meeting.run.name, meeting.met, meeting.conventions, (), deepest, counted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +156,8 @@ class Check:
     """A numbered check. ``needs`` names facts it cannot do without; where they are absent it does not apply.
 
     ``about`` is the kind of facts it asks: those of a scoring, of a judging, of sampled ranks, or of sequences.
+    ``count`` is for a check that looks at the rows of lists or truth: what it counts, in all users or in some of them,
+    adds up, and is asked about in ``facts.counted``.
     """
 
     code: str
@@ -166,6 +166,7 @@ class Check:
     needs: frozenset[str]
     ask: Callable[[Any], Answer]
     about: type = Facts
+    count: Callable[[Sight], Any] | None = None
 
     def __call__(self, facts: Known) -> Finding | None:
         """The finding, or None."""
@@ -175,7 +176,7 @@ class Check:
         if answer is None:
             return None
         severity, detail = (self.severity, answer) if isinstance(answer, str) else answer
-        system = facts.run.name if isinstance(facts, Facts) else facts.system if isinstance(facts, Watched) else ""
+        system = facts.system if isinstance(facts, Facts | Watched) else ""
         return Finding(self.code, severity, self.title, detail, system)
 
 
@@ -183,14 +184,20 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(
-    code: str, title: str, severity: Severity, *, needs: tuple[str, ...] = (), about: type = Facts
+    code: str,
+    title: str,
+    severity: Severity,
+    *,
+    needs: tuple[str, ...] = (),
+    about: type = Facts,
+    count: Callable[[Sight], Any] | None = None,
 ) -> Callable[[Callable[[Any], Answer]], Check]:
     """Register a function from facts to an answer as a check."""
 
     def register(ask: Callable[[Any], Answer]) -> Check:
         if code in CHECKS:
             raise ValueError(f"two checks have the code {code}")
-        CHECKS[code] = Check(code, title, severity, frozenset(needs), ask, about)
+        CHECKS[code] = Check(code, title, severity, frozenset(needs), ask, about, count)
         return CHECKS[code]
 
     return register
@@ -203,6 +210,13 @@ def load() -> Mapping[str, Check]:
     for module in pkgutil.iter_modules(recassay.diagnose.__path__, "recassay.diagnose."):
         importlib.import_module(module.name)
     return dict(sorted(CHECKS.items()))
+
+
+def counts_of(sight: Sight) -> Counted:
+    """What every check counts that applies here, by code."""
+    asked = (one for one in load().values() if one.count is not None)
+    able = (one for one in asked if all(getattr(sight, need, None) is not None for need in one.needs))
+    return {one.code: one.count(sight) for one in able if one.count is not None}
 
 
 def diagnose(facts: Known) -> tuple[Finding, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from recassay.data.vocabulary import UNKNOWN
 from recassay.diagnose.base import Facts, Stored, check, example, several, share
+from recassay.diagnose.counts import NOBODY, Lengths, Share, Sight
 from recassay.diagnose.leakage import profile_rows
 
 PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
@@ -16,7 +17,7 @@ PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
 @check("C001", "Users without a list", "warning")
 def missing_lists(facts: Facts) -> str | None:
     """Some users of the truth have no list in the run; by default each counts as an empty list."""
-    met = facts.meeting.met
+    met = facts.met
     if not met.missing:
         return None
     return (
@@ -25,28 +26,31 @@ def missing_lists(facts: Facts) -> str | None:
     )
 
 
-@check("C002", "Lists shorter than the cut-off", "info")
+def _lengths(sight: Sight) -> Lengths:
+    lengths, deepest = sight.meeting.judged_lengths, sight.deepest
+    return Lengths(int((lengths < (deepest or 0)).sum()), lengths.size, int(lengths.min(initial=NOBODY)))
+
+
+@check("C002", "Lists shorter than the cut-off", "info", count=_lengths)
 def short_lists(facts: Facts) -> str | None:
     """Some lists hold fewer items than the largest cut-off asked for; the empty places count as misses."""
-    if facts.deepest is None:
-        return None
-    lengths = facts.meeting.judged_lengths
-    short = int((lengths < facts.deepest).sum())
-    if not short:
+    found: Lengths = facts.counted["C002"]
+    if facts.deepest is None or not found.short:
         return None
     return (
-        f"{share(short, lengths.size)} lists hold fewer than {facts.deepest} items; the shortest holds {lengths.min()}"
+        f"{share(found.short, found.lists)} lists hold fewer than {facts.deepest} items; the shortest holds "
+        f"{found.least}"
     )
 
 
 @check("C003", "Items repeated in a list", "warning")
 def repeated_items(facts: Facts) -> str | None:
     """An item stands more than once in a list; by default only its first place counts and what follows moves up."""
-    met = facts.meeting.met
+    met = facts.met
     if not met.duplicate_rows:
         return None
     user, item = cast("tuple[object, object]", met.examples["duplicate"])
-    done = "count again" if facts.meeting.conventions.duplicates == "keep" else "were dropped"
+    done = "count again" if facts.conventions.duplicates == "keep" else "were dropped"
     where = f"{several(met.duplicate_rows, 'row')} of {several(met.duplicate_lists, 'list')}"
     return f"repeated items in {where}, such as item {example(item)} for user {example(user)}, {done}"
 
@@ -54,7 +58,7 @@ def repeated_items(facts: Facts) -> str | None:
 @check("C004", "Lists for users the truth does not have", "info")
 def extra_queries(facts: Facts) -> str | None:
     """The run has lists for users the truth does not ask about; they are not judged."""
-    met = facts.meeting.met
+    met = facts.met
     if not met.extra_queries:
         return None
     return (
@@ -70,37 +74,45 @@ def nothing_to_find(facts: Facts) -> str | None:
     if not undefined:
         return None
     worst = max(undefined, key=lambda metric: undefined[metric])
-    units = facts.meeting.met.queries
+    units = facts.met.queries
     return f"{share(undefined[worst], units)} users have no value under {worst} and are left out of its mean"
 
 
-@check("C006", "Truth rows repeated", "warning")
+def _merged(sight: Sight) -> Share:
+    return Share(sight.meeting.truth.conflicting, sight.meeting.truth.merged)
+
+
+@check("C006", "Truth rows repeated", "warning", count=_merged)
 def truth_repeated(facts: Facts) -> str | None:
     """The truth holds a (user, item) pair more than once; the highest gain was kept."""
-    truth = facts.truth
-    if not truth.merged:
+    found: Share = facts.counted["C006"]
+    if not found.whole:
         return None
-    disagree = f", {several(truth.conflicting, 'row')} of them with another gain" if truth.conflicting else ""
-    return f"{several(truth.merged, 'row')} of the truth repeat a user and item{disagree}; the highest gain was kept"
+    disagree = f", {several(found.part, 'row')} of them with another gain" if found.part else ""
+    return f"{several(found.whole, 'row')} of the truth repeat a user and item{disagree}; the highest gain was kept"
 
 
-@check("C007", "Items the training log does not know", "info", needs=("train",))
+def _unknown_items(sight: Sight) -> Share:
+    assert sight.train is not None
+    run = sight.meeting.run
+    codes = run.vocabulary.translate(run.items, sight.train.item_vocabulary)
+    return Share.of_rows(codes == UNKNOWN, run.queries, run.offsets, run.items, run.vocabulary)
+
+
+@check("C007", "Items the training log does not know", "info", needs=("train",), count=_unknown_items)
 def unknown_items(facts: Facts) -> str | None:
     """Lists hold items that no training row mentions: cold items, or ids that were mapped differently."""
-    assert facts.train is not None
-    codes = facts.run.vocabulary.translate(facts.run.items, facts.train.item_vocabulary)
-    unknown = codes == UNKNOWN
-    if not unknown.any():
+    found: Share = facts.counted["C007"]
+    if found.first is None:
         return None
-    first = facts.run.vocabulary.decode(facts.run.items[[int(np.argmax(unknown))]])[0]
-    counted = share(int(unknown.sum()), unknown.size)
-    return f"{counted} recommended rows are of items without training events, such as {example(first)}"
+    counted = share(found.part, found.whole)
+    return f"{counted} recommended rows are of items without training events, such as {example(found.first[1])}"
 
 
 @check("C008", "NaN scores placed last", "warning")
 def nan_scores(facts: Facts) -> str | None:
     """Scores were NaN, and --nan last was asked for: such items stand at the end of their lists."""
-    count = facts.meeting.met.nan_scores
+    count = facts.met.nan_scores
     return f"{several(count, 'item')} with NaN for a score: placed last in the list" if count else None
 
 
@@ -113,32 +125,40 @@ def few_units(facts: Facts) -> str | None:
     return f"{few[0].metric} rests on {several(few[0].n, 'unit')}; its interval and any test on it say little"
 
 
-@check("C010", "Users without training events", "info", needs=("train",))
+def _untrained_users(sight: Sight) -> Share:
+    assert sight.train is not None
+    users = sight.meeting.truth.queries
+    unknown = profile_rows(sight.train, users) < 0
+    first = users[int(np.argmax(unknown))] if unknown.any() else None
+    return Share(int(unknown.sum()), unknown.size, None if first is None else (first, first))
+
+
+@check("C010", "Users without training events", "info", needs=("train",), count=_untrained_users)
 def untrained_users(facts: Facts) -> str | None:
     """The truth asks about users that the training log does not know: nothing personal can be recommended to them."""
-    assert facts.train is not None
-    rows = profile_rows(facts.train, facts.truth.queries)
-    unknown = rows < 0
-    if not unknown.any():
+    found: Share = facts.counted["C010"]
+    if found.first is None:
         return None
-    first = facts.truth.queries[int(np.argmax(unknown))]
-    return f"{share(int(unknown.sum()), unknown.size)} users of the truth have no training event, such as {first!r}"
+    counted = share(found.part, found.whole)
+    return f"{counted} users of the truth have no training event, such as {found.first[1]!r}"
 
 
-@check("C011", "Relevant items without training events", "info", needs=("train",))
-def untrained_items(facts: Facts) -> str | None:
-    """The truth holds items that no training row mentions: who learns from the log alone cannot find them."""
-    assert facts.train is not None
-    train, truth = facts.train, facts.truth
+def _untrained_items(sight: Sight) -> Share:
+    assert sight.train is not None
+    train, truth = sight.train, sight.meeting.truth
     codes = truth.vocabulary.translate(truth.items, train.item_vocabulary)
     unknown = (codes < 0) | (train.item_users[np.maximum(codes, 0)] == 0)
-    if not unknown.any():
+    return Share.of_rows(unknown, truth.queries, truth.offsets, truth.items, truth.vocabulary)
+
+
+@check("C011", "Relevant items without training events", "info", needs=("train",), count=_untrained_items)
+def untrained_items(facts: Facts) -> str | None:
+    """The truth holds items that no training row mentions: who learns from the log alone cannot find them."""
+    found: Share = facts.counted["C011"]
+    if found.first is None:
         return None
-    first = truth.vocabulary.decode(truth.items[[int(np.argmax(unknown))]])[0]
-    return (
-        f"{share(int(unknown.sum()), unknown.size)} rows of the truth are of items without training events, such as "
-        f"{example(first)}"
-    )
+    counted = share(found.part, found.whole)
+    return f"{counted} rows of the truth are of items without training events, such as {example(found.first[1])}"
 
 
 @check("C012", "Systems with the same values", "warning", about=Stored)

@@ -11,29 +11,40 @@ from recassay.data.layout import stretch_of
 from recassay.data.recoding import Recoding
 from recassay.data.vocabulary import UNKNOWN, Vocabulary
 from recassay.diagnose.base import Facts, check, share
+from recassay.diagnose.counts import Share, Sight
 
 
-@check("L001", "Training items recommended", "warning", needs=("train",))
+def _recommended(sight: Sight) -> Share:
+    assert sight.train is not None
+    run = sight.meeting.run
+    return Share(_seen(sight.train, run.queries, run.offsets, run.items, run.vocabulary), run.items.size)
+
+
+def _asked(sight: Sight) -> Share:
+    assert sight.train is not None
+    truth = sight.meeting.truth
+    return Share(_seen(sight.train, truth.queries, truth.offsets, truth.items, truth.vocabulary), truth.items.size)
+
+
+@check("L001", "Training items recommended", "warning", needs=("train",), count=_recommended)
 def seen_items(facts: Facts) -> str | None:
     """Lists hold items of the user's own training profile: places wasted, or a leak if the truth holds them too."""
-    assert facts.train is not None
-    run = facts.run
-    seen = _seen(facts.train, run.queries, run.offsets, run.items, run.vocabulary)
-    return (
-        f"{share(seen, run.items.size)} recommended rows are items of the user's own training profile" if seen else None
-    )
+    found: Share = facts.counted["L001"]
+    if not found.part:
+        return None
+    return f"{share(found.part, found.whole)} recommended rows are items of the user's own training profile"
 
 
-@check("L003", "The truth repeats training events", "warning", needs=("train",))
+@check("L003", "The truth repeats training events", "warning", needs=("train",), count=_asked)
 def truth_was_trained(facts: Facts) -> str | None:
     """The truth holds items of the user's own training profile: a system that remembers is right without foretelling.
 
     Where users come back to items, and are meant to, that is what is asked; else the split leaks.
     """
-    assert facts.train is not None
-    truth = facts.truth
-    seen = _seen(facts.train, truth.queries, truth.offsets, truth.items, truth.vocabulary)
-    return f"{share(seen, truth.items.size)} rows of the truth are in the user's own training profile" if seen else None
+    found: Share = facts.counted["L003"]
+    if not found.part:
+        return None
+    return f"{share(found.part, found.whole)} rows of the truth are in the user's own training profile"
 
 
 def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]:

@@ -13,7 +13,7 @@ OFTEN = 0.1  # share of relevant items that ties may put in or out of them
 @check("T001", "Ties decide part of the result", "warning")
 def ties_matter(facts: Facts) -> tuple[Severity, str] | None:
     """Equal scores or ranks leave the order open; the mean lies anywhere between the worst order and the best."""
-    met = facts.meeting.met
+    met = facts.met
     means = {row.metric: row.mean for row in facts.rows}
     moved = {metric: ties for metric, ties in facts.tie_ranges.items() if ties.best - ties.worst > 1e-12}
     if not moved:

@@ -120,7 +120,7 @@ def _on_runs(
         first[run.name] = _first_places(meeting, deepest, rules.relevant_from, confidence.threads)
         missing[run.name] = meeting.met.missing
         short[run.name] = int((meeting.judged_lengths < deepest).sum())
-        facts = Facts(meeting, (), deepest)
+        facts = Facts.of(meeting, deepest)
         found += [finding for ask in OF_LISTS if (finding := ask(facts)) is not None]
     relevant = truth.gains[truth.offsets[:-1]] >= rules.relevant_from  # the highest gain of a user stands first
     return SuddenDeath(

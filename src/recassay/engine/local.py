@@ -21,10 +21,14 @@ from recassay.data.run import Run
 from recassay.data.scores import Summary, Values
 from recassay.data.truth import Truth
 from recassay.diagnose import Facts, TieRange, diagnose
+from recassay.diagnose.base import counts_of
+from recassay.diagnose.counts import Sight
+from recassay.engine.parts import Column, Columns, Order, Part, Tally
 from recassay.metrics.align import ARBITRARY, WHOLE_LIST, Conventions, Meeting, meet
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
+from recassay.metrics.refusals import Acquaintance
 from recassay.profiles.base import Exclusion
 from recassay.spec import parse
 from recassay.threads import Progress, each_block
@@ -62,19 +66,45 @@ class Job:
         """Metrics that have a value for every unit."""
         return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
 
+    @property
+    def deepest(self) -> int | None:
+        """The largest cut-off asked for."""
+        return max((metric.k for metric in self.metrics.values() if metric.k is not None), default=None)
+
     def judge(self, run: Run) -> Judgement:
         """Meet the truth, fill the columns, sum up, and look for what is wrong."""
-        meeting = meet(run, self.truth, self.conventions)
+        whole = self.part(run, self.truth, whole=True)
+        return self.together(run.name, whole.columns, whole.tally)
+
+    def part(self, run: Run, truth: Truth, *, whole: bool = False) -> Part:
+        """What the users of a truth are worth; unless they are the ``whole``, who has all parts sums up and refuses."""
+        meeting = meet(run, truth, self.conventions, whole=whole)
         bind(self.metrics.values(), meeting, self.context)
         values, weights = self._columns(meeting, self.unit_metrics)
+        columns: dict[Column, Values] = {("value", heading): column for heading, column in values.items()}
+        columns |= {("weight", heading): column for heading, column in weights.items()}
+        return Part(truth.queries, columns | self._orders_of_ties(run, truth, meeting), self._tally(meeting, values))
+
+    def together(self, name: str, columns: Columns, tally: Tally) -> Judgement:
+        """The judgement of a run from the columns of all units and what its parts add up to."""
+        tally.refuse(self.conventions)
+        values: Judged = {heading: column for (kind, heading), column in columns.items() if kind == "value"}
+        weights: Judged = {heading: column for (kind, heading), column in columns.items() if kind == "weight"}
         rows = tuple(
-            self._summary(meeting, heading, metric, values.get(heading), weights.get(heading))
+            self._summary(name, heading, metric, tally, values.get(heading), weights.get(heading))
             for heading, metric in self.metrics.items()
         )
-        cutoffs = [metric.k for metric in self.metrics.values() if metric.k is not None]
-        ties = self._tie_ranges(run, meeting, values)
-        exclusions = self._exclusions(meeting, values)
-        facts = Facts(meeting, rows, max(cutoffs, default=None), self.context.train, ties, exclusions)
+        facts = Facts(
+            name,
+            tally.met,
+            self.conventions,
+            rows,
+            self.deepest,
+            tally.counted,
+            self.context.train,
+            self._tie_ranges(columns),
+            self._exclusions(tally),
+        )
         return Judgement(values, weights, rows, diagnose(facts))
 
     def values(self, run: Run) -> Judged:
@@ -83,24 +113,40 @@ class Job:
         bind(self.metrics.values(), meeting, self.context)
         return self._columns(meeting, self.unit_metrics)[0]
 
-    def _exclusions(self, meeting: Meeting, values: Judged) -> tuple[str, ...]:
+    def _tally(self, meeting: Meeting, values: Judged) -> Tally:
+        lengths, scores = meeting.judged_lengths, meeting.run.score_column
+        cutoffs = {heading: metric.k for heading, metric in self.metrics.items()}
+        return Tally(
+            meeting.met,
+            Acquaintance.of(meeting),
+            meeting.strangers,
+            {heading: 0 if k is None else int((lengths < k).sum()) for heading, k in cutoffs.items()},
+            {heading: metric.pieces(meeting) for heading, metric in self.metrics.items()},
+            {
+                heading: exposure(meeting, self.context, metric.catalogue, metric.k)
+                for heading, metric in self.metrics.items()
+                if isinstance(metric, CatalogueMetric)
+            },
+            counts_of(Sight(meeting, self.deepest, self.context.train)),
+            bool(self.excludes) and any((column == 0).any() for column in values.values()),
+            bool(self.excludes) and scores is not None and bool((scores <= 0).any()),
+        )
+
+    def _exclusions(self, tally: Tally) -> tuple[str, ...]:
         """What the profile in force does not reproduce on this input, in words."""
-        if not self.excludes:
-            return ()
-        met, scores = meeting.met, meeting.run.score_column
         circumstances = {
-            "tied scores": met.tied_rows,
-            "repeated items": met.duplicate_rows,
-            "users without truth": met.extra_queries,
-            "users without a hit": any((column == 0).any() for column in values.values()),
-            "scores of 0 or less": scores is not None and bool((scores <= 0).any()),
+            "tied scores": tally.met.tied_rows,
+            "repeated items": tally.met.duplicate_rows,
+            "users without truth": tally.met.extra_queries,
+            "users without a hit": tally.some_zero,
+            "scores of 0 or less": tally.low_scores,
         }
         asked = {parse(heading).name for heading in self.metrics}
         return tuple(str(one) for one in self.excludes if circumstances.get(one.when) and one.concerns(asked))
 
     def _columns(self, meeting: Meeting, metrics: Mapping[str, UnitMetric]) -> tuple[Judged, Judged]:
         """Values, and weights where a metric has them, of all units: filled block by block."""
-        n = self.truth.queries.len()
+        n = meeting.match.size
         values = {heading: np.empty(n) for heading in metrics}
         weights: Judged = {}
         cutoffs = [metric.k for metric in metrics.values()]
@@ -132,48 +178,52 @@ class Job:
         return told
 
     def _summary(
-        self, meeting: Meeting, heading: str, metric: Metric, values: Values | None, weights: Values | None
+        self, name: str, heading: str, metric: Metric, tally: Tally, values: Values | None, weights: Values | None
     ) -> Summary:
         """The mean of one metric with its counts; bounds come later, from all systems together."""
-        met = meeting.met
+        met = tally.met
         row = Summary(
-            system=meeting.run.name,
+            system=name,
             metric=heading,
             mean=float("nan"),
             n=met.lists,
             missing=met.missing,
-            short=0 if metric.k is None else int((meeting.judged_lengths < metric.k).sum()),
+            short=tally.short[heading],
             duplicate=met.duplicate_rows,
             undefined=0,
             higher_is_better=metric.higher_is_better,
             parameters=metric.parameters,
-            accompanying=metric.accompanying(meeting),
+            accompanying=metric.accompanying(tally.pieces[heading], self.context),
         )
         if isinstance(metric, CatalogueMetric):
-            shown = exposure(meeting, self.context, metric.catalogue, metric.k)
-            return replace(row, mean=metric.measure(shown.counts))
+            return replace(row, mean=metric.measure(tally.exposures[heading].counts))
         assert isinstance(metric, UnitMetric)
         assert values is not None
         n = values.size - int(np.isnan(values).sum())
         skipped = met.missing if getattr(metric, "missing", "zero") == "skip" else 0
         return replace(row, mean=mean(metric, values, weights), n=n, undefined=values.size - n - skipped)
 
-    def _tie_ranges(self, run: Run, meeting: Meeting, values: Judged) -> dict[str, TieRange]:
-        """Means in the worst and the best order of tied rows, if rows tie and an order was picked for them."""
+    def _orders_of_ties(self, run: Run, truth: Truth, meeting: Meeting) -> dict[Column, Values]:
+        """Values in the worst and the best order of tied rows, if rows tie and an order was picked for them."""
         if not meeting.met.tied_rows or self.conventions.ties not in ARBITRARY:
             return {}
         ranked = {heading: metric for heading, metric in self.unit_metrics.items() if metric.family == "ranking"}
-        extremes: dict[str, list[float]] = {heading: [] for heading in ranked}
-        for order in ("pessimistic", "optimistic"):
-            other = meet(run, self.truth, replace(self.conventions, ties=order))
+        found: dict[Column, Values] = {}
+        orders: tuple[Order, ...] = ("pessimistic", "optimistic")
+        for order in orders:
+            other = meet(run, truth, replace(self.conventions, ties=order), whole=meeting.whole)
             bind(ranked.values(), other, self.context)
-            columns, weights = self._columns(other, ranked)
-            for heading, metric in ranked.items():
-                extremes[heading].append(mean(metric, columns[heading], weights.get(heading)))
-        return {
-            heading: TieRange(min(pair), max(pair), 2 * standard_error(values[heading]))
-            for heading, pair in extremes.items()
-        }
+            found |= {(order, heading): column for heading, column in self._columns(other, ranked)[0].items()}
+        return found
+
+    def _tie_ranges(self, columns: Columns) -> dict[str, TieRange]:
+        """Means in those orders."""
+        ranges = {}
+        for heading in [heading for kind, heading in columns if kind == "pessimistic"]:
+            metric, weights = self.unit_metrics[heading], columns.get(("weight", heading))
+            pair = [mean(metric, columns[kind, heading], weights) for kind in ("pessimistic", "optimistic")]
+            ranges[heading] = TieRange(min(pair), max(pair), 2 * standard_error(columns["value", heading]))
+        return ranges
 
 
 def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError
 from recassay.metrics import _kernels
-from recassay.metrics.refusals import places_of, refuse_other_items, refuse_other_users
+from recassay.metrics.refusals import Acquaintance, places_of, refuse
 
 if TYPE_CHECKING:
     from recassay.metrics.base import Metric
@@ -72,6 +72,14 @@ class Met:
     nan_scores: int
     examples: dict[str, object] = field(default_factory=dict)
 
+    def __add__(self, other: Met) -> Met:
+        """Both together, of two parts of one run: counts add, and examples are of the first user in either."""
+        counts = {one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)[:-1]}
+        examples: dict[str, Any] = dict(self.examples)
+        for kind, found in other.examples.items():
+            examples[kind] = min(examples.get(kind, found), found)
+        return Met(**counts, examples=examples)
+
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
@@ -86,6 +94,8 @@ class Meeting:
     tie_first: NDArray[np.int32] | None = None
     tie_last: NDArray[np.int32] | None = None
     bound: dict[Metric, Any] = field(default_factory=dict)  # what each metric prepared for this run
+    whole: bool = True  # not just some of the users: then that nothing is known in common is no accident
+    strangers: dict[str, InputError | None] = field(default_factory=dict)  # by code, for parts: None where some met
 
     @functools.cached_property
     def longest(self) -> int:
@@ -290,45 +300,32 @@ class Aligned:
         )  # fmt: skip
 
 
-def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meeting:
-    """Settle order, ties, duplicates and identities of one run against the truth, and count what was met."""
+def meet(run: Run, truth: Truth, conventions: Conventions | None = None, *, whole: bool = True) -> Meeting:
+    """Settle order, ties, duplicates and identities of one run against the truth, and count what was met.
+
+    What cannot be judged is refused, unless this is not the ``whole``: then :func:`~recassay.metrics.refusals.refuse`
+    is for whoever has all parts.
+    """
     conventions = conventions or Conventions()
-    whole = run
+    given = run
     run = run.with_last_scores() if conventions.duplicates == "last" else run
     run = run.by_score() if conventions.order == "score" else run
     run = run.rounded() if conventions.precision == "single" else run
     tied_rows = 0 if run.tied is None else int(run.tied.sum())
     tied_lists = 0 if run.tied is None else int(np.unique(stretch_of(run.offsets)[run.tied]).size)
     run = _settled(run, conventions.ties)
-    listed = whole if conventions.duplicates == "last" else run
+    listed = given if conventions.duplicates == "last" else run
     again = listed.repeated()
     duplicate_lists = int(np.unique(stretch_of(listed.offsets)[again]).size) if again.any() else 0
     examples = _duplicate_example(listed, again)
-    if again.any() and conventions.duplicates == "error":
-        raise InputError(
-            "I305",
-            f"{int(again.sum()):,} rows of {duplicate_lists:,} lists repeat an item of the same list, the first item "
-            f"{examples['duplicate'][1]!r} for user {examples['duplicate'][0]!r}",  # type: ignore[index]
-            where=run.origin,
-            hint="drop the repeats, or keep the first of each with --duplicates first",
-        )
     if conventions.duplicates == "first":
         run = run.without(again)
     match = places_of(run, truth)
     found = match >= 0
     items = run.vocabulary.translate(run.items, truth.vocabulary)
-    refuse_other_users(run, truth, match)
-    missing = int((~found).sum())
+    missing, lists = int((~found).sum()), int(found.sum())
     if missing:
         examples["missing"] = truth.queries[int(np.argmin(found))]
-        if conventions.missing == "error":
-            raise InputError(
-                "I404",
-                f"{missing:,} of {match.size:,} queries have no list, the first {examples['missing']!r}",
-                where=run.origin,
-                hint="add their lists, or count them as empty with --missing zero",
-            )
-    lists = int(found.sum())
     if lists < run.queries.len():
         asked = np.zeros(run.queries.len(), np.bool_)
         asked[match[found]] = True
@@ -338,8 +335,9 @@ def meet(run: Run, truth: Truth, conventions: Conventions | None = None) -> Meet
         run.nan_scores, examples,
     )  # fmt: skip
     bounds = _tie_bounds(run) if conventions.ties in ("expected", "optimistic", "pessimistic") else (None, None)
-    meeting = Meeting(run, truth, match, items, conventions, met, *bounds)
-    refuse_other_items(meeting)
+    meeting = Meeting(run, truth, match, items, conventions, met, *bounds, whole=whole)
+    if whole:
+        refuse(met, Acquaintance.of(meeting), conventions)
     return meeting
 
 

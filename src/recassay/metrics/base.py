@@ -141,9 +141,13 @@ class Metric:
         """
         return None
 
-    def accompanying(self, meeting: Meeting) -> Mapping[str, float]:
-        """Numbers that must be read with the mean of one run (an effective sample size, say), by name."""
+    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
+        """What :meth:`accompanying` is made of, by name: numbers of some users that add up to those of all users."""
         return {}
+
+    def accompanying(self, pieces: Mapping[str, float], context: Context) -> Mapping[str, float]:
+        """Numbers that must be read with the mean of one run (an effective sample size, say), by name."""
+        return pieces
 
 
 @dataclass(frozen=True, repr=False)

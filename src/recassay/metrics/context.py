@@ -16,6 +16,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.recoding import Recoding
 from recassay.data.subprofiles import Miner
 from recassay.data.vocabulary import Vocabulary
+from recassay.errors import InputError
 
 if TYPE_CHECKING:
     from recassay.metrics.align import Meeting
@@ -29,6 +30,7 @@ class Context:
     train: Interactions | None = None
     items: Features | None = None
     distances: NDArray[np.float64] | None = None  # between items of the training log, ascending by id
+    judged_items: pl.Series | None = None  # of the whole truth, ascending, where it is judged in parts
     _miners: dict[tuple[int, int, float | None], Miner] = field(default_factory=dict, repr=False)
 
     @property
@@ -67,6 +69,13 @@ class Beside:
         assert self.context.items is not None, "a metric that uses item features must name them in `needs`"
         return self.context.items
 
+    @property
+    def judged_items(self) -> pl.Series:
+        """Ids of the items of the truth, ascending."""
+        if self.context.judged_items is not None:
+            return self.context.judged_items
+        return self.meeting.truth.vocabulary.decode(np.unique(self.meeting.truth.items))
+
     @functools.cached_property
     def train_items(self) -> Recoding:
         """From the run's item codes to items of the training log."""
@@ -104,8 +113,16 @@ class Beside:
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
 
     def _met(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
-        run = self.meeting.run
-        return recoding.of_acquainted(run.items, run.vocabulary, ids, code=code, what=what, where=run.origin)
+        run, strangers = self.meeting.run, self.meeting.strangers
+        try:
+            found = recoding.of_acquainted(run.items, run.vocabulary, ids, code=code, what=what, where=run.origin)
+        except InputError as error:
+            if self.meeting.whole:
+                raise
+            strangers |= {code: error} if run.items.size else {}
+            return recoding
+        strangers[code] = None
+        return found
 
 
 def bind(metrics: Iterable[Metric], meeting: Meeting, context: Context) -> None:

@@ -178,7 +178,7 @@ def facts():
     from recassay.metrics.align import meet
 
     run = pl.DataFrame(GOOD, ["user_id", "item_id", "score"], orient="row")
-    return Facts(meet(read_run(run, "mine"), read_truth(TRUTH)), (), 2)
+    return Facts.of(meet(read_run(run, "mine"), read_truth(TRUTH)), 2)
 
 
 class TestFinding:

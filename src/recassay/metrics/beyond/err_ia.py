@@ -31,7 +31,8 @@ class ERRIA(IntentMetric):
     (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
 
     Edges: ``scale`` is the largest grade of the scale; if it is not given, the largest in the whole truth. No relevant
-    item with an aspect: undefined. ``ideal`` takes all aspects of relevant items alike.
+    item with an aspect: undefined. ``ideal`` takes all aspects of relevant items alike. Without a cut-off the ``most``
+    is that of a list without end.
 
     Libraries: ndeval ERR-IA@k is ``err_ia(normalise='most')@k`` and nERR-IA@k ``err_ia(normalise='ideal')@k``, with
     subtopics as features.
@@ -73,6 +74,18 @@ class ERRIA(IntentMetric):
             return np.minimum(ratio(self.gained(lists, worth, discount), self.best(lists, worth, discount)), 1.0)
         found = self.weighted(lists, worth, discount)
         if self.normalise == "most":
-            surest = (2.0**self.scale - 1.0) / 2.0**self.scale
-            found = found / float((discount * surest * (1.0 - surest) ** np.arange(places)).sum())
+            found = found / self._most()
         return found
+
+    def _most(self) -> float:
+        """What a list of items that all have the highest grade comes to; without a cut-off it has no end.
+
+        >>> round(ERRIA(k=1000, scale=1.0)._most() - ERRIA(scale=1.0)._most(), 12)
+        0.0
+        """
+        assert self.scale is not None
+        surest = (2.0**self.scale - 1.0) / 2.0**self.scale
+        if self.k is None:  # the sum of x^p / p is -ln(1 - x)
+            return 1.0 if surest == 1 else float(-surest * np.log(surest) / (1.0 - surest))
+        discount = 1.0 / np.arange(1.0, self.k + 1)
+        return float((discount * surest * (1.0 - surest) ** np.arange(self.k)).sum())

@@ -54,7 +54,7 @@ def _catalogue(meeting: Meeting, context: Context, catalogue: Catalogue) -> tupl
         return beside.train_items, beside.train.n_items
     if catalogue == "items":
         return beside.feature_rows, beside.features.n_items
-    ids = meeting.truth.vocabulary.decode(np.unique(meeting.truth.items))
+    ids = beside.judged_items
     return Recoding.between(meeting.run.vocabulary, ids), ids.len()
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from recassay.metrics.align import Aligned, Meeting
 from recassay.metrics.base import Accuracy, Values
-from recassay.metrics.debiased.propensity import Observed, power_law_exponent, propensities
+from recassay.metrics.debiased.propensity import Observed, power_law_exponent, propensities, told
 from recassay.metrics.ranking.ndcg import discounts
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import Beside, Context
 
 Credit = Literal["hit", "dcg", "auc"]
 
@@ -43,16 +43,23 @@ class Weighted(Accuracy):
         if self.credit == "auc" and (self.k is not None or not self.targets):
             raise self.refuse("credit", f"write {self.name}(credit='auc', targets=N), N the items ranked, without @k")
 
+    def exponent(self, context: Context) -> float:
+        """``gamma`` as stated, or as the training log has it."""
+        assert context.train is not None, "a metric that uses the training log must name it in `needs`"
+        return power_law_exponent(context.train.item_users) if self.gamma is None else float(self.gamma)
+
     def bind(self, beside: Beside) -> Observed:
         counts = beside.train.item_users
-        gamma = power_law_exponent(counts) if self.gamma is None else float(self.gamma)
-        chance = propensities(counts, beside.train.n_users, gamma, self.p_min or 0.0)
-        return Observed.of(beside, 1.0 / chance, self.relevant_from, gamma)
+        chance = propensities(counts, beside.train.n_users, self.exponent(beside.context), self.p_min or 0.0)
+        return Observed.of(beside, 1.0 / chance, self.relevant_from)
 
-    def accompanying(self, meeting: Meeting) -> Mapping[str, float]:
-        """``gamma`` as used, ``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
+    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
         observed: Observed = meeting.bound[self]
-        return {"gamma": observed.gamma, "unseen": observed.unseen, "effective_size": observed.effective_size}
+        return observed.pieces
+
+    def accompanying(self, pieces: Mapping[str, float], context: Context) -> Mapping[str, float]:
+        """``gamma`` as used, ``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
+        return {"gamma": self.exponent(context), **told(pieces)}
 
     def credit_sum(self, lists: Aligned) -> Values:
         """Sum of weight x credit over the relevant items of each query."""
@@ -137,7 +144,7 @@ class IPS(Weighted):
         if self.divide_by == "relevant":
             return observed
         size = max(beside.train.n_items, 1)
-        return Observed(observed.weight / size, observed.unseen, observed.gamma)
+        return Observed(observed.weight / size, observed.unseen)
 
     def judge(self, lists: Aligned) -> Values:
         observed: Observed = lists.bound(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,22 +64,30 @@ class Observed:
 
     weight: Values
     unseen: int
-    gamma: float = float("nan")
 
     @classmethod
-    def of(cls, beside: Beside, by_item: Values, relevant_from: float, gamma: float = float("nan")) -> Observed:
+    def of(cls, beside: Beside, by_item: Values, relevant_from: float) -> Observed:
         """Weights from those of the training items; NaN ones, and items that are not there, have none."""
         weight = np.append(by_item, np.nan)[beside.truth_train_items]
         relevant = beside.meeting.truth.gains >= relevant_from
         unseen = int((relevant & np.isnan(weight)).sum())
-        return cls(np.where(relevant & ~np.isnan(weight), weight, 0.0), unseen, gamma)
+        return cls(np.where(relevant & ~np.isnan(weight), weight, 0.0), unseen)
 
     @property
-    def effective_size(self) -> float:
-        """Number of equally weighted pairs that would vary as much: ``(sum w)^2 / sum w^2``."""
-        squares = np.square(self.weight).sum()
-        return float(self.weight.sum() ** 2 / squares) if squares > 0 else float("nan")
+    def pieces(self) -> dict[str, float]:
+        """What the effective size is made of, and the pairs left out."""
+        return {"unseen": self.unseen, "sum": float(self.weight.sum()), "squares": float(np.square(self.weight).sum())}
 
     def total(self, lists: Aligned) -> Values:
         """Sum of the weights of each query of a block."""
         return sums(lists.truth_offsets, self.weight[lists.truth_rows])
+
+
+def told(pieces: Mapping[str, float]) -> dict[str, float]:
+    """``unseen`` pairs, and the number of equally weighted pairs that would vary as much: ``(sum w)^2 / sum w^2``.
+
+    >>> told({"unseen": 1, "sum": 4.0, "squares": 8.0})
+    {'unseen': 1, 'effective_size': 2.0}
+    """
+    squares = pieces["squares"]
+    return {"unseen": pieces["unseen"], "effective_size": pieces["sum"] ** 2 / squares if squares > 0 else float("nan")}

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from recassay.metrics.align import Aligned, Meeting
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.debiased.ips import credited
-from recassay.metrics.debiased.propensity import Observed
+from recassay.metrics.debiased.propensity import Observed, told
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import Beside, Context
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,10 +50,13 @@ class StratifiedRecall(Accuracy):
         weight = np.where(counts > 0, counts, np.nan) ** -self.b
         return Observed.of(beside, weight, self.relevant_from)
 
-    def accompanying(self, meeting: Meeting) -> Mapping[str, float]:
-        """``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
+    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
         observed: Observed = meeting.bound[self]
-        return {"unseen": observed.unseen, "effective_size": observed.effective_size}
+        return observed.pieces
+
+    def accompanying(self, pieces: Mapping[str, float], context: Context) -> Mapping[str, float]:
+        """``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
+        return told(pieces)
 
     def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
         observed: Observed = lists.bound(self)

@@ -56,7 +56,7 @@ class Deviation(UnitMetric):
     def weights(self, lists: Aligned) -> Values | None:
         return self._errors(lists)[0] if self.average == "pairs" else None
 
-    def accompanying(self, meeting: Meeting) -> Mapping[str, float]:
+    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
         """Rated ``pairs`` of the truth with a prediction, and ``unpredicted`` ones."""
         predicted = float(self._errors(meeting.block(0, meeting.match.size))[0].sum())
         return {"pairs": predicted, "unpredicted": float((meeting.truth.gains >= 0).sum()) - predicted}

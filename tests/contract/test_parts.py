@@ -1,0 +1,172 @@
+"""Every metric has the same values, means, counts and findings when users are judged in parts, however they are cut."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recassay.data.read import read_interactions, read_items, read_run, read_truth
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.engine.local import Job
+from recassay.engine.parts import joined
+from recassay.errors import InputError, UsageError
+from recassay.metrics.align import Conventions
+from recassay.metrics.base import UnitMetric
+from recassay.metrics.context import Context
+from recassay.metrics.registry import find, parse_metrics
+from recassay.profiles import profiles
+from recassay.spec import parse
+
+from .test_metrics import ALL, N_USERS, remapped, table_of_distances, world
+
+
+def kind_of(text):
+    return find(parse(text).name)
+
+
+def builds(text):
+    try:
+        return parse_metrics(text)
+    except UsageError:  # some forms of a metric cannot do without a cut-off
+        return {}
+
+
+OPTIONAL = [text.removesuffix("@5") for text in ALL if text.endswith("@5") and kind_of(text).cutoff == "optional"]
+WHOLE_LISTS = [text for text in OPTIONAL if builds(text)]
+USERS = range(1, N_USERS + 1)
+
+
+def cuts(by):
+    """Ways to deal users out to parts, which ascend."""
+    return {
+        "one user a part": [[user] for user in USERS],
+        "two parts": [USERS[:7], USERS[7:]],
+        "empty parts between": [[], USERS[:20], [], [], USERS[20:21], USERS[21:], []],
+        "parts without lists, or without a hit": [USERS[:57], USERS[57:]],
+    }[by]
+
+
+def job_of(tables, texts, **conventions):
+    truth = read_truth(tables["truth"])
+    context = Context(read_interactions(tables["train"]), read_items(tables["items"]), table_of_distances(tables))
+    asked = {heading: metric.resolve(truth) for heading, metric in parse_metrics(texts).items()}
+    excludes = tuple(one for profile in profiles().values() for one in profile.excludes)
+    return Job(truth, asked, Conventions(**conventions), context, excludes, threads=1)
+
+
+def in_parts(job, run, truth, dealt):
+    """The judgement of rows that were dealt out."""
+    whole = read_truth(truth)
+    known = dataclasses.replace(job.context, judged_items=whole.vocabulary.decode(np.unique(whole.items)))
+    job = dataclasses.replace(job, truth=None, context=known)
+
+    def rows(frame, users):
+        return frame.filter(pl.col("user_id").is_in(list(users)))
+
+    parts = [
+        job.part(Run.from_frame(rows(run, users), "mine", origin="mine"), Truth.from_frame(rows(truth, users)))
+        for users in dealt
+    ]
+    one = joined(parts)
+    assert one.units.equals(whole.queries)
+    return job.together("mine", one.columns, one.tally)
+
+
+def same(part, whole, exact=True):
+    assert {key: column.tobytes() for key, column in part.values.items()} == {
+        key: column.tobytes() for key, column in whole.values.items()
+    }
+    assert {key: column.tobytes() for key, column in part.weights.items()} == {
+        key: column.tobytes() for key, column in whole.weights.items()
+    }
+    for one, other in zip(part.rows, whole.rows, strict=True):
+        assert repr(dataclasses.replace(one, accompanying={})) == repr(dataclasses.replace(other, accompanying={}))
+        assert dict(one.accompanying) == pytest.approx(dict(other.accompanying), rel=1e-12, nan_ok=True)
+    assert part.findings == whole.findings
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return world()
+
+
+@pytest.mark.parametrize(
+    "by", ["one user a part", "two parts", "empty parts between", "parts without lists, or without a hit"]
+)
+@pytest.mark.parametrize("name", ["even", "odd"])
+def test_every_metric_in_parts(tables, name, by):
+    job = job_of(tables, ALL + WHOLE_LISTS)
+    whole = job.judge(read_run(tables["runs"][name], "mine"))
+    assert {"T001", "C002", "C003", "P001", "L001"} <= {one.code for one in whole.findings}
+    same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by)), whole)
+
+
+@pytest.mark.parametrize("ties", ["id_descending", "row", "expected", "pessimistic"])
+@pytest.mark.parametrize("duplicates", ["keep", "last"])
+def test_every_convention_in_parts(tables, ties, duplicates):
+    texts = ["ndcg@5", "recall@3", "mrr", "map", "ild@5", "gini@5", "rmse", "snips@5"]
+    job = job_of(tables, texts, ties=ties, duplicates=duplicates)
+    run = tables["runs"]["odd"]
+    same(in_parts(job, run, tables["truth"], cuts("one user a part")), job.judge(read_run(run, "mine")))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [lambda ids: pl.Series([f"é{one:05d}" for one in ids], dtype=pl.String), lambda ids: ids.cast(pl.UInt64) + 2**63],
+    ids=["strings", "unsigned"],
+)
+def test_any_ids_in_parts(tables, name):
+    """Also where the ids of one part fit 32 bits and those of another do not."""
+    other = remapped(tables, name, name)
+    texts = ["ndcg@5", "coverage(catalogue='truth')@5", "gini@5", "ild@5", "epc@5", "mae"]
+    job = job_of(other, texts)
+    dealt = [list(name(pl.Series(list(part), dtype=pl.Int64))) for part in cuts("empty parts between")]
+    run = other["runs"]["even"]
+    same(in_parts(job, run, other["truth"], dealt), job.judge(read_run(run, "mine")))
+
+
+STRANGE = {
+    "I401": {"user": 1_000}, "I402": {"item": 1_000}, "I406": {"train": 1_000}, "I407": {"items": 1_000},
+    "I305": {"duplicates": "error"}, "I404": {"missing": "error"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", STRANGE)
+def test_what_is_refused_is_refused_in_parts(tables, code):
+    how = dict(STRANGE[code])
+    moved = dict(tables)
+    run = tables["runs"]["even"].with_columns(
+        pl.col("user_id") + how.pop("user", 0), pl.col("item_id") + how.pop("item", 0)
+    )
+    for name in ("train", "items"):
+        moved[name] = tables[name].with_columns(pl.col("item_id") + how.pop(name, 0))
+    job = job_of(moved, "ndcg@5 epc@5 subtopic_recall@5", **how)
+    with pytest.raises(InputError) as whole:
+        job.judge(read_run(run, "mine"))
+    assert whole.value.code == code
+    dealt = [list(USERS[:9]), list(USERS[9:]) + [user + 1_000 for user in USERS]]
+    with pytest.raises(InputError) as parts:
+        in_parts(job, run, tables["truth"], dealt)
+    assert str(parts.value).splitlines()[0] == str(whole.value).splitlines()[0]
+
+
+def test_an_item_right_for_somebody_in_another_part_is_no_stranger(tables):
+    """Each part alone has no item in common with its truth, and both together have."""
+    truth = pl.DataFrame({"user_id": [1, 2], "item_id": [10, 20]})
+    run = pl.DataFrame({"user_id": [1, 2], "item_id": [20, 30], "score": [1.0, 1.0]})
+    job = Job(read_truth(truth), parse_metrics("recall@1"), Conventions(), Context())
+    same(in_parts(job, run, truth, [[1], [2]]), job.judge(Run.from_frame(run, "mine", origin="mine")))
+
+
+def test_the_contract_looks_at_every_metric_with_and_without_cutoff():
+    assert {kind_of(text).name for text in WHOLE_LISTS} >= {
+        "ndcg",
+        "recall",
+        "map",
+        "mrr",
+        "err_ia",
+        "alpha_ndcg",
+    }
+    assert sum(issubclass(kind_of(text), UnitMetric) for text in ALL + WHOLE_LISTS) > 100
