@@ -8,7 +8,7 @@ from typing import Any, Literal
 from annotated_types import Ge, Gt, Lt
 from pydantic.fields import FieldInfo
 
-from recassay.study.schema import Compare, Data, Judge, Part, Study
+from recassay.study.schema import Compare, Data, Judge, OverTime, Part, Study, Tune
 
 PAGE = """\
 # Study files
@@ -29,6 +29,8 @@ keys and values of the wrong kind are errors that name the line. A value where a
   others. One that suits none is an error.
 - `protocol: sequence(k=5)` asks for [generated sequences](../howto/evaluate-sequences.md#all-of-it-in-a-file): `sequences`
   beside the data says how they are made, `split` how they are cut; `designs` and `experiments` are for ranked lists.
+- `protocol: prequential(at=10)` plays [streams](../howto/evaluate-streams.md#all-of-it-in-a-file): there is no `split`, every event
+  is test first and training then; `designs` and `experiments` are for ranked lists, `over_time` and `tune` for streams.
 - A seed is added to the seed of every model that has one: with `seeds: [0, 1]`, `Random(seed=3)` is run with 3 and 4. The
   seed of a split is that of the split alone.
 - `{{name}}` in a text stands for the value that `parameters` give the name, and `recassay run --set name=value` gives it
@@ -40,7 +42,8 @@ keys and values of the wrong kind are errors that name the line. A value where a
 {data}
 
 A name is looked up in the folder of `--data`, or else of `RECASSAY_DATA`: `DIR/NAME/ratings.*` (then
-`sequences`, then `events`), then `DIR/NAME.*`, Parquet before the other [formats](formats.md). Columns are recognised as everywhere.
+`sequences`, then `events`), then `DIR/NAME.*`, Parquet before the other [formats](formats.md). With `table: shop/clicks` it is
+`DIR/shop/clicks.*`, and the name is only what the data is called. Columns are recognised as everywhere.
 
 ## judge
 
@@ -49,12 +52,27 @@ A name is looked up in the folder of `--data`, or else of `RECASSAY_DATA`: `DIR/
 ## compare
 
 {compare}
+
+On streams the test is McNemar's for metrics of 0 and 1 and Student's t for others, unless `test` is there; p is corrected over
+all pairs on all streams of the study.
+
+## over_time
+
+Of streams alone. `metric` has to be one of the `metrics`.
+
+{over_time}
+
+## tune
+
+Of streams alone: [settings of models](../howto/evaluate-streams.md#settings-chosen-on-the-first-part) are chosen on each.
+
+{tune}
 """
 
 
 def pages() -> dict[str, str]:
     """The page."""
-    parts = {"top": Study, "data": Data, "judge": Judge, "compare": Compare}
+    parts = {"top": Study, "data": Data, "judge": Judge, "compare": Compare, "over_time": OverTime, "tune": Tune}
     return {"reference/study-files.md": PAGE.format(**{name: table(part) for name, part in parts.items()})}
 
 

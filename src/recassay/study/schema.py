@@ -46,7 +46,8 @@ class Data(Part):
     generate: Annotated[
         str | None,
         Field(
-            description="`log(users=600, items=300, events=12000)` or `power_law(users=600, items=300, ratings=12000)`"
+            description="`log(users=600, items=300, events=12000)`, `power_law(users=600, items=300, ratings=12000)`, or a "
+            "stream that changes, `drifting(users=600, items=300, events=12000, changes=1)`"
         ),
     ] = None
     items: Annotated[
@@ -109,7 +110,7 @@ class OverTime(Part):
 
     metric: Annotated[str | None, Field(description="the metric of curves and alarms; none: the first")] = None
     how: Annotated[Literal["moving", "fading", "cumulative"], Field(description="the kind of averages")] = "moving"
-    by: Annotated[Literal["scored", "event", "time"], Field(description="what a window counts")] = "scored"
+    by: Annotated[Literal["scored", "event", "time"], Field(description="what a window counts; time in seconds, or in units of time")] = "scored"
     window: Annotated[
         int | float | None, Field(gt=0, description="its size; none: a fiftieth of the stream, at most 5,000 events")
     ] = None

@@ -43,7 +43,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             asked = dataclasses.replace(protocol, warmup=max(protocol.warmup, tuned_on))
         except RecassayError as error:
             raise self.plan.document.at(("tune", "share"), error) from error
-        self.record.asked[name] = str(asked)
+        self.record.asked[name] = str(protocol)
         return [StreamFold(log, asked, name, tuned_on)]
 
     def rehearse(self, split: Whole, fold: StreamFold) -> None:

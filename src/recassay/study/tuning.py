@@ -104,7 +104,14 @@ def best(settings: list[Setting], metric: str) -> int:
 def tuning_exhibit(tried_by_system: Mapping[str, list[Setting]], metric: str, events: int) -> Exhibit:
     """Every setting that was tried, and which was taken."""
     rows = [
-        {"system": name, "setting": number, metric: one.mean, "model": one.model, "taken": number == taken}
+        {
+            "system": name,
+            "setting": number,
+            metric: one.mean,
+            "model": one.model,
+            "taken": number == taken,
+            "failed": one.why,
+        }
         for name, settings in tried_by_system.items()
         for taken in [best(settings, metric)]
         for number, one in enumerate(settings)

@@ -26,6 +26,7 @@ def card(shown: Sequence[Board], lock: Mapping[str, Any], settings: Mapping[str,
         ("Systems", ", ".join(_system(name, lock) for name in systems)),
         ("Designs", ", ".join(PLAIN.get(design, design) if len(designs) == 1 else design for design in designs)),
         ("Metrics", ", ".join(dict.fromkeys(grid.metric for grid in grids))),
+        ("Settings", _tuned(lock)),
         ("Seeds", ", ".join(map(str, lock.get("seeds") or _distinct(shown, 3)))),
         ("Uncertainty", _uncertainty(shown, lock.get("judge") or settings.get("interval") or {})),
         ("Versions", ", ".join(f"{name} {version}" for name, version in _versions(lock).items())),
@@ -55,6 +56,15 @@ def _system(name: str, lock: Mapping[str, Any]) -> str:
     about = (lock.get("models") or {}).get(name)
     model = about.get("model") if isinstance(about, Mapping) else None
     return name if not model or model == name else f"{name}: {model}"
+
+
+def _tuned(lock: Mapping[str, Any]) -> str:
+    """How settings of models were chosen on a stream, if they were."""
+    tune = lock.get("tune")
+    if not isinstance(tune, Mapping):
+        return ""
+    tried = ", ".join(f"{len(models)} of {name}" for name, models in (tune.get("tried") or {}).items())
+    return f"chosen by {tune['metric']} on the first {tune['share']:.0%}, which is not scored: {tried}"
 
 
 def _uncertainty(shown: Sequence[Board], judge: Mapping[str, Any]) -> str:
