@@ -18,10 +18,10 @@ from recassay.models.rerank import Reranker
 
 @dataclass(frozen=True, repr=False)
 class Homes(Experiment):
-    """The rank of every system under every metric and under Sudden Death at ``at``, and whose home each metric is.
+    """The rank of every system under every metric and in Sudden Death, and whose home each metric is.
 
-    ``metrics`` are names with blanks between. A metric of diversity is at home for the re-rankers that optimise what it
-    measures; metrics of accuracy and Sudden Death are at home for nobody.
+    ``metrics`` are names with blanks between, ``at`` is the cut-off of Sudden Death. A metric of diversity is at home
+    for the re-rankers that optimise what it measures; metrics of accuracy and Sudden Death are at home for nobody.
     """
 
     name: ClassVar[str] = "home_and_away"
