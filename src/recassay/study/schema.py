@@ -110,7 +110,10 @@ class OverTime(Part):
 
     metric: Annotated[str | None, Field(description="the metric of curves and alarms; none: the first")] = None
     how: Annotated[Literal["moving", "fading", "cumulative"], Field(description="the kind of averages")] = "moving"
-    by: Annotated[Literal["scored", "event", "time"], Field(description="what a window counts; time in seconds, or in units of time")] = "scored"
+    by: Annotated[
+        Literal["scored", "event", "time"],
+        Field(description="what a window counts; time in seconds, or in units of time"),
+    ] = "scored"
     window: Annotated[
         int | float | None, Field(gt=0, description="its size; none: a fiftieth of the stream, at most 5,000 events")
     ] = None
@@ -161,7 +164,7 @@ class Study(Part):
     over_time: Annotated[OverTime, Field(description="of streams; see below")] = OverTime()
     tune: Annotated[Tune | None, Field(description="of streams; see below")] = None
     experiments: Annotated[
-        Texts, Field(description="of bias, on the first fold of each split with the first seed")
+        Texts, Field(description="of bias or of diversity, on the first fold of each split with the first seed")
     ] = []
     parameters: Annotated[
         dict[str, int | float | bool | str],
