@@ -98,7 +98,7 @@ class Prepared:
         if how.of is not None:
             what = f"{how} has a model of its own, and a run was to be re-ranked"
             raise UsageError("U202", what, where=str(how), hint="leave of= out: the run stands in its place")
-        given = read_run(run, columns=columns, format=format).arranged()
+        given = read_run(run, columns=columns, format=format, nan="last").arranged()  # refused below
         log = None if train is None else read_interactions(train, columns=columns)
         told = how.items if items is None else items
         features = None if told is None else read_items(told, columns=columns)

@@ -183,6 +183,8 @@ class TestInput:
         ("code", "run", "method", "given"),
         [
             ("I391", ra.read_run({1: {7: math.nan, 8: 0.3}}, nan="last"), "MMR", {"items": features({7: "x"})}),
+            ("I391", {1: {7: 0.5, 8: math.nan}}, "MMR", {"items": features({7: "x"})}),
+            ("I391", {1: {7: math.inf, 8: 0.3}}, "MMR", {"items": features({7: "x"})}),
             ("I392", {1: [7, 8]}, "MMR", {"items": features({7: "x"})}),
             ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=np.zeros((3, 3))), {"train": [(1, 7)]}),
             ("I393", {1: {7: 0.5}}, ra.models.MMR(distance=[[0, 0.2], [0.3, 0]]), {"train": [(1, 7), (1, 8)]}),
