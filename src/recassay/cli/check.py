@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,21 +19,14 @@ def check(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="A folder that recassay run, score -o or demo wrote.")
     ],
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on",
-            metavar="SEVERITY",
-            help="Exit with status 1 if a finding is at least this severe: info, warning or error.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    fail_on: _options.FailOn = None,
+    as_json: _options.AsJson = False,
 ) -> None:
     """What every check says of a folder of results: a finding, that all is well, or why it does not apply.
 
     Example: recassay check first --fail-on error
     """
-    _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
     from recassay.data.finding import severe
     from recassay.report.checks import answers
     from recassay.report.reading import read_results

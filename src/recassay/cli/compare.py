@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
+from recassay.cli._options import OUTPUT, STATISTICS, option
 
 if TYPE_CHECKING:
     from recassay.data.score_set import ScoreSet
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
 
 BY = ("dataset", "split", "seed", "design")
 TABLES = ("text", "markdown", "csv", "latex")
-INPUT, STATISTICS, QUESTIONS, OUTPUT = "Input", "Uncertainty", "Questions", "Output"
-
-
-def _option(names: str, help_text: str, panel: str, **more: Any) -> Any:
-    return typer.Option(*names.split(), help=help_text, rich_help_panel=panel, **more)
+INPUT, QUESTIONS = "Input", "Questions"
 
 
 def compare(
@@ -31,53 +28,43 @@ def compare(
         ),
     ],
     metric: Annotated[
-        list[str] | None, _option("-m --metric", "A metric; repeat it.  [default: all]", INPUT, metavar="METRIC")
+        list[str] | None, option("-m --metric", "A metric; repeat it.  [default: all]", INPUT, metavar="METRIC")
     ] = None,
     dataset: Annotated[
-        list[str] | None, _option("--dataset", "One of the data sets; repeat it.", INPUT, metavar="NAME")
+        list[str] | None, option("--dataset", "One of the data sets; repeat it.", INPUT, metavar="NAME")
     ] = None,
     split: Annotated[
-        list[str] | None, _option("--split", "One of the splits; repeat it.", INPUT, metavar="SPLIT")
+        list[str] | None, option("--split", "One of the splits; repeat it.", INPUT, metavar="SPLIT")
     ] = None,
     design: Annotated[
-        list[str] | None, _option("--design", "One of the designs; repeat it.", INPUT, metavar="DESIGN")
+        list[str] | None, option("--design", "One of the designs; repeat it.", INPUT, metavar="DESIGN")
     ] = None,
     columns: Annotated[
-        str | None, _option("--columns", "Column names, as user=uid,system=model.", INPUT, metavar="KEY=COLUMN,...")
+        str | None, option("--columns", "Column names, as user=uid,system=model.", INPUT, metavar="KEY=COLUMN,...")
     ] = None,
     smaller: Annotated[
         list[str] | None,
-        _option("--smaller", "A metric of your own under which less is better; repeat it.", INPUT, metavar="METRIC"),
+        option("--smaller", "A metric of your own under which less is better; repeat it.", INPUT, metavar="METRIC"),
     ] = None,
     baseline: Annotated[
         str | None,
-        _option("--baseline", "Compare all with this one.  [default: all pairs]", STATISTICS, metavar="SYSTEM"),
+        option("--baseline", "Compare all with this one.  [default: all pairs]", STATISTICS, metavar="SYSTEM"),
     ] = None,
-    test: Annotated[
-        str,
-        _option(
-            "--test",
-            "permutation, bootstrap, t, wilcoxon, wilcoxon-pratt, sign or mcnemar.",
-            STATISTICS,
-            metavar="TEST",
-        ),
-    ] = "permutation",
-    correction: Annotated[
-        str, _option("--correction", "holm, bonferroni, bh, by or none.", STATISTICS, metavar="METHOD")
-    ] = "holm",
+    test: _options.Test = "permutation",
+    correction: _options.Correction = "holm",
     effect: Annotated[
         str,
-        _option("--effect", "d_z, hedges, d_av, cliff, a12, rank_biserial or relative.", STATISTICS, metavar="EFFECT"),
+        option("--effect", "d_z, hedges, d_av, cliff, a12, rank_biserial or relative.", STATISTICS, metavar="EFFECT"),
     ] = "d_z",
-    level: Annotated[float, _option("--level", "Level of intervals and tests.", STATISTICS, metavar="SHARE")] = 0.95,
+    level: _options.Level = 0.95,
     resamples: Annotated[
         int | None,
-        _option("--resamples", "Resamples of a test.  [default: by its kind]", STATISTICS, metavar="N", min=1),
+        option("--resamples", "Resamples of a test.  [default: by its kind]", STATISTICS, metavar="N", min=1),
     ] = None,
-    seed: Annotated[int, _option("--seed", "Seed of everything random.", STATISTICS, metavar="N")] = 0,
+    seed: _options.Seed = 0,
     by: Annotated[
         str | None,
-        _option(
+        option(
             "--by",
             "Rank systems over dataset, split, seed or design.  [default: dataset, if there are several]",
             QUESTIONS,
@@ -86,45 +73,33 @@ def compare(
     ] = None,
     rope: Annotated[
         float,
-        _option("--rope", "A difference up to this is none for practical purposes.", QUESTIONS, metavar="DIFFERENCE"),
+        option("--rope", "A difference up to this is none for practical purposes.", QUESTIONS, metavar="DIFFERENCE"),
     ] = 0.01,
-    power: Annotated[bool, _option("--power", "How many users it takes to tell two systems apart.", QUESTIONS)] = False,
+    power: Annotated[bool, option("--power", "How many users it takes to tell two systems apart.", QUESTIONS)] = False,
     wanted: Annotated[
         float | None,
-        _option("--wanted", "The difference worth finding.  [default: observed]", QUESTIONS, metavar="DIFFERENCE"),
+        option("--wanted", "The difference worth finding.  [default: observed]", QUESTIONS, metavar="DIFFERENCE"),
     ] = None,
     sudden_death: Annotated[
         list[int] | None,
-        _option("--sudden-death", "Let runs of a study compete at this cut-off; repeat it.", QUESTIONS, metavar="AT"),
+        option("--sudden-death", "Let runs of a study compete at this cut-off; repeat it.", QUESTIONS, metavar="AT"),
     ] = None,
     output: Annotated[
         Path | None,
-        _option("-o --output", "Write comparison.json, tables as CSV and exhibits here.", OUTPUT, metavar="FOLDER"),
+        option("-o --output", "Write comparison.json, tables as CSV and exhibits here.", OUTPUT, metavar="FOLDER"),
     ] = None,
-    table: Annotated[
-        str, _option("--table", "Print as text, markdown, csv or latex.", OUTPUT, metavar="FORMAT")
-    ] = "text",
-    as_json: Annotated[bool, _option("--json", "Print one JSON document and nothing else.", OUTPUT)] = False,
-    fail_on: Annotated[
-        str | None,
-        _option(
-            "--fail-on",
-            "Exit with status 1 if a finding is at least this severe: info, warning or error.",
-            OUTPUT,
-            metavar="SEVERITY",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None, _option("--threads", "Threads; the result is the same for any number.", OUTPUT, metavar="N", min=1)
-    ] = None,
-    quiet: Annotated[bool, _option("-q --quiet", "No progress.", OUTPUT)] = False,
+    table: _options.Table = "text",
+    as_json: _options.AsJson = False,
+    fail_on: _options.FailOn = None,
+    threads: _options.Threads = None,
+    quiet: _options.Quiet = False,
 ) -> None:
     """Test every pair of systems wherever they were judged, and say whether the verdict is the same everywhere.
 
     Example: recassay compare results --baseline popular --power
     """
     _common.known("--table", table, TABLES)
-    _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
     if by is not None:
         _common.known("--by", by, BY)
     _common.announce_compilation(quiet or as_json)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 
 def correct(
@@ -49,33 +49,19 @@ def correct(
     columns: Annotated[
         str | None, typer.Option("--columns", metavar="KEY=COLUMN,...", help="Column names, as user=uid,rank=place.")
     ] = None,
-    interval: Annotated[
-        str, typer.Option("--interval", metavar="METHOD", help="bootstrap, bca, percentile, abc, normal or none.")
-    ] = "bootstrap",
-    level: Annotated[float, typer.Option("--level", metavar="SHARE", help="Level of intervals.")] = 0.95,
-    resamples: Annotated[
-        int, typer.Option("--resamples", metavar="N", min=1, help="Bootstrap resamples of an interval.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of everything random.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on",
-            metavar="SEVERITY",
-            help="Exit with status 1 if a finding is at least this severe: info, warning or error.",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", metavar="N", min=1, help="Threads; the result is the same for any number."),
-    ] = None,
+    interval: _options.Interval = "bootstrap",
+    level: _options.Level = 0.95,
+    resamples: _options.Resamples = 10_000,
+    seed: _options.Seed = 0,
+    as_json: _options.AsJson = False,
+    fail_on: _options.FailOn = None,
+    threads: _options.Threads = None,
 ) -> None:
     """Estimate metrics of the full ranking from sampled ranks, and say how sure the order of systems is.
 
     Example: recassay correct sampled.csv --pool 3415 --sample 100 -m "hit@10 ndcg@10"
     """
-    _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
     from recassay.sampled.corrections import DEFAULT, DEFAULT_METRICS
     from recassay.sampled.corrections import correct as estimate
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 
 def demo(
@@ -15,8 +15,8 @@ def demo(
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files of the demo.")
     ] = Path("recassay-demo"),
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the generated data.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: _options.AsJson = False,
+    quiet: _options.Quiet = False,
 ) -> None:
     """Generate a log, let three systems recommend, score and compare them. Needs no data and no network."""
     _common.announce_compilation(quiet or as_json)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 KINDS = (
     "metrics", "models", "sequence-models", "splits", "filters", "sequences", "protocols", "designs", "experiments",
@@ -23,7 +23,7 @@ def list_names(
             "estimators, detectors, checks or profiles",
         ),
     ] = "metrics",
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    as_json: _options.AsJson = False,
 ) -> None:
     """List what there is: metrics, models, splits, estimators and everything else that has a name."""
     from recassay.errors import UsageError
@@ -46,7 +46,7 @@ def explain(
             metavar="NAME", help="A metric, profile, check, split, filter or error code: ndcg, lenskit, C001, I201, ..."
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    as_json: _options.AsJson = False,
 ) -> None:
     """Explain one name: formula, parameters, edge policy, reference, and which libraries agree or differ."""
     from recassay.report import listing

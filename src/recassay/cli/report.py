@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 
 def report(
@@ -26,7 +26,7 @@ def report(
         str | None,
         typer.Option("--figures", metavar="FORMAT", help="Write the figures instead, into FOLDER/figures: svg or png."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    quiet: _options.Quiet = False,
 ) -> None:
     """Write the page of a folder of results again, from its files alone; or its tables, or its figures.
 

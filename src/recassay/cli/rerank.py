@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 if TYPE_CHECKING:
     from recassay.data.run import Run
@@ -49,11 +49,8 @@ def rerank(
     columns: Annotated[
         str | None, typer.Option("--columns", metavar="KEY=COLUMN,...", help="Column names, as user=uid,item=iid.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
-    threads: Annotated[
-        int | None,
-        typer.Option("--threads", metavar="N", min=1, help="Threads; the result is the same for any number."),
-    ] = None,
+    as_json: _options.AsJson = False,
+    threads: _options.Threads = None,
 ) -> None:
     """Put the lists of a run into a more diverse order, and write them as a new run.
 

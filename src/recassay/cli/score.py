@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
+from recassay.cli._options import OUTPUT, STATISTICS, option
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
@@ -18,11 +19,7 @@ if TYPE_CHECKING:
 Noun = TypeVar("Noun")
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
-INPUT, JUDGING, STATISTICS, OUTPUT = "Input", "Conventions", "Uncertainty", "Output"
-
-
-def _option(names: str, help_text: str, panel: str, **more: Any) -> Any:
-    return typer.Option(*names.split(), help=help_text, rich_help_panel=panel, **more)
+INPUT, JUDGING = "Input", "Conventions"
 
 
 def score(
@@ -35,7 +32,7 @@ def score(
     ],
     metric: Annotated[
         list[str] | None,
-        _option(
+        option(
             "-m --metric",
             f"A metric; repeat it, or quote several.  [default: {DEFAULT_METRICS}]",
             JUDGING,
@@ -43,12 +40,12 @@ def score(
         ),
     ] = None,
     train: Annotated[
-        str | None, _option("--train", "Training log, for novelty, seen items, propensities.", INPUT, metavar="LOG")
+        str | None, option("--train", "Training log, for novelty, seen items, propensities.", INPUT, metavar="LOG")
     ] = None,
-    items: Annotated[str | None, _option("--items", "Item features, for diversity.", INPUT, metavar="FILE")] = None,
+    items: Annotated[str | None, option("--items", "Item features, for diversity.", INPUT, metavar="FILE")] = None,
     columns: Annotated[
         str | None,
-        _option(
+        option(
             "--columns",
             "Column names of the runs, as user=uid,item=iid,score=pred, and of other tables that have them.",
             INPUT,
@@ -57,27 +54,27 @@ def score(
     ] = None,
     truth_columns: Annotated[
         str | None,
-        _option("--truth-columns", "Column names of the truth, if they differ.", INPUT, metavar="KEY=COLUMN,..."),
+        option("--truth-columns", "Column names of the truth, if they differ.", INPUT, metavar="KEY=COLUMN,..."),
     ] = None,
     input_format: Annotated[
-        str | None, _option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
+        str | None, option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
     ] = None,
     profile: Annotated[
         str | None,
-        _option(
+        option(
             "--profile", "Print what another library would; see recassay list profiles.", JUDGING, metavar="LIBRARY"
         ),
     ] = None,
     relevant_from: Annotated[
-        float, _option("--relevant-from", "An item is relevant from this gain.", JUDGING, metavar="GAIN")
+        float, option("--relevant-from", "An item is relevant from this gain.", JUDGING, metavar="GAIN")
     ] = 1.0,
     missing: Annotated[
         str | None,
-        _option("--missing", "A user without a list: zero, skip or error.  [default: zero]", JUDGING, metavar="POLICY"),
+        option("--missing", "A user without a list: zero, skip or error.  [default: zero]", JUDGING, metavar="POLICY"),
     ] = None,
     no_relevant: Annotated[
         str | None,
-        _option(
+        option(
             "--no-relevant",
             "A user with nothing to find: undefined or zero.  [default: undefined]",
             JUDGING,
@@ -85,11 +82,11 @@ def score(
         ),
     ] = None,
     order: Annotated[
-        str | None, _option("--order", "given (rank, else score) or score.  [default: given]", JUDGING, metavar="ORDER")
+        str | None, option("--order", "given (rank, else score) or score.  [default: given]", JUDGING, metavar="ORDER")
     ] = None,
     ties: Annotated[
         str | None,
-        _option(
+        option(
             "--ties",
             "id, id_descending, trec, row, expected, optimistic or pessimistic.  [default: id]",
             JUDGING,
@@ -98,86 +95,58 @@ def score(
     ] = None,
     precision: Annotated[
         str | None,
-        _option(
-            "--precision", "Scores as double or single precision.  [default: double]", JUDGING, metavar="PRECISION"
-        ),
+        option("--precision", "Scores as double or single precision.  [default: double]", JUDGING, metavar="PRECISION"),
     ] = None,
     duplicates: Annotated[
         str | None,
-        _option(
+        option(
             "--duplicates",
             "An item again in a list: first, last, keep or error.  [default: first]",
             JUDGING,
             metavar="POLICY",
         ),
     ] = None,
-    nan: Annotated[str, _option("--nan", "A NaN score: error or last.", JUDGING, metavar="POLICY")] = "error",
+    nan: Annotated[str, option("--nan", "A NaN score: error or last.", JUDGING, metavar="POLICY")] = "error",
     negative: Annotated[
-        str, _option("--negative", "A negative gain: error or unjudged.", JUDGING, metavar="POLICY")
+        str, option("--negative", "A negative gain: error or unjudged.", JUDGING, metavar="POLICY")
     ] = "error",
     baseline: Annotated[
-        str | None, _option("--baseline", "Compare every system with this one.", STATISTICS, metavar="SYSTEM")
+        str | None, option("--baseline", "Compare every system with this one.", STATISTICS, metavar="SYSTEM")
     ] = None,
-    test: Annotated[
-        str,
-        _option(
-            "--test",
-            "permutation, bootstrap, t, wilcoxon, wilcoxon-pratt, sign or mcnemar.",
-            STATISTICS,
-            metavar="TEST",
-        ),
-    ] = "permutation",
-    correction: Annotated[
-        str, _option("--correction", "holm, bonferroni, bh, by or none.", STATISTICS, metavar="METHOD")
-    ] = "holm",
-    interval: Annotated[
-        str, _option("--interval", "bootstrap, bca, percentile, abc, normal or none.", STATISTICS, metavar="METHOD")
-    ] = "bootstrap",
-    level: Annotated[float, _option("--level", "Level of intervals and tests.", STATISTICS, metavar="SHARE")] = 0.95,
-    resamples: Annotated[
-        int, _option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, metavar="N", min=1)
-    ] = 10_000,
-    seed: Annotated[int, _option("--seed", "Seed of everything random.", STATISTICS, metavar="N")] = 0,
+    test: _options.Test = "permutation",
+    correction: _options.Correction = "holm",
+    interval: _options.Interval = "bootstrap",
+    level: _options.Level = 0.95,
+    resamples: _options.Resamples = 10_000,
+    seed: _options.Seed = 0,
     until: Annotated[
         float | None,
-        _option("--until", "Judge random users until means are known give or take this.", STATISTICS, metavar="WIDTH"),
+        option("--until", "Judge random users until means are known give or take this.", STATISTICS, metavar="WIDTH"),
     ] = None,
     strata: Annotated[
-        int, _option("--strata", "Draw them in so many strata by activity.", STATISTICS, metavar="N", min=1)
+        int, option("--strata", "Draw them in so many strata by activity.", STATISTICS, metavar="N", min=1)
     ] = 1,
     output: Annotated[
         Path | None,
-        _option(
+        option(
             "-o --output",
             "Write report.html, scores.parquet, summary.json and findings.jsonl here.",
             OUTPUT,
             metavar="FOLDER",
         ),
     ] = None,
-    table: Annotated[
-        str, _option("--table", "Print as text, markdown, csv or latex.", OUTPUT, metavar="FORMAT")
-    ] = "text",
-    as_json: Annotated[bool, _option("--json", "Print one JSON document and nothing else.", OUTPUT)] = False,
-    fail_on: Annotated[
-        str | None,
-        _option(
-            "--fail-on",
-            "Exit with status 1 if a finding is at least this severe: info, warning or error.",
-            OUTPUT,
-            metavar="SEVERITY",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None, _option("--threads", "Threads; the result is the same for any number.", OUTPUT, metavar="N", min=1)
-    ] = None,
-    quiet: Annotated[bool, _option("-q --quiet", "No progress.", OUTPUT)] = False,
+    table: _options.Table = "text",
+    as_json: _options.AsJson = False,
+    fail_on: _options.FailOn = None,
+    threads: _options.Threads = None,
+    quiet: _options.Quiet = False,
 ) -> None:
     """Judge run files against the truth: means with intervals, comparisons, and what is wrong with the files.
 
     Example: recassay score truth.parquet runs/ -m "ndcg@10 recall@20" --baseline popular
     """
     _common.known("--table", table, TABLES)
-    _common.known("--fail-on", fail_on or "warning", ("info", "warning", "error"))
+    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
     from recassay.data.io import run_sources

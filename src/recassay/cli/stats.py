@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recassay.cli import _common
+from recassay.cli import _common, _options
 
 
 def stats(
@@ -17,7 +17,7 @@ def stats(
     input_format: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="Format, if it is not recognised.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")] = False,
+    as_json: _options.AsJson = False,
 ) -> None:
     """Say what is in a log: counts, density, concentration, time range, duplicates."""
     from recassay.data.read import read_interactions
