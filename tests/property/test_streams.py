@@ -112,6 +112,12 @@ class PlainISGD(PlainPopular):
 
 def learnt_before(protocol, place, times):
     """How many events have been learnt when an event is asked about."""
+    found = revealed_before(protocol, place, times)
+    return found if protocol.learn_until is None else min(found, protocol.learn_until)
+
+
+def revealed_before(protocol, place, times):
+    """How many events could have been learnt."""
     warmup = protocol.warmup
     if place < warmup:
         return 0
@@ -126,17 +132,24 @@ def learnt_before(protocol, place, times):
     else:
         window = [math.floor((time - times[0]) / span.size) for time in times]
         found = next(e for e in range(place + 1) if window[e] == window[place])
-    found = max(found, warmup)
-    return found if protocol.learn_until is None else min(found, protocol.learn_until)
+    return max(found, warmup)
 
 
-def plain(make, events, times, protocol, often=None):
-    """Rows (event, position, list), and counts: the whole protocol in one readable loop."""
-    model, learnt, code_of_user, code_of_item = make(), 0, {}, {}
+def codes(events):
+    """Users and items by first appearance."""
+    code_of_user, code_of_item = {}, {}
     for user, item in events:
         code_of_user.setdefault(user, len(code_of_user))
         code_of_item.setdefault(item, len(code_of_item))
+    return code_of_user, code_of_item
+
+
+def plain(make, events, times, protocol, often=None):
+    """Rows (event, position, list, worth, auc), and counts: the whole protocol in one readable loop."""
+    model, learnt, origin = make(), 0, 0
+    code_of_user, code_of_item = codes(events)
     everything, history, known_users, known_items = set(code_of_item), {}, set(), set()
+    watch, alarm, taught = protocol.watching and protocol.watching.start(), None, set()
     shown, rows, counts = {}, [], {}
     lots = uniform(
         mix(mix(np.arange(len(events), dtype=np.uint64)) ^ np.uint64(derive_seed(protocol.seed, "scored") % 2**64))
@@ -147,14 +160,27 @@ def plain(make, events, times, protocol, often=None):
 
     for place, (user, item) in enumerate(events):
         until = learnt_before(protocol, place, times)
+        known_users.update(user for user, _ in events[learnt:until])
+        if alarm is not None and protocol.on_alarm != "log":
+            revealed = revealed_before(protocol, place, times)
+            origin = max(0, revealed - protocol.keep) if protocol.on_alarm == "refit" else revealed
+            model, known_items, taught = make(), set(), set()
+            code_of_user, code_of_item = codes(events[origin:])
+            lessons, learnt = range(origin, revealed), until
+            watch = protocol.watching.start()
+            counts["relearnt"] = counts.get("relearnt", 0) + sum(1 if often is None else often[n] for n in lessons)
+            count("renewed")
+        else:
+            lessons = range(learnt, until)
         if until > learnt and "refit" in protocol.regime:
-            model, learnt = make(), 0
-        for number, (one, other) in enumerate(events[learnt:until], learnt):
+            model, lessons = make(), range(origin, until)
+        for number in lessons:
+            one, other = events[number]
             for _ in range(1 if often is None else often[number]):
                 model.learn(code_of_user[one], code_of_item[other])
-            known_users.add(one)
+            taught.add(one)
             known_items.add(other)
-        learnt = until
+        learnt, alarm = until, None
         had = history.setdefault(user, set())
         exclude = protocol.repeats == "exclude"
         if place < protocol.warmup:
@@ -169,9 +195,9 @@ def plain(make, events, times, protocol, often=None):
             universe = everything if protocol.candidates == "all" else known_items
             candidates = universe - (had if exclude else set())
 
-            def rank(one, model=model, user=code_of_user[user]):
-                score = model.score(user, code_of_item[one]) if one in known_items else -np.inf
-                return (-score, one)
+            def rank(one, score=model.score, user=code_of_user[user], code=code_of_item, known=known_items):
+                worth = score(user, code[one]) if one in known else -np.inf
+                return (-worth, one)
 
             order = sorted(candidates, key=rank)
             listed = order[: protocol.at]
@@ -197,6 +223,11 @@ def plain(make, events, times, protocol, often=None):
             counts["again"] = counts.get("again", 0) + (item in had)
             counts["unseen"] = counts.get("unseen", 0) + (item not in known_items)
             counts["short"] = counts.get("short", 0) + (len(order) < protocol.at)
+            if watch is not None:
+                counts["forgotten"] = counts.get("forgotten", 0) + (user not in taught)
+                raised = watch.on_score(place, 1 - float(hit))
+                counts["alarms"] = counts.get("alarms", 0) + (raised is not None)
+                alarm = raised if raised is not None and raised.kind == "drift" and raised.worse else None
         had.add(item)
     return rows, counts
 
@@ -222,9 +253,22 @@ regimes = st.one_of(
         lambda name: st.sampled_from([1, 3, 7, "4s", "9s"]).map(lambda size: {name: size})
     ),
 )
+alarming = st.builds(
+    lambda detector, on_alarm, keep: {"detector": detector, "on_alarm": on_alarm, "keep": keep},
+    st.sampled_from(
+        [
+            "PageHinkley(delta=0, threshold=0.2, least=1)",
+            "PageHinkley(delta=0, threshold=0.5, least=2, form='cusum', warn_at=0.1)",
+            "ADWIN(delta=0.99, bound='hoeffding')",
+        ]
+    ),
+    st.sampled_from(["log", "reset", "refit"]),
+    st.sampled_from([1, 4, 100]),
+)
+guards = st.one_of(st.just({}), alarming)
 protocols = st.builds(
-    lambda regime, matching, warmup, more, **kw: Prequential(
-        **regime, **matching, warmup=warmup, learn_until=None if more is None else warmup + more, **kw
+    lambda regime, matching, guard, warmup, more, **kw: Prequential(
+        **regime, **matching, **guard, warmup=warmup, learn_until=None if more is None else warmup + more, **kw
     ),
     regimes,
     st.sampled_from(
@@ -238,6 +282,7 @@ protocols = st.builds(
             {"match": "previous", "reach": 2},
         ]
     ),
+    guards,
     st.sampled_from([0, 0, 5]),
     st.sampled_from([None, None, 0, 10]),
     at=st.integers(1, 4),
@@ -249,11 +294,13 @@ protocols = st.builds(
 
 
 @st.composite
-def streams(draw):
+def streams(draw, min_size=1, max_size=40):
     """Events of few users and items, so that much repeats and ties; ids whose order is not that of appearance."""
     users = draw(st.sampled_from([["b", "a", "c"], [7, 3, 5, 1]]))
     items = draw(st.sampled_from([["q", "p", "z", "r", "a"], [9, 4, 6, 2, 8, 5, 1]]))
-    events = draw(st.lists(st.tuples(st.sampled_from(users), st.sampled_from(items)), min_size=1, max_size=40))
+    events = draw(
+        st.lists(st.tuples(st.sampled_from(users), st.sampled_from(items)), min_size=min_size, max_size=max_size)
+    )
     gaps = draw(st.lists(st.integers(0, 3), min_size=len(events), max_size=len(events)))
     return events, np.cumsum(gaps).tolist()
 
@@ -270,6 +317,29 @@ def metrics_of(protocol):
 @settings(max_examples=300, deadline=None)
 @given(stream=streams(), model=models, protocol=protocols, block=st.sampled_from([1, 2, 5, 100]))
 def test_the_walk_is_the_plain_loop(stream, model, protocol, block):
+    compared_to_the_plain_loop(stream, model, protocol, block)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    stream=streams(min_size=25, max_size=70),
+    model=models,
+    protocol=protocols,
+    guard=alarming,
+    block=st.sampled_from([1, 2, 7, 30, 100]),
+    warmup=st.sampled_from([0, 0, 5]),
+    more=st.sampled_from([None, None, 0, 20]),
+    first=st.sampled_from([1, 3, 64]),
+)
+def test_alarms_act_right_after_their_events(stream, model, protocol, guard, block, warmup, more, first):
+    learn_until = None if more is None else warmup + more
+    often = replace(protocol, **guard, repeats="allow", score_every=1.0, at=2, warmup=warmup, learn_until=learn_until)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("recassay.engine.stream.guard.FIRST", first)
+        compared_to_the_plain_loop(stream, model, often, block)
+
+
+def compared_to_the_plain_loop(stream, model, protocol, block):
     events, times = stream
     rows, counts = plain(lambda: PAIRS[type(model)](model), events, times, protocol)
     played = play_stream(model, log_of(*stream), protocol, metrics=metrics_of(protocol), lists=True, block=block)
@@ -362,7 +432,13 @@ def test_every_copy_meets_its_users_as_a_stream_of_its_own(stream, protocol, fol
         ]
 
 
-@pytest.mark.parametrize("protocol", [Prequential(at=3), Prequential(at=3, folds="bootstrap", copies=2)])
+ALARMED = {"detector": "PageHinkley(delta=0, threshold=0.5, least=5)", "on_alarm": "refit", "keep": 60}
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [Prequential(at=3), Prequential(at=3, folds="bootstrap", copies=2), Prequential(at=3, **ALARMED)],
+)
 def test_a_run_that_was_stopped_goes_on_with_the_same_bits(protocol, tmp_path):
     rng = np.random.Generator(np.random.PCG64(5))
     frame = pl.DataFrame({"user_id": rng.integers(0, 40, 900), "item_id": rng.integers(0, 60, 900)})
@@ -388,3 +464,5 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bits(protocol, tmp_path):
             continue
     assert [one.fingerprint for one in played.copies] == [one.fingerprint for one in whole.copies]
     assert played.lists.equals(whole.lists)
+    assert played.raised == whole.raised
+    assert (protocol.detector is not None) == (whole.copies[0].counts.get("renewed", 0) > 3)

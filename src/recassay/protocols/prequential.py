@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from recassay import drift
+from recassay.drift import Detector
 from recassay.protocols.base import Asking
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -51,6 +53,12 @@ class Prequential(Asking):
     many times as a Poisson draw of mean 1 says (``bootstrap``). By ``order="sort"`` rows are sorted by time, those at
     one time stay as they stand; ``error`` refuses time that runs back.
 
+    A ``detector`` of drift, as text, watches the losses of scored events: 1 - x of the first metric, or the absolute
+    error. When it says that they rose, the alarm is noted (``on_alarm="log"``); or, right after the event that raised
+    it, the model is made anew, from nothing (``reset``) or from the last ``keep`` events that were revealed by then
+    (``refit``), and so is the detector. That they fell is noted only. No alarm changes which events are scored: whom
+    the model has forgotten it is asked about all the same.
+
     Of a fold, the training part is the warm-up, and ``warmup`` and ``learn_until`` count from where it ends.
 
     >>> Prequential(at=5, batch=100), Prequential(delay="7d", repeats="allow")
@@ -77,10 +85,13 @@ class Prequential(Asking):
     copies: int = 10
     order: Literal["sort", "error"] = "sort"
     seed: int = 0
+    detector: str | None = None
+    on_alarm: Literal["log", "reset", "refit"] = "log"
+    keep: int = 5000
 
     def validate(self) -> None:
         """Counts are counts, and what excludes each other does not stand together."""
-        for name, least in {"at": 1, "warmup": 0, "learn_until": 0, "reach": 1, "copies": 2}.items():
+        for name, least in {"at": 1, "warmup": 0, "learn_until": 0, "reach": 1, "copies": 2, "keep": 1}.items():
             if (value := getattr(self, name)) is not None and value < least:
                 raise self.refuse(name, "it cannot be so small", f"{least} or more")
         if not 0 < self.score_every <= 1:
@@ -89,8 +100,15 @@ class Prequential(Asking):
             raise self.refuse("learn_until", f"the warm-up of {self.warmup} events is learnt", f"{self.warmup} or more")
         if len(self.regime) > 1:
             raise self.refuse(next(iter(self.regime)), f"there is {' and '.join(self.regime)}", "say one of them")
+        if self.watching is None and self.on_alarm != "log":
+            raise self.refuse("on_alarm", "nothing raises an alarm", "detector='ADWIN'")
         if self.credit == "share" and self.match not in ("future", "window"):
             raise self.refuse("credit", f"with match={self.match!r} there is one item to hit", "match='future'")
+
+    @property
+    def watching(self) -> Detector | None:
+        """The detector that watches the losses, if one does."""
+        return None if self.detector is None else drift.parse(self.detector)
 
     @property
     def regime(self) -> dict[str, Span]:

@@ -5,6 +5,7 @@ A learner that walks whole blocks (:class:`~recassay.models.incremental.base.Wal
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.errors import InputError
+from recassay.errors import InputError, UsageError
 from recassay.models.base import checked
 from recassay.models.incremental._walk import Asked, Shown, Told, place
-from recassay.models.incremental.base import Starts
+from recassay.models.incremental.base import Predicts, Starts
+from recassay.protocols.prequential import Prequential
 
 Int64 = NDArray[np.int64]
 HINT = "its own error stands above; what was scored so far is in the stream of this error"
@@ -152,6 +154,8 @@ class Refitting:
 
     def scores(self, user: int) -> NDArray[np.floating]:
         """A score of every item so far."""
+        if self.fitted is None:  # it was reset, and has not been told anything since
+            return np.zeros(0)
         found: NDArray[np.floating] = self.fitted.scores(user)
         return found
 
@@ -167,7 +171,33 @@ class _Fitted:
         self.user[told.users], self.item[told.items] = log.users, log.items
 
     def scores(self, user: int) -> NDArray[np.floating]:
+        if user >= self.user.size:  # forgotten in an alarm: a model of a log says nothing of strangers
+            return np.full(self.item.size, -np.inf)
         fitted, row = self.fitted, self.user[user : user + 1]
         table = fitted.scores(row) if hasattr(fitted, "scores") else fitted.user_factors[row] @ fitted.item_factors.T
         scores: NDArray[np.floating] = checked(np.asarray(table), (1, fitted.log.n_items), "the model")[0]
         return scores[self.item]
+
+
+def learner_of(model: Any, protocol: Prequential, names: Names) -> Any:
+    """What is asked and told: a learner of its own for every copy."""
+    once = protocol.learn_until is not None and protocol.learn_until == protocol.warmup
+    if "refit" in protocol.regime:
+        learner: Any = Refitting(model, names)
+    elif isinstance(model, Starts):
+        learner = model.start()
+    elif hasattr(model, "learn"):
+        learner = copy.deepcopy(model)
+    elif hasattr(model, "fit") and once:
+        learner = Refitting(model, names)  # which is told once
+    else:
+        what = f"{model} cannot learn event by event"
+        hint = "make it anew every 1,000 events: prequential(refit=1000); or give it learn(users, items, values)"
+        raise UsageError("U191", what, where=str(protocol), hint=hint)
+    if protocol.predict == "ratings" and not isinstance(learner, Predicts):
+        raise UsageError(
+            "U191", f"{model} foretells no ratings", where=str(protocol), hint="it needs predict(user, item)"
+        )
+    if protocol.predict == "items" and not (hasattr(learner, "scores") or hasattr(learner, "recommend")):
+        raise UsageError("U191", f"{model} recommends nothing", where=str(protocol), hint="it needs scores(user)")
+    return learner

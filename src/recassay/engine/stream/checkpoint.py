@@ -16,7 +16,7 @@ from typing import Any
 from recassay.data.io import atomic
 from recassay.errors import InputError, UsageError
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(eq=False)

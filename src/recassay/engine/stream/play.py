@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from recassay.data.identity import mix
 from recassay.data.times import times
-from recassay.engine.stream.asking import HINT, Ask, Broken, Names, Refitting, predict, recommend, step_by_step
+from recassay.engine.stream.asking import HINT, Ask, Broken, learner_of, predict, recommend, step_by_step
+from recassay.engine.stream.guard import Anew, Guard, Lesson
 from recassay.engine.stream.history import History
 from recassay.engine.stream.queue import Queue
 from recassay.engine.stream.regime import Regime
 from recassay.engine.stream.source import Batch, Codes
 from recassay.engine.stream.values import ERROR, Ahead, Measures, Previous
-from recassay.errors import InputError, UsageError
+from recassay.errors import InputError
 from recassay.metrics.registry import Metrics
 from recassay.models.incremental._walk import Asked, Shown, Told
-from recassay.models.incremental.base import Predicts, Starts, Walks
+from recassay.models.incremental.base import Walks, nobody
 from recassay.protocols.prequential import Prequential
 from recassay.rng import derive_seed
 from recassay.split.base import uniform
@@ -38,6 +39,7 @@ Int64 = NDArray[np.int64]
 BLOCK = 8192  # events that are walked together
 WHY = ("scored", "first", "repeats", "warmup", "sampled_out", "unpredicted")  # every event is one of these
 BESIDE = ("again", "unseen", "short", "learnt", "moved")
+OF_ALARMS = ("alarms", "renewed", "forgotten", "relearnt")  # where there is a detector of drift
 
 
 @dataclass(eq=False)
@@ -63,8 +65,10 @@ class Block:
     values: NDArray[np.float64]
     again: Bool  # whether the user had the item before
     rows: Int64  # those that are asked about
-    known: Int64  # items learnt before each of these
-    foretold: NDArray[np.float64]  # what the model said of each of these, where it foretells ratings
+    ahead: Ahead | None  # what users take later, where that counts
+    begin: int  # the row of its batch that it begins with
+    low: NDArray[np.float64]  # of the values before each event
+    high: NDArray[np.float64]
 
 
 class Player:
@@ -83,7 +87,9 @@ class Player:
     ) -> None:
         self.protocol, self.name, self.catalogue, self.block = protocol, name, catalogue, block
         self.user_codes, self.item_codes = Codes("user"), Codes("item")
-        self.learner = learner_of(model, protocol, self.ids)
+        self.make = functools.partial(learner_of, model, protocol, self.ids)
+        self.learner = self.make()
+        self.anew: Anew | None = None  # its codes, if it was made anew
         self.history, self.regime, self.queue = History(), Regime(protocol), Queue()
         self.measures: Measures | None = None
         self.keep, self.listed = keep, 0
@@ -93,13 +99,22 @@ class Player:
             self.measures = Measures.of(metrics, protocol, lists_only=lists_only)
             self.listed = protocol.at if keep or lists_only or protocol.match != "exact" else 0
         self.previous = Previous(protocol.reach, protocol.at) if protocol.match == "previous" else None
+        self.guard = None if protocol.detector is None else Guard(protocol, self.headings[0])
         self.range = (np.inf, -np.inf)  # of values so far
-        self.counts = dict.fromkeys((*WHY, *BESIDE), 0)
+        self.counts = dict.fromkeys((*WHY, *BESIDE, *(OF_ALARMS if self.guard else ())), 0)
         self.pieces = Pieces()
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The metrics."""
+        return (ERROR,) if self.measures is None else tuple(self.measures.metrics)
+
     def ids(self) -> tuple[pl.Series, pl.Series]:
-        """The ids of users and items, by code."""
-        return self.user_codes.ids, self.item_codes.ids
+        """The ids of users and items, by the codes of the learner."""
+        users, items = self.user_codes.ids, self.item_codes.ids
+        if self.anew is None:
+            return users, items
+        return users.gather(self.anew.users.given), items.gather(self.anew.items.given)
 
     def meet(self, batch: Batch, often: Int64 | None = None) -> Iterator[Batch]:
         """Walk over the next events, each of which is learnt so ``often``; gives what was walked, block by block."""
@@ -111,28 +126,29 @@ class Player:
         ahead = self._ahead(users, items)
         for begin in range(0, len(batch), self.block):
             part = slice(begin, begin + self.block)
-            walked = batch.take(part)
-            block, shown, broken = self._walk(walked, users[part], items[part], values[part], often[part], order)
-            self._keep(block, shown, broken.questions if broken else block.rows.size, ahead, begin)
-            if broken is not None:
-                raise self._failure(broken) from broken.__cause__
+            walked, told = batch.take(part), Told(users[part], items[part], values[part])
+            learnt, block, lesson = self._prepared(walked, told, often[part], order, ahead, begin)
+            self._play(block, lesson)
+            self.queue.drop(learnt)
             yield walked
 
     def finish(self) -> None:
         """Learn what is revealed by the end of the stream, as the time that learning takes counts."""
-        nobody = np.zeros(0, np.int32)
-        none = np.zeros(0, np.int64)
-        asked = Asked(nobody, nobody, none, none, none, none, none, nobody, nobody)
         told, bounds = self.queue.expanded(self.regime.after() - self.queue.begin)
-        shown = Shown.room(0, told.users.size, 0)
-        try:
-            self._tell_and_ask(told, bounds[-1:], asked, shown, recommend)
-        except Broken as broken:
-            broken.place = self.queue.place_of(told.users.size)
-            raise self._failure(broken) from broken.__cause__
-        self.pieces.learning.append(shown.learning)
+        if self.guard is None or not self.guard.due:
+            self._teach(told if self.anew is None else self.anew.told(told), bounds[-1:], self.queue.place_of)
         self.queue.drop(bounds.size - 1)
         self.counts["learnt"] = self.queue.begin
+
+    def _teach(self, told: Told, steps: Int64, place_of: Callable[[int], int]) -> None:
+        """Tell the learner of events without a question."""
+        asked, shown = nobody(told.users.size)
+        try:
+            self._tell_and_ask(told, steps, asked, shown, recommend)
+        except Broken as broken:
+            broken.place = place_of(broken.told or 0)
+            raise self._failure(broken) from broken.__cause__
+        self.pieces.learning.append(shown.learning)
 
     def _failure(self, broken: Broken) -> InputError:
         what = f"event {broken.place:,} of the stream: {broken.what}"
@@ -155,35 +171,119 @@ class Player:
         reach = protocol.reach if protocol.match == "window" else None
         return Ahead(users, items, reach, exclude=protocol.repeats == "exclude")
 
-    def _walk(
-        self, batch: Batch, users: Int32, items: Int32, values: NDArray[np.float64], often: Int64, order: Int32
-    ) -> tuple[Block, Shown, Broken | None]:
-        """Walk over a block: decide what is asked, then ask and tell."""
-        protocol, queue = self.protocol, self.queue
+    def _prepared(
+        self, batch: Batch, met: Told, often: Int64, order: Int32, ahead: Ahead | None, begin: int
+    ) -> tuple[int, Block, Lesson]:
+        """How many waiting events are learnt in a block, what is asked in it, and what is told."""
+        protocol, queue, (users, items, values) = self.protocol, self.queue, met
         had, again = self.history.consume(users, items)
-        before = self.regime.before(len(batch), batch.moments)
+        revealed = self.regime.revealed(len(batch), batch.moments)
         last = protocol.learn_until
         room = len(batch) if last is None else min(len(batch), max(0, last - self.events))
         queue.append(Told(users[:room], items[:room], values[:room]), often[:room], batch.places[:room])
-        learnt = before - queue.begin
-        rows = self._scored(batch, users, again, queue.known_users(learnt))
+        learnt = self.regime.learnt(revealed) - queue.begin
+        if self.guard is not None:
+            self.guard.met(met, often, batch.places, revealed)
+        if self.anew is not None:
+            self.anew.meet(users, items)
+        known_users = queue.known_users(learnt)
+        rows = self._scored(batch, users, again, known_users)
         told, bounds = queue.expanded(int(learnt[-1]))
-        known, begin = queue.known_items(learnt[rows]), self.history.begin[users[rows]]
-        end = begin + (had[rows] if protocol.repeats == "exclude" else 0)
+        known, first = queue.known_items(learnt[rows]), self.history.begin[users[rows]]
+        end = first + (had[rows] if protocol.repeats == "exclude" else 0)
         universe = known if self.catalogue is None else np.full(rows.size, self.catalogue.len())
-        until = bounds[learnt[rows]]
-        asked = Asked(users[rows], items[rows], until, known, universe, begin, end, self.history.pool, order)
-        shown = Shown.room(rows.size, told.users.size, self.listed)
-        block = Block(batch, users, items, values, again, rows, known, np.full(rows.size, np.nan))
-        ask = recommend if protocol.predict == "items" else functools.partial(predict, foretold=block.foretold)
+        asked = Asked(
+            users[rows], items[rows], bounds[learnt[rows]], known, universe, first, end, self.history.pool, order
+        )
+        low = np.minimum.accumulate(np.append(self.range[0], values))
+        high = np.maximum.accumulate(np.append(self.range[1], values))
+        self.range = (float(low[-1]), float(high[-1]))
+        block = Block(batch, users, items, values, again, rows, ahead, begin, low, high)
+        steps = bounds[np.unique(learnt)]
+        return int(learnt[-1]), block, Lesson(told, steps, asked, bounds[learnt], revealed, known_users[rows])
+
+    def _play(self, block: Block, lesson: Lesson) -> None:
+        """Ask and tell, in one go; with a guard in stretches, each of which ends at the latest where the model changes.
+
+        That is right after the event of an alarm, so the model is made anew before the next event, asked about or not.
+        """
+        guard, questions, question, event, since = self.guard, block.rows.size, 0, 0, 0
+        own = lesson if self.anew is None else self._own(lesson, 0, 0)
+        while True:
+            if guard is not None and guard.due:
+                row = int(block.rows[question - 1]) + 1 if question else 0
+                if row == len(block.batch):
+                    return  # the next block begins with it
+                self._make_anew(guard, int(lesson.revealed[row]), block.batch.places[row])
+                event = since = int(lesson.taught[row])
+                own = self._own(lesson, question, event)
+            if question == questions:
+                break
+            end = min(question + self._reach(questions), questions)
+            until = int(lesson.asked.until[end - 1])
+            while (early := self._stretch(block, own, slice(question, end), slice(event, until))) is not None:
+                end = question + early
+                until = int(lesson.asked.until[end - 1])
+            question, event = end, until
+        rest = slice(event, lesson.told.users.size)
+        told, steps, _ = own.part(slice(questions, questions), rest)
+        self._teach(told, steps, lambda learnt: self.queue.place_of(rest.start + learnt))
+        if self.anew is not None:
+            self.anew.learnt(own.told, since)
+
+    def _reach(self, questions: int) -> int:
+        """How many questions may be walked in one go: those that can be walked again if an alarm was among them."""
+        if self.guard is None or not self.guard.acting:
+            return questions
+        return self.guard.reach if isinstance(self.learner, Walks) else 1
+
+    def _own(self, lesson: Lesson, question: int, event: int) -> Lesson:
+        """A lesson in the codes of a learner that was made anew."""
+        assert self.anew is not None, "it was"
+        return self.anew.lesson(lesson, question, event, seen=self.catalogue is None)
+
+    def _make_anew(self, guard: Guard, revealed: int, place: int) -> None:
+        """Begin with a new learner, and teach it what it may keep."""
+        told, self.anew = guard.begin_anew(revealed)
+        self.learner = self.make()
+        self._teach(told, np.array([told.users.size]), lambda _: int(place))
+        self.counts["renewed"] += 1
+        self.counts["relearnt"] += told.users.size
+
+    def _stretch(self, block: Block, lesson: Lesson, questions: slice, events: slice) -> int | None:
+        """Ask and tell, and keep what it came to; or undo it, and say after how many questions the model changes."""
+        told, steps, asked = lesson.part(questions, events)
+        shown, foretold = Shown.room(asked.users.size, told.users.size, self.listed), np.full(asked.users.size, np.nan)
+        ask = recommend if self.protocol.predict == "items" else functools.partial(predict, foretold=foretold)
+        guard, broken, before = self.guard, None, None
+        if guard is not None and guard.acting and asked.users.size > 1:
+            before = copy.deepcopy((self.learner, self.previous))
         try:
-            self._tell_and_ask(told, bounds[np.unique(learnt)], asked, shown, ask)
-        except Broken as broken:
-            place = batch.places[rows[broken.questions]] if broken.told is None else queue.place_of(broken.told)
-            broken.place = int(place)
-            return block, shown, broken
-        queue.drop(int(learnt[-1]))
-        return block, shown, None
+            self._tell_and_ask(told, steps, asked, shown, ask)
+        except Broken as error:
+            broken = error
+        answered = asked.users.size if broken is None else broken.questions
+        rows = block.rows[questions][:answered]
+        if self.anew is not None:
+            shown = shown._replace(lists=self.anew.back(shown.lists, asked.order.size))
+        values = self._values(block, shown.first(answered), foretold[:answered], rows)
+        if guard is not None and answered:
+            early = guard.hear(block.batch.places[rows], values[guard.metric], whole=broken is None)
+            if early is not None:
+                assert before is not None, "one question is heard whole"
+                self.learner, self.previous = before
+                return early
+            self.counts["alarms"] = len(guard.alarms)
+            self.counts["forgotten"] += int((asked.users >= lesson.known_users[questions])[:answered].sum())
+        unseen = int((asked.items >= asked.known)[:answered].sum())
+        self._keep(block, shown, rows, values, unseen)
+        if broken is not None:
+            if broken.told is None:
+                broken.place = int(block.batch.places[block.rows[questions][broken.questions]])
+            else:
+                broken.place = self.queue.place_of(events.start + broken.told)
+            raise self._failure(broken) from broken.__cause__
+        return None
 
     def _scored(self, batch: Batch, users: Int32, again: Bool, known: Int64) -> Int64:
         """Rows of the events that are asked about; all others are counted by the reason why they are not."""
@@ -221,23 +321,21 @@ class Player:
             what = f"{self.name} gave NaN scores"
             raise Broken(int(lost[0]), None, "I375", what, "smaller steps, such as a lower learning rate, may help")
 
-    def _keep(self, block: Block, shown: Shown, answered: int, ahead: Ahead | None, begin: int) -> None:
-        """Keep what the first so many questions of a block came to."""
-        rows, counts = block.rows[:answered], self.counts
+    def _keep(
+        self, block: Block, shown: Shown, rows: Int64, values: dict[str, NDArray[np.float64]], unseen: int
+    ) -> None:
+        """Keep what the questions about some rows of a block came to."""
+        counts, kept, answered = self.counts, np.ones(rows.size, np.bool_), rows.size
         if self.measures is None:
-            error = np.abs(block.values[rows] - self._clipped(block)[:answered])
-            counts["unpredicted"] += int(np.isnan(error).sum())
-            kept = ~np.isnan(error)
-            rows, values = rows[kept], {ERROR: error[kept]}
+            kept = ~np.isnan(values[ERROR])
+            counts["unpredicted"] += int((~kept).sum())
+            rows, values = rows[kept], {ERROR: values[ERROR][kept]}
         else:
-            shown = shown.first(answered)
             counts["again"] += int(block.again[rows].sum())
-            counts["unseen"] += int((block.items[rows] >= block.known[:answered]).sum())
-            counts["short"] += int((shown.candidates < self.protocol.at).sum())
-            values = self._values(self.measures, block, shown, rows, ahead, begin)
+            counts["unseen"] += unseen
+            counts["short"] += int((shown.candidates[:answered] < self.protocol.at).sum())
             if self.keep:
-                self.pieces.lists.append(self._decoded(block, shown, rows))
-            kept = np.ones(answered, np.bool_)
+                self.pieces.lists.append(self._decoded(block, shown.first(answered), rows))
         counts["scored"] += rows.size
         log, pieces = block.batch.log, self.pieces
         pieces.event.append(block.batch.places[rows])
@@ -249,29 +347,25 @@ class Player:
         pieces.learning.append(shown.learning)
 
     def _values(
-        self, measures: Measures, block: Block, shown: Shown, rows: Int64, ahead: Ahead | None, begin: int
+        self, block: Block, shown: Shown, foretold: NDArray[np.float64], rows: Int64
     ) -> dict[str, NDArray[np.float64]]:
+        """What each question was worth, NaN where that is undefined or nothing was foretold."""
+        if self.measures is None:
+            if self.protocol.clip:  # to the range of the values before each event
+                low, high = block.low[rows], block.high[rows]
+                foretold = np.where(low <= high, np.clip(foretold, low, high), foretold)
+            return {ERROR: np.abs(block.values[rows] - foretold)}
         users, items, at = block.users[rows], block.items[rows], self.protocol.at
         if self.previous is not None:
             hits = self.previous(users, items, shown.lists)
-            return dict.fromkeys(measures.metrics, hits)
-        if ahead is None:
-            return measures(shown)
+            return dict.fromkeys(self.measures.metrics, hits)
+        if block.ahead is None:
+            return self.measures(shown)
         share = self.protocol.credit == "share"
         return {
-            heading: ahead(begin + rows, users, shown.lists, metric.k or at, share=share)
-            for heading, metric in measures.metrics.items()
+            heading: block.ahead(block.begin + rows, users, shown.lists, metric.k or at, share=share)
+            for heading, metric in self.measures.metrics.items()
         }
-
-    def _clipped(self, block: Block) -> NDArray[np.float64]:
-        """What was foretold, within the range of the values before each event if that was asked for."""
-        if not self.protocol.clip:
-            return block.foretold
-        low = np.minimum.accumulate(np.append(self.range[0], block.values))
-        high = np.maximum.accumulate(np.append(self.range[1], block.values))
-        self.range = (float(low[-1]), float(high[-1]))
-        low, high = low[block.rows], high[block.rows]
-        return np.where(low <= high, np.clip(block.foretold, low, high), block.foretold)
 
     def _decoded(self, block: Block, shown: Shown, rows: Int64) -> pl.DataFrame:
         """Lists as a table: event, rank, item_id."""
@@ -280,27 +374,3 @@ class Player:
         ids = self.item_codes.with_catalogue(self.catalogue).gather(codes)
         events, ranks = block.batch.places[rows[row]], (rank + 1).astype(np.int32)
         return pl.DataFrame({"event": events, "rank": ranks, "item_id": ids})
-
-
-def learner_of(model: Any, protocol: Prequential, names: Names) -> Any:
-    """What is asked and told: a learner of its own for every copy."""
-    once = protocol.learn_until is not None and protocol.learn_until == protocol.warmup
-    if "refit" in protocol.regime:
-        learner: Any = Refitting(model, names)
-    elif isinstance(model, Starts):
-        learner = model.start()
-    elif hasattr(model, "learn"):
-        learner = copy.deepcopy(model)
-    elif hasattr(model, "fit") and once:
-        learner = Refitting(model, names)  # which is told once
-    else:
-        what = f"{model} cannot learn event by event"
-        hint = "make it anew every 1,000 events: prequential(refit=1000); or give it learn(users, items, values)"
-        raise UsageError("U191", what, where=str(protocol), hint=hint)
-    if protocol.predict == "ratings" and not isinstance(learner, Predicts):
-        raise UsageError(
-            "U191", f"{model} foretells no ratings", where=str(protocol), hint="it needs predict(user, item)"
-        )
-    if protocol.predict == "items" and not (hasattr(learner, "scores") or hasattr(learner, "recommend")):
-        raise UsageError("U191", f"{model} recommends nothing", where=str(protocol), hint="it needs scores(user)")
-    return learner

@@ -12,17 +12,19 @@ Int64 = NDArray[np.int64]
 
 
 class Regime:
-    """Before event t is asked about, the first ``learnt(t)`` events have been learnt: a number that never falls.
+    """Before event t is asked about, so many first events have been learnt: a number that never falls.
 
     >>> moments = np.array([0, 1, 5, 6, 12])
     >>> for protocol in (Prequential(), Prequential(batch=2), Prequential(delay=2), Prequential(learn_until=3)):
-    ...     print(protocol, Regime(protocol).before(5, moments).tolist())
+    ...     regime = Regime(protocol)
+    ...     print(protocol, regime.learnt(regime.revealed(5, moments)).tolist())
     prequential [0, 1, 2, 3, 4]
     prequential(batch=2) [0, 0, 2, 2, 4]
     prequential(delay=2) [0, 0, 0, 1, 2]
     prequential(learn_until=3) [0, 1, 2, 3, 3]
     >>> for protocol in (Prequential(batch="5s"), Prequential(delay="5s"), Prequential(warmup=3, refit=2)):
-    ...     print(protocol, Regime(protocol).before(5, moments).tolist())
+    ...     regime = Regime(protocol)
+    ...     print(protocol, regime.learnt(regime.revealed(5, moments)).tolist())
     prequential(batch='5s') [0, 0, 2, 2, 4]
     prequential(delay='5s') [0, 0, 1, 2, 4]
     prequential(warmup=3, refit=2) [0, 0, 0, 3, 3]
@@ -37,26 +39,30 @@ class Regime:
         self.origin: float | None = None  # the first time of the stream
         self.window, self.start = 0, 0  # of time, and the event that it begins with
 
-    def before(self, events: int, moments: Moments | None) -> Int64:
-        """How many events were learnt before each of the next so many."""
+    def revealed(self, events: int, moments: Moments | None) -> Int64:
+        """How many events could have been learnt before each of the next so many; the warm-up is at its end."""
         place = np.arange(self.events, self.events + events)
-        found = self._bounded(place, self._regular(place, moments))
+        found = self._behind_warmup(place, self._regular(place, moments))
         self.events += events
         return found
+
+    def learnt(self, revealed: Int64) -> Int64:
+        """How many were, since nothing is after the last event to learn."""
+        last = self.protocol.learn_until
+        return revealed if last is None else np.minimum(revealed, last)
 
     def after(self) -> int:
         """How many are learnt when the stream ends: what would be before one more event at the time of the last."""
         place = np.array([self.events])
         if self.span is None or not self.span.of_time:
-            return int(self._bounded(place, self._regular(place, None))[0])
-        learnt = self.events - self.hidden.size if self.kind == "delay" else self.start
-        return int(self._bounded(place, np.array([learnt]))[0])
+            found = self._regular(place, None)
+        else:
+            found = np.array([self.events - self.hidden.size if self.kind == "delay" else self.start])
+        return int(self.learnt(self._behind_warmup(place, found))[0])
 
-    def _bounded(self, place: Int64, found: Int64) -> Int64:
-        """The warm-up is learnt at its end, and nothing after the last event to learn."""
-        warmup, last = self.protocol.warmup, self.protocol.learn_until
-        found = np.where(place < warmup, 0, np.maximum(found, warmup))
-        return found if last is None else np.minimum(found, last)
+    def _behind_warmup(self, place: Int64, found: Int64) -> Int64:
+        warmup = self.protocol.warmup
+        return np.where(place < warmup, 0, np.maximum(found, warmup))
 
     def _regular(self, place: Int64, moments: Moments | None) -> Int64:
         if self.span is None:

@@ -10,7 +10,10 @@ import numpy as np
 import polars as pl
 
 from recassay.comparison.over_time import Curve, over_time
+from recassay.data.finding import Finding
 from recassay.data.outcomes import Outcomes
+from recassay.diagnose import Watched, diagnose
+from recassay.drift import Alarm
 from recassay.engine.stream.values import ERROR
 from recassay.errors import InputError, UsageError
 
@@ -19,11 +22,13 @@ from recassay.errors import InputError, UsageError
 class Stream:
     """Outcomes of a system on a stream: of one copy, or of each of several (``folds`` of the protocol).
 
-    ``lists`` has a row for every recommended item (event, rank, item_id) if lists were to be kept.
+    ``lists`` has a row for every recommended item (event, rank, item_id) if lists were to be kept. ``raised`` are the
+    alarms of each copy, if a detector watched (``detector`` of the protocol).
     """
 
     copies: tuple[Outcomes, ...]
     lists: pl.DataFrame | None = None
+    raised: tuple[tuple[Alarm, ...], ...] = ()
 
     @property
     def name(self) -> str:
@@ -39,13 +44,27 @@ class Stream:
         return self.copies[0]
 
     @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Of the one copy: what the detector said while it was played."""
+        return self.raised[self.copies.index(self.outcomes)] if self.raised else ()
+
+    def findings(self) -> list[Finding]:
+        """What the alarms of each copy say of it: V001."""
+        metric = self.copies[0].metrics[0]
+        return [
+            found
+            for one, alarms in zip(self.copies, self.raised, strict=True)
+            for found in diagnose(Watched(one.system, metric, len(one), alarms))
+        ]
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """Of the one copy: how many events were scored, and how many not for what reason."""
         return self.outcomes.counts
 
     def over_time(self, metric: str, **how: Any) -> Curve:
-        """The course of a metric: see :func:`recassay.over_time`."""
-        return over_time(self.outcomes, metric, **how)
+        """The course of a metric, with a mark at each alarm: see :func:`recassay.over_time`."""
+        return over_time(self.outcomes, metric, **how).marked(alarm.mark for alarm in self.alarms)
 
     def summary(self, *, per_user: bool = False) -> pl.DataFrame:
         """A row per metric: the mean over scored events, or of the means of users, and how many events are behind it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,11 +15,11 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.outcomes import Outcomes
 from recassay.data.timing import Spent, Timing
+from recassay.drift import Alarm
 from recassay.engine.stream.checkpoint import Checkpoint
 from recassay.engine.stream.play import BLOCK, Player
 from recassay.engine.stream.result import Stream, StreamError
 from recassay.engine.stream.source import Batch, Source, digest
-from recassay.engine.stream.values import ERROR
 from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.incremental._clock import TICKS
@@ -31,6 +31,14 @@ from recassay.threads import Progress
 Int64 = NDArray[np.int64]
 
 OFTEN = np.cumsum([np.exp(-1.0) / float(np.prod(np.arange(1.0, n + 1))) for n in range(20)])  # Poisson of mean 1
+
+
+class _Copy(NamedTuple):
+    """What came of one copy of a model."""
+
+    outcomes: Outcomes
+    alarms: tuple[Alarm, ...]
+    lists: pl.DataFrame | None
 
 
 def play_stream(
@@ -69,7 +77,7 @@ def play_stream(
     state = keeper.load() or {"finished": [], "player": None, "done": 0, "digest": 0}
     catalogue = given.catalogue() if protocol.candidates == "all" else None
     numbers = range(protocol.copies) if protocol.folds != "none" else range(1)
-    finished: list[tuple[Outcomes, pl.DataFrame | None]] = state["finished"]
+    finished: list[_Copy] = state["finished"]
     for number in numbers[len(finished) :]:
         copied = protocol if protocol.folds != "none" else None
         player: Player = state["player"] or Player(
@@ -79,15 +87,15 @@ def play_stream(
             state = _walk(player, given, copied, number, state, keeper, progress)
         except InputError as error:
             partial = StreamError(error.code, error.what, where=error.where, hint=error.hint)
-            partial.stream = Stream(
-                (*(one for one, _ in finished), _outcomes(player, protocol, number, player.reached))
-            )
+            played = [*finished, _copy(player, protocol, number, player.reached)]
+            partial.stream = Stream(tuple(one.outcomes for one in played), raised=tuple(one.alarms for one in played))
             raise partial from error.__cause__
-        finished.append((_outcomes(player, protocol, number, state["done"]), _lists(player)))
+        finished.append(_copy(player, protocol, number, state["done"]))
         state = {"finished": finished, "player": None, "done": 0, "digest": 0}
         keeper.save(state, now=True)
-    kept = [table for _, table in finished if table is not None]
-    return Stream(tuple(one for one, _ in finished), pl.concat(kept) if kept else None)
+    kept = [played.lists for played in finished if played.lists is not None]
+    copies, alarms = (tuple(part) for part in list(zip(*finished, strict=True))[:2])
+    return Stream(copies, pl.concat(kept) if kept else None, alarms)
 
 
 def _walk(
@@ -175,19 +183,29 @@ def _refuse_unfit(given: Source, protocol: Prequential) -> None:
             )
 
 
+def _copy(player: Player, protocol: Prequential, number: int, events: int) -> _Copy:
+    alarms = () if player.guard is None else tuple(player.guard.alarms)
+    lists = pl.concat(player.pieces.lists) if player.pieces.lists else None
+    return _Copy(_outcomes(player, protocol, number, events), alarms, lists)
+
+
 def _outcomes(player: Player, protocol: Prequential, number: int, events: int) -> Outcomes:
     """The table of all that was scored."""
     pieces = player.pieces
-    headings = (ERROR,) if player.measures is None else tuple(player.measures.metrics)
-    nothing = np.zeros(0)
-    settings = {"protocol": str(protocol), "training": player.protocol.warmup - protocol.warmup}
+    values = {
+        heading: np.concatenate([np.zeros(0), *(piece[heading] for piece in pieces.values)])
+        for heading in player.headings
+    }
+    settings: dict[str, Any] = {"protocol": str(protocol), "training": player.protocol.warmup - protocol.warmup}
+    if player.guard is not None:
+        settings["alarms"] = [alarm.event for alarm in player.guard.alarms]
     if protocol.folds != "none":
         settings["copy"] = number
     users, items = len(player.user_codes.code), len(player.item_codes.code)
     return Outcomes(
         player.name,
         np.concatenate([np.zeros(0, np.int64), *pieces.event]),
-        {heading: np.concatenate([nothing, *(piece[heading] for piece in pieces.values)]) for heading in headings},
+        values,
         pl.concat(pieces.users) if pieces.users else player.user_codes.ids.clear(),
         pl.concat(pieces.times) if pieces.times else None,
         events,
@@ -205,7 +223,3 @@ def _timing(player: Player) -> Timing | None:
         np.concatenate([np.zeros(0, np.int64), *one]) * 1e-9 for one in (player.pieces.asking, player.pieces.learning)
     ]
     return Timing(Spent.of(spent[0]), Spent.of(spent[1]), platform.processor() or platform.machine(), 1)
-
-
-def _lists(player: Player) -> pl.DataFrame | None:
-    return pl.concat(player.pieces.lists) if player.pieces.lists else None
