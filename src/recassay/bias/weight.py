@@ -73,7 +73,7 @@ class Weight(Experiment):
             on=metrics, index=["weight", "within", "chosen"], variable_name="metric", value_name="mean"
         ).with_columns(system=pl.lit(self.system), mark=pl.when("chosen").then(pl.lit("chosen")))
         return Exhibit(
-            f"choose-weight-{self.system}", f"The weight of {self.system}", f"Chosen on {self.validation:.0%} of the "
-            f"training data by {chosen.criterion}: {chosen.weight:g}. In this study {self.system} has {weight:g}.",
+            f"choose-weight-{self.system}", f"The weight of {self.system}", f"Chosen on {100 * self.validation:g} % of "
+            f"the training data by {chosen.criterion}: {chosen.weight:g}. In this study {self.system} has {weight:g}.",
             table, "weight", "mean", "system", "metric", mark="mark",
         )  # fmt: skip
