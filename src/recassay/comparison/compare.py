@@ -91,6 +91,34 @@ class Comparison(Shown):
         return [{key: _json_number(value) for key, value in dataclasses.asdict(row).items()} for row in self.rows]
 
 
+@dataclass(frozen=True)
+class HowTested:
+    """How differences are tested, in the words of :func:`compare`."""
+
+    test: str = "permutation"
+    correction: str = "holm"
+    effect: str = "d_z"
+    level: float = 0.95
+    seed: int = 0
+    resamples: int | str = "auto"
+
+    def __post_init__(self) -> None:
+        for name, asked, known in (
+            ("test", self.test, TESTS),
+            ("correction", self.correction, CORRECTIONS),
+            ("effect size", self.effect, EFFECTS),
+        ):
+            check_word(name, asked, known)
+
+    @property
+    def alpha(self) -> float:
+        """The p-value up to which a difference is significant."""
+        return round(1 - self.level, 12)
+
+
+PERMUTATION = HowTested()
+
+
 def compare(
     scores: ComparableScores,
     *,
@@ -126,18 +154,13 @@ def compare(
     >>> row.difference, row.p, row.resamples, row.note
     (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
-    for name, asked, known in (
-        ("test", test, TESTS),
-        ("correction", correction, CORRECTIONS),
-        ("family", family, FAMILIES),
-        ("effect size", effect, EFFECTS),
-    ):
-        check_word(name, asked, known)
+    testing = HowTested(test, correction, effect, level, seed, resamples)
+    check_word("family", family, FAMILIES)
     pairs = pairs_of(scores.systems, baseline)
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
     questions = [Question(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
-    plan = _Plan(len(pairs), test, correction, effect, level, How(seed, resamples, threads, progress))
+    plan = _Plan(len(pairs), testing, How(seed, resamples, threads, progress))
     answers: dict[Question, Row] = {}
     for batch in _batches(scores, questions):
         answers.update(zip(batch, _answer([pair_up(scores, question) for question in batch], plan), strict=True))
@@ -158,10 +181,7 @@ class Question(NamedTuple):
 
 class _Plan(NamedTuple):
     pairs: int
-    test: str
-    correction: str
-    effect: str
-    level: float
+    testing: HowTested
     how: How
 
 
@@ -232,15 +252,17 @@ def _batches(scores: ComparableScores, questions: list[Question]) -> Iterable[li
 
 def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
     """One row per question about the same units, with p_adjusted and significance still to be settled."""
-    how = plan.how
+    how, testing = plan.how, plan.testing
     differences = _stack(batch, plan)
-    tested = run_test(plan.test, differences, how)
+    tested = run_test(testing.test, differences, how)
     values, weights = differences.matrix, None
     ratios = [paired.ratio for paired in batch if paired.ratio is not None]
     if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
         values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
     difference = means(values, weights)
-    low, high = intervals(values, weights, level=plan.level, seed=how.seed, threads=how.threads, progress=how.progress)
+    low, high = intervals(
+        values, weights, level=testing.level, seed=how.seed, threads=how.threads, progress=how.progress
+    )
     return [
         Row(
             *paired.question,
@@ -249,11 +271,11 @@ def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
             high=float(high[j]),
             p=float(tested.p[j]),
             p_adjusted=np.nan,
-            effect=EFFECTS[plan.effect](paired.shares_a, paired.shares_b),
+            effect=EFFECTS[testing.effect](paired.shares_a, paired.shares_b),
             n=differences.n,
             dropped=paired.dropped,
-            test=plan.test,
-            correction=plan.correction,
+            test=testing.test,
+            correction=testing.correction,
             resamples=tested.resamples,
             significant=False,
             note=_note(differences.matrix[:, j]),
@@ -276,10 +298,9 @@ def _stack(batch: list[_Paired], plan: _Plan) -> Differences:
 
 
 def _adjusted(rows: list[Row], plan: _Plan) -> Iterable[Row]:
-    threshold = round(1 - plan.level, 12)
-    p_adjusted = adjust(np.array([row.p for row in rows]), plan.correction)
+    p_adjusted = adjust(np.array([row.p for row in rows]), plan.testing.correction)
     for row, p in zip(rows, p_adjusted.tolist(), strict=True):
-        yield dataclasses.replace(row, p_adjusted=p, significant=p <= threshold)
+        yield dataclasses.replace(row, p_adjusted=p, significant=p <= plan.testing.alpha)
 
 
 def pairs_of(systems: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:

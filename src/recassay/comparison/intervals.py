@@ -27,6 +27,19 @@ NORMAL = NormalDist()  # of the standard library: importing scipy costs more tha
 
 
 @dataclass(frozen=True)
+class Uncertainty:
+    """How intervals are made; None as a method leaves them out."""
+
+    method: str | None = "bootstrap"
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+BOOTSTRAP = Uncertainty()
+
+
+@dataclass(frozen=True)
 class Column:
     """What an interval is made of: the mean of one column and how it reacts to its units."""
 

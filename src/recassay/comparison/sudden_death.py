@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.comparison.compare import Comparison, compare
-from recassay.comparison.intervals import intervals
+from recassay.comparison.intervals import BOOTSTRAP, Uncertainty, intervals
 from recassay.comparison.resampling import Floats
 from recassay.data.exhibit import Exhibit
 from recassay.data.finding import Finding
@@ -64,17 +64,6 @@ class Rules:
         return at - 1 if self.loop == "printed" else at
 
 
-@dataclass(frozen=True)
-class Confidence:
-    """How intervals are made; None as a method leaves them out."""
-
-    method: str | None = "bootstrap"
-    level: float = 0.95
-    resamples: int = 10_000
-    seed: int = 0
-    threads: int | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class SuddenDeath:
     """A contest of systems on the same users, decided at every cut-off down to the deepest of ``at``.
@@ -95,11 +84,12 @@ class SuddenDeath:
     has_relevant: NDArray[np.bool_]
     at: tuple[int, ...]
     rules: Rules = Rules()
-    confidence: Confidence = Confidence()
+    confidence: Uncertainty = BOOTSTRAP
     missing: Mapping[str, int] = field(default_factory=dict)
     short: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     unit: str = "user"
+    threads: int | None = None
 
     @functools.cached_property
     def earliest(self) -> NDArray[np.int32]:
@@ -182,9 +172,8 @@ class SuddenDeath:
         }
         rows = [row for cutoff in asked for row in self._rows(cutoff)]
         headings = tuple(self.rules.heading(cutoff) for cutoff in asked)
-        how = dataclasses.asdict(self.confidence)
         settings = {"competitors": list(self.competitors), "rules": dataclasses.asdict(self.rules)}
-        settings |= {"interval": {name: value for name, value in how.items() if name != "threads"}}
+        settings["interval"] = dataclasses.asdict(self.confidence)
         return Scores(
             self.units, self.competitors, headings, columns,
             rows=tuple(rows), findings=self.findings, settings=settings,
@@ -221,7 +210,7 @@ class SuddenDeath:
         counted = self.has_relevant if self.rules.users == "with_relevant" else np.ones(self.units.len(), np.bool_)
         low, high = intervals(
             np.column_stack([self.values(system, at)[counted] for system in self.competitors]),
-            method=how.method, level=how.level, resamples=how.resamples, seed=how.seed, threads=how.threads,
+            method=how.method, level=how.level, resamples=how.resamples, seed=how.seed, threads=self.threads,
         )  # fmt: skip
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
@@ -307,7 +296,7 @@ class SuddenDeath:
         """
         test = "mcnemar" if self.rules.ties == "share" else "permutation"
         how = {"test": test, "level": self.confidence.level, "seed": self.confidence.seed}
-        return compare(self.scores(self._cutoff(at)), **{**how, "threads": self.confidence.threads, **options})
+        return compare(self.scores(self._cutoff(at)), **{**how, "threads": self.threads, **options})
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
         """The score in a moving window of so many events, in the order of the stream; its first point has a full one.

@@ -65,7 +65,7 @@ class TradeOff:
         return pl.DataFrame(rows)
 
     def exhibit(self, diversity: str | None = None) -> Exhibit:
-        """Accuracy over one diversity, or over each beside the others on the same scale; a point for each weight."""
+        """Accuracy over one diversity, or over each beside the others; a point for each weight."""
         if diversity is not None and diversity not in self.diversity:
             raise UsageError("U206", f"no point has a '{diversity}'", hint=suggest(diversity, self.diversity))
         chosen = self.diversity if diversity is None else [diversity]
@@ -84,6 +84,7 @@ class TradeOff:
             y=self.accuracy,
             series=SYSTEM,
             facet="metric" if diversity is None else None,
+            own_scales=True,
             kind="point",
             mark="mark",
         )

@@ -19,7 +19,8 @@ class Exhibit(Shown):
     """A picture of ``y`` over ``x``, one for each value of ``facet``, with a line for each value of ``series``.
 
     ``name`` is a word for files, ``caption`` says what to see and what to be careful about. ``low`` and ``high`` are
-    bounds of what is drawn. ``downwards``: small values of ``y`` stand on top, as ranks do. The kinds are
+    bounds of what is drawn. ``downwards``: small values of ``y`` stand on top, as ranks do. Its pictures have the
+    same scales, so that they can be compared, or ``own_scales``, because they show other metrics. The kinds are
 
     * ``line``, ``step`` (a value holds until the next), ``bar``, and ``point``, which joins nothing: a trade-off;
     * ``dot``: a line for every ``y``, which are names, with a dot at ``x`` and its bounds along it;
@@ -55,6 +56,7 @@ class Exhibit(Shown):
     label: str | None = None
     band: str | None = None
     mark: str | None = None
+    own_scales: bool = False
 
     def to_dict(self) -> Mapping[str, Any]:
         """Ready for JSON."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import polars as pl
 import yaml
 
 from recassay.comparison.adjust import holm
-from recassay.comparison.compare import Comparison, compare
+from recassay.comparison.compare import PERMUTATION, Comparison, HowTested, compare
 from recassay.comparison.resampling import Progress
 from recassay.comparison.sudden_death import SuddenDeath
 from recassay.data.finding import Finding
@@ -48,14 +48,9 @@ class Compared:
 
 def compare_places(
     scores: ScoreSet,
+    testing: HowTested = PERMUTATION,
     *,
     baseline: str | None = None,
-    test: str = "permutation",
-    correction: str = "holm",
-    effect: str = "d_z",
-    level: float = 0.95,
-    seed: int = 0,
-    resamples: int | str = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Compared:
@@ -74,14 +69,11 @@ def compare_places(
         if len(one.systems) < 2 or not one.unit_metrics or (baseline is not None and baseline not in one.systems):
             continue
         _refuse_strangers(place, one)
-        found[place] = compare(
-            one, baseline=baseline, test=test, correction=correction, effect=effect, level=level, seed=seed,
-            resamples=resamples, threads=threads, progress=progress,
-        )  # fmt: skip
+        found[place] = compare(one, baseline=baseline, threads=threads, progress=progress, **asdict(testing))
     if not found:
         what = f"a comparison needs two systems, and no place has two of {', '.join(scores.systems)}"
         raise UsageError("U113", what, hint="scores of another system")
-    return Compared(found, diagnose(facts_of(scores, found, baseline, correction, level)))
+    return Compared(found, diagnose(facts_of(scores, found, baseline, testing)))
 
 
 def _refuse_strangers(place: Place, scores: Any) -> None:
@@ -100,14 +92,14 @@ def _refuse_strangers(place: Place, scores: Any) -> None:
 
 
 def facts_of(
-    scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, correction: str, level: float
+    scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, testing: HowTested
 ) -> Comparing:
     """What the checks of decisions ask about: how many tests, claims and seeds there are, and who is beaten by whom."""
-    alpha = round(1 - level, 12)
     rows = [row for one in found.values() for row in one.rows if not np.isnan(row.p)]
-    claims = [row for row in rows if row.p <= alpha]
+    claims = [row for row in rows if row.p <= testing.alpha]
     return Comparing(
-        correction, alpha, len(rows), len(claims), sum(_lost(one, alpha) for one in found.values()),
+        testing.correction, testing.alpha, len(rows), len(claims),
+        sum(_lost(one, testing.alpha) for one in found.values()),
         _seeds(scores), baseline, tuple(_beaten(scores, found, baseline)),
     )  # fmt: skip
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.comparison.sudden_death import NEVER, Confidence, Loop, Rules, SuddenDeath, Ties, Users
+from recassay.comparison.intervals import Uncertainty
+from recassay.comparison.sudden_death import NEVER, Loop, Rules, SuddenDeath, Ties, Users
 from recassay.data.finding import Finding
 from recassay.data.layout import stretch_of
 from recassay.data.outcomes import Outcomes
@@ -77,13 +79,14 @@ def sudden_death(
         if choice not in get_args(known):
             raise UsageError("U107", f"{name}={choice!r} is not known", hint=suggest(choice, get_args(known)))
     rules, cutoffs = Rules(ties, users, loop, float(relevant_from)), _cutoffs(at)
-    confidence = Confidence(interval, level, resamples, seed, threads)
     streams = _streams(runs)
     if streams:
-        return _on_streams(streams, cutoffs, rules, confidence, metric, by)
-    truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
-    runs = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
-    return _on_runs(runs, truth, cutoffs, rules, confidence)
+        contest = _on_streams(streams, cutoffs, rules, metric, by)
+    else:
+        truth = _played_truth(runs) if truth is None else read_truth(truth, columns=columns)
+        runs = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=False)
+        contest = _on_runs(runs, truth, cutoffs, rules, threads)
+    return replace(contest, confidence=Uncertainty(interval, level, resamples, seed), threads=threads)
 
 
 def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
@@ -108,24 +111,22 @@ def _played_truth(runs: Any) -> Truth:
     return Truth.from_frame(pl.DataFrame({"user_id": owners, "item_id": items}))
 
 
-def _on_runs(
-    runs: Iterable[Run], truth: Truth, at: tuple[int, ...], rules: Rules, confidence: Confidence
-) -> SuddenDeath:
+def _on_runs(runs: Iterable[Run], truth: Truth, at: tuple[int, ...], rules: Rules, threads: int | None) -> SuddenDeath:
     deepest, found = max(at), list[Finding]()
     first: dict[str, Places] = {}
     missing, short = dict[str, int](), dict[str, int]()
     for run in runs:
         _refuse_twice(run.name, first)
         meeting = meet(run, truth, STRICT)
-        first[run.name] = _first_places(meeting, deepest, rules.relevant_from, confidence.threads)
+        first[run.name] = _first_places(meeting, deepest, rules.relevant_from, threads)
         missing[run.name] = meeting.met.missing
         short[run.name] = int((meeting.judged_lengths < deepest).sum())
         facts = Facts.of(meeting, deepest)
         found += [finding for ask in OF_LISTS if (finding := ask(facts)) is not None]
     relevant = truth.gains[truth.offsets[:-1]] >= rules.relevant_from  # the highest gain of a user stands first
     return SuddenDeath(
-        tuple(first), truth.queries, np.stack(list(first.values())), relevant, at, rules, confidence,
-        missing, short, said_once(found),
+        tuple(first), truth.queries, np.stack(list(first.values())), relevant, at, rules,
+        missing=missing, short=short, findings=said_once(found),
     )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def _telling(metrics: Sequence[str]) -> str:
 
 
 def _on_streams(
-    streams: Sequence[Outcomes], at: tuple[int, ...], rules: Rules, confidence: Confidence, metric: str | None, by: str
+    streams: Sequence[Outcomes], at: tuple[int, ...], rules: Rules, metric: str | None, by: str
 ) -> SuddenDeath:
     if by not in ("event", "user"):
         raise UsageError("U107", f"by={by!r} is not known", hint=suggest(by, ("event", "user")))
@@ -177,7 +178,7 @@ def _on_streams(
             raise UsageError("U205", "these outcomes do not say whose events they are", hint="by='event'")
         units, places = _by_user(one.users, places)
     everyone = np.ones(units.len(), np.bool_)
-    return SuddenDeath(tuple(first), units, places, everyone, at, rules, confidence, unit=by)
+    return SuddenDeath(tuple(first), units, places, everyone, at, rules, unit=by)
 
 
 def _event_places(stream: Outcomes, metric: str) -> Places:

@@ -10,6 +10,7 @@ from typing import Any
 from recassay._version import __version__
 from recassay.comparison.across import ROPE, Across, across
 from recassay.comparison.bayes import check_rope
+from recassay.comparison.compare import HowTested
 from recassay.comparison.consistency import Consistency, consistency
 from recassay.comparison.power import Power, users_needed
 from recassay.comparison.resampling import Progress
@@ -86,10 +87,10 @@ def decide(
     coordinate that takes two values, or along ``by`` alone.
     """
     check_rope(rope)
+    testing = HowTested(test, correction, effect, level, seed, resamples)
     compared = compare_places(
-        scores, baseline=baseline, test=test, correction=correction, effect=effect, level=level, seed=seed,
-        resamples=resamples, threads=threads, progress=_stage(progress, "comparing"),
-    )  # fmt: skip
+        scores, testing, baseline=baseline, threads=threads, progress=_stage(progress, "comparing")
+    )
     ranked = agreed = None
     over = by or DATASET
     if by is not None or len(scores.along(DATASET)) > 1:

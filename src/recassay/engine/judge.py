@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.comparison.intervals import intervals
+from recassay.comparison.intervals import Uncertainty
 from recassay.data.assay import Assay, Worth
 from recassay.data.run import Run
 from recassay.data.scores import Scores, Summary
@@ -20,13 +20,13 @@ from recassay.designs.grammar import Design, parse_list
 from recassay.designs.sets import Short
 from recassay.diagnose import Judging, diagnose
 from recassay.engine.sampling import Sampled, sample
+from recassay.engine.summary import bounds_of
 from recassay.errors import InputError, UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
 
 Systems = Run | Standings | Iterable[Run | Standings] | Mapping[str, Run | Standings]
 Float = NDArray[np.float64]
-Key = tuple[str, str]  # system, heading
 
 
 def judge(
@@ -93,7 +93,7 @@ def judge(
             else expect(one, design, asked, users=users, short=short, variance=variance, threads=threads)
             for name, one in systems.items()
         }
-        scores = _scores(systems, judged, asked, Intervals(interval, level, resamples, seed, threads))
+        scores = _scores(systems, judged, asked, Uncertainty(interval, level, resamples, seed), threads)
         by_design[str(design)] = scores
         for name, one in judged.items():
             rows += [_worth(name, systems[name], one, h, scores.row(name, h)) for h in asked]
@@ -191,18 +191,12 @@ def _worth(name: str, standings: Standings, judged: Judged, heading: str, row: S
     )
 
 
-class Intervals(NamedTuple):
-    """How intervals over users are made; None as a method leaves them out."""
-
-    method: str | None
-    level: float
-    resamples: int
-    seed: int
-    threads: int | None
-
-
 def _scores(
-    systems: Mapping[str, Standings], judged: Mapping[str, Judged], metrics: Mapping[str, Metric], how: Intervals
+    systems: Mapping[str, Standings],
+    judged: Mapping[str, Judged],
+    metrics: Mapping[str, Metric],
+    how: Uncertainty,
+    threads: int | None,
 ) -> Scores:
     """Values per user of one design, with intervals from resamples that all systems share."""
     first, any_one = next(iter(systems.values())), next(iter(judged.values()))
@@ -214,12 +208,15 @@ def _scores(
         for name, one in judged.items()
         for heading, outcome in one.outcomes.items()
     }
-    bounds = _bounds(columns, how)
+    weights = {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()}
+    uneven = {key: own for key, own in weights.items() if (own[~np.isnan(columns[key][0])] != 1).any()}
+    bounds = bounds_of({key: values for key, (values, _) in columns.items()}, uneven, how, threads=threads)
+    nothing = (float("nan"), float("nan"))
     rows = [
         Summary(
             name, heading, judged[name].outcomes[heading].mean, judged[name].users, 0, judged[name].short, 0,
-            judged[name].outcomes[heading].undefined, *bounds[name, heading], metrics[heading].higher_is_better,
-            metrics[heading].parameters,
+            judged[name].outcomes[heading].undefined, *bounds.get((name, heading), nothing),
+            metrics[heading].higher_is_better, metrics[heading].parameters,
         )
         for name, heading in columns
     ]  # fmt: skip
@@ -228,7 +225,7 @@ def _scores(
         tuple(systems),
         tuple(metrics),
         {key: values for key, (values, _) in columns.items()},
-        {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()},
+        weights,
         tuple(rows),
         settings={"design": str(any_one.design)},
     )
@@ -240,24 +237,3 @@ def _spread(outcome: Outcome, places: NDArray[np.int64], size: int, *, zeros: bo
     asked = outcome.weights > 0
     values[places[asked]], weights[places[asked]] = outcome.values[asked], outcome.weights[asked]
     return values, weights
-
-
-def _bounds(columns: Mapping[Key, tuple[Float, Float]], how: Intervals) -> dict[Key, tuple[float, float]]:
-    """Bounds of every mean; columns with the same weights share their resamples."""
-    bounds = dict.fromkeys(columns, (float("nan"), float("nan")))
-    alike: dict[bytes, list[Key]] = {}
-    for key, (_, weights) in columns.items() if how.method else ():
-        alike.setdefault(weights.tobytes(), []).append(key)
-    for keys in alike.values():
-        weights = columns[keys[0]][1]
-        counted = weights > 0
-        if not counted.any():
-            continue
-        values = np.column_stack([columns[key][0][counted] for key in keys])
-        equal = bool((weights[counted] == 1).all())
-        low, high = intervals(
-            values, None if equal else np.repeat(weights[counted, None], len(keys), axis=1), method=str(how.method),
-            level=how.level, resamples=how.resamples, seed=how.seed, threads=how.threads,
-        )  # fmt: skip
-        bounds |= dict(zip(keys, zip(low.tolist(), high.tolist(), strict=True), strict=True))
-    return bounds

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args, get_type_hints
 
+from recassay.comparison.intervals import Uncertainty
 from recassay.data.distances import given_distances
 from recassay.data.read import Columns, each_run, read_interactions, read_items, read_truth
 from recassay.data.run import Run
 from recassay.data.scores import Scores
 from recassay.engine.local import Job, Report
-from recassay.engine.summary import Uncertainty, assemble
+from recassay.engine.summary import assemble
 from recassay.engine.until import Until, score_until
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.comparison.intervals import means
+from recassay.comparison.intervals import Uncertainty, means
 from recassay.data.generated import Generated
 from recassay.data.read import Columns, read_items
 from recassay.data.scores import Scores, Summary, Values
 from recassay.data.sequences import SequenceFold
 from recassay.diagnose.base import diagnose
 from recassay.engine.generated import Systems, by_system
-from recassay.engine.summary import Uncertainty, bounds_of
+from recassay.engine.summary import bounds_of
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.metrics.sequence.base import OfAll, PerSequence, Pooled, SequenceMetric

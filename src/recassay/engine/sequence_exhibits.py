@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.comparison.intervals import means
+from recassay.comparison.intervals import Uncertainty, means
 from recassay.comparison.overall import standing
 from recassay.data.exhibit import Exhibit
 from recassay.data.generated import Generated
@@ -18,7 +18,7 @@ from recassay.data.scores import Scores, Values
 from recassay.data.sequences import SequenceFold
 from recassay.engine.generated import Systems, by_system
 from recassay.engine.score_sequences import SEQUENCES_PER_BLOCK, asked_of
-from recassay.engine.summary import Uncertainty, bounds_of
+from recassay.engine.summary import bounds_of
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics
 from recassay.metrics.sequence.base import OfAll, Placed, SequenceMetric
@@ -135,6 +135,7 @@ def by_position(
         facet="metric",
         low="low",
         high="high",
+        own_scales=True,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
-from recassay.comparison.intervals import intervals
+from recassay.comparison.intervals import Uncertainty, intervals
 from recassay.data.finding import Finding
 from recassay.data.scores import Scores, Values
 from recassay.engine.local import Job, Judgement, Report
@@ -16,16 +16,6 @@ CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, n
 
 Key = tuple[str, str]  # system, heading
 Bounds = dict[Key, tuple[float, float]]
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """How intervals are made; None as a method leaves them out."""
-
-    method: str | None = "bootstrap"
-    level: float = 0.95
-    resamples: int = 10_000
-    seed: int = 0
 
 
 def assemble(job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty, profile: str | None) -> Scores:

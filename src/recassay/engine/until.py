@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.comparison.census import Census, shares
+from recassay.comparison.intervals import Uncertainty
 from recassay.data.identity import id_keys, mix
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
@@ -22,7 +23,7 @@ from recassay.data.scores import Scores, Values
 from recassay.data.truth import Truth
 from recassay.data.vocabulary import positions
 from recassay.engine.local import Job
-from recassay.engine.summary import Uncertainty, assemble
+from recassay.engine.summary import assemble
 from recassay.errors import UsageError
 from recassay.metrics.base import Accuracy, Metric, UnitMetric
 from recassay.metrics.refusals import places_of, refuse_other_users

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from recassay.comparison.compare import HowTested
 from recassay.data.finding import Finding
 from recassay.data.score_set import Place, ScoreSet
 from recassay.data.sequences import SequenceFold
@@ -147,7 +148,9 @@ def _comparing(found: Found) -> Comparing | None:
     compared = {_place(part): part.comparison for part in shown if part.comparison is not None}
     first = next(iter(compared.values()))
     correction = first.rows[0].correction
-    return facts_of(ScoreSet(sheets, found.folder), compared, first.baseline, correction, found.level)
+    return facts_of(
+        ScoreSet(sheets, found.folder), compared, first.baseline, HowTested(correction=correction, level=found.level)
+    )
 
 
 def _place(part: Part) -> Place:

@@ -8,10 +8,9 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from recassay.data.io import write_json, write_text
+from recassay.data.io import make_folder, write_json, write_text
 from recassay.data.score_set import ScoreSet
 from recassay.engine.decide import Decision
-from recassay.errors import UsageError
 from recassay.report import table as tables
 from recassay.report.compared import (
     across_tables,
@@ -63,13 +62,7 @@ def decision_table(scores: ScoreSet, found: Decision, form: str) -> str:
 
 def write_decision(found: Decision, folder: str | Path) -> Path:
     """``comparison.json`` with everything, a CSV for every table, and exhibits that ``recassay report`` shows."""
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            "U111", f"cannot make the folder: {error.strerror or error}", where=str(target), hint="choose another -o"
-        ) from None
+    target = make_folder(folder)
     write_json(found.to_dict(), target / "comparison.json")
     frames = {"comparisons": found.compared.frame()}
     if found.across is not None:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recassay._version import __version__
-from recassay.data.io import write_json, write_parquet, write_text
+from recassay.data.io import make_folder, write_json, write_parquet, write_text
 from recassay.data.scores import Scores
-from recassay.errors import UsageError
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
@@ -37,13 +36,7 @@ def write_results(
     command: str = "",
 ) -> Path:
     """Write everything a scoring found into a folder, which is made if need be; ``command`` makes it again."""
-    target = Path(folder)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            "U111", f"cannot make the folder: {error.strerror or error}", where=str(target), hint="choose another -o"
-        ) from None
+    target = make_folder(folder)
     identity = identity or {}
     if scores.unit_metrics:
         write_parquet(scores.frame(**identity), target / "scores.parquet")

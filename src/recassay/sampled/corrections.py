@@ -15,11 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.comparison.intervals import intervals, means
+from recassay.comparison.intervals import Uncertainty, intervals, means
 from recassay.comparison.resampling import How, bootstrap_sums
 from recassay.data.scores import Scores, Summary
 from recassay.diagnose import Sampling, diagnose
-from recassay.engine.summary import Uncertainty
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics

@@ -15,9 +15,9 @@ from typing import Any, Generic, TypeVar
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.io import write_text
+from recassay.data.io import make_folder, write_text
 from recassay.data.sequences import SequenceFold
-from recassay.errors import RecassayError, UsageError
+from recassay.errors import RecassayError
 from recassay.models.training import Listener
 from recassay.split import filters
 from recassay.study import lock as locks
@@ -127,7 +127,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         lock = locks.lock_of(self.plan, logs)
         if not locks.claim(self.out, lock):
             self._rehearse(logs)
-            _make(self.out)
+            make_folder(self.out)
             write_text(locks.to_yaml(lock), self.out / locks.NAME)
         for name, log in logs.items():
             for split in self.plan.splits:
@@ -244,12 +244,3 @@ class Runner(ABC, Generic[AFold, Answer]):
                 fitted = self.fit(model, fold, checkpoint, self._listener(name, note))
             self.shelf.keep_fitted(key, fitted, fold.train)
         return fitted
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            "U111", f"cannot make the folder: {error.strerror or error}", where=str(folder), hint="choose another -o"
-        ) from None

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from recassay.comparison.compare_over_time import OverTime, compare_over_time, declared
+from recassay.comparison.intervals import Uncertainty
 from recassay.comparison.over_time import exhibit, made_of, over_time
 from recassay.data.exhibit import Exhibit
 from recassay.data.finding import Finding
@@ -20,7 +21,7 @@ from recassay.data.scores import Scores, Summary, Values
 from recassay.diagnose.base import Watched, diagnose
 from recassay.diagnose.drift import drifts
 from recassay.engine.stream.result import mean
-from recassay.engine.summary import Uncertainty, bounds_of
+from recassay.engine.summary import bounds_of
 from recassay.metrics.base import Metric
 from recassay.study.plan import StreamPlan
 from recassay.study.results import Row

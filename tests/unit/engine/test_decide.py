@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
+from recassay.comparison.compare import HowTested
 from recassay.data.score_set import score_set
 from recassay.diagnose.base import load
 from recassay.engine.comparing import compare_places, contests
@@ -51,7 +52,7 @@ def test_many_comparisons_without_correction_are_told():
     values = {"a": d[0], "bb": -d[0] / 9, "ccc": d[1]}
     mrr = np.concatenate(list(values.values()))
     given = pl.DataFrame({"user": list(range(10)) * 3, "system": np.repeat(list(values), 10), "mrr": mrr})
-    compared = compare_places(read_scores(given), correction="none")
+    compared = compare_places(read_scores(given), HowTested(correction="none"))
     found = {finding.code: finding for finding in compared.findings}["D001"]
     p = compared.frame()["p"].to_numpy()
     claims = int((p <= 0.05).sum())

@@ -6,13 +6,14 @@ from recassay.data.io.formats import FORMATS, Format
 from recassay.data.io.read import open_table, read_table
 from recassay.data.io.sources import run_sources
 from recassay.data.io.table import Columns
-from recassay.data.io.write import atomic, write_bytes, write_json, write_parquet, write_text
+from recassay.data.io.write import atomic, make_folder, write_bytes, write_json, write_parquet, write_text
 
 __all__ = [
     "FORMATS",
     "Columns",
     "Format",
     "atomic",
+    "make_folder",
     "open_table",
     "read_table",
     "run_sources",

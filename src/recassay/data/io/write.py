@@ -52,6 +52,18 @@ def atomic(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def make_folder(path: str | Path) -> Path:
+    """The folder of an output, made if need be; U111 where that cannot be."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            "U111", f"cannot make the folder: {error.strerror or error}", where=str(folder), hint="choose another -o"
+        ) from None
+    return folder
+
+
 def write_text(text: str, path: str | Path) -> None:
     """Text as UTF-8 with the line ends it has."""
     write_bytes(text.encode(), path)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,15 +11,11 @@ from recassay.metrics.align import Aligned
 from recassay.metrics.base import Values
 from recassay.metrics.beyond.aspects import IntentMetric, Worth
 from recassay.metrics.beyond.base import ratio
-from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
-
-if TYPE_CHECKING:
-    from recassay.data.truth import Truth
-    from recassay.metrics.context import Context
+from recassay.metrics.ranking.satisfaction import Satisfying
 
 
 @dataclass(frozen=True, repr=False)
-class ERRIA(IntentMetric):
+class ERRIA(Satisfying, IntentMetric):
     """Expected reciprocal rank for a reader who wants one aspect, averaged over what aspects readers want.
 
     Formula: ``sum over aspects a of p(a | u) sum_{p<=k} (1/p) r_p prod_{q<p, q has a} (1 - r_q)`` over relevant items
@@ -44,7 +39,6 @@ class ERRIA(IntentMetric):
     name = "err_ia"
     aliases = ("ERR_IA", "erria")
 
-    scale: float | None = None
     normalise: Literal["none", "most", "ideal"] = "none"
 
     def validate(self) -> None:
@@ -52,21 +46,10 @@ class ERRIA(IntentMetric):
         if self.normalise == "ideal" and self.intents == "profile":
             raise self.refuse("normalise", "the ideal list is picked with all aspects of relevant items alike")
 
-    def resolve(self, truth: Truth) -> ERRIA:
-        """The metric with its scale settled by the data."""
-        return self if self.scale is not None else dataclasses.replace(self, scale=float(truth.gains.max(initial=1.0)))
-
-    def prepare(self, truth: Truth, context: Context) -> None:
-        super().prepare(truth, context)
-        if self.scale is not None and self.scale > LARGEST_EXPONENT:
-            raise self.refuse("scale", f"2^{self.scale:g} is no number; grades are a few small steps")
-        if self.scale is not None and truth.gains.max(initial=0.0) > self.scale:
-            raise self.refuse("scale", f"the truth has a gain of {truth.gains.max():g}")
-
     def judge(self, lists: Aligned) -> Values:
         assert self.scale is not None
         grade = np.where(self.is_relevant(lists), lists.truth.gains[lists.truth_rows], 0.0)
-        satisfied = (np.exp2(np.maximum(grade, 0.0)) - 1.0) / 2.0**self.scale
+        satisfied = self.satisfied(grade)
         worth = Worth(satisfied, 1.0 - satisfied)
         places = self.k or max(lists.depth(None), int(np.diff(lists.truth_offsets).max(initial=1)))
         discount = 1.0 / np.arange(1.0, places + 1)

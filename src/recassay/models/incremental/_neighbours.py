@@ -99,14 +99,14 @@ def _closer_than(guess: float, row: Int32, touched: Bools, near: Near, common: C
         shared, sizes = row[block * BLOCK : (block + 1) * BLOCK], common.sizes[block * BLOCK : (block + 1) * BLOCK]
         hits = np.int32(0)
         for at in range(BLOCK):
-            hits += np.int32(np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at])
-        if hits:
-            for at in range(BLOCK):
-                if np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]:
-                    closeness = np.float64(shared[at]) * shared[at] / sizes[at]
-                    near.found[found], near.closeness[found] = block * BLOCK + at, closeness
-                    found += 1
-                    enough += closeness >= guess
+            hits = np.int32(hits + np.int32(np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]))
+        for at in range(BLOCK if hits else 0):  # set aside without a branch
+            near.found[found] = block * BLOCK + at
+            found += np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]
+    for at in range(found):
+        other = near.found[at]
+        near.closeness[at] = np.float64(row[other]) * row[other] / common.sizes[other]
+        enough += near.closeness[at] >= guess
     return found, enough
 
 

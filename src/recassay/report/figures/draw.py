@@ -30,7 +30,10 @@ class Panel:
 
 
 def panels(exhibit: Exhibit) -> list[Panel]:
-    """The pictures of an exhibit, one per facet, with the same scales and colours; none if nothing can be drawn."""
+    """The pictures of an exhibit, one per facet, with the same colours, and scales unless they have their own.
+
+    There are none if nothing can be drawn.
+    """
     drawable = [row for row in exhibit.table.to_dicts() if _drawable(row, exhibit)]
     names = list(dict.fromkeys(str(row[exhibit.series]) for row in drawable)) if exhibit.series else [""]
     facets = list(dict.fromkeys(row[exhibit.facet] for row in drawable)) if exhibit.facet else [None]
@@ -40,7 +43,7 @@ def panels(exhibit: Exhibit) -> list[Panel]:
         chosen = [row for row in drawable if exhibit.facet is None or row[exhibit.facet] == facet]
         heading = "" if facet is None else f"{exhibit.facet}: {facet}"
         title = f"{exhibit.title}{f', {heading}' if heading else ''}"
-        found.append(Panel(heading, draw(exhibit, chosen, drawable, names, title)))
+        found.append(Panel(heading, draw(exhibit, chosen, chosen if exhibit.own_scales else drawable, names, title)))
     return found
 
 

@@ -18,7 +18,7 @@ MOST_SIGNS = 20  # on a line; one of more points is drawn without
 
 
 def lines(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Sequence[str], title: str) -> str:
-    """One panel; its scales are those of the whole exhibit, so that panels can be compared."""
+    """One panel of ``rows``; its scales are those of the ``whole``."""
     keys, top = legend(names, lines=exhibit.kind in ("line", "step")) if len(names) > 1 else ([], 4.0)
     place = ground(_across(exhibit, whole), _upright(exhibit, whole), top=top + 18)
     grid, reach = axes(place, exhibit.x, exhibit.y)

@@ -1,0 +1,42 @@
+"""How likely an item of a grade satisfies its reader."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from recassay.metrics.base import Metric, Values
+from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
+
+if TYPE_CHECKING:
+    from recassay.data.truth import Truth
+    from recassay.metrics.context import Context
+
+
+@dataclass(frozen=True, repr=False)
+class Satisfying(Metric):
+    """A metric of readers who stop at an item with probability ``(2^grade - 1) / 2^scale``.
+
+    ``scale`` is the largest grade there can be; if it is not given, the largest in the whole truth.
+    """
+
+    scale: float | None = None
+
+    def resolve(self, truth: Truth) -> Self:
+        """The metric with its scale settled by the data."""
+        return self if self.scale is not None else dataclasses.replace(self, scale=float(truth.gains.max(initial=1.0)))
+
+    def prepare(self, truth: Truth, context: Context) -> None:
+        super().prepare(truth, context)
+        if self.scale is not None and self.scale > LARGEST_EXPONENT:
+            raise self.refuse("scale", f"2^{self.scale:g} is no number; grades are a few small steps")
+        if self.scale is not None and truth.gains.max(initial=0.0) > self.scale:
+            raise self.refuse("scale", f"the truth has a gain of {truth.gains.max():g}")
+
+    def satisfied(self, grade: Values) -> Values:
+        """The probability that an item of each grade satisfies."""
+        assert self.scale is not None
+        return np.asarray((np.exp2(np.maximum(grade, 0.0)) - 1.0) / 2.0**self.scale)
