@@ -46,8 +46,8 @@ class Data(Part):
     generate: Annotated[
         str | None,
         Field(
-            description="`log(users=600, items=300, events=12000)`, `power_law(users=600, items=300, ratings=12000)`, or "
-            "a stream that changes, `drifting(users=600, items=300, events=12000, changes=1)`"
+            description="`log(users=600, items=300, events=12000)`, `power_law(users=600, items=300, ratings=12000)`, "
+            "or a stream that changes, `drifting(users=600, items=300, events=12000, changes=1)`"
         ),
     ] = None
     items: Annotated[
