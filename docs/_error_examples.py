@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# Code that raises each error in an empty folder; empty where nothing can.
+# Code that raises each error in an empty folder; none where nothing can, or where the message differs (U222: what the
+# program itself holds).
 EXAMPLES: dict[str, str] = {
     "I101": """
         Path("truth.csv").write_text("user_id,item_id\\n1,7\\n")
@@ -616,5 +617,9 @@ EXAMPLES: dict[str, str] = {
         """,
     "U221": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage(catalogue='truth')@1", until=0.01)
+        """,
+    "U223": """
+        Path("run.json").write_text('{"ann": {"x": 0.5}}')
+        ra.score("run.json", {"ann": ["x"]}, "mrr", memory="2GB")
         """,
 }

@@ -135,6 +135,8 @@ CODES: dict[str, str] = {
     "U202": "re-ranker in the wrong place",
     "U203": "no weight can be chosen",
     "U221": "metric cannot be known from some of the users",
+    "U222": "budget of memory is too small",
+    "U223": "table cannot be read piece by piece",
     "U211": "too few places to rank systems across",
     "U212": "no scores from such a place",
     "U213": "no runs to let compete",

@@ -261,6 +261,16 @@ ADVICE: dict[str, Advice] = {
         "has no largest value, or weighs users.",
         "Judge everyone, without `until`; or leave the metric out.",
     ),
+    "U222": Advice(
+        "With `memory` lists are read piece by piece, but the program itself, the truth, the training log and the "
+        "values of all users by one metric are in memory whole, and take more than the budget.",
+        "Give as much as the message says; or judge some of the users with `until`.",
+    ),
+    "U223": Advice(
+        "With `memory` a run is a file that can be read piece by piece: Parquet, or text with one character between "
+        "its fields. This one is a gzip archive, JSON, text in columns of blanks, or no file at all.",
+        "Write it as Parquet; or leave `memory` out.",
+    ),
     "U211": Advice(
         "Systems are ranked within each data set and the ranks compared over data sets, so two of them are needed that "
         "have systems and a metric in common.",

@@ -126,6 +126,9 @@ def score(
     strata: Annotated[
         int, option("--strata", "Draw them in so many strata by activity.", STATISTICS, metavar="N", min=1)
     ] = 1,
+    memory: Annotated[
+        str | None, option("--memory", "Judge run files in pieces, in about so much memory.", INPUT, metavar="SIZE")
+    ] = None,
     output: Annotated[
         Path | None,
         option(
@@ -184,6 +187,7 @@ def score(
             seed=seed,
             until=until,
             strata=strata,
+            memory=memory,
             threads=threads,
             progress=report,
         )

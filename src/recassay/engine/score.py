@@ -11,6 +11,7 @@ from recassay.data.read import Columns, each_run, read_interactions, read_items,
 from recassay.data.run import Run
 from recassay.data.scores import Scores
 from recassay.engine.local import Job, Report
+from recassay.engine.out_of_core import Reading, bytes_of, judge_files
 from recassay.engine.summary import assemble
 from recassay.engine.until import Until, score_until
 from recassay.errors import UsageError
@@ -47,6 +48,7 @@ def score(
     seed: int = 0,
     until: float | None = None,
     strata: int = 1,
+    memory: str | int | None = None,
     threads: int | None = None,
     progress: Report | None = None,
 ) -> Scores:
@@ -65,6 +67,9 @@ def score(
     With ``until`` random users are judged, in ``strata`` by activity if there are several, until every mean is known
     give or take that much. The intervals are then those that hold however often one looks, and the scores are of the
     users that were drawn.
+
+    With ``memory`` (``"2GB"``) run files are judged in pieces, within about that much memory, to the same bits. The
+    truth, ``train`` and ``items`` are in memory whole.
 
     >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
     >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
@@ -95,11 +100,18 @@ def score(
         or any(metric.uses_scores for metric in asked.values())
         or any(one.when == "scores of 0 or less" for one in excludes)
     )
+    uncertainty = Uncertainty(interval, level, resamples, seed)
+    if memory is not None:
+        if until is not None:
+            raise UsageError("U107", "a budget of memory is for judging everyone", hint="leave out until, or memory")
+        reading = Reading(bytes_of(memory), columns, format, nan, keep)
+        judged, cells = judge_files(job, runs, reading)
+        return assemble(job, judged, uncertainty, profile, cells)
     asked_for = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=keep)
     if until is not None:
         return score_until(job, dict(_by_name(asked_for)), Until(until, strata, level, seed), profile)
     judged = {name: job.judge(run) for name, run in _by_name(asked_for)}
-    return assemble(job, judged, Uncertainty(interval, level, resamples, seed), profile)
+    return assemble(job, judged, uncertainty, profile)
 
 
 def _by_name(runs: Iterable[Run]) -> Iterator[tuple[str, Run]]:

@@ -18,12 +18,14 @@ Key = tuple[str, str]  # system, heading
 Bounds = dict[Key, tuple[float, float]]
 
 
-def assemble(job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty, profile: str | None) -> Scores:
+def assemble(
+    job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty, profile: str | None, cells: int = CELLS
+) -> Scores:
     """The scores of all systems, with intervals and what was found."""
     per_unit = {(name, heading): column for name, one in judged.items() for heading, column in one.values.items()}
     weights = {(name, heading): column for name, one in judged.items() for heading, column in one.weights.items()}
     powers = {heading: metric.power for heading, metric in job.unit_metrics.items()}
-    bounds = bounds_of(per_unit, weights, uncertainty, powers, job.threads, job.progress)
+    bounds = bounds_of(per_unit, weights, uncertainty, powers, job.threads, job.progress, cells)
     rows = [row for one in judged.values() for row in one.rows]
     nothing = (float("nan"), float("nan"))
     bounded = [(row, *bounds.get((row.system, row.metric), nothing)) for row in rows]
@@ -52,6 +54,7 @@ def bounds_of(
     powers: Mapping[str, float] | None = None,
     threads: int | None = None,
     progress: Report | None = None,
+    cells: int = CELLS,
 ) -> Bounds:
     """Bounds of every mean; ``powers`` by heading are 1 unless given. Columns on the same units share resamples."""
     if uncertainty.method is None:
@@ -62,7 +65,7 @@ def bounds_of(
     bounds: Bounds = {}
     for (_, weighted), keys in alike.items():
         defined = ~np.isnan(per_unit[keys[0]])
-        width = max(1, CELLS // max(int(defined.sum()), 1))
+        width = max(1, min(cells, CELLS) // max(int(defined.sum()), 1))
         for begin in range(0, len(keys), width):
             group = keys[begin : begin + width]
             power = np.array([1.0 if powers is None else powers[heading] for _, heading in group])

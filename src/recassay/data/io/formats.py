@@ -75,6 +75,9 @@ def parquet(head: Head, role: Role) -> Table:
     def read(wanted: Wanted) -> pl.DataFrame:
         return collected(scan.select(list(wanted.values())))
 
+    def rows_from(wanted: Wanted, begin: int, rows: int) -> pl.DataFrame:
+        return collected(scan.slice(begin, rows).select(list(wanted.values())))
+
     def rows() -> int:
         return int(collected(scan.select(pl.len())).item())
 
@@ -91,7 +94,7 @@ def parquet(head: Head, role: Role) -> Table:
     where = str(head.path)
     if role.name == "log" and any(isinstance(dtype, pl.List) for dtype in schema.dtypes()):
         return Table(list(schema), lambda wanted: one_row_each(read(wanted), wanted, where), where)
-    return Table(list(schema), read, where, rows=rows, narrow=narrow)
+    return Table(list(schema), read, where, rows=rows, narrow=narrow, rows_from=rows_from)
 
 
 def delimited(head: Head, role: Role) -> Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -10,13 +11,13 @@ import polars as pl
 
 from recassay.data.io.clean import as_ids, clean
 from recassay.data.io.columns import parse_columns, resolve
-from recassay.data.io.formats import open_path
+from recassay.data.io.formats import FORMATS, open_path
 from recassay.data.io.head import read_head
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import Role, role_named
 from recassay.data.io.sources import PARQUET_SUFFIXES, parts_of
 from recassay.data.io.table import Columns, Table
-from recassay.errors import InputError
+from recassay.errors import InputError, UsageError
 
 SMALL = 1_000_000  # rows up to which all columns are read at once: quicker, and memory does not matter yet
 
@@ -64,6 +65,67 @@ def open_table(
     return found
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """A file of rows that can be read from any row on: ``read(columns, begin, rows)`` under their canonical names."""
+
+    where: str
+    rows: int
+    columns: tuple[str, ...]
+    read: Callable[[Sequence[str], int, int], pl.DataFrame]
+
+
+def open_stretches(
+    source: str | Path,
+    role: str,
+    folder: Path,
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    format: str | None = None,
+) -> list[Stretch]:
+    """The files of a table, none of it in memory; text is written to ``folder`` as Parquet first.
+
+    What is neither Parquet nor text cannot be had like this: U223.
+    """
+    wanted, chosen = role_named(role), parse_columns(columns)
+    full = [path for path in parts_of(source) if path.stat().st_size]
+    found = [_stretch(path, wanted, chosen, format, folder / f"{number}.parquet") for number, path in enumerate(full)]
+    stretches = [one for one in found if one.rows]
+    if not stretches:
+        raise InputError("I103", f"the {role} has no rows", where=str(source), hint="check what wrote it")
+    kinds = {
+        _kinds(one.read(one.columns, 0, 1), stated=Path(one.where).suffix in PARQUET_SUFFIXES): one.where
+        for one in stretches
+    }
+    if len(kinds) > 1:
+        raise _parts_differ(kinds)
+    return stretches
+
+
+def _stretch(path: Path, role: Role, chosen: Mapping[str, str], format: str | None, packed: Path) -> Stretch:
+    head = read_head(path)
+    table = open_path(head, role, format)
+    found = resolve(table.names, role, chosen, where=table.where, by_position=table.by_position)
+    if table.pack is not None:
+        table.pack(found, packed)
+        table = replace(FORMATS["parquet"].table(read_head(packed), role), where=table.where)
+    if table.rows is None or table.rows_from is None:
+        raise UsageError(
+            "U223",
+            f"{path.name} cannot be read piece by piece: it is neither Parquet nor text in columns",
+            where=str(path),
+            hint="write it as Parquet",
+        )
+    rows_from = table.rows_from
+
+    def read(columns: Sequence[str], begin: int, rows: int) -> pl.DataFrame:
+        frame = rows_from({meaning: found[meaning] for meaning in columns}, begin, rows)
+        frame = frame.select(pl.col(found[meaning]).alias(meaning) for meaning in columns)
+        return clean(frame, columns=tuple(columns), where=table.where, whole_ranks=role.whole_ranks)
+
+    return Stretch(table.where, table.rows(), tuple(found), read)
+
+
 def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format: str | None) -> Columns:
     if len(paths) == 1:
         return _read(open_path(read_head(paths[0]), role, format), role, chosen)
@@ -75,14 +137,18 @@ def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format
         return Columns.of(pl.DataFrame(schema=[role.required[0]]))
     kinds = {_kinds(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
     if len(kinds) > 1:
-        (first, one), (second, other), *_ = kinds.items()
-        raise InputError(
-            "I202",
-            f"the parts of the table differ: {first} and {second}",
-            where=f"{one} and {other}",
-            hint="write all parts with the same columns and types",
-        )
+        raise _parts_differ(kinds)
     return Columns.of(pl.concat((frame for _, frame in parts), how="vertical_relaxed"))
+
+
+def _parts_differ(kinds: Mapping[str, str | Path]) -> InputError:
+    (first, one), (second, other), *_ = kinds.items()
+    return InputError(
+        "I202",
+        f"the parts of the table differ: {first} and {second}",
+        where=f"{one} and {other}",
+        hint="write all parts with the same columns and types",
+    )
 
 
 def _kinds(frame: pl.DataFrame, *, stated: bool) -> str:

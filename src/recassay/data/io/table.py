@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import polars as pl
 
@@ -25,6 +26,10 @@ class Table:
     """Counts the rows without reading them; given where one column can be read at the cost of one column."""
     narrow: Callable[[str], pl.Series | None] | None = None
     """A column of integers as 32-bit ones, in half the memory; None if it is not of integers, or they do not fit."""
+    rows_from: Callable[[Wanted, int, int], pl.DataFrame] | None = None
+    """The wanted columns of so many rows from a row on, and no more in memory; given where ``rows`` is."""
+    pack: Callable[[Wanted, Path], None] | None = None
+    """Writes the table to a Parquet file without holding it in memory; given where it can be read only in full."""
 
 
 class Columns:

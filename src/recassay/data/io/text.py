@@ -10,13 +10,15 @@ from pathlib import Path
 import polars as pl
 
 from recassay.data.io.clean import typed
-from recassay.data.io.head import BOM, Head, opened
+from recassay.data.io.head import BOM, GZIP_MAGIC, Head, opened
 from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
+from recassay.errors import UsageError
 
 # What a separator of several characters becomes before Polars, which knows single bytes only, sees the text.
 UNIT_SEPARATOR = "\x1f"
+ROWS_PER_GROUP = 1 << 18  # of a Parquet file that stands for text
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
@@ -26,7 +28,13 @@ NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 def text_table(head: Head, layout: Layout, role: Role) -> Table:
     """The table in a text file of the given layout; text that is not UTF-8 is I106."""
     check_encoding(head)
-    return Table(layout.names, lambda wanted: read_text(head, layout, role, wanted), str(head.path), layout.by_position)
+    return Table(
+        layout.names,
+        lambda wanted: read_text(head, layout, role, wanted),
+        str(head.path),
+        layout.by_position,
+        pack=lambda wanted, path: pack_text(head, layout, role, wanted, path),
+    )
 
 
 def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.DataFrame:
@@ -35,15 +43,13 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
     Every column is scanned, for only then does Polars check the width of every line: a stray separator in a title would
     otherwise shift the columns after it unseen. Ids are integers if all of them are, else strings.
     """
-    samples = _samples(head, layout)
-    guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
-    safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
+    kinds, safe = _kinds(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
     failure = ""
     for source, separator in _sources(head, layout):
-        for types in [guesses] if guesses == safe else [guesses, safe]:
+        for types in kinds:
             try:
-                frame = _scan(source, separator, layout, types, above)
+                frame = _scan(source, separator, layout, types, above).collect()
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
                 failure = str(error)
                 continue
@@ -54,6 +60,52 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
         return pl.DataFrame(schema=dict.fromkeys(wanted.values(), pl.String))
     numeric = [name for name, dtype in safe.items() if dtype == pl.Float64]
     raise broken_file(head, layout, numeric, failure)
+
+
+def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path) -> None:
+    """The table as a Parquet file, written piece by piece; what :func:`read_text` refuses is refused."""
+    kinds, safe = _kinds(head, layout, role, wanted)
+    above = head.lines_above_data(layout.header_lines)
+    source, separator = next(_sources(head, layout))
+    with head.path.open("rb") as file:
+        packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    if packed or isinstance(source, bytes):
+        raise UsageError(
+            "U223",
+            f"{head.path.name} cannot be read piece by piece: "
+            + ("it is a gzip archive" if packed else f"{layout.separator!r} stands between its fields"),
+            where=str(head.path),
+            hint="write it as Parquet, or unpacked with one character between the fields",
+        )
+    failure = ""
+    for types in kinds:
+        rows = _scan(source, separator, layout, types, above)
+        try:
+            rows.sink_parquet(path, compression="lz4", row_group_size=ROWS_PER_GROUP)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            failure = str(error)
+            continue
+        names = layout.names if separator == BLANKS else layout.names[-1:]
+        nulls = pl.scan_parquet(path, glob=False).select(pl.col(names).null_count().sum()).collect()
+        if sum(nulls.row(0)) and not _all_lines_even(source, separator, layout, above):
+            blank_lines(head, layout)  # raises for a line that is short
+            rows.filter(~pl.all_horizontal(pl.all().is_null())).sink_parquet(
+                path, compression="lz4", row_group_size=ROWS_PER_GROUP
+            )
+        return
+    numeric = [name for name, dtype in safe.items() if dtype == pl.Float64]
+    raise broken_file(head, layout, numeric, failure)
+
+
+Types = dict[str, type[pl.DataType]]
+
+
+def _kinds(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[list[Types], Types]:
+    """Types to read columns as, in the order to try them, and the last of these, which takes ids for text."""
+    samples = _samples(head, layout)
+    guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
+    safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
+    return [guesses] if guesses == safe else [guesses, safe], safe
 
 
 def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
@@ -125,7 +177,7 @@ def _with_single_blanks(data: bytes) -> bytes:
 
 def _scan(
     source: Path | bytes, separator: str, layout: Layout, types: dict[str, type[pl.DataType]], above: int
-) -> pl.DataFrame:
+) -> pl.LazyFrame:
     schema: dict[str, type[pl.DataType]] = {name: types.get(name, pl.String) for name in layout.names}
     return pl.scan_csv(
         source,
@@ -136,7 +188,7 @@ def _scan(
         quote_char='"' if layout.quotes else None,
         raise_if_empty=False,
         glob=False,
-    ).collect()
+    )
 
 
 def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
