@@ -28,6 +28,15 @@ class Place(NamedTuple):
     design: str = GIVEN
     seed: int | None = None
 
+    @property
+    def on_events(self) -> bool:
+        """Whether what was scored are events of a stream.
+
+        >>> Place(protocol="prequential(at=5)").on_events, Place(protocol="ranking").on_events
+        (True, False)
+        """
+        return self.protocol.partition("(")[0] == "prequential"
+
     def without(self, *axes: str) -> tuple[Any, ...]:
         """All but these coordinates: places that agree in them differ along these axes alone.
 

@@ -47,11 +47,22 @@ class Summary:
     COUNTS = ("n", "missing", "short", "duplicate", "undefined")
 
     def to_dict(self) -> dict[str, Any]:
-        """Mean, bounds, counts and parameters; an undefined number is None."""
-        numbers = {name: _json_number(getattr(self, name)) for name in ("mean", "low", "high")}
+        """Mean, bounds, counts and parameters; an undefined number is None.
+
+        JSON has no infinite numbers: they are None too, and ``infinite`` says which; :func:`restored` puts them back.
+
+        >>> row = Summary("pop", "seq_perplexity", math.inf, 9, 0, 0, 0, 0, low=4.0, high=math.inf).to_dict()
+        >>> row["mean"], row["low"], row["high"], row["infinite"]
+        (None, 4.0, None, {'mean': 'inf', 'high': 'inf'})
+        >>> restored(row)["mean"]
+        inf
+        """
+        given = {name: getattr(self, name) for name in ("mean", "low", "high")}
+        numbers: dict[str, Any] = {name: _json_number(value) for name, value in given.items()}
+        infinite = {name: str(float(value)) for name, value in given.items() if math.isinf(value)}
         counts = {name: getattr(self, name) for name in self.COUNTS}
         beside = {name: _json_number(value) for name, value in self.accompanying.items()}
-        more = {"accompanying": beside} if beside else {}
+        more = ({"infinite": infinite} if infinite else {}) | ({"accompanying": beside} if beside else {})
         return {**numbers, **counts, "parameters": dict(self.parameters), **more}
 
 
@@ -157,6 +168,12 @@ class Scores(Shown):
     def with_findings(self, *findings: Finding) -> Scores:
         """The same scores with more findings."""
         return dataclasses.replace(self, findings=(*self.findings, *findings))
+
+
+def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row of :meth:`Summary.to_dict` with its infinite numbers."""
+    infinite = row.get("infinite")
+    return {**row, **{name: float(value) for name, value in infinite.items()}} if infinite else row
 
 
 def _json_number(value: float) -> float | None:

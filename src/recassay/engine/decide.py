@@ -20,6 +20,7 @@ from recassay.data.finding import Finding
 from recassay.data.score_set import AXES, Place, ScoreSet
 from recassay.engine.comparing import Compared, compare_places, contests
 from recassay.engine.local import Report
+from recassay.errors import UsageError
 
 DATASET = "dataset"
 
@@ -93,8 +94,12 @@ def decide(
     )
     ranked = agreed = None
     over = by or DATASET
-    if by is not None or len(scores.along(DATASET)) > 1:
-        ranked = across(scores, over=over, level=level, rope=rope, seed=seed)
+    try:
+        if by is not None or len(scores.along(DATASET)) > 1:
+            ranked = across(scores, over=over, level=level, rope=rope, seed=seed)
+    except UsageError as error:  # data sets of a study may be played under other protocols, and then nobody is ranked
+        if by is not None or error.code != "U211":
+            raise
     if by is not None or len(scores.metrics) > 1 or any(len(scores.along(axis)) > 1 for axis in AXES):
         agreed = consistency(
             scores, along=by, level=level, seed=seed, threads=threads, progress=_stage(progress, "orders")

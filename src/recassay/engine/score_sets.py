@@ -13,7 +13,7 @@ import polars as pl
 from recassay.data.assay import Assay
 from recassay.data.io import open_table
 from recassay.data.score_set import AXES, GIVEN, Place, ScoreSet, score_set
-from recassay.data.scores import WEIGHT, Scores, Summary, Values, weight_of
+from recassay.data.scores import WEIGHT, Scores, Summary, Values, restored, weight_of
 from recassay.errors import InputError, RecassayError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metric
@@ -186,8 +186,13 @@ def _sheet(
     told: Mapping[tuple[Any, ...], Mapping[str, Any]],
     where: str,
 ) -> Scores:
-    """The scores of one place: a user in several folds is one unit, with the weight of all of them."""
+    """The scores of one place: a user in several folds is one unit, with the weight of all of them.
+
+    So is a user of a stream, with the weight of all its events, which are not independent of each other.
+    """
     _refuse_twice(part, where)
+    if place.on_events and USER in part.columns:
+        part = part.with_columns(pl.col(USER).alias(UNIT))
     units = part[UNIT].unique().sort()
     systems = tuple(part[SYSTEM].unique(maintain_order=True))
     there = [metric for metric in metrics if part[metric].is_not_null().any()]
@@ -250,6 +255,7 @@ def _summary(
     if defined.any():
         mean = float(np.average(values[defined], weights=None if weight is None else weight[defined]))
     missing, short, duplicate = (int(told.get(name) or 0) for name in ("missing", "short", "duplicate"))
+    told = restored(told)
     low, high = (float("nan") if told.get(end) is None else float(told[end]) for end in ("low", "high"))
     given = told.get("mean")
     return Summary(

@@ -24,6 +24,10 @@ from recassay.report.compared import (
 from recassay.report.markdown import escape
 
 PLACES = 6  # whose pairs a terminal is given
+ON_EVENTS = (
+    "Events of one user are not independent: users are compared, each with the weight of its events. Systems over "
+    "time, by McNemar and with their alarms, are in the page of recassay report; ra.compare_over_time asks more."
+)
 
 
 def decision_text(scores: ScoreSet, found: Decision) -> RenderableType:
@@ -36,10 +40,13 @@ def decision_text(scores: ScoreSet, found: Decision) -> RenderableType:
     if len(comparisons) > PLACES:
         more = f"and {len(comparisons) - PLACES:,} more places: --dataset, --split and --design choose, -o writes all"
         parts += [Text(more, style="dim"), Text()]
-    parts += [how_compared(next(iter(comparisons.values()))), Text()]
+    parts.append(how_compared(next(iter(comparisons.values()))))
+    if any(place.on_events for place in comparisons):
+        parts.append(Text(ON_EVENTS, style="dim"))
+    parts.append(Text())
     if found.across is not None:
         parts.append(across_tables(found.across))
-    if found.consistency is not None:
+    if found.consistency is not None and found.consistency.rows:
         parts.append(consistency_tables(found.consistency))
     for place in list(found.power)[:PLACES]:
         parts.append(power_table(found.power[place], names[place]))

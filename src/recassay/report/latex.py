@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
 
 SPECIAL = {
+    "∞": r"$\infty$",
     "\\": r"\textbackslash{}",
     "{": r"\{",
     "}": r"\}",
@@ -73,7 +74,7 @@ def _rows(board: Board, system: str, digits: int) -> list[str]:
     means, intervals = [_named(board, system)], [""]
     for metric in board.scores.metrics:
         row = board.row(system, metric)
-        mean = wording.number(row.mean, digits)
+        mean = escape(wording.number(row.mean, digits))
         beaten = wording.joined(board.beaten(system, metric))
         mean = rf"\textbf{{{mean}}}" if system in board.best(metric) else mean
         means.append(mean + (rf"\textsuperscript{{{beaten}}}" if beaten else ""))

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from recassay.data.exhibit import Exhibit
+from recassay.data.scores import restored
 from recassay.errors import InputError
 from recassay.spec import suggest
 
@@ -53,7 +54,8 @@ def read_results(folder: str | Path) -> Found:
     if not (home / SUMMARY).is_file():
         raise InputError("I317", f"there is no {SUMMARY}", where=str(home), hint=_nearby(home))
     summary = _document(home / SUMMARY)
-    rows, comparisons = (_rows(summary, part, home) for part in ("rows", "comparisons"))
+    rows = tuple(restored(row) for row in _rows(summary, "rows", home))
+    comparisons = _rows(summary, "comparisons", home)
     if any(NEEDED - row.keys() for row in rows):
         raise _strange(home / SUMMARY, f"a row needs {', '.join(sorted(NEEDED))}")
     lock = yaml.safe_load((home / LOCK).read_text(encoding="utf-8")) if (home / LOCK).is_file() else {}

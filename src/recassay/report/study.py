@@ -12,8 +12,10 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from recassay.data.scores import restored
 from recassay.metrics.registry import parse_metric
 from recassay.report.designs import rows_table
+from recassay.report.wording import number
 
 HEADING = ("dataset", "split", "seed")
 WIDEST = 10_000  # no terminal is
@@ -24,7 +26,7 @@ def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["fold"] == "all":
-            groups.setdefault(tuple(row[key] for key in HEADING), []).append(row)
+            groups.setdefault(tuple(row[key] for key in HEADING), []).append(restored(row))
     parts: list[RenderableType] = []
     for (dataset, split, seed), group in groups.items():
         title = f"{dataset}, {split}" + (f", seed {seed}" if len({key[2] for key in groups}) > 1 else "")
@@ -59,7 +61,9 @@ def _table(rows: list[Mapping[str, Any]]) -> Table:
         means = {system: row["mean"] for system, row in line.items() if row["mean"] is not None}
         best = _best(metric, list(means.values()))
         cells = [
-            Text("–") if means.get(system) is None else Text(f"{means[system]:.4f}", style=_style(means[system], best))
+            Text("–")
+            if means.get(system) is None
+            else Text(number(means[system], 4), style=_style(means[system], best))
             for system in systems
         ]
         table.add_row(Text(design if design != before else ""), Text(metric), *cells)

@@ -46,9 +46,11 @@ CORRECTIONS = {
 def number(value: float, digits: int) -> str:
     """A mean.
 
-    >>> number(0.26734, 4), number(float("nan"), 4), number(-0.00001, 4)
-    ('0.2673', 'undefined', '0.0000')
+    >>> number(0.26734, 4), number(float("nan"), 4), number(-0.00001, 4), number(float("inf"), 4)
+    ('0.2673', 'undefined', '0.0000', '∞')
     """
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     return UNDEFINED if math.isnan(value) else f"{value:z.{digits}f}"
 
 
@@ -60,8 +62,8 @@ def difference(value: float, digits: int) -> str:
     """
     if math.isnan(value):
         return UNDEFINED
-    text = f"{abs(value):.{digits}f}"
-    return text if float(text) == 0 else f"{'-' if value < 0 else '+'}{text}"
+    text = number(abs(value), digits)
+    return text if not math.isinf(value) and float(text) == 0 else f"{'-' if value < 0 else '+'}{text}"
 
 
 def p_value(p: float) -> str:

@@ -48,6 +48,14 @@ def test_the_best_is_bold_where_a_metric_has_a_good_end():
     assert bold(row("a", 0.5)) == []
 
 
+def test_an_infinite_mean_is_not_taken_for_an_undefined_one():
+    endless = {**row("a", None, metric="seq_perplexity"), "infinite": {"mean": "inf"}}
+    text = shown(
+        study_table([endless, row("b", 60.0, metric="seq_perplexity"), row("c", None, metric="seq_perplexity")])
+    )
+    assert text.splitlines()[3].split() == ["lists", "seq_perplexity", "∞", "60.0000", "–"]
+
+
 def test_many_systems_stand_below_each_other_and_no_number_is_cut():
     systems = {f"system-{i}": 0.1 + i / 100 for i in range(12)}
     lines = shown(study_table([row(name, mean) for name, mean in systems.items()])).splitlines()
