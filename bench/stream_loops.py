@@ -2,7 +2,7 @@
 
 They do no more than that experiment needs: users and items are known beforehand and numbered, and nothing is checked.
 Counts of items in common are a table of users by users, which is what a first implementation has. ``bench/streams.py``
-times them beside recassay; run by itself, this file prints both.
+times them beside recassay.
 """
 
 from __future__ import annotations
@@ -98,22 +98,8 @@ def uknn_by_hand(users, items, n_users, n_items, k, at):
     return hits / asked
 
 
-def main() -> None:
-    """Both beside recassay, at the size of MovieLens 1M's five-star events."""
-    import streams
-    from recassay.models.incremental import BPRMF, UKNN
-    from recassay.models.incremental.base import by_appearance
-
-    users, items = streams.stream(streams.EVENTS, streams.USERS, streams.ITEMS)
-    log = streams.log_of(users, items)
-    users, items = by_appearance(users, streams.USERS)[0], by_appearance(items, streams.ITEMS)[0]
-    seconds = streams.shortest(works(users, items, log, BPRMF(), UKNN(neighbours=100), streams.recassay), 3)
-    for name, one in seconds.items():
-        print(f"{name:28} {len(log) / one:>9,.0f} events/s")
-
-
-def works(users, items, log, bprmf, uknn, play):  # type: ignore[no-untyped-def]
-    """What is timed in turn, by name."""
+def loops(users, items, bprmf, uknn):  # type: ignore[no-untyped-def]
+    """Both loops on a stream of users and items numbered by first appearance, by name."""
     n_users, n_items = int(users.max()) + 1, int(items.max()) + 1
     penalties = np.array([bprmf.reg_user, bprmf.reg_item, bprmf.reg_negative], np.float32)
 
@@ -121,15 +107,9 @@ def works(users, items, log, bprmf, uknn, play):  # type: ignore[no-untyped-def]
         return (0.1 * np.random.default_rng(seed).standard_normal((n, bprmf.factors))).astype(np.float32)
 
     return {
-        "BPRMF by hand": lambda: bprmf_by_hand(
+        "BPRMF": lambda: bprmf_by_hand(
             users, items, bprmf.iterations, np.float32(bprmf.rate), penalties, 10,
             factors(n_users, 1), factors(n_items, 2), np.zeros(n_items, np.float32),
         ),
-        "BPRMF": lambda: play(log, bprmf),
-        "UKNN by hand": lambda: uknn_by_hand(users, items, n_users, n_items, uknn.neighbours, 10),
-        "UKNN": lambda: play(log, uknn),
+        "UKNN": lambda: uknn_by_hand(users, items, n_users, n_items, uknn.neighbours, 10),
     }  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

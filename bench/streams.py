@@ -7,7 +7,7 @@ no pair twice, users and items with a long tail. Everything runs on one thread, 
 hand-written loops do no more than this one experiment needs: arrays are ready, users and items are known beforehand and
 numbered, the metric is one number. All sides are timed in turn, several times, and the shortest time of each counts,
 since other work on the machine only adds. FluRS is run if this Python has it (pip install flurs). Writes its section of
-bench/RESULTS.md. Loops of BPRMF and user-kNN are in stream_loops.py.
+bench/RESULTS.md. The hand-written loops of BPRMF and user-kNN are in stream_loops.py.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ import polars as pl
 from numba import njit
 
 import recassay as ra
-from recassay.models.incremental import ISGD
+from recassay.models.incremental import BPRMF, ISGD, UKNN
+from recassay.models.incremental.base import by_appearance
 from standings import write_section
+from stream_loops import loops
 
 EVENTS, USERS, ITEMS = 226_310, 6_014, 3_232
 AT = 10
@@ -122,7 +124,7 @@ def log_of(users: np.ndarray, items: np.ndarray) -> ra.Interactions:
     return ra.Interactions.from_frame(pl.DataFrame({"user_id": users, "item_id": items}))
 
 
-def recassay(log: object, model: ISGD, *, lists: bool = False) -> object:
+def recassay(log: object, model: object, *, lists: bool = False) -> object:
     return ra.play(model, log, ra.protocols.prequential(at=AT), metrics=f"recall@{AT}", lists=lists)
 
 
@@ -158,6 +160,20 @@ def isgd(factors: int, events: int, times: int) -> dict[str, float]:
         },
         times,
     )
+
+
+def others_by_ranks(events: int, times: int) -> dict[str, dict[str, float]]:
+    """BPRMF of 10 factors and 30 steps an event, and user-kNN of 100 neighbours: seconds by hand and of recassay."""
+    users, items = stream(events, USERS, ITEMS)
+    log, models = log_of(users, items), {"BPRMF": BPRMF(), "UKNN": UKNN(neighbours=100)}
+    by_code = by_appearance(users, USERS)[0], by_appearance(items, ITEMS)[0]
+    works = loops(*by_code, *models.values())
+    return {
+        name: shortest(
+            {"by hand, ranks": works[name], "recassay, ranks": lambda model=model: recassay(log, model)}, times
+        )
+        for name, model in models.items()
+    }
 
 
 def on_first_events(users: np.ndarray, items: np.ndarray) -> dict[str, float]:
@@ -209,23 +225,26 @@ def long_stream(events: int) -> tuple[list[float], list[float]]:
     return [size / (b - a) for a, b in pairwise(marks)], memory
 
 
-def table(found: dict[int, dict[str, float]], events: int, others: dict[str, float]) -> list[str]:
-    lines = [
-        "| ISGD, events per second | 10 factors | 50 factors |",
-        "| --- | ---: | ---: |",
-        *(f"| {name} | {events / found[10][name]:,.0f} | {events / found[50][name]:,.0f} |" for name in found[10]),
-    ]
+def table(found: dict[str, dict[str, float]], events: int, others: dict[str, float]) -> list[str]:
+    def row(name: str, of: Callable[[dict[str, float]], str]) -> str:
+        return f"| {name} | {' | '.join(of(seconds) for seconds in found.values())} |"
+
+    lines = [f"| events per second | {' | '.join(found)} |", "| --- " + "| ---: " * len(found) + "|"]
     for kind in ("ranks", "lists"):
-        shares = [found[d][f"by hand, {kind}"] / found[d][f"recassay, {kind}"] for d in (10, 50)]
-        lines.append(f"| recassay of by hand, {kind} | {shares[0]:.0%} | {shares[1]:.0%} |")
-    return [*lines, *(f"| {name} | {speed:,.0f} | |" for name, speed in others.items())]
+        hand, ours = f"by hand, {kind}", f"recassay, {kind}"
+        for name in (hand, ours):
+            lines.append(row(name, lambda one, name=name: f"{events / one[name]:,.0f}" if name in one else ""))
+        share = f"recassay of by hand, {kind}"
+        lines.append(row(share, lambda one, a=hand, b=ours: f"{one[a] / one[b]:.0%}" if a in one else ""))
+    return [*lines, *(f"| {name} | {speed:,.0f}" + " | " * len(found) for name, speed in others.items())]
 
 
 def main() -> None:
     quick = "--quick" in sys.argv
     events, long = (40_000, 500_000) if quick else (EVENTS, LONG)
     times = 2 if quick else TIMES
-    found = {factors: isgd(factors, events, times) for factors in (10, 50)}
+    found = {f"ISGD, {factors} factors": isgd(factors, events, times) for factors in (10, 50)}
+    found |= others_by_ranks(events, times)
     others = on_first_events(*stream(EVENTS, USERS, ITEMS))
     speeds, memory = long_stream(long)
     text = [
@@ -233,7 +252,8 @@ def main() -> None:
         "",
         f"`python bench/streams.py`: test, then learn, on {events:,} generated events of {USERS:,} users and {ITEMS:,} "
         f"items, recall@{AT}, one thread. Ranks: where the item stands; lists: the {AT} best are made, and by recassay "
-        "kept. recassay is timed whole: codes of users and items, protocol, model, clock of every call, metric.",
+        "kept. recassay is timed whole: codes of users and items, protocol, model, clock of every call, metric. BPRMF: "
+        "10 factors, 30 steps an event; UKNN: 100 neighbours.",
         "",
         *table(found, events, others),
         "",
