@@ -1,6 +1,7 @@
 """Every metric has the same values, means, counts and findings when users are judged in parts, however they are cut."""
 
 import dataclasses
+import pickle
 
 import numpy as np
 import polars as pl
@@ -125,6 +126,16 @@ def test_any_ids_in_parts(tables, name):
     dealt = [list(name(pl.Series(list(part), dtype=pl.Int64))) for part in cuts("empty parts between")]
     run = other["runs"]["even"]
     same(in_parts(job, run, other["truth"], dealt), job.judge(read_run(run, "mine")))
+
+
+def test_parts_travel(tables):
+    """What a part adds can be sent from one process to another, and add up there."""
+    job = job_of(tables, "ndcg@5 gini@5 snips@5 mae")
+    run, truth = read_run(tables["runs"]["odd"], "mine"), read_truth(tables["truth"])
+    part = job.part(run, truth)
+    sent = pickle.loads(pickle.dumps(part))
+    assert sent.units.equals(part.units)
+    same(job.together("mine", sent.columns, sent.tally), job.judge(run))
 
 
 STRANGE = {
