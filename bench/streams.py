@@ -236,7 +236,7 @@ def table(found: dict[str, dict[str, float]], events: int, others: dict[str, flo
             lines.append(row(name, lambda one, name=name: f"{events / one[name]:,.0f}" if name in one else ""))
         share = f"recassay of by hand, {kind}"
         lines.append(row(share, lambda one, a=hand, b=ours: f"{one[a] / one[b]:.0%}" if a in one else ""))
-    return [*lines, *(f"| {name} | {speed:,.0f}" + " | " * len(found) for name, speed in others.items())]
+    return [*lines, *(f"| {name} | {speed:,.0f} |{'  |' * (len(found) - 1)}" for name, speed in others.items())]
 
 
 def main() -> None:
