@@ -55,6 +55,7 @@ def page(
     True
     """
     lock, settings = dict(lock or {}), dict(settings or {})
+    comparisons = list(comparisons)
     level = float((lock.get("judge") or settings.get("interval") or {}).get("level") or 0.95)
     shown, room = boards(rows, comparisons), Room()
     several = len(shown) > 1
@@ -69,7 +70,7 @@ def page(
         controls=_controls(results),
         left_out=room.left_out,
         level=f"{100 * level:.4g} %",
-        alpha=f"{1 - level:.4g}",
+        alpha=f"{_alpha(comparisons, level):.4g}",
         lead=next(((grid["metric"], grid["sentences"][0]) for board in results for grid in board["grids"]), None),
         facts=card(shown, lock, settings),
         command=again(lock, command),
@@ -143,6 +144,12 @@ def _yaml(lock: Mapping[str, Any]) -> str:
     import yaml
 
     return str(yaml.safe_dump(dict(lock), sort_keys=False, allow_unicode=True, width=100))
+
+
+def _alpha(comparisons: Iterable[Row], level: float) -> float:
+    """What a p-value may be at most to be significant; comparisons over time have their own."""
+    own = {row["alpha"] for row in comparisons if row.get("alpha")}
+    return float(own.pop()) if len(own) == 1 else 1 - level
 
 
 def _findings(findings: Iterable[Finding | Row]) -> list[dict[str, Any]]:

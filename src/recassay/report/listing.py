@@ -112,9 +112,9 @@ def explanation(name: str) -> Explanation:
     bare = name.partition("(")[0].partition("@")[0]
     if bare in names():
         return _metric_page(describe(names()[bare]))
-    for named in NAMED.values():
-        if bare in named.registry.kinds:
-            return _named_page(named, bare)
+    named = [(home, one) for home in NAMED.values() for one in home.registry.kinds if one.lower() == bare.lower()]
+    if named:  # a model and a split may differ in case alone: random is a split, Random a model
+        return _named_page(*next((found for found in named if found[1] == bare), named[0]))
     if bare.upper() in {design.upper() for design in designs.TITLES}:
         return _design_page(next(design for design in designs.TITLES if design.upper() == bare.upper()))
     if name in profiles():
@@ -127,9 +127,11 @@ def explanation(name: str) -> Explanation:
         title, advice = CODES[name.upper()], ADVICE[name.upper()]
         sections = {"What happened": advice.happened, "What to do": advice.do}
         return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
-    values = [one for named in NAMED.values() for one in named.registry.kinds]
+    values = [one for home in NAMED.values() for one in home.registry.kinds]
     known = [*names(), *values, *designs.TITLES, *profiles(), *checks(), *CODES]
-    raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=suggest(name, known))
+    hint = suggest(name, known)
+    hint = hint if len(hint) < 100 else f"recassay list has the names: of metrics, or of {', '.join(NAMED)}, and others"
+    raise UsageError("U107", f"there is nothing named '{name}' to explain", hint=hint)
 
 
 def _named_page(named: Listed, name: str) -> Explanation:

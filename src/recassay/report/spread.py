@@ -25,6 +25,7 @@ SAME = 1e-9  # of the range: a value so close to a step counts as being there
 IDENTITY = ("dataset", "split", "protocol", "seed", "design", "system")
 Place = tuple[Any, ...]  # dataset, split, protocol, seed, design
 Values = NDArray[np.float64]
+UNITS = {"prequential": "events", "sequence": "sequences"}  # what protocols score; others score users
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Spreads:
                 }
                 if any(extent(one)[0] <= extent(one)[1] for one in own.values()):
                     better = metrics[metric] if paired[place] else None
-                    found[place, metric] = _exhibits(metric, own, better)
+                    found[place, metric] = _exhibits(metric, own, better, _units(place))
             if told is not None:
                 told(done, len(asked))
         return found
@@ -129,12 +130,19 @@ def _runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _exhibits(metric: str, values: Mapping[str, Values], higher_is_better: bool | None) -> tuple[Exhibit, ...]:
+def _units(place: Place) -> str:
+    return UNITS.get(str(place[IDENTITY.index("protocol")]).partition("(")[0], "users")
+
+
+def _exhibits(
+    metric: str, values: Mapping[str, Values], higher_is_better: bool | None, units: str
+) -> tuple[Exhibit, ...]:
     many = len(values) > 1 and higher_is_better is not None
-    return (at_least(metric, values), *([win_loss(metric, values, bool(higher_is_better))] if many else []))
+    wins = [win_loss(metric, values, bool(higher_is_better), units)] if many else []
+    return (at_least(metric, values, units), *wins)
 
 
-def at_least(metric: str, values: Mapping[str, Values]) -> Exhibit:
+def at_least(metric: str, values: Mapping[str, Values], units: str = "users") -> Exhibit:
     """The share of units that have at least so much, for each system.
 
     >>> at_least("hit@1", {"a": np.array([0.0, 1, 1, 1])}).table.rows()[-1]
@@ -154,23 +162,23 @@ def at_least(metric: str, values: Mapping[str, Values]) -> Exhibit:
     for (name, _), counts in zip(names, each_block(counted, len(names), size=1), strict=True):
         n = int(counts[0])
         rows += [
-            {"system": name, metric: step, "share of users": count / n, "users": count}
+            {"system": name, metric: step, f"share of {units}": count / n, units: count}
             for step, count in zip(steps, counts.tolist(), strict=True)
             if n
         ]
     return Exhibit(
         f"spread-{metric}",
-        "Users with at least so much",
-        f"The share of users whose {metric} is at least the value below. A mean hides whether many users have a "
+        f"{units.capitalize()} with at least so much",
+        f"The share of {units} whose {metric} is at least the value below. A mean hides whether many {units} have a "
         "little or few have much.",
         pl.DataFrame(rows),
         metric,
-        "share of users",
+        f"share of {units}",
         "system",
     )
 
 
-def win_loss(metric: str, values: Mapping[str, Values], higher_is_better: bool) -> Exhibit:
+def win_loss(metric: str, values: Mapping[str, Values], higher_is_better: bool, units: str = "users") -> Exhibit:
     """For how many units a system is better than another, over the units where both have a value.
 
     >>> one = win_loss("hit@1", {"a": np.array([0.0, 1, 1]), "b": np.array([0.0, 0, 1])}, True)
@@ -188,13 +196,14 @@ def win_loss(metric: str, values: Mapping[str, Values], higher_is_better: bool) 
     rows: dict[tuple[int, int], dict[str, Any]] = {}
     for (a, b), (more, equal, less) in zip(pairs, each_block(counted, len(pairs), size=1), strict=True):
         wins, losses = (more, less) if higher_is_better else (less, more)
-        rows[a, b] = _duel(names, a, b, (wins, equal, losses))
-        rows[b, a] = _duel(names, b, a, (losses, equal, wins))
+        rows[a, b] = _duel(names, a, b, (wins, equal, losses), units)
+        rows[b, a] = _duel(names, b, a, (losses, equal, wins), units)
+    whom = "whom" if units == "users" else "which"
     return Exhibit(
         f"wins-{metric}",
-        "Who is better for whom",
-        f"The share of users for whom the system of the row has the better {metric} than that of the column, over "
-        "users where both have a value. What two systems lack to 100 % are ties.",
+        "Who is better for whom" if units == "users" else "Who is better where",
+        f"The share of {units} for {whom} the system of the row has the better {metric} than that of the column, over "
+        f"{units} where both have a value. What two systems lack to 100 % are ties.",
         pl.DataFrame([rows[key] for key in sorted(rows)]),
         "against",
         "system",
@@ -204,12 +213,12 @@ def win_loss(metric: str, values: Mapping[str, Values], higher_is_better: bool) 
     )
 
 
-def _duel(names: Sequence[str], a: int, b: int, counts: tuple[int, int, int]) -> dict[str, Any]:
+def _duel(names: Sequence[str], a: int, b: int, counts: tuple[int, int, int], units: str) -> dict[str, Any]:
     wins, ties, losses = counts
     n = wins + ties + losses
     share = wins / n if n else None
     won = "–" if share is None else f"{100 * share:.0f} %"
     return {
         "system": names[a], "against": names[b], "share won": share, "won": won, "wins": wins, "ties": ties,
-        "losses": losses, "users": n,
+        "losses": losses, units: n,
     }  # fmt: skip

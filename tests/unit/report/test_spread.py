@@ -90,3 +90,10 @@ def test_systems_of_other_users_are_not_set_against_each_other(tmp_path):
     pl.concat([same, other]).write_parquet(tmp_path / "scores.parquet")
     [found] = Spreads.of(tmp_path / "scores.parquet").exhibits({"mrr": True}).values()
     assert len(found) == 1
+
+
+def test_what_was_scored_is_called_what_it_is():
+    values = {"a": np.array([1.0, 0.0]), "b": np.array([0.0, 0.0])}
+    assert at_least("hit@1", values, "events").y == "share of events"
+    assert win_loss("hit@1", values, True, "events").title == "Who is better where"
+    assert "users" not in win_loss("hit@1", values, True, "events").caption
