@@ -18,7 +18,10 @@ def demo(
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
 ) -> None:
-    """Generate a log, let three systems recommend, score and compare them. Needs no data and no network."""
+    """Generate a log, let three systems recommend, score and compare them. Needs no data and no network.
+
+    Example: recassay demo -o first
+    """
     _common.announce_compilation(quiet or as_json)
     from recassay.demo import run_demo
     from recassay.report.folder import document

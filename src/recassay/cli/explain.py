@@ -25,7 +25,10 @@ def list_names(
     ] = "metrics",
     as_json: _options.AsJson = False,
 ) -> None:
-    """List what there is: metrics, models, splits, estimators and everything else that has a name."""
+    """List what there is: metrics, models, splits, estimators and everything else that has a name.
+
+    Example: recassay list detectors
+    """
     from recassay.errors import UsageError
     from recassay.report import listing
     from recassay.spec import suggest
@@ -43,12 +46,15 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="A metric, profile, check, split, filter or error code: ndcg, lenskit, C001, I201, ..."
+            metavar="NAME", help="Anything in a list, or the code of an error: ndcg, ALS, P1R, lenskit, C001, I201, ..."
         ),
     ],
     as_json: _options.AsJson = False,
 ) -> None:
-    """Explain one name: formula, parameters, edge policy, reference, and which libraries agree or differ."""
+    """Explain one name: formula, parameters, edge policy, reference, and which libraries agree or differ.
+
+    Example: recassay explain ndcg
+    """
     from recassay.report import listing
 
     found = listing.explanation(name)

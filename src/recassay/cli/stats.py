@@ -19,7 +19,10 @@ def stats(
     ] = None,
     as_json: _options.AsJson = False,
 ) -> None:
-    """Say what is in a log: counts, density, concentration, time range, duplicates."""
+    """Say what is in a log: counts, density, concentration, time range, duplicates.
+
+    Example: recassay stats ratings.csv --columns user=uid,item=iid
+    """
     from recassay.data.read import read_interactions
     from recassay.data.stats import stats as count
 
