@@ -68,8 +68,8 @@ def weak_baseline(facts: Comparing) -> str | None:
 def easy_kind(name: str) -> str | None:
     """Whether the name of a system or a model says popularity or chance.
 
-    >>> easy_kind("Most-Pop"), easy_kind("Random(seed=3)"), easy_kind("BPR")
-    ('popularity', 'chance', None)
+    >>> easy_kind("Most-Pop"), easy_kind("Random(seed=3)"), easy_kind("StreamPopular"), easy_kind("BPR")
+    ('popularity', 'chance', 'popularity', None)
     """
     plain = "".join(letter for letter in name.partition("(")[0].lower() if letter.isalnum())
-    return next((kind for kind, names in EASY.items() if plain in names), None)
+    return next((kind for kind, names in EASY.items() if plain.removeprefix("stream") in names), None)

@@ -72,7 +72,8 @@ def _comparison(comparison: Comparison) -> str:
         f"{wording.TESTS.get(row.test, row.test)}, {wording.CORRECTIONS.get(row.correction, row.correction)}"
         for row in comparison.rows
     )
-    note = f"First less second; bold: adjusted p ≤ {1 - comparison.level:.4g}. {'; '.join(kinds)}."
+    tests = "; ".join(kinds)
+    note = f"First less second; bold: adjusted p ≤ {1 - comparison.level:.4g}. {tests[:1].upper()}{tests[1:]}."
     return _table(headings, rows, words=3) + f"<p{SMALL}>{_text(note)}</p>"
 
 
