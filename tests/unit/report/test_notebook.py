@@ -51,7 +51,7 @@ def test_comparisons_show_a_row_per_pair_and_metric(scores):
     read = Read(ra.compare(scores)._repr_html_())
     assert read.tags.count("tr") == 1 + 2
     assert f"+{1 / 3:.4f}" in read.words
-    assert any("paired permutation test, Holm" in word for word in read.words)
+    assert any("Paired permutation test, Holm" in word for word in read.words)
 
 
 def test_findings_show_themselves_together_and_alone(scores):
