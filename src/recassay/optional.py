@@ -8,7 +8,7 @@ from typing import Any
 from recassay.errors import UsageError
 
 # which extra brings a library
-EXTRAS = {"implicit": "models", "pycrfsuite": "models", "torch": "neural", "resvg_py": "figures"}
+EXTRAS = {"pyspark": "spark", "implicit": "models", "pycrfsuite": "models", "torch": "neural", "resvg_py": "figures"}
 
 
 def need(library: str, for_: str) -> Any:

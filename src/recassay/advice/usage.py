@@ -271,6 +271,21 @@ ADVICE: dict[str, Advice] = {
         "its fields. This one is a gzip archive, JSON, text in columns of blanks, or no file at all.",
         "Write it as Parquet; or leave `memory` out.",
     ),
+    "U227": Advice(
+        "The Spark engine needs Java, a Spark that starts on it, and the packages that the extra `spark` brings.",
+        "`apt-get install openjdk-17-jre-headless` on Debian and Ubuntu, and `pip install 'recassay[spark]'`. Where Java "
+        "is, `JAVA_HOME` may have to say where.",
+    ),
+    "U228": Advice(
+        "The Spark engine reads Spark tables and Parquet files. It was given something else, or a table in which "
+        "nothing says the order of a list: rows of a Spark table have none of their own.",
+        "Read it with Spark and hand in the table: `spark.read.csv(path, header=True)`. Give lists a rank or a score.",
+    ),
+    "U229": Advice(
+        "Tasks on several machines write what they find to a folder, and the driver reads it there. The folder that was "
+        "given, or the one of temporary files, is on one machine only.",
+        "Name a folder of the lake: `work='s3a://bucket/scratch'`, `--work hdfs:///tmp/scratch`.",
+    ),
     "U211": Advice(
         "Systems are ranked within each data set and the ranks compared over data sets, so two of them are needed that "
         "have systems and a metric in common.",

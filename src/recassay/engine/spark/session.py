@@ -1,0 +1,161 @@
+"""The Spark session that work is sent to, and its errors in our words."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import pickle
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from recassay.errors import InputError, RecassayError, UsageError
+from recassay.optional import need
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JAVA = "Java 17 or later"
+INSTALL = "on Debian and Ubuntu: apt-get install openjdk-17-jre-headless; elsewhere set JAVA_HOME"
+
+# Of a session that is made here, on one machine; a session that is there keeps what it has.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "32",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.driver.memory": "2g",
+}
+
+CARRIED = re.compile(r"recassay-error:([A-Za-z0-9+/=]+)")
+FILE = re.compile(r"((?:[a-z0-9]+:/|/)[^\s'\"]*\.(?:parquet|pq|orc|avro|csv|json)[^\s'\",:]*)")
+
+Result = TypeVar("Result")
+
+
+def session() -> SparkSession:
+    """The active session; else that of ``spark-submit``, or one on all cores of this machine."""
+    pyspark = need("pyspark.sql", for_="the Spark engine")
+    active: SparkSession | None = pyspark.SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if not _java():
+        raise UsageError("U227", f"Spark needs {JAVA}, which is not installed", where="engine='spark'", hint=INSTALL)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers are to find what this process found
+    builder = pyspark.SparkSession.builder.appName("recassay")
+    if "spark.master" not in (given := _submitted()):
+        for name, value in SETTINGS.items():
+            builder = builder if name in given else builder.config(name, value)
+    try:
+        with _quiet():
+            made: SparkSession = builder.getOrCreate()
+    except Exception as error:  # of whatever kind: the gateway gives up in many ways
+        raise UsageError(
+            "U227", f"Spark does not start: {_first_line(error)}", where="engine='spark'", hint=f"{JAVA}? {INSTALL}"
+        ) from error
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether driver and workers are on one machine, and see the same files."""
+    return str(spark.conf.get("spark.master", "local")).startswith("local")
+
+
+def is_spark(source: object) -> bool:
+    """Whether something is a Spark table; Spark need not be installed to ask.
+
+    >>> is_spark([1, 2])
+    False
+    """
+    return any(kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.") for kind in type(source).__mro__)
+
+
+def carried(work: Callable[..., Iterator[Result]]) -> Callable[..., Iterator[Result]]:
+    """Work of a task whose errors reach the driver as they are: Spark would turn them into text."""
+
+    def careful(*given: Any, **named: Any) -> Iterator[Result]:
+        try:
+            yield from work(*given, **named)
+        except RecassayError as error:
+            packed = base64.b64encode(pickle.dumps(error)).decode()
+            raise RuntimeError(f"{error}\nrecassay-error:{packed}") from None
+
+    return careful
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Errors of Spark in our words: what a task refused, and files that are missing or damaged."""
+    try:
+        yield
+    except RecassayError:
+        raise
+    except Exception as error:
+        ours = _ours(str(error))
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def _ours(text: str) -> RecassayError | None:
+    found = CARRIED.search(text)
+    if found:
+        error: RecassayError = pickle.loads(base64.b64decode(found[1]))
+        return error
+    if "PATH_NOT_FOUND" in text or "FILE_NOT_EXIST" in text:
+        return InputError("I101", "file not found", where=_file(text), hint="check the path, and that all nodes see it")
+    if any(sign in text for sign in ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file")):
+        return InputError(
+            "I104",
+            "a part file is damaged, or is not what its name says",
+            where=_file(text),
+            hint="write it again, or take it out of the folder",
+        )
+    return None
+
+
+def _file(text: str) -> str:
+    found = FILE.search(text) or re.search(r"((?:[a-z0-9]+:/|/)[^\s'\",]+)", text)
+    return re.sub(r"^file:/+", "/", found[1]).rstrip(".") if found else "the input"
+
+
+def _java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return bool(shutil.which("java") or (home and (Path(home) / "bin" / "java").is_file()))
+
+
+def _submitted() -> set[str]:
+    """Settings that ``spark-submit`` or the environment gives."""
+    words = os.environ.get("PYSPARK_SUBMIT_ARGS", "") + " " + os.environ.get("SPARK_CONF", "")
+    names = set(re.findall(r"(spark\.[A-Za-z.]+)=", words))
+    master = "--master" in words or "MASTER" in os.environ or "SPARK_REMOTE" in os.environ
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # started by spark-submit
+    return names | ({"spark.master"} if master or submitted else set())
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps what the virtual machine says while it starts from the screen: warnings about itself."""
+    keep = os.dup(2)
+    try:
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), 2)
+            yield
+    finally:
+        os.dup2(keep, 2)
+        os.close(keep)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def rows_of(frame: DataFrame) -> int:
+    """Number of rows."""
+    with told():
+        return int(frame.count())
