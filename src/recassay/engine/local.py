@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from recassay.comparison.intervals import means
 from recassay.data.finding import Finding
 from recassay.data.run import Run
 from recassay.data.scores import Summary, Values
@@ -24,6 +23,7 @@ from recassay.diagnose import Facts, TieRange, diagnose
 from recassay.diagnose.base import counts_of
 from recassay.diagnose.counts import Sight
 from recassay.engine.parts import Column, Columns, Order, Part, Tally
+from recassay.engine.worth import Worth, WorthOfColumns
 from recassay.metrics.align import ARBITRARY, WHOLE_LIST, Conventions, Meeting, meet
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import exposure
@@ -87,13 +87,15 @@ class Job:
 
     def together(self, name: str, columns: Columns, tally: Tally) -> Judgement:
         """The judgement of a run from the columns of all units and what its parts add up to."""
-        tally.refuse(self.conventions)
+        rows, findings = self.verdict(name, WorthOfColumns(self.unit_metrics, columns), tally)
         values: Judged = {heading: column for (kind, heading), column in columns.items() if kind == "value"}
         weights: Judged = {heading: column for (kind, heading), column in columns.items() if kind == "weight"}
-        rows = tuple(
-            self._summary(name, heading, metric, tally, values.get(heading), weights.get(heading))
-            for heading, metric in self.metrics.items()
-        )
+        return Judgement(values, weights, rows, findings)
+
+    def verdict(self, name: str, worth: Worth, tally: Tally) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
+        """Means with their counts, and what was found, from sums over all units."""
+        tally.refuse(self.conventions)
+        rows = tuple(self._summary(name, heading, metric, tally, worth) for heading, metric in self.metrics.items())
         facts = Facts(
             name,
             tally.met,
@@ -102,10 +104,10 @@ class Job:
             self.deepest,
             tally.counted,
             self.context.train,
-            self._tie_ranges(columns),
+            {heading: _tie_range(worth, heading) for heading in worth.reordered},
             self._exclusions(tally),
         )
-        return Judgement(values, weights, rows, diagnose(facts))
+        return rows, diagnose(facts)
 
     def values(self, run: Run) -> Judged:
         """Values of every unit under every metric that has some, and nothing else."""
@@ -177,9 +179,7 @@ class Job:
 
         return told
 
-    def _summary(
-        self, name: str, heading: str, metric: Metric, tally: Tally, values: Values | None, weights: Values | None
-    ) -> Summary:
+    def _summary(self, name: str, heading: str, metric: Metric, tally: Tally, worth: Worth) -> Summary:
         """The mean of one metric with its counts; bounds come later, from all systems together."""
         met = tally.met
         row = Summary(
@@ -197,11 +197,9 @@ class Job:
         )
         if isinstance(metric, CatalogueMetric):
             return replace(row, mean=metric.measure(tally.exposures[heading].counts))
-        assert isinstance(metric, UnitMetric)
-        assert values is not None
-        n = values.size - int(np.isnan(values).sum())
+        n, undefined = worth.counts(heading)
         skipped = met.missing if getattr(metric, "missing", "zero") == "skip" else 0
-        return replace(row, mean=mean(metric, values, weights), n=n, undefined=values.size - n - skipped)
+        return replace(row, mean=worth.mean(heading), n=n, undefined=undefined - skipped)
 
     def _orders_of_ties(self, run: Run, truth: Truth, meeting: Meeting) -> dict[Column, Values]:
         """Values in the worst and the best order of tied rows, if rows tie and an order was picked for them."""
@@ -216,27 +214,8 @@ class Job:
             found |= {(order, heading): column for heading, column in self._columns(other, ranked)[0].items()}
         return found
 
-    def _tie_ranges(self, columns: Columns) -> dict[str, TieRange]:
-        """Means in those orders."""
-        ranges = {}
-        for heading in [heading for kind, heading in columns if kind == "pessimistic"]:
-            metric, weights = self.unit_metrics[heading], columns.get(("weight", heading))
-            pair = [mean(metric, columns[kind, heading], weights) for kind in ("pessimistic", "optimistic")]
-            ranges[heading] = TieRange(min(pair), max(pair), 2 * standard_error(columns["value", heading]))
-        return ranges
 
-
-def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
-    """Mean over the units where the metric is defined."""
-    undefined = np.isnan(values)
-    if undefined.any():
-        values, weights = values[~undefined], None if weights is None else weights[~undefined]
-    column = values if metric.power == 1 else values**metric.power
-    found = float(means(column[:, None], None if weights is None else weights[:, None])[0])
-    return found if metric.power == 1 else found ** (1 / metric.power)
-
-
-def standard_error(values: Values) -> float:
-    """Of the mean of the defined values; 0 for fewer than two."""
-    defined = values[~np.isnan(values)]
-    return float(defined.std(ddof=1) / np.sqrt(defined.size)) if defined.size > 1 else 0.0
+def _tie_range(worth: Worth, heading: str) -> TieRange:
+    """Means in the worst and the best order of ties."""
+    pair = worth.mean(heading, "pessimistic"), worth.mean(heading, "optimistic")
+    return TieRange(min(pair), max(pair), 2 * worth.error(heading))
