@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -47,6 +47,14 @@ class ComparableScores(Protocol):
 
     def weights(self, system: str, metric: str) -> Floats | None:
         """One weight per unit, or None when all units count the same."""
+
+
+@runtime_checkable
+class ComparedElsewhere(Protocol):
+    """Scores whose values are not here, and need not come here to be compared."""
+
+    def compared(self, testing: HowTested, baseline: str | None, family: str) -> Comparison:
+        """What :func:`compare` would find."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +164,8 @@ def compare(
     """
     testing = HowTested(test, correction, effect, level, seed, resamples)
     check_word("family", family, FAMILIES)
+    if isinstance(scores, ComparedElsewhere):
+        return scores.compared(testing, baseline, family)
     pairs = pairs_of(scores.systems, baseline)
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
@@ -167,8 +177,8 @@ def compare(
     rows = [answers[question] for question in questions]
     size = len(pairs) if family == "metric" else len(questions)
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
-    adjusted = tuple(row for family_rows in families for row in _adjusted(family_rows, plan))
-    return Comparison(adjusted, baseline, family, effect, level, seed)
+    corrected = tuple(row for family_rows in families for row in adjusted(family_rows, testing))
+    return Comparison(corrected, baseline, family, effect, level, seed)
 
 
 class Question(NamedTuple):
@@ -297,10 +307,11 @@ def _stack(batch: list[_Paired], plan: _Plan) -> Differences:
     return Differences(np.column_stack(list(columns.values())), np.array(pairs))
 
 
-def _adjusted(rows: list[Row], plan: _Plan) -> Iterable[Row]:
-    p_adjusted = adjust(np.array([row.p for row in rows]), plan.testing.correction)
+def adjusted(rows: Sequence[Row], testing: HowTested) -> Iterable[Row]:
+    """The rows of one family with p-values corrected over all of them."""
+    p_adjusted = adjust(np.array([row.p for row in rows]), testing.correction)
     for row, p in zip(rows, p_adjusted.tolist(), strict=True):
-        yield dataclasses.replace(row, p_adjusted=p, significant=p <= plan.testing.alpha)
+        yield dataclasses.replace(row, p_adjusted=p, significant=p <= testing.alpha)
 
 
 def pairs_of(systems: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:

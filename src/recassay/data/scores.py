@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.finding import Finding, Findings
+from recassay.data.io import write_parquet
 from recassay.data.shown import Picture, Shown, looks
 from recassay.errors import UsageError
 from recassay.spec import Value, suggest
@@ -142,6 +144,10 @@ class Scores(Shown):
             for system in self.systems
         ]
         return pl.concat(parts, how="diagonal")
+
+    def write(self, path: str | Path, **identity: str | int | None) -> None:
+        """The table of :meth:`frame` as a Parquet file."""
+        write_parquet(self.frame(**identity), Path(path))
 
     def _weight_columns(self, system: str) -> list[pl.Series]:
         own = {metric: self.weights(system, metric) for metric in self.unit_metrics}

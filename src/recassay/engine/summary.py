@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from recassay.comparison.intervals import Uncertainty, intervals
 from recassay.data.finding import Finding
@@ -19,9 +21,14 @@ Bounds = dict[Key, tuple[float, float]]
 
 
 def assemble(
-    job: Job, judged: Mapping[str, Judgement], uncertainty: Uncertainty, profile: str | None, cells: int = CELLS
+    job: Job,
+    judged: Mapping[str, Judgement],
+    uncertainty: Uncertainty,
+    profile: str | None,
+    cells: int = CELLS,
+    units: pl.Series | None = None,
 ) -> Scores:
-    """The scores of all systems, with intervals and what was found."""
+    """The scores of all systems, with intervals and what was found; ``units`` are those of the truth unless given."""
     per_unit = {(name, heading): column for name, one in judged.items() for heading, column in one.values.items()}
     weights = {(name, heading): column for name, one in judged.items() for heading, column in one.weights.items()}
     powers = {heading: metric.power for heading, metric in job.unit_metrics.items()}
@@ -30,21 +37,26 @@ def assemble(
     nothing = (float("nan"), float("nan"))
     bounded = [(row, *bounds.get((row.system, row.metric), nothing)) for row in rows]
     return Scores(
-        units=job.truth.queries,
+        units=job.truth.queries if units is None else units,
         systems=tuple(judged),
         metrics=tuple(job.metrics),
         per_unit=per_unit,
         per_unit_weights=weights,
         rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
         findings=said_once([finding for one in judged.values() for finding in one.findings]),
-        settings={
-            "profile": profile,
-            "conventions": asdict(job.conventions),
-            "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
-            "interval": asdict(uncertainty),
-            "train": job.context.train is not None,
-        },
+        settings=settings_of(job, uncertainty, profile),
     )
+
+
+def settings_of(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:
+    """What must be known to get the same numbers again."""
+    return {
+        "profile": profile,
+        "conventions": asdict(job.conventions),
+        "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
+        "interval": asdict(uncertainty),
+        "train": job.context.train is not None,
+    }
 
 
 def bounds_of(
@@ -79,11 +91,18 @@ def bounds_of(
                 threads=threads,
                 progress=_resampling(progress),
             )
-            plain = power == 1
-            low = np.where(plain, low, np.maximum(low, 0) ** (1 / power))
-            high = np.where(plain, high, np.maximum(high, 0) ** (1 / power))
-            bounds |= dict(zip(group, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+            for key, below, above, raised in zip(group, low.tolist(), high.tolist(), power.tolist(), strict=True):
+                bounds[key] = rooted(below, above, raised)
     return bounds
+
+
+def rooted(low: float, high: float, power: float) -> tuple[float, float]:
+    """Bounds of a mean of powers as bounds of its root.
+
+    >>> rooted(-1.0, 4.0, 2.0)
+    (0.0, 2.0)
+    """
+    return (low, high) if power == 1 else (max(low, 0.0) ** (1 / power), max(high, 0.0) ** (1 / power))
 
 
 def _resampling(report: Report | None) -> Callable[[int, int], None] | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recassay._version import __version__
-from recassay.data.io import make_folder, write_json, write_parquet, write_text
+from recassay.data.io import make_folder, write_json, write_text
 from recassay.data.scores import Scores
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def write_results(
     target = make_folder(folder)
     identity = identity or {}
     if scores.unit_metrics:
-        write_parquet(scores.frame(**identity), target / "scores.parquet")
+        scores.write(target / "scores.parquet", **identity)
     write_json(_summary(scores, comparison, identity, command), target / "summary.json")
     lines = [json.dumps(finding.to_dict(), ensure_ascii=False) for finding in scores.findings]
     write_text("".join(line + "\n" for line in lines), target / "findings.jsonl")
