@@ -4,7 +4,7 @@ Two kinds of fenced block are examples. In a ``console`` block every line ``$ re
 the next ``$`` are its output. A ``python`` block is run, in one namespace per page, and a ``text`` block right behind it
 is what it prints. Output that is shown with ``...`` in it stays as it is while it still fits. A block whose first line
 goes on with a path, ``python src/recassay/rng.py``, shows that file, which the commands behind it find under that path.
-Other blocks are left alone.
+A block whose first line goes on with ``spark`` is run where Spark can run. Other blocks are left alone.
 
 Every page starts in a folder of its own that holds ``recassay-demo``, as ``recassay demo`` leaves it.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import os
 import re
@@ -93,6 +94,8 @@ class Page:
             return shown
         self.printed = None
         language, _, path = language.partition(" ")
+        if path == "spark" and can_run_spark():
+            path = ""
         if path and (ROOT / path).is_file():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             return Path(shutil.copy(ROOT / path, path)).read_text(encoding="utf-8")
@@ -140,6 +143,12 @@ class Page:
             return output
         Path(target).write_text(output)
         return ""
+
+
+def can_run_spark() -> bool:
+    """Whether there are Java and PySpark."""
+    java = shutil.which("java") or os.environ.get("JAVA_HOME")
+    return bool(java) and importlib.util.find_spec("pyspark") is not None
 
 
 def commands(body: str) -> Iterator[tuple[str, str]]:
