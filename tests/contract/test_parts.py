@@ -75,16 +75,14 @@ def in_parts(job, run, truth, dealt):
     return job.together("mine", one.columns, one.tally)
 
 
-def same(part, whole, exact=True):
+def same(part, whole):
     assert {key: column.tobytes() for key, column in part.values.items()} == {
         key: column.tobytes() for key, column in whole.values.items()
     }
     assert {key: column.tobytes() for key, column in part.weights.items()} == {
         key: column.tobytes() for key, column in whole.weights.items()
     }
-    for one, other in zip(part.rows, whole.rows, strict=True):
-        assert repr(dataclasses.replace(one, accompanying={})) == repr(dataclasses.replace(other, accompanying={}))
-        assert dict(one.accompanying) == pytest.approx(dict(other.accompanying), rel=1e-12, nan_ok=True)
+    assert repr(part.rows) == repr(whole.rows)  # the digits of a float are those that make it
     assert part.findings == whole.findings
 
 

@@ -21,6 +21,7 @@ from recassay.data.scores import Values
 from recassay.diagnose.counts import Counted
 from recassay.errors import InputError
 from recassay.metrics.align import Conventions, Met
+from recassay.metrics.base import Piece
 from recassay.metrics.catalogue.exposure import Exposure
 from recassay.metrics.refusals import Acquaintance, refuse
 
@@ -42,7 +43,7 @@ class Tally:
     known: Acquaintance
     strangers: Mapping[str, InputError | None]
     short: Mapping[str, int]
-    pieces: Mapping[str, Mapping[str, float]]
+    pieces: Mapping[str, Mapping[str, Piece]]
     exposures: Mapping[str, Exposure]
     counted: Counted
     some_zero: bool  # a value of 0 under any metric

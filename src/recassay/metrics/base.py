@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.data.exact import Exact
 from recassay.data.layout import stretch_of
 from recassay.errors import InternalError, UsageError
 from recassay.named import check_type, parameter_kinds
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from recassay.metrics.context import Beside, Context
 
 Values = NDArray[np.float64]
+Piece = int | Exact  # adds up to the same bits however users are cut
 
 ROUNDING = 1e-9
 LARGEST_CUTOFF = int(np.iinfo(np.int32).max)
@@ -141,13 +143,13 @@ class Metric:
         """
         return None
 
-    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
-        """What :meth:`accompanying` is made of, by name: numbers of some users that add up to those of all users."""
+    def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:
+        """What :meth:`accompanying` is made of, by name: of some users, whole numbers and exact sums, which add up."""
         return {}
 
-    def accompanying(self, pieces: Mapping[str, float], context: Context) -> Mapping[str, float]:
+    def accompanying(self, pieces: Mapping[str, Piece], context: Context) -> Mapping[str, float]:
         """Numbers that must be read with the mean of one run (an effective sample size, say), by name."""
-        return pieces
+        return {name: float(piece) for name, piece in pieces.items()}
 
 
 @dataclass(frozen=True, repr=False)

@@ -42,8 +42,7 @@ def judged(run, **more):
 def bits(scores):
     columns = {key: column.tobytes() for key, column in scores.per_unit.items()}
     weights = {key: column.tobytes() for key, column in scores.per_unit_weights.items()}
-    rows = [{name: value for name, value in row.to_dict().items() if name != "accompanying"} for row in scores.rows]
-    return columns, weights, repr(rows), scores.findings
+    return columns, weights, repr(scores.rows), scores.findings
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.metrics.align import Aligned, Meeting
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy, Piece, Values
 from recassay.metrics.debiased.propensity import Observed, power_law_exponent, propensities, told
 from recassay.metrics.ranking.ndcg import discounts
 
@@ -53,11 +53,11 @@ class Weighted(Accuracy):
         chance = propensities(counts, beside.train.n_users, self.exponent(beside.context), self.p_min or 0.0)
         return Observed.of(beside, 1.0 / chance, self.relevant_from)
 
-    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
+    def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:
         observed: Observed = meeting.bound[self]
         return observed.pieces
 
-    def accompanying(self, pieces: Mapping[str, float], context: Context) -> Mapping[str, float]:
+    def accompanying(self, pieces: Mapping[str, Piece], context: Context) -> Mapping[str, float]:
         """``gamma`` as used, ``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
         return {"gamma": self.exponent(context), **told(pieces)}
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.metrics.base import Values, sums
+from recassay.data.exact import Exact
+from recassay.metrics.base import Piece, Values, sums
 
 if TYPE_CHECKING:
     from recassay.metrics.align import Aligned
@@ -74,20 +75,20 @@ class Observed:
         return cls(np.where(relevant & ~np.isnan(weight), weight, 0.0), unseen)
 
     @property
-    def pieces(self) -> dict[str, float]:
+    def pieces(self) -> dict[str, Piece]:
         """What the effective size is made of, and the pairs left out."""
-        return {"unseen": self.unseen, "sum": float(self.weight.sum()), "squares": float(np.square(self.weight).sum())}
+        return {"unseen": self.unseen, "sum": Exact.of(self.weight), "squares": Exact.of(np.square(self.weight))}
 
     def total(self, lists: Aligned) -> Values:
         """Sum of the weights of each query of a block."""
         return sums(lists.truth_offsets, self.weight[lists.truth_rows])
 
 
-def told(pieces: Mapping[str, float]) -> dict[str, float]:
+def told(pieces: Mapping[str, Piece]) -> dict[str, float]:
     """``unseen`` pairs, and the number of equally weighted pairs that would vary as much: ``(sum w)^2 / sum w^2``.
 
-    >>> told({"unseen": 1, "sum": 4.0, "squares": 8.0})
-    {'unseen': 1, 'effective_size': 2.0}
+    >>> told({"unseen": 1, "sum": Exact.of([1.0, 3.0]), "squares": Exact.of([1.0, 9.0])})
+    {'unseen': 1, 'effective_size': 1.6}
     """
-    squares = pieces["squares"]
-    return {"unseen": pieces["unseen"], "effective_size": pieces["sum"] ** 2 / squares if squares > 0 else float("nan")}
+    unseen, weight, squares = (float(pieces[name]) for name in ("unseen", "sum", "squares"))
+    return {"unseen": int(unseen), "effective_size": weight**2 / squares if squares > 0 else float("nan")}

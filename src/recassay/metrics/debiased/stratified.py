@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.metrics.align import Aligned, Meeting
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy, Piece, Values
 from recassay.metrics.debiased.ips import credited
 from recassay.metrics.debiased.propensity import Observed, told
 
@@ -50,11 +50,11 @@ class StratifiedRecall(Accuracy):
         weight = np.where(counts > 0, counts, np.nan) ** -self.b
         return Observed.of(beside, weight, self.relevant_from)
 
-    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
+    def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:
         observed: Observed = meeting.bound[self]
         return observed.pieces
 
-    def accompanying(self, pieces: Mapping[str, float], context: Context) -> Mapping[str, float]:
+    def accompanying(self, pieces: Mapping[str, Piece], context: Context) -> Mapping[str, float]:
         """``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
         return told(pieces)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from recassay.errors import UsageError
 from recassay.metrics.align import Aligned, Meeting
-from recassay.metrics.base import UnitMetric, Values, sums
+from recassay.metrics.base import Piece, UnitMetric, Values, sums
 
 if TYPE_CHECKING:
     from recassay.metrics.context import Beside
@@ -56,10 +56,10 @@ class Deviation(UnitMetric):
     def weights(self, lists: Aligned) -> Values | None:
         return self._errors(lists)[0] if self.average == "pairs" else None
 
-    def pieces(self, meeting: Meeting) -> Mapping[str, float]:
+    def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:
         """Rated ``pairs`` of the truth with a prediction, and ``unpredicted`` ones."""
-        predicted = float(self._errors(meeting.block(0, meeting.match.size))[0].sum())
-        return {"pairs": predicted, "unpredicted": float((meeting.truth.gains >= 0).sum()) - predicted}
+        predicted = int(self._errors(meeting.block(0, meeting.match.size))[0].sum())
+        return {"pairs": predicted, "unpredicted": int((meeting.truth.gains >= 0).sum()) - predicted}
 
 
 @dataclass(frozen=True, repr=False)
