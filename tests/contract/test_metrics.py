@@ -12,7 +12,7 @@ import recassay as ra
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
 from recassay.engine import local
 from recassay.errors import UsageError
-from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric
+from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, facts_for
 from recassay.metrics.describe import HEADINGS, describe
 from recassay.metrics.registry import find, metrics, names, parse_metric, parse_metrics
 from recassay.metrics.sequence.base import SequenceMetric
@@ -267,7 +267,9 @@ class TestValues:
         truth = read_truth(tables["truth"])
         log, features = read_interactions(tables["train"]), read_items(tables["items"])
         context = Context(log, features, table_of_distances(tables))
-        asked = {heading: metric.resolve(truth) for heading, metric in parse_metrics(ALL).items()}
+        named = parse_metrics(ALL)
+        facts = facts_for(named.values(), truth)
+        asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
         for name, frame in tables["runs"].items():
             meeting = meet(read_run(frame, name), truth)
             bind(asked.values(), meeting, context)

@@ -14,7 +14,7 @@ from recassay.engine.local import Job
 from recassay.engine.parts import joined
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions
-from recassay.metrics.base import UnitMetric
+from recassay.metrics.base import UnitMetric, facts_for
 from recassay.metrics.context import Context
 from recassay.metrics.registry import find, parse_metrics
 from recassay.profiles import profiles
@@ -52,7 +52,9 @@ def cuts(by):
 def job_of(tables, texts, **conventions):
     truth = read_truth(tables["truth"])
     context = Context(read_interactions(tables["train"]), read_items(tables["items"]), table_of_distances(tables))
-    asked = {heading: metric.resolve(truth) for heading, metric in parse_metrics(texts).items()}
+    named = parse_metrics(texts)
+    facts = facts_for(named.values(), truth)
+    asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
     excludes = tuple(one for profile in profiles().values() for one in profile.excludes)
     return Job(truth, asked, Conventions(**conventions), context, excludes, threads=1)
 

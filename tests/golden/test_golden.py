@@ -19,7 +19,7 @@ from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.truth import Truth
 from recassay.engine.score_sequences import score_sequences
 from recassay.metrics.align import meet
-from recassay.metrics.base import CatalogueMetric
+from recassay.metrics.base import CatalogueMetric, facts_for
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
 from recassay.metrics.registry import metrics, parse_metric
@@ -79,8 +79,10 @@ def judge(name, given):
     if "generated" in given:
         return judge_sequences(name, given)
     truth, context = truth_of(given["truth"]), context_of(given)
-    metric = parse_metric(name).resolve(truth)
-    metric.prepare(truth, context)
+    metric = parse_metric(name)
+    facts = facts_for([metric], truth)
+    metric = metric.resolve(facts)
+    metric.prepare(facts, context)
     meeting = meet(run_of(given["lists"]), truth)
     bind([metric], meeting, context)
     if isinstance(metric, CatalogueMetric):

@@ -15,7 +15,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.metrics.align import meet
-from recassay.metrics.base import CatalogueMetric
+from recassay.metrics.base import CatalogueMetric, facts_for
 from recassay.metrics.beyond.popularity import head
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
@@ -68,8 +68,10 @@ def judge(metric, world, *, text=False):
     columns = {"item_id": [name_of(i, text) for i in table], "f": [sorted(names) for names in table.values()]}
     items = Features.from_frame(pl.DataFrame(columns, schema_overrides={"f": pl.List(pl.String)}))
     context = Context(train, items)
-    metric = parse_metric(metric).resolve(truth)
-    metric.prepare(truth, context)
+    metric = parse_metric(metric)
+    facts = facts_for([metric], truth)
+    metric = metric.resolve(facts)
+    metric.prepare(facts, context)
     meeting = meet(run, truth)
     bind([metric], meeting, context)
     if isinstance(metric, CatalogueMetric):

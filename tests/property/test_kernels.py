@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.data.truth_facts import TruthFacts
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import Conventions, meet
@@ -297,7 +298,7 @@ def test_expected_ties_are_the_mean_over_every_order(scores, grades, k):
         for order in orders
     ]
     for name in METRICS:
-        metric = parse_metric(name.format(k=k)).resolve(truth)
+        metric = parse_metric(name.format(k=k)).resolve(TruthFacts.of(truth))
         wanted = np.mean([metric.checked(block)[0] for block in strict])
         assert metric.checked(expected_order)[0] == pytest.approx(wanted, nan_ok=True), name
         low, high = (
@@ -315,5 +316,5 @@ def test_metrics_without_a_closed_form_refuse_expected_ties(name):
     run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "score": [0.5, 0.5]}), "tied")
     block = meet(run, truth, Conventions(ties="expected")).block(0, 1)
     with pytest.raises(UsageError) as caught:
-        parse_metric(name).resolve(truth).checked(block)
+        parse_metric(name).resolve(TruthFacts.of(truth)).checked(block)
     assert caught.value.code == "U110"

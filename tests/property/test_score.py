@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.data.truth_facts import TruthFacts
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions, meet
 from recassay.metrics.registry import parse_metric
@@ -238,7 +239,7 @@ def test_score_equals_the_loop_over_users(truth, rows):
     sealed = Truth.from_frame(judged)
     meeting = meet(Run.from_frame(run, "run"), sealed)
     for heading in scores.metrics:
-        metric = parse_metric(heading).resolve(sealed)
+        metric = parse_metric(heading).resolve(TruthFacts.of(sealed))
         values = [metric.checked(meeting.block(q, q + 1))[0] for q in range(len(sealed.queries))]
         assert np.array(values).tobytes() == scores.values("run", heading).tobytes()
 

@@ -16,6 +16,7 @@ from recassay.engine.summary import assemble
 from recassay.engine.until import Until, score_until
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
+from recassay.metrics.base import facts_for
 from recassay.metrics.context import Context
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.profiles import Profile
@@ -86,13 +87,14 @@ def score(
     defaults |= {"no_relevant": no_relevant} if no_relevant is not None else {}
     named = like.translate(metrics, defaults) if like else parse_metrics(metrics, defaults)
     truth = read_truth(truth, columns=columns)
-    asked = {heading: metric.resolve(truth) for heading, metric in named.items()}
+    facts = facts_for(named.values(), truth)
+    asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
     log = None if train is None else read_interactions(train, columns=columns)
     features = None if items is None else read_items(items, columns=columns)
     table = None if distances is None or log is None else given_distances(distances, log.n_items)
     context = Context(log, features, table)
     for metric in asked.values():
-        metric.prepare(truth, context)
+        metric.prepare(facts, context)
     excludes = like.excludes if like else ()
     job = Job(truth, asked, conventions, context, excludes, threads, progress)
     keep = (

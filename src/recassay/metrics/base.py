@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recassay.data.exact import Exact
 from recassay.data.layout import stretch_of
+from recassay.data.truth_facts import TruthFacts
 from recassay.errors import InternalError, UsageError
 from recassay.named import check_type, parameter_kinds
 from recassay.spec import Expression, Value, suggest
@@ -115,12 +116,20 @@ class Metric:
 
     __repr__ = __str__
 
-    def resolve(self, truth: Truth) -> Metric:
+    @property
+    def negatives_below(self) -> float | None:
+        """The gain below which it must know who has a judged item, if it must (see :class:`TruthFacts`)."""
+        return None
+
+    def resolve(self, facts: TruthFacts) -> Metric:
         """The metric with parameters that were left to the data settled; itself if there are none."""
         return self
 
-    def prepare(self, truth: Truth, context: Context) -> None:
-        """Look at the whole input once before any list is judged; raise if the metric cannot be computed on it."""
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
+        """Look once at what is known of the whole input, before any list; raise if the metric cannot be computed on it.
+
+        A truth may be larger than memory, so what is known of it are ``facts`` that add up over users.
+        """
         self.require(self.needs, context)
 
     def require(self, names: frozenset[str], context: Context) -> None:
@@ -202,8 +211,8 @@ class CatalogueMetric(Metric):
 
     catalogue: Literal["train", "truth", "items"] = "train"
 
-    def prepare(self, truth: Truth, context: Context) -> None:
-        super().prepare(truth, context)
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
+        super().prepare(facts, context)
         self.require(frozenset({self.catalogue} - {"truth"}), context)
 
     def measure(self, exposure: NDArray[np.int64]) -> float:
@@ -252,6 +261,12 @@ class Accuracy(UnitMetric):
         if self.missing == "skip" and lists.any_missing:
             values = np.where(lists.found, values, np.nan)
         return values
+
+
+def facts_for(metrics: Iterable[Metric], truth: Truth) -> TruthFacts:
+    """What these metrics must know of a truth, or of some users of it."""
+    below = (metric.negatives_below for metric in metrics)
+    return TruthFacts.of(truth, [gain for gain in below if gain is not None])
 
 
 def sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:

@@ -7,6 +7,7 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.data.truth_facts import TruthFacts
 from recassay.errors import InputError, UsageError
 from recassay.metrics.align import Conventions, meet
 from recassay.metrics.base import CatalogueMetric
@@ -18,6 +19,7 @@ RUN = Run.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 20, 30]
 TRUTH = Truth.from_frame(pl.DataFrame({"user_id": [1, 2, 3], "item_id": [20, 30, 40]}))
 LOG = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 3, 9], "item_id": [10, 20, 20, 40]}))
 TABLE = Features.from_frame(pl.DataFrame({"item_id": [10, 30, 50], "genres": [["x"], ["y"], ["x", "y"]]}))
+FACTS = TruthFacts.of(TRUTH, [1.0])
 
 
 def test_beside():
@@ -39,16 +41,16 @@ def test_every_metric_that_needs_more_says_so_first(name):
         assert name not in ("epc", "ild", "coverage")
         return
     with pytest.raises(UsageError) as caught:
-        metric.prepare(TRUTH, Context())
+        metric.prepare(FACTS, Context())
     assert caught.value.code == "U105"
     assert all(f"--{need}" in caught.value.hint for need in needs)
-    metric.prepare(TRUTH, Context(LOG, TABLE))
+    metric.prepare(FACTS, Context(LOG, TABLE))
 
 
 def test_a_catalogue_needs_only_what_it_names():
-    parse_metric("coverage(catalogue='truth')@3").prepare(TRUTH, Context())
+    parse_metric("coverage(catalogue='truth')@3").prepare(FACTS, Context())
     with pytest.raises(UsageError, match=r"needs the .*items"):
-        parse_metric("coverage(catalogue='items')@3").prepare(TRUTH, Context(LOG))
+        parse_metric("coverage(catalogue='items')@3").prepare(FACTS, Context(LOG))
 
 
 @pytest.mark.parametrize(("name", "code"), [("epc", "I406"), ("ild", "I407")])

@@ -18,7 +18,7 @@ from recassay.metrics.beyond import _gains, _kernels
 from recassay.metrics.beyond.base import at_places, recoded
 
 if TYPE_CHECKING:
-    from recassay.data.truth import Truth
+    from recassay.data.truth_facts import TruthFacts
     from recassay.metrics.context import Beside, Context
 
 Kind = Literal["features", "subprofiles"]
@@ -84,7 +84,7 @@ class WithAspects(UnitMetric):
         """What these parameters need."""
         return (self.needs - {"items"}) | NEEDS[self.aspects]
 
-    def prepare(self, truth: Truth, context: Context) -> None:
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
         self.require(self.needed, context)
 
     def bind(self, beside: Beside) -> object:

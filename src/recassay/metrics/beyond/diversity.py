@@ -16,7 +16,7 @@ from recassay.metrics.beyond.base import Discount, ListMetric, places_discount, 
 from recassay.metrics.beyond.distances import NEEDS, Distance, Space, log_rows, space
 
 if TYPE_CHECKING:
-    from recassay.data.truth import Truth
+    from recassay.data.truth_facts import TruthFacts
     from recassay.metrics.context import Beside, Context
 
 
@@ -35,7 +35,7 @@ class Diversity(ListMetric):
     distance: Distance = "jaccard"
     bare: Literal["distant", "skip"] = "distant"
 
-    def prepare(self, truth: Truth, context: Context) -> None:
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
         self.require((self.needs - {"items"}) | NEEDS[self.distance], context)
 
     def bind(self, beside: Beside) -> object:

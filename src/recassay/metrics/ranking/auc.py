@@ -15,7 +15,7 @@ from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.ranking.incomplete import refuse_without_negatives
 
 if TYPE_CHECKING:
-    from recassay.data.truth import Truth
+    from recassay.data.truth_facts import TruthFacts
     from recassay.metrics.context import Context
 
 
@@ -41,10 +41,14 @@ class AUC(Accuracy):
     negatives: Literal["all", "judged"] = "all"
     targets: int | None = None
 
-    def prepare(self, truth: Truth, context: Context) -> None:
-        super().prepare(truth, context)
+    @property
+    def negatives_below(self) -> float | None:
+        return self.relevant_from if self.negatives == "judged" else None
+
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
+        super().prepare(facts, context)
         if self.negatives == "judged":
-            refuse_without_negatives(self, truth)
+            refuse_without_negatives(self, facts)
         elif self.targets is None:
             raise UsageError(
                 "U105",

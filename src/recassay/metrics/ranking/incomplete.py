@@ -13,7 +13,7 @@ from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
 
 if TYPE_CHECKING:
-    from recassay.data.truth import Truth
+    from recassay.data.truth_facts import TruthFacts
     from recassay.metrics.context import Context
 
 
@@ -39,9 +39,13 @@ class Bpref(Accuracy):
 
     form: Literal["trec", "original"] = "trec"
 
-    def prepare(self, truth: Truth, context: Context) -> None:
-        super().prepare(truth, context)
-        refuse_without_negatives(self, truth)
+    @property
+    def negatives_below(self) -> float | None:
+        return self.relevant_from
+
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
+        super().prepare(facts, context)
+        refuse_without_negatives(self, facts)
 
     def judge(self, lists: Aligned) -> Values:
         self.need_strict_order(lists)
@@ -82,14 +86,13 @@ class InfAP(Accuracy):
         return out / np.maximum(lists.relevant(self.relevant_from), 1)
 
 
-def refuse_without_negatives(metric: Accuracy, truth: Truth) -> None:
+def refuse_without_negatives(metric: Accuracy, facts: TruthFacts) -> None:
     """Raise if most users have no judged item that is not relevant."""
-    negative = np.append(0, np.cumsum((truth.gains >= 0) & (truth.gains < metric.relevant_from)))
-    without = int((np.diff(negative[truth.offsets]) == 0).sum())
-    if 2 * without > truth.queries.len():
+    without = facts.lacking[metric.relevant_from]
+    if 2 * without > facts.users:
         raise UsageError(
             "U105",
-            f"{metric} needs judged non-relevant items; {without:,} of {truth.queries.len():,} users have none",
-            where=truth.origin,
+            f"{metric} needs judged non-relevant items; {without:,} of {facts.users:,} users have none",
+            where=facts.origin,
             hint="give test items below relevance a gain below relevant_from (0, say), or leave this metric out",
         )

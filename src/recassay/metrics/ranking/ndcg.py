@@ -15,7 +15,7 @@ from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.ranking.unlisted import Unlisted, followed
 
 if TYPE_CHECKING:
-    from recassay.data.truth import Truth
+    from recassay.data.truth_facts import TruthFacts
     from recassay.metrics.context import Context
 
 Gain = Literal["linear", "exp2", "binary"]
@@ -60,12 +60,12 @@ class DCG(Accuracy):
     discount: Discount = "log2p1"
     offset: float = 0.0
 
-    def prepare(self, truth: Truth, context: Context) -> None:
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
         """Refuse grades that have no power of two."""
-        super().prepare(truth, context)
-        most = truth.gains.max(initial=0.0) - self.offset
+        super().prepare(facts, context)
+        most = max(facts.greatest, 0.0) - self.offset
         if self.gain == "exp2" and most > LARGEST_EXPONENT:
-            raise self.refuse("gain", f"2^{most:g} is no number; the truth has a gain of {truth.gains.max():g}")
+            raise self.refuse("gain", f"2^{most:g} is no number; the truth has a gain of {facts.greatest:g}")
 
     def gains(self, grade: NDArray[np.float64]) -> Values:
         """The worth of each grade."""

@@ -12,7 +12,7 @@ from recassay.metrics.base import Metric, Values
 from recassay.metrics.ranking.ndcg import LARGEST_EXPONENT
 
 if TYPE_CHECKING:
-    from recassay.data.truth import Truth
+    from recassay.data.truth_facts import TruthFacts
     from recassay.metrics.context import Context
 
 
@@ -25,16 +25,16 @@ class Satisfying(Metric):
 
     scale: float | None = None
 
-    def resolve(self, truth: Truth) -> Self:
+    def resolve(self, facts: TruthFacts) -> Self:
         """The metric with its scale settled by the data."""
-        return self if self.scale is not None else dataclasses.replace(self, scale=float(truth.gains.max(initial=1.0)))
+        return self if self.scale is not None else dataclasses.replace(self, scale=max(facts.greatest, 1.0))
 
-    def prepare(self, truth: Truth, context: Context) -> None:
-        super().prepare(truth, context)
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
+        super().prepare(facts, context)
         if self.scale is not None and self.scale > LARGEST_EXPONENT:
             raise self.refuse("scale", f"2^{self.scale:g} is no number; grades are a few small steps")
-        if self.scale is not None and truth.gains.max(initial=0.0) > self.scale:
-            raise self.refuse("scale", f"the truth has a gain of {truth.gains.max():g}")
+        if self.scale is not None and max(facts.greatest, 0.0) > self.scale:
+            raise self.refuse("scale", f"the truth has a gain of {facts.greatest:g}")
 
     def satisfied(self, grade: Values) -> Values:
         """The probability that an item of each grade satisfies."""

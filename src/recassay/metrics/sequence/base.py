@@ -17,7 +17,7 @@ from recassay.metrics.sequence.known import Known
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recassay.data.truth import Truth
+    from recassay.data.truth_facts import TruthFacts
     from recassay.metrics.context import Context
 
 GIVEN_AS = {
@@ -44,7 +44,7 @@ class SequenceMetric(Metric):
         assert self.k is not None, "a metric without a cut-off looks at no list"
         return self.k
 
-    def prepare(self, truth: Truth, context: Context) -> None:
+    def prepare(self, facts: TruthFacts, context: Context) -> None:
         """Refuse ranked lists."""
         raise UsageError(
             "U181",
