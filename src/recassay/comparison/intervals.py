@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.comparison.moments import Moments, Spread, Totals, acceleration_of, curvature_of, standard_error
 from recassay.comparison.resampling import Floats, How, Progress, bootstrap_sums
 from recassay.errors import UsageError
 from recassay.spec import suggest
@@ -41,13 +42,28 @@ BOOTSTRAP = Uncertainty()
 
 @dataclass(frozen=True)
 class Column:
-    """What an interval is made of: the mean of one column and how it reacts to its units."""
+    """What an interval is made of: the mean of one column and how it reacts to its units, whose moments it has."""
 
     estimate: float
     influence: Floats  # L_i: the change of the mean per share of weight moved to unit i; sums to 0
     curvature: float  # k in t + lambda sigma / (1 + lambda k): 0 for a plain mean
     jackknife: Floats  # u_i: mean of the leave-one-out means less the i-th
     resampled: Floats  # the mean in every resample; empty for analytic methods
+
+    @property
+    def units(self) -> int:
+        """How many there are."""
+        return self.influence.size
+
+    @property
+    def squares(self) -> float:
+        """Sum of L_i^2."""
+        return float(np.sum(self.influence**2))
+
+    @property
+    def acceleration(self) -> float:
+        """A sixth of the skewness of the estimate."""
+        return acceleration(self.influence)
 
 
 def means(values: Floats, weights: Floats | None = None) -> Floats:
@@ -87,9 +103,7 @@ def intervals(
     (0.217118, 0.897882)
     """
     method = _resolve(method, values.shape[0])
-    if not 0 < level < 1:
-        raise UsageError("U102", f"an interval of level {level} does not exist", hint="a level between 0 and 1: 0.95")
-    bounds, needs_resamples = _METHODS[method]
+    _check_level(level)
     estimate = means(values, weights)
     low, high = np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
     same, spread = _constant_and_varying(values, weights)
@@ -99,21 +113,44 @@ def intervals(
         return low, high
     v, w = values[:, chosen], None if weights is None else weights[:, chosen]
     resampled = np.empty((chosen.size, 0))
-    if needs_resamples:
+    if method in _RESAMPLING:
         resampled = _resampled_means(v, w, How(seed, resamples, threads, progress))
     for i, column in enumerate(chosen):
         one = _column(v[:, i], None if w is None else w[:, i], float(estimate[column]), resampled[i])
-        low[column], high[column] = bounds(one, level)
+        low[column], high[column] = (
+            _RESAMPLING[method](one, level) if method in _RESAMPLING else _ANALYTIC[method](one, level)
+        )
     return low, high
 
 
-def normal(column: Column, level: float) -> Bounds:
+def bounds_of_moments(totals: Totals, spread: Spread, *, method: str, level: float) -> Bounds:
+    """Bounds of a mean from sums over its units: what :func:`intervals` finds from their values, save for rounding.
+
+    ``method`` is ``normal`` or ``abc``; ``bootstrap`` is then ``abc``.
+    """
+    _check_level(level)
+    if totals.constant:
+        return totals.mean, totals.mean
+    if not totals.varying:
+        return np.nan, np.nan
+    return _ANALYTIC["abc" if method == "bootstrap" else method](spread, level)
+
+
+def is_analytic(method: str, units: int, few: int = LARGE) -> bool:
+    """Whether an interval is made of moments; ``bootstrap`` resamples ``few`` units.
+
+    >>> is_analytic("bootstrap", 100), is_analytic("bootstrap", 100_000), is_analytic("normal", 100)
+    (False, True, True)
+    """
+    return _resolve(method, units, few) in _ANALYTIC
+
+
+def normal(moments: Moments, level: float) -> Bounds:
     """t interval: estimate ± t_{n-1} sqrt(sum L_i^2 / (n (n - 1))); for a plain mean that is mean ± t sd / sqrt(n)."""
     from scipy.special import stdtrit
 
-    n = column.influence.size
-    reach = float(stdtrit(n - 1, (1 + level) / 2) * np.sqrt(np.sum(column.influence**2) / (n * (n - 1))))
-    return column.estimate - reach, column.estimate + reach
+    reach = float(stdtrit(moments.units - 1, (1 + level) / 2) * standard_error(moments))
+    return moments.estimate - reach, moments.estimate + reach
 
 
 def percentile(column: Column, level: float) -> Bounds:
@@ -144,7 +181,7 @@ def _ends(level: float) -> Bounds:
     return NORMAL.inv_cdf((1 - level) / 2), NORMAL.inv_cdf((1 + level) / 2)
 
 
-def abc(column: Column, level: float) -> Bounds:
+def abc(moments: Moments, level: float) -> Bounds:
     """Approximate bootstrap confidence: BCa without resampling, from the influence of the units alone.
 
     a = sum L_i^3 / (6 (sum L_i^2)^1.5), sigma = sqrt(sum L_i^2) / n, w = z0 + z, lambda = w / (1 - a w)^2; the bound
@@ -152,16 +189,16 @@ def abc(column: Column, level: float) -> Bounds:
     and curvature along the least favourable direction cancel. The bound is then t + lambda sigma / (1 + lambda k), with
     k = sum L_i w_i / (n^2 sigma mean(w)), which is 0 without weights.
     """
-    a = acceleration(column.influence)
-    sigma = float(np.sqrt(np.sum(column.influence**2))) / column.influence.size
+    a = moments.acceleration
+    sigma = float(np.sqrt(moments.squares)) / moments.units
     w = a + np.array(_ends(level))
     lam = w / (1 - a * w) ** 2
-    low, high = column.estimate + lam * sigma / (1 + lam * column.curvature)
+    low, high = moments.estimate + lam * sigma / (1 + lam * moments.curvature)
     return float(low), float(high)
 
 
 def acceleration(influence: Floats) -> float:
-    """Sum of cubes over 6 times (sum of squares)^1.5: a sixth of the skewness of the estimate.
+    """A sixth of the skewness of the estimate.
 
     Units that differ by a rounding error may have no influence at all; then nothing is skewed.
 
@@ -172,24 +209,25 @@ def acceleration(influence: Floats) -> float:
     if largest == 0:
         return 0.0
     scaled = influence / largest  # cubes of tiny numbers would underflow
-    return float(np.sum(scaled**3) / (6 * np.sum(scaled**2) ** 1.5))
+    return acceleration_of(np.sum(scaled**2), np.sum(scaled**3))
 
 
-_METHODS: dict[str, tuple[Callable[[Column, float], Bounds], bool]] = {
-    "bca": (bca, True),
-    "percentile": (percentile, True),
-    "abc": (abc, False),
-    "normal": (normal, False),
-}
-METHODS = ("bootstrap", *_METHODS)
+_RESAMPLING: dict[str, Callable[[Column, float], Bounds]] = {"bca": bca, "percentile": percentile}
+_ANALYTIC: dict[str, Callable[[Moments, float], Bounds]] = {"abc": abc, "normal": normal}
+METHODS = ("bootstrap", *_RESAMPLING, *_ANALYTIC)
 
 
-def _resolve(method: str, n: int) -> str:
+def _resolve(method: str, units: int, few: int = LARGE) -> str:
     if method == "bootstrap":
-        return "bca" if n <= LARGE else "abc"
-    if method not in _METHODS:
+        return "bca" if units <= few else "abc"
+    if method not in METHODS:
         raise UsageError("U107", f"there is no interval method '{method}'", hint=suggest(method, METHODS))
     return method
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise UsageError("U102", f"an interval of level {level} does not exist", hint="a level between 0 and 1: 0.95")
 
 
 def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags, Flags]:
@@ -228,8 +266,7 @@ def _column(v: Floats, w: Floats | None, estimate: float, resampled: Floats) -> 
         return Column(estimate, influence, 0.0, influence / (n - 1), resampled)
     mean_weight = w.mean()
     influence = w * (v - estimate) / mean_weight
-    sigma = np.sqrt(np.sum(influence**2)) / n
-    curvature = float(np.sum(influence * w) / (n**2 * sigma * mean_weight))
+    curvature = curvature_of(n, np.sum(influence**2), np.sum(influence * w), mean_weight)
     leave_one_out = estimate - w * (v - estimate) / (w.sum() - w)
     return Column(estimate, influence, curvature, leave_one_out.mean() - leave_one_out, resampled)
 
