@@ -347,6 +347,11 @@ EXAMPLES: dict[str, str] = {
         items = [{"item_id": "item-1", "genres": "drama|war"}, {"item_id": "item-2", "genres": "war"}]
         ra.score({"mine": {"ann": ["x", "y"]}}, {"ann": ["x"]}, "ild@2", items=items)
         """,
+    "I421": """
+        import polars as pl
+        counts = ra.read_interactions({"ann": ["x"], "bob": ["y"]}).item_counts
+        ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"], "item_id": ["z"]}), counts)
+        """,
     "U101": """
         ra.parse_metric("ndgc@10")
         """,
@@ -621,5 +626,11 @@ EXAMPLES: dict[str, str] = {
     "U223": """
         Path("run.json").write_text('{"ann": {"x": 0.5}}')
         ra.score("run.json", {"ann": ["x"]}, "mrr", memory="2GB")
+        """,
+    "U224": """
+        import polars as pl
+        log = ra.read_interactions({"ann": ["x", "y"], "bob": ["y", "z"]})
+        of_ann = ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"] * 2, "item_id": ["x", "y"]}), log.item_counts)
+        ra.score({"mine": {"ann": ["y", "z"]}}, {"ann": ["z"]}, "ild(distance='training')@2", train=of_ann)
         """,
 }

@@ -88,6 +88,7 @@ CODES: dict[str, str] = {
     "I404": "queries missing from the run",
     "I406": "run and training log share no item",
     "I407": "run and item features share no item",
+    "I421": "log changed while it was read",
     # usage
     "U101": "unknown metric",
     "U102": "unknown or invalid parameter",
@@ -137,6 +138,7 @@ CODES: dict[str, str] = {
     "U221": "metric cannot be known from some of the users",
     "U222": "budget of memory is too small",
     "U223": "table cannot be read piece by piece",
+    "U224": "metric cannot be known from some of the users' training rows",
     "U227": "Spark does not start",
     "U228": "table is none that Spark reads",
     "U229": "folder is not seen by all nodes",

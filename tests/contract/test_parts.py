@@ -2,11 +2,14 @@
 
 import dataclasses
 import pickle
+from functools import reduce
+from operator import add
 
 import numpy as np
 import polars as pl
 import pytest
 
+from recassay.data.interactions import Interactions
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -59,22 +62,32 @@ def job_of(tables, texts, **conventions):
     return Job(truth, asked, Conventions(**conventions), context, excludes, threads=1)
 
 
-def in_parts(job, run, truth, dealt):
-    """The judgement of rows that were dealt out."""
+def in_parts(job, run, truth, dealt, log=None):
+    """The judgement of rows that were dealt out; with a ``log`` each part has the training rows of its own users."""
     whole = read_truth(truth)
     known = dataclasses.replace(job.context, judged_items=whole.vocabulary.decode(np.unique(whole.items)))
     job = dataclasses.replace(job, truth=None, context=known)
+    if log is not None:
+        counts = counted(log, dealt)
+        job = job.beside(Interactions.of_some(log.clear(), counts))
 
     def rows(frame, users):
         return frame.filter(pl.col("user_id").is_in(list(users)))
 
-    parts = [
-        job.part(Run.from_frame(rows(run, users), "mine", origin="mine"), Truth.from_frame(rows(truth, users)))
-        for users in dealt
-    ]
-    one = joined(parts)
+    def part(users):
+        own = job if log is None else job.beside(Interactions.of_some(rows(log, users), counts))
+        return own.part(Run.from_frame(rows(run, users), "mine", origin="mine"), Truth.from_frame(rows(truth, users)))
+
+    one = joined([part(users) for users in dealt])
     assert one.units.equals(whole.queries)
     return job.together("mine", one.columns, one.tally)
+
+
+def counted(log, dealt):
+    """Counts of a log of which each part knows its own users, and one more part those whom nobody judges."""
+    own = [log.filter(pl.col("user_id").is_in(list(users))) for users in dealt]
+    own.append(log.filter(~pl.col("user_id").is_in([user for users in dealt for user in users])))
+    return reduce(add, (Interactions.from_frame(rows).item_counts for rows in own))
 
 
 def same(part, whole):
@@ -104,6 +117,36 @@ def test_every_metric_in_parts(tables, name, by):
     same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by)), whole)
 
 
+USER_BY_USER = [text for text, metric in parse_metrics(ALL + WHOLE_LISTS).items() if not metric.needs_whole_log]
+
+
+@pytest.mark.parametrize("by", ["one user a part", "empty parts between", "parts without lists, or without a hit"])
+@pytest.mark.parametrize("name", ["even", "odd"])
+def test_a_part_needs_the_training_rows_of_its_own_users_only(tables, name, by):
+    job = job_of(tables, USER_BY_USER)
+    whole = job.judge(read_run(tables["runs"][name], "mine"))
+    assert {"C007", "L001"} <= {one.code for one in whole.findings}
+    same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by), tables["train"]), whole)
+
+
+@pytest.mark.parametrize("text", [text for text in ALL if text not in USER_BY_USER])
+def test_what_needs_the_whole_log_refuses_a_part_of_it_before_any_list(tables, text):
+    job = job_of(tables, [text])
+    some = Interactions.of_some(tables["train"].clear(), counted(tables["train"], [[]]))
+    with pytest.raises(UsageError) as refused:
+        job.metrics[text].prepare(facts_for([], job.truth), job.beside(some).context)
+    assert refused.value.code == "U224"
+    assert text.partition("@")[0].partition("(")[0] in str(refused.value)
+
+
+def test_what_needs_the_whole_log_says_so(tables):
+    """A metric that does not say so and asks for it meets the same error where it asks."""
+    some = Interactions.of_some(tables["train"].clear(), counted(tables["train"], [[]]))
+    with pytest.raises(UsageError, match="U224"):
+        some.by_item  # noqa: B018
+    assert {kind_of(text).name for text in set(ALL) - set(USER_BY_USER)} >= {"ild", "epd", "alpha_ndcg", "calibration"}
+
+
 @pytest.mark.parametrize("ties", ["id_descending", "row", "expected", "pessimistic"])
 @pytest.mark.parametrize("duplicates", ["keep", "last"])
 def test_every_convention_in_parts(tables, ties, duplicates):
@@ -125,7 +168,9 @@ def test_any_ids_in_parts(tables, name):
     job = job_of(other, texts)
     dealt = [list(name(pl.Series(list(part), dtype=pl.Int64))) for part in cuts("empty parts between")]
     run = other["runs"]["even"]
-    same(in_parts(job, run, other["truth"], dealt), job.judge(read_run(run, "mine")))
+    whole = job.judge(read_run(run, "mine"))
+    same(in_parts(job, run, other["truth"], dealt), whole)
+    same(in_parts(job, run, other["truth"], dealt, other["train"]), whole)
 
 
 def test_parts_travel(tables):

@@ -254,4 +254,9 @@ ADVICE: dict[str, Advice] = {
         "Not one recommended item is in the table of items: the two use different ids.",
         "Compare the examples; name the columns with `--columns`.",
     ),
+    "I421": Advice(
+        "A log that is read user by user is read twice: its items are counted, then its rows are used. The second time "
+        "there was an item that was not counted: something writes to the files.",
+        "Judge again, with files that nobody writes to meanwhile.",
+    ),
 }

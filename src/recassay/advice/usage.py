@@ -271,6 +271,13 @@ ADVICE: dict[str, Advice] = {
         "its fields. This one is a gzip archive, JSON, text in columns of blanks, or no file at all.",
         "Write it as Parquet; or leave `memory` out.",
     ),
+    "U224": Advice(
+        "Where users are judged in parts, a part has the training rows of its own users, and counts of all items. This "
+        "metric wants more: distances of items by all users who had them, or subprofiles, which are mined from the "
+        "whole log.",
+        "Judge this metric with a log that fits into memory, without Spark. Distances by features (`distance='jaccard'`) "
+        "or given ones, and aspects that are features, need no whole log.",
+    ),
     "U227": Advice(
         "The Spark engine needs Java, a Spark that starts on it, and the packages that the extra `spark` brings.",
         "`apt-get install openjdk-17-jre-headless` on Debian and Ubuntu, and `pip install 'recassay[spark]'`. Where Java "

@@ -11,9 +11,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.identity import id_keys, pair_keys, set_digest, value_keys
+from recassay.data.item_counts import ItemCounts
 from recassay.data.layout import stretch_of
+from recassay.data.recoding import Recoding
 from recassay.data.vocabulary import Vocabulary
-from recassay.errors import InputError
+from recassay.errors import InputError, UsageError
 
 SCHEMA = {
     "user_id": "integer or string",
@@ -27,6 +29,8 @@ SCHEMA = {
 class Interactions:
     """Rows of (user, item, timestamp?, rating?) in the order they came; ids are coded 0..n-1 in ascending order.
 
+    ``whole`` is given where the rows are only those of some users: what is known of the items of the whole log.
+
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
     >>> log.users.tolist(), log.items.tolist(), log.item_users.tolist(), log.item_events.tolist()
     ([1, 0, 1], [0, 1, 0], [1, 1], [2, 1])
@@ -39,6 +43,7 @@ class Interactions:
     timestamps: pl.Series | None = None
     ratings: NDArray[np.float64] | None = None
     origin: str = field(default="", repr=False)
+    whole: ItemCounts | None = field(default=None, repr=False)
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame, *, origin: str = "") -> Interactions:
@@ -49,13 +54,31 @@ class Interactions:
         ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
         return cls(users, items, user_vocabulary, item_vocabulary, timestamps, ratings, origin)
 
+    @classmethod
+    def of_some(cls, frame: pl.DataFrame, whole: ItemCounts, *, origin: str = "") -> Interactions:
+        """The rows of some users, of whom each has all of his, and counts of all: a log that is elsewhere or too large.
+
+        Items are those of the whole log, and so are their counts and ``n_users``; everything else is of these rows.
+
+        >>> rows = pl.DataFrame({"user_id": [7, 3, 7, 8], "item_id": ["a", "b", "a", "c"]})
+        >>> counts = Interactions.from_frame(rows).item_counts
+        >>> log = Interactions.of_some(rows.filter(user_id=3), counts)
+        >>> len(log), log.n_users, log.items.tolist(), log.item_users.tolist()
+        (1, 3, [1], [1, 1, 1])
+        """
+        user_vocabulary, users = Vocabulary.dense(frame["user_id"])
+        items = _known(frame["item_id"], whole.ids, origin)
+        timestamps = frame["timestamp"] if "timestamp" in frame.columns else None
+        ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
+        return cls(users, items, user_vocabulary, Vocabulary(whole.ids), timestamps, ratings, origin, whole)
+
     def __len__(self) -> int:
         return int(self.users.size)
 
     @property
     def n_users(self) -> int:
-        """Number of distinct users."""
-        return self.user_vocabulary.size
+        """Number of distinct users, of the whole log."""
+        return self.user_vocabulary.size if self.whole is None else self.whole.n_users
 
     @property
     def n_items(self) -> int:
@@ -65,19 +88,29 @@ class Interactions:
     @functools.cached_property
     def item_events(self) -> NDArray[np.int64]:
         """Rows of each item, repeats counted."""
-        return np.bincount(self.items, minlength=self.n_items)
+        return np.bincount(self.items, minlength=self.n_items) if self.whole is None else self.whole.events
+
+    @property
+    def item_counts(self) -> ItemCounts:
+        """What must be known of this log by who has only the rows of some users."""
+        if self.whole is not None:
+            return self.whole
+        assert self.item_vocabulary.ids is not None, "a log's ids are dense"
+        return ItemCounts(self.item_vocabulary.ids, self.item_users, self.item_events, self.n_users)
 
     @functools.cached_property
     def by_user(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Offsets and items of each user's profile: distinct items, ascending."""
         pairs = np.sort(self.users.astype(np.int64) * self.n_items + self.items)
         pairs = pairs[np.append(True, pairs[1:] != pairs[:-1])[: pairs.size]]
-        offsets = np.searchsorted(pairs, np.arange(self.n_users + 1) * self.n_items)
+        offsets = np.searchsorted(pairs, np.arange(self.user_vocabulary.size + 1) * self.n_items)
         return offsets, (pairs % max(self.n_items, 1)).astype(np.int32)
 
     @functools.cached_property
     def by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Offsets and users of each item: distinct users, ascending."""
+        if self.whole is not None:
+            raise part_of_log("the users of each item")
         offsets, items = self.by_user
         order = np.argsort(items, kind="stable")
         return np.searchsorted(items[order], np.arange(self.n_items + 1)), stretch_of(offsets)[order].astype(np.int32)
@@ -85,7 +118,7 @@ class Interactions:
     @functools.cached_property
     def item_users(self) -> NDArray[np.int64]:
         """Distinct users of each item."""
-        return np.bincount(self.by_user[1], minlength=self.n_items)
+        return np.bincount(self.by_user[1], minlength=self.n_items) if self.whole is None else self.whole.users
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Interactions:
         """Some of the rows, by number or by mask, with all the users and items of the whole: codes keep their meaning.
@@ -104,6 +137,7 @@ class Interactions:
             None if self.timestamps is None else self.timestamps.gather(places),
             None if self.ratings is None else self.ratings[places],
             self.origin,
+            self.whole,
         )
 
     def followed_by(self, other: Interactions) -> Interactions:
@@ -123,6 +157,7 @@ class Interactions:
             else pl.concat([self.timestamps, other.timestamps]),
             None if self.ratings is None or other.ratings is None else np.append(self.ratings, other.ratings),
             self.origin,
+            self.whole,
         )
 
     def compact(self) -> Interactions:
@@ -187,3 +222,29 @@ class Interactions:
             columns.append(value_keys(pl.Series(self.ratings)))
         sums = [set_digest(pair_keys(self.users, self.items, users, items, salt), columns) for salt in (1, 2)]
         return hashlib.blake2b(f"{kinds} {len(self)} {sums}".encode(), digest_size=16).hexdigest()
+
+
+def part_of_log(what: str, where: str = "") -> UsageError:
+    """The error for what only a whole log can tell."""
+    return UsageError(
+        "U224",
+        f"{what} can only be told from the whole training log, and here are the rows of some of its users at a time",
+        where=where,
+        hint="leave it out, or judge with a log that fits into memory, without Spark",
+    )
+
+
+def _known(items: pl.Series, ids: pl.Series, where: str) -> NDArray[np.int32]:
+    """Codes of items that were counted; I421 if one was not."""
+    vocabulary, codes = Vocabulary.encode(items)
+    found = Recoding.between(vocabulary, ids)(codes)
+    strange = found < 0
+    if strange.any():
+        raise InputError(
+            "I421",
+            f"{int(strange.sum()):,} of {items.len():,} rows have an item that was not there when the log was counted, "
+            f"such as {items[int(np.argmax(strange))]!r}",
+            where=where,
+            hint="judge again, with files that nobody writes to meanwhile",
+        )
+    return found

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from recassay.data.finding import Finding
+from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.scores import Summary, Values
 from recassay.data.truth import Truth
@@ -70,6 +71,10 @@ class Job:
     def deepest(self) -> int | None:
         """The largest cut-off asked for."""
         return max((metric.k for metric in self.metrics.values() if metric.k is not None), default=None)
+
+    def beside(self, train: Interactions) -> Job:
+        """The same with another training log, or with the rows of some users of it."""
+        return replace(self, context=replace(self.context, train=train))
 
     def judge(self, run: Run) -> Judgement:
         """Meet the truth, fill the columns, sum up, and look for what is wrong."""

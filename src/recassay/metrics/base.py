@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.exact import Exact
+from recassay.data.interactions import part_of_log
 from recassay.data.layout import stretch_of
 from recassay.data.truth_facts import TruthFacts
 from recassay.errors import InternalError, UsageError
@@ -117,6 +118,16 @@ class Metric:
     __repr__ = __str__
 
     @property
+    def needed(self) -> frozenset[str]:
+        """What it needs with these parameters."""
+        return self.needs
+
+    @property
+    def needs_whole_log(self) -> bool:
+        """Whether it looks at rows of the training log beside those of the users it judges, and counts of all items."""
+        return False
+
+    @property
     def negatives_below(self) -> float | None:
         """The gain below which it must know who has a judged item, if it must (see :class:`TruthFacts`)."""
         return None
@@ -130,7 +141,9 @@ class Metric:
 
         A truth may be larger than memory, so what is known of it are ``facts`` that add up over users.
         """
-        self.require(self.needs, context)
+        self.require(self.needed, context)
+        if self.needs_whole_log and context.train is not None and context.train.whole is not None:
+            raise part_of_log(f"{self}: what it measures", str(self))
 
     def require(self, names: frozenset[str], context: Context) -> None:
         """Raise U105 unless all of these data were given."""

@@ -1,10 +1,14 @@
 """The log: codes, profiles, counts and its fingerprint."""
 
+import pickle
+from itertools import permutations
+
 import numpy as np
 import polars as pl
 import pytest
 
 from recassay.data.interactions import Interactions
+from recassay.errors import InputError
 
 ROWS = [("b", 7, 4.0, 30), ("a", 9, 5.0, 10), ("b", 7, 3.0, 20), ("b", 8, 1.0, 40)]
 
@@ -65,3 +69,38 @@ def test_profiles_equal_the_sets_of_a_dict(seed):
         sorted(profiles[u]) for u in range(log.n_users)
     ]
     assert log.item_users.sum() == items.size
+
+
+class TestRowsOfSomeUsers:
+    ROWS = pl.DataFrame({"user_id": [7, 3, 7, 3, 8], "item_id": [5, 9, 5, 5, 2], "rating": [1.0, 2.0, 3.0, 4.0, 5.0]})
+
+    def test_items_are_counted_over_all_and_everything_else_is_of_these_rows(self):
+        whole = Interactions.from_frame(self.ROWS)
+        log = Interactions.of_some(self.ROWS.filter(user_id=3), whole.item_counts)
+        assert (log.n_users, log.n_items, len(log), log.item_counts.rows) == (3, 3, 2, 5)
+        assert log.item_users.tolist() == whole.item_users.tolist() == [1, 2, 1]
+        assert log.item_events.tolist() == whole.item_events.tolist() == [1, 3, 1]
+        assert [one.tolist() for one in log.by_user] == [[0, 2], [1, 2]]
+        assert log.frame().rows() == [(3, 9, 2.0), (3, 5, 4.0)]
+        assert log.take(np.array([0])).n_users == 3
+
+    def test_counts_add_up_in_any_order(self):
+        parts = [Interactions.from_frame(self.ROWS.filter(user_id=user)).item_counts for user in (3, 7, 8)]
+        whole = Interactions.from_frame(self.ROWS).item_counts
+        for order in permutations(parts):
+            found = pickle.loads(pickle.dumps(order[0])) + order[1] + order[2]
+            assert found.ids.equals(whole.ids)
+            assert found.n_users == whole.n_users
+            assert found.users.tolist() == whole.users.tolist()
+            assert found.events.tolist() == whole.events.tolist()
+
+    def test_an_item_that_was_not_counted_is_refused(self):
+        counts = Interactions.from_frame(self.ROWS).item_counts
+        with pytest.raises(InputError, match=r"1 of 5 rows have an item that was not there .*, such as 6") as refused:
+            Interactions.of_some(self.ROWS.with_columns(item_id=pl.Series([5, 9, 6, 5, 2])), counts)
+        assert refused.value.code == "I421"
+
+    def test_ids_of_another_kind_are_refused(self):
+        counts = Interactions.from_frame(self.ROWS).item_counts
+        with pytest.raises(InputError, match="I403"):
+            Interactions.of_some(self.ROWS.cast({"item_id": pl.String}), counts)

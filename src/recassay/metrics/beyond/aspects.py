@@ -18,8 +18,7 @@ from recassay.metrics.beyond import _gains, _kernels
 from recassay.metrics.beyond.base import at_places, recoded
 
 if TYPE_CHECKING:
-    from recassay.data.truth_facts import TruthFacts
-    from recassay.metrics.context import Beside, Context
+    from recassay.metrics.context import Beside
 
 Kind = Literal["features", "subprofiles"]
 Intents = Literal["relevant", "profile"]
@@ -81,11 +80,11 @@ class WithAspects(UnitMetric):
 
     @property
     def needed(self) -> frozenset[str]:
-        """What these parameters need."""
         return (self.needs - {"items"}) | NEEDS[self.aspects]
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        self.require(self.needed, context)
+    @property
+    def needs_whole_log(self) -> bool:
+        return self.aspects == "subprofiles"
 
     def bind(self, beside: Beside) -> object:
         """The run beside the table of items, or beside the log and what finds subprofiles in it."""

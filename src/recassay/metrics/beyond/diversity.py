@@ -16,8 +16,7 @@ from recassay.metrics.beyond.base import Discount, ListMetric, places_discount, 
 from recassay.metrics.beyond.distances import NEEDS, Distance, Space, log_rows, space
 
 if TYPE_CHECKING:
-    from recassay.data.truth_facts import TruthFacts
-    from recassay.metrics.context import Beside, Context
+    from recassay.metrics.context import Beside
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,8 +34,13 @@ class Diversity(ListMetric):
     distance: Distance = "jaccard"
     bare: Literal["distant", "skip"] = "distant"
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        self.require((self.needs - {"items"}) | NEEDS[self.distance], context)
+    @property
+    def needed(self) -> frozenset[str]:
+        return (self.needs - {"items"}) | NEEDS[self.distance]
+
+    @property
+    def needs_whole_log(self) -> bool:
+        return self.distance == "training"
 
     def bind(self, beside: Beside) -> object:
         return space(self.distance, beside)
