@@ -9,14 +9,14 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark():
-    """A Spark session on two cores of this machine; without Java or PySpark its tests are skipped."""
+    """A Spark session on two cores of this machine, which tries a task three times; without Java or PySpark its tests are skipped."""
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java 17: apt-get install openjdk-17-jre-headless")
     pyspark = pytest.importorskip("pyspark.sql", reason="Spark needs pyspark: pip install 'recassay[spark]'")
     from recassay.engine.spark.session import SETTINGS
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = pyspark.SparkSession.builder.master("local[2]").appName("recassay tests")
+    builder = pyspark.SparkSession.builder.master("local[2,3]").appName("recassay tests")
     for name, value in {**SETTINGS, "spark.sql.shuffle.partitions": "3", "spark.driver.memory": "1g"}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

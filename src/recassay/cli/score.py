@@ -129,6 +129,13 @@ def score(
     memory: Annotated[
         str | None, option("--memory", "Judge run files in pieces, in about so much memory.", INPUT, metavar="SIZE")
     ] = None,
+    engine: Annotated[
+        str, option("--engine", "local: this machine; spark: the tasks of a cluster.", INPUT, metavar="ENGINE")
+    ] = "local",
+    work: Annotated[
+        str | None,
+        option("--work", "With spark, a folder for values that all nodes see: hdfs:///tmp.", INPUT, metavar="FOLDER"),
+    ] = None,
     output: Annotated[
         Path | None,
         option(
@@ -150,25 +157,21 @@ def score(
     """
     _common.known("--table", table, TABLES)
     _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
+    _common.known("--engine", engine, ("local", "spark"))
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
-    from recassay.data.io import run_sources
-    from recassay.data.read import read_interactions, read_items, read_truth
+    from recassay.data.read import read_interactions, read_items
     from recassay.engine.score import score as judge
 
     unjudged = _common.known("--negative", negative, ("error", "unjudged"))
-    if truth_columns:
-        answers = read_truth(truth, columns=truth_columns, negative=unjudged)
-    else:
-        answers = _read_beside(partial(read_truth, truth, negative=unjudged), columns)
-    systems = dict(run_sources(runs))
+    answers, systems = _asked(truth, runs, columns, truth_columns, unjudged, engine)
     _common.known("--baseline", baseline or next(iter(systems)), systems, code="U108")
     with _common.progress(quiet) as report:
         scores = judge(
             systems,
             answers,
             metric or DEFAULT_METRICS,
-            train=_read_beside(partial(read_interactions, train), columns) if train else None,
+            train=_read_beside(partial(read_interactions, train), columns) if train and engine == "local" else train,
             items=_read_beside(partial(read_items, items), columns) if items else None,
             columns=columns,
             format=input_format,
@@ -188,6 +191,9 @@ def score(
             until=until,
             strata=strata,
             memory=memory,
+            engine=engine,
+            work=work,
+            negative=unjudged,
             threads=threads,
             progress=report,
         )
@@ -201,6 +207,24 @@ def score(
     _show(scores, comparison, truth, output, table, as_json)
     if fail_on and any(finding.at_least(fail_on) for finding in scores.findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
+
+
+def _asked(
+    truth: str, runs: list[str], columns: str | None, truth_columns: str | None, negative: str, engine: str
+) -> tuple[Any, dict[str, Any]]:
+    """The truth and the runs by name: read here, or found by Spark."""
+    if engine == "spark":
+        from recassay.engine.spark.score import sources_of, truth_beside
+
+        return truth_beside(truth, columns, truth_columns), sources_of(runs)
+    from recassay.data.io import run_sources
+    from recassay.data.read import read_truth
+
+    if truth_columns:
+        answers = read_truth(truth, columns=truth_columns, negative=negative)
+    else:
+        answers = _read_beside(partial(read_truth, truth, negative=negative), columns)
+    return answers, dict(run_sources(runs))
 
 
 TABLES = ("text", "markdown", "csv", "latex")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from recassay.comparison.intervals import Uncertainty
@@ -12,6 +13,7 @@ from recassay.data.run import Run
 from recassay.data.scores import Scores
 from recassay.engine.local import Job, Report
 from recassay.engine.out_of_core import Reading, bytes_of, judge_files
+from recassay.engine.spark.score import Tables, nobody, on_spark, score_tables
 from recassay.engine.summary import assemble
 from recassay.engine.until import Until, score_until
 from recassay.errors import UsageError
@@ -21,7 +23,9 @@ from recassay.metrics.context import Context
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
-from recassay.spec import Value, suggest
+from recassay.spec import Value, check_word, suggest
+
+ENGINES = ("local", "spark")
 
 
 def score(
@@ -50,13 +54,17 @@ def score(
     until: float | None = None,
     strata: int = 1,
     memory: str | int | None = None,
+    engine: str | None = None,
+    work: str | Path | None = None,
+    negative: str = "error",
     threads: int | None = None,
     progress: Report | None = None,
 ) -> Scores:
     """Judge runs against the truth: values per user, means with intervals and counts, and findings.
 
     ``runs``, ``truth``, ``train`` and ``items`` are nouns or anything the readers take (paths, frames, dicts), read
-    with ``columns``; ``format`` and ``nan`` are of the runs. Runs are read and judged one after the other.
+    with ``columns``; ``format`` and ``nan`` are of the runs, ``negative`` is how the truth is read. Runs are read and
+    judged one after the other.
     ``distances`` is a table with a row and a column for each item of ``train``, ascending by id, for metrics with
     ``distance='given'``.
 
@@ -72,6 +80,10 @@ def score(
     With ``memory`` (``"2GB"``) run files are judged in pieces, within about that much memory, to the same bits. The
     truth, ``train`` and ``items`` are in memory whole.
 
+    With ``engine="spark"``, or where truth and runs are tables of Spark, its tasks judge them: see
+    :mod:`recassay.engine.spark`. Values of users then stay in Parquet files, in a folder within ``work`` that all nodes
+    see; on one machine a temporary folder will do.
+
     >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
     >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
     >>> scores.values("mine", "recall@2").tolist(), scores.row("mine", "hit@1").mean
@@ -86,23 +98,31 @@ def score(
     defaults |= {"missing": missing} if missing not in (None, "error") else {}
     defaults |= {"no_relevant": no_relevant} if no_relevant is not None else {}
     named = like.translate(metrics, defaults) if like else parse_metrics(metrics, defaults)
-    truth = read_truth(truth, columns=columns)
+    excludes = like.excludes if like else ()
+    keep = (
+        conventions.reads_scores
+        or any(metric.uses_scores for metric in named.values())
+        or any(one.when == "scores of 0 or less" for one in excludes)
+    )
+    uncertainty = Uncertainty(interval, level, resamples, seed)
+    features = None if items is None else read_items(items, columns=columns)
+    engine = engine or ("spark" if on_spark(truth, runs) else "local")
+    check_word("engine", engine, ENGINES)
+    if engine == "spark":
+        if until is not None or memory is not None:
+            raise UsageError("U107", "Spark judges everyone, in the memory it has", hint="leave out until and memory")
+        job = Job(nobody(), named, conventions, Context(None, features), excludes, threads, progress)
+        tables = Tables(truth, runs, train, distances, columns, nan, negative, keep)
+        return score_tables(job, tables, uncertainty, profile, work=work)
+    truth = read_truth(truth, columns=columns, negative=negative)
     facts = facts_for(named.values(), truth)
     asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
     log = None if train is None else read_interactions(train, columns=columns)
-    features = None if items is None else read_items(items, columns=columns)
     table = None if distances is None or log is None else given_distances(distances, log.n_items)
     context = Context(log, features, table)
     for metric in asked.values():
         metric.prepare(facts, context)
-    excludes = like.excludes if like else ()
     job = Job(truth, asked, conventions, context, excludes, threads, progress)
-    keep = (
-        conventions.reads_scores
-        or any(metric.uses_scores for metric in asked.values())
-        or any(one.when == "scores of 0 or less" for one in excludes)
-    )
-    uncertainty = Uncertainty(interval, level, resamples, seed)
     if memory is not None:
         if until is not None:
             raise UsageError("U107", "a budget of memory is for judging everyone", hint="leave out until, or memory")

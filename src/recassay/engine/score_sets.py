@@ -97,7 +97,7 @@ def read_all(sources: Iterable[object], **options: Any) -> ScoreSet:
 
 
 def _refuse_without_scores(folder: Path) -> None:
-    if (folder / FILE).is_file():
+    if (folder / FILE).exists():  # Spark writes a folder of files
         return
     results = (folder / SUMMARY).is_file()
     raise InputError(

@@ -1,0 +1,202 @@
+"""Runs judged by the tasks of Spark: each judges the users it has, as parts, with what judges them everywhere.
+
+Values go to Parquet, a row for each user. What adds up stands beside them, once for each task: whoever commits the
+file commits the tally in it, so that a task that dies and is tried again counts once.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from recassay.data.io.roles import USER
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.engine.local import Job
+from recassay.engine.parts import Column, Part, Tally
+from recassay.engine.spark.session import carried, told
+from recassay.engine.spark.tables import Piece, SparkTable, by_user, to_batches
+from recassay.errors import UsageError
+from recassay.metrics.align import Conventions
+from recassay.metrics.base import UnitMetric
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+TRUTH, TRAIN, TALLY = "truth", "train", "tally"
+TOGETHER = 16  # tasks that add up what all tasks found, before the driver does
+ORDERS = ("pessimistic", "optimistic")
+
+
+class Key(NamedTuple):
+    """A column of values: of a system, of one kind, under a heading."""
+
+    system: str
+    column: Column
+
+
+@dataclass(frozen=True, eq=False)
+class Judging:
+    """What tasks are told: how to judge, and where the values go. ``nan`` and ``keep_scores`` are how runs are read."""
+
+    job: Job  # its truth is of nobody: each task has its own
+    systems: tuple[str, ...]
+    origins: Mapping[str, str]
+    nan: str = "error"
+    keep_scores: bool = True
+    negative: str = "error"
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """All columns there can be, in the order in which they stand."""
+        metrics = self.job.unit_metrics
+        headings = list(metrics)
+        weighted = [heading for heading, metric in metrics.items() if type(metric).weights is not UnitMetric.weights]
+        ranking = [heading for heading, metric in metrics.items() if metric.family == "ranking"]
+        columns: list[Column] = [("value", heading) for heading in headings]
+        columns += [("weight", heading) for heading in weighted]
+        columns += [(order, heading) for order in ORDERS for heading in ranking]  # type: ignore[misc]
+        return tuple(Key(system, column) for system in self.systems for column in columns)
+
+    def schema(self, user: str) -> str:
+        """Of the table of values."""
+        columns = ", ".join(f"{name_of(place)} double" for place in range(len(self.keys)))
+        return f"{USER} {user}, {TALLY} binary" + (f", {columns}" if columns else "")
+
+    def __call__(self, pieces: Iterator[Piece]) -> Iterator[pl.DataFrame]:
+        """Values of the users of a task, piece by piece, and at the end what its pieces add up to."""
+        found: dict[str, Tally] = {}
+        there: set[Key] = set()
+        users = None
+        for piece in pieces:
+            parts = self._parts(piece)
+            users = piece[TRUTH][USER].dtype
+            for name, part in parts.items():
+                found[name] = found[name] + part.tally if name in found else part.tally
+                there |= {Key(name, column) for column in part.columns}
+            yield self._rows(parts)
+        if found:
+            packed = zlib.compress(pickle.dumps(Tallied(found, there)), 1)
+            empty = {name_of(place): pl.Series([None], dtype=pl.Float64) for place in range(len(self.keys))}
+            yield pl.DataFrame({USER: pl.Series([None], dtype=users), TALLY: [packed], **empty})
+
+    def _parts(self, piece: Piece) -> dict[str, Part]:
+        truth = Truth.from_frame(piece[TRUTH], negative=self.negative, origin=self.origins[TRUTH])  # type: ignore[arg-type]
+        job = self.job
+        return {name: job.part(self._run(piece, name), truth) for name in self.systems}
+
+    def _run(self, piece: Piece, name: str) -> Run:
+        return Run.from_frame(
+            piece[table_of(name)],
+            name,
+            nan=self.nan,  # type: ignore[arg-type]
+            keep_scores=self.keep_scores,
+            origin=self.origins[name],
+        )
+
+    def _rows(self, parts: Mapping[str, Part]) -> pl.DataFrame:
+        units = parts[self.systems[0]].units
+        columns = {
+            name_of(place): pl.Series(parts[key.system].columns[key.column], dtype=pl.Float64)
+            if key.column in parts[key.system].columns
+            else pl.Series([None], dtype=pl.Float64).new_from_index(0, units.len())
+            for place, key in enumerate(self.keys)
+        }
+        nothing = pl.Series([None], dtype=pl.Binary).new_from_index(0, units.len())
+        return pl.DataFrame({USER: units, TALLY: nothing, **columns})
+
+
+class Tallied(NamedTuple):
+    """What the users of a task, or of several, add up to: a tally of each system, and which columns have values."""
+
+    tallies: dict[str, Tally]
+    there: set[Key]
+
+    def plus(self, other: Tallied) -> Tallied:
+        """Both together."""
+        return Tallied(
+            {name: one + other.tallies[name] for name, one in self.tallies.items()}, self.there | other.there
+        )
+
+
+def judge(judging: Judging, truth: SparkTable, runs: Mapping[str, SparkTable], folder: str) -> Tallied:
+    """Judge all runs, write the values of all users to a folder, and bring back what they add up to."""
+    refuse_unordered(runs, judging.job.conventions)
+    tables = {TRUTH: truth, **{table_of(name): run for name, run in runs.items()}}
+    with told():
+        rows = by_user(tables, judging, judging.schema(truth.kind(USER)), order=ORDER)
+        rows.write.parquet(folder)
+        return tallied(truth.frame.sparkSession, folder)
+
+
+ORDER = ("rank", "-score", "row")  # of the rows of a list
+
+
+def refuse_unordered(runs: Mapping[str, SparkTable], conventions: Conventions) -> None:
+    """Refuse runs in which nothing says what comes first, or which of two that tie."""
+    for run in runs.values():
+        if run.has_rows:
+            continue
+        lacks = None
+        if not {"rank", "score"} & set(run.columns):
+            lacks = "the run has neither rank nor score"
+        elif conventions.ties == "row":
+            lacks = "rows that tie were to stand as they came (ties='row')"
+        if lacks:
+            raise UsageError(
+                "U228",
+                f"{lacks}, and the rows of a Spark table have no order",
+                where=run.where,
+                hint="give the path of its Parquet files, whose rows have a place, or a rank for every row",
+            )
+
+
+def tallied(spark: SparkSession, folder: str) -> Tallied:
+    """What all tasks add up to: added in tasks first, so that few come back."""
+    rows = spark.read.parquet(folder).where(f"{TALLY} is not null").select(TALLY)
+    packed = rows.coalesce(TOGETHER).mapInArrow(carried(_added), f"{TALLY} binary").collect()
+    found = sorted((_unpacked(bytes(row[0])) for row in packed), key=_first_user)
+    if not found:
+        raise UsageError("U116", "neither truth nor runs have a row")
+    return reduce(Tallied.plus, found)
+
+
+def _added(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    packed = [value.as_py() for batch in batches for value in batch.column(0)]
+    if packed:
+        one = reduce(Tallied.plus, sorted((_unpacked(value) for value in packed), key=_first_user))
+        yield from to_batches(pl.DataFrame({TALLY: [zlib.compress(pickle.dumps(one), 1)]}))
+
+
+def _unpacked(packed: bytes) -> Tallied:
+    found: Tallied = pickle.loads(zlib.decompress(packed))
+    return found
+
+
+def _first_user(one: Tallied) -> tuple[bool, Any]:
+    """Tallies add up in any order; examples in an error are taken in this one."""
+    known = next(iter(one.tallies.values())).known
+    users = known.asked if known.asked.len() else known.answered
+    return (not users.len(), users.first() if users.len() else 0)
+
+
+def name_of(place: int) -> str:
+    """The name of a column of values in the Parquet files: headings may hold any sign."""
+    return f"c{place}"
+
+
+def table_of(system: str) -> str:
+    """The name of the table of a run beside those of truth and log."""
+    return f"run {system}"
+
+
+def values_of(spark: SparkSession, folder: str) -> DataFrame:
+    """The rows of users."""
+    return spark.read.parquet(folder).where(f"{TALLY} is null").drop(TALLY)

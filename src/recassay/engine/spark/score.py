@@ -1,0 +1,232 @@
+"""``score`` where truth and runs are tables of Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import re
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from recassay.comparison.intervals import LARGE, Uncertainty
+from recassay.data.distances import given_distances
+from recassay.data.io import run_sources
+from recassay.data.io.roles import ITEM
+from recassay.data.read import Columns, read_interactions
+from recassay.data.truth import Truth
+from recassay.data.truth_facts import TruthFacts
+from recassay.data.vocabulary import Vocabulary
+from recassay.engine.local import Job
+from recassay.engine.spark.judge import TRUTH, Judging, judge
+from recassay.engine.spark.kept import FOUND, Kept
+from recassay.engine.spark.means import worths
+from recassay.engine.spark.progress import watched
+from recassay.engine.spark.scores import KeptScores
+from recassay.engine.spark.session import is_local, is_spark, session, told
+from recassay.engine.spark.tables import Piece, SparkTable, by_user, table
+from recassay.engine.summary import settings_of
+from recassay.errors import InputError, UsageError
+from recassay.metrics.base import CatalogueMetric, Metric, facts_for
+from recassay.metrics.context import Context
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # hdfs://, s3a://, dbfs:/, file:/
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Truth, log and runs as they are handed in, and how they are read."""
+
+    truth: Any
+    runs: Any
+    train: Any = None
+    distances: Any = None
+    columns: Columns = None
+    nan: str = "error"
+    negative: str = "error"
+    keep_scores: bool = True
+
+
+def on_spark(*sources: Any) -> bool:
+    """Whether some source is a table of Spark, or a collection that holds one."""
+    held = [one for source in sources for one in (source.values() if isinstance(source, Mapping) else [source])]
+    return any(is_spark(one) or isinstance(one, SparkTable) for one in held)
+
+
+def nobody() -> Truth:
+    """A truth without users: what a job has that leaves the truth to its tasks."""
+    nothing = pl.Series("user_id", [], dtype=pl.Int64)
+    return Truth(nothing, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), Vocabulary(None))
+
+
+def score_tables(
+    job: Job,
+    tables: Tables,
+    uncertainty: Uncertainty,
+    profile: str | None,
+    *,
+    work: str | Path | None = None,
+    few: int = LARGE,
+) -> KeptScores:
+    """Judge runs by the tasks of a Spark cluster; ``job`` has metrics and conventions, and no truth yet.
+
+    Values of users stay in Parquet files, in a folder within ``work`` that all nodes see.
+    """
+    spark = _session(tables)
+    truth = read_beside(spark, tables.truth, TRUTH, tables.columns)
+    runs = _runs(spark, tables)
+    if job.progress is not None:
+        job.progress("starting Spark", 1, 1)
+    job = _prepared(replace(job, context=_context(job.context, tables)), truth, tables.negative)
+    origins = {TRUTH: truth.where, **{name: run.where for name, run in runs.items()}}
+    told_to = replace(job, threads=1, progress=None)
+    judging = Judging(told_to, tuple(runs), origins, tables.nan, tables.keep_scores, tables.negative)
+    with _folder(spark, work) as (folder, forget):
+        with watched(spark, job.progress, "judging"):
+            tallied = judge(judging, truth, runs, folder)
+        kept = Kept(spark, folder, judging.keys, frozenset(tallied.there))
+        with watched(spark, job.progress, "means and intervals"):
+            rows, findings = worths(kept, told_to, tallied, uncertainty, few)
+        if forget:
+            weakref.finalize(kept, shutil.rmtree, Path(folder).parent, ignore_errors=True)
+    settings = settings_of(job, uncertainty, profile) | {"engine": "spark", "values": folder}
+    return KeptScores.of(kept, tuple(runs), tuple(job.metrics), rows=rows, findings=findings, settings=settings)
+
+
+def read_beside(spark: SparkSession, source: Any, role: str, columns: Columns) -> SparkTable:
+    """A table that stands beside the runs: names given for their columns hold for it if it has them."""
+    if isinstance(source, SparkTable):
+        return source
+    try:
+        return table(spark, source, role, columns=columns)
+    except InputError as error:
+        if columns is None or error.code != "I201":
+            raise
+    return table(spark, source, role)
+
+
+def truth_beside(truth: str, columns: Columns, own: Columns) -> SparkTable:
+    """The truth at a path, by the names of its ``own`` columns, or by those of the runs."""
+    return table(session(), truth, TRUTH, columns=own) if own else read_beside(session(), truth, TRUTH, columns)
+
+
+def _session(tables: Tables) -> SparkSession:
+    """The session of what was handed in, else the active one."""
+    held = tables.runs.values() if isinstance(tables.runs, Mapping) else [tables.runs]
+    for one in [tables.truth, *held]:
+        frame = one.frame if isinstance(one, SparkTable) else one
+        if is_spark(frame):
+            found: SparkSession = frame.sparkSession
+            return found
+    return session()
+
+
+def _runs(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:
+    found = sources_of(tables.runs)
+    return {
+        name: one if isinstance(one, SparkTable) else table(spark, one, "run", columns=tables.columns, rows=True)
+        for name, one in found.items()
+    }
+
+
+def sources_of(runs: Any) -> dict[str, Any]:
+    """Runs by name: a table, a dict of them, or paths, of which those of this machine may be globs and folders."""
+    if is_spark(runs) or isinstance(runs, SparkTable):
+        return {"run": runs}
+    if isinstance(runs, Mapping) and runs:
+        return {str(name): one for name, one in runs.items()}
+    given = [runs] if isinstance(runs, str | Path) else list(runs) if isinstance(runs, list | tuple) else []
+    found: dict[str, Any] = {}
+    for one in given:
+        if not isinstance(one, str | Path):
+            break
+        for name, path in [(Path(str(one)).stem, one)] if REMOTE.match(str(one)) else run_sources(one):
+            if name in found:
+                where = f"{found[name]} and {path}"
+                raise UsageError(
+                    "U109", f"two runs have the name '{name}'", where=where, hint="give them as a dict of name to run"
+                )
+            found[name] = path
+    else:
+        if found:
+            return found
+    raise UsageError(
+        "U228",
+        f"runs for Spark are tables of Spark or paths, not a {type(runs).__name__}",
+        hint="{'mine': spark.read.parquet(path)}",
+    )
+
+
+def _context(context: Context, tables: Tables) -> Context:
+    """What metrics may know besides lists and truth."""
+    if tables.train is None:
+        return context
+    log = read_interactions(tables.train, columns=tables.columns)
+    distances = None if tables.distances is None else given_distances(tables.distances, log.n_items)
+    return replace(context, train=log, distances=distances)
+
+
+def _prepared(job: Job, truth: SparkTable, negative: str) -> Job:
+    """The job once its metrics have looked at what must be known of the whole truth."""
+    facts = facts_of(truth, job.metrics.values(), negative)
+    asked = {heading: metric.resolve(facts) for heading, metric in job.metrics.items()}
+    context = job.context
+    if any(isinstance(metric, CatalogueMetric) and metric.catalogue == "truth" for metric in asked.values()):
+        with told():
+            ids = pl.DataFrame(truth.frame.select(ITEM).distinct().toArrow())[ITEM].sort()
+        context = replace(context, judged_items=ids)
+    for metric in asked.values():
+        metric.prepare(facts, context)
+    return replace(job, metrics=asked, context=context)
+
+
+@contextlib.contextmanager
+def _folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[str, bool]]:
+    """A new folder for values, and whether it is to be forgotten with them; gone if what is done with it fails."""
+    if work is None and not is_local(spark):
+        raise UsageError(
+            "U229",
+            "the values of users need a folder that all nodes of the cluster see",
+            where=f"master {spark.conf.get('spark.master', '')}",
+            hint="work='s3a://bucket/scratch', or hdfs:///tmp/scratch",
+        )
+    if work is None:
+        parent = tempfile.mkdtemp(prefix="recassay-")
+        try:
+            yield f"{parent}/values", True
+        except BaseException:
+            shutil.rmtree(parent, ignore_errors=True)
+            raise
+    else:
+        yield f"{str(work).rstrip('/')}/recassay-{uuid.uuid4().hex[:12]}", False
+
+
+def facts_of(truth: SparkTable, metrics: Iterable[Metric], negative: str) -> TruthFacts:
+    """What metrics must know of the whole truth: of each task's users, added up."""
+    asked, where = tuple(metrics), truth.where  # the table itself does not travel
+
+    def facts(pieces: Iterator[Piece]) -> Iterator[pl.DataFrame]:
+        parts = (Truth.from_frame(piece[TRUTH], negative=negative, origin=where) for piece in pieces)  # type: ignore[arg-type]
+        found = [facts_for(asked, part) for part in parts]
+        if found:
+            yield pl.DataFrame({FOUND: [pickle.dumps(reduce(add, found))]})
+
+    with told():
+        rows = by_user({TRUTH: truth}, facts, f"{FOUND} binary").collect()
+    parts: list[TruthFacts] = [pickle.loads(bytes(row[0])) for row in rows]
+    if not parts:
+        raise InputError("I103", "the truth has no rows", where=truth.where, hint="check what wrote it")
+    return reduce(add, parts)

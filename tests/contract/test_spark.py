@@ -1,0 +1,159 @@
+"""Every metric, convention and test has the same bits on Spark, however rows are spread over partitions and files."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.comparison.significance import TESTS
+from recassay.engine.spark import score as spark_score
+from recassay.errors import InputError
+from recassay.profiles import profiles
+
+from .test_metrics import ALL, bits, judged, remapped, table_of_distances, world
+from .test_parts import STRANGE, WHOLE_LISTS
+
+SPREAD = ["one row a partition", "empty partitions", "one partition"]
+SOME = ["ndcg@5", "recall@3", "mrr", "map", "ild@5", "gini@5", "rmse", "snips@5", "stratified_recall@5", "epc@5"]
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return world()
+
+
+def spread(spark, frame, how):
+    """A table of Spark whose rows are spread in some way."""
+    rows = frame.sample(fraction=1.0, shuffle=True, seed=7)
+    if how == "one row a partition":
+        few, rest = rows[:30], rows[30:]
+        lone = spark.createDataFrame(few.to_arrow()).repartition(few.height)
+        return lone.unionByName(spark.createDataFrame(rest.to_arrow()))
+    whole = spark.createDataFrame(rows.to_arrow())
+    return whole.coalesce(1) if how == "one partition" else whole.repartition(5).unionByName(whole.limit(0))
+
+
+def on_spark(spark, tables, texts, how="empty partitions", *, log_of_spark=False, **more):
+    """What :func:`judged` makes, made by Spark."""
+    options = {"resamples": 200, "seed": 3, "distances": table_of_distances(tables)} | more
+    return ra.score(
+        {name: spread(spark, frame, how) for name, frame in tables["runs"].items()},
+        spread(spark, tables["truth"], how),
+        texts,
+        train=spread(spark, tables["train"], how) if log_of_spark else tables["train"],
+        items=tables["items"],
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def everything(spark, tables):
+    return on_spark(spark, tables, ALL + WHOLE_LISTS), judged(tables, ALL + WHOLE_LISTS)
+
+
+def test_every_metric_on_spark(everything):
+    mine, theirs = everything
+    assert bits(mine.here()) == bits(theirs)
+
+
+@pytest.mark.parametrize("how", SPREAD)
+def test_any_partitions_give_the_same_bits(spark, tables, how):
+    assert bits(on_spark(spark, tables, SOME, how).here()) == bits(judged(tables, SOME))
+
+
+@pytest.mark.parametrize("ties", ["id_descending", "trec", "expected", "pessimistic"])
+def test_every_order_of_ties(spark, tables, ties):
+    texts = [text for text in SOME if text != "map"]
+    assert bits(on_spark(spark, tables, texts, ties=ties).here()) == bits(judged(tables, texts, ties=ties))
+
+
+@pytest.mark.parametrize(
+    "how", [{"duplicates": "keep"}, {"duplicates": "last"}, {"missing": "skip"}, {"precision": "single"}]
+)
+def test_every_policy(spark, tables, how):
+    texts = ["ndcg@5", "recall@3", "mrr", "rmse", "snips@5", "coverage@5"]
+    assert bits(on_spark(spark, tables, texts, **how).here()) == bits(judged(tables, texts, **how))
+
+
+@pytest.mark.parametrize("profile", sorted(profiles()))
+def test_every_profile(spark, tables, profile, tmp_path):
+    """From files, whose rows have a place: some libraries leave ties as they came."""
+    for name, frame in tables["runs"].items():
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+    given = str(tmp_path), spread(spark, tables["truth"], "empty partitions")
+    metric = f"{next(iter(profiles()[profile].metrics))}@5"
+    options = {"train": tables["train"], "items": tables["items"], "profile": profile, "resamples": 200}
+    whole = ra.score(str(tmp_path), tables["truth"], metric, **options)
+    assert bits(ra.score(*given, metric, engine="spark", **options).here()) == bits(whole)
+
+
+def test_ids_of_text(spark, tables):
+    other = remapped(tables, *[lambda ids: pl.Series([f"é{one:05d}" for one in ids], dtype=pl.String)] * 2)
+    texts = ["ndcg@5", "coverage(catalogue='truth')@5", "gini@5", "ild@5", "epc@5", "mae"]
+    assert bits(on_spark(spark, other, texts).here()) == bits(judged(other, texts))
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """As if there were so many users that no task takes all of them."""
+    monkeypatch.setattr(spark_score, "LARGE", 0)
+    monkeypatch.setitem(spark_score.score_tables.__kwdefaults__, "few", 0)
+
+
+@pytest.mark.parametrize("interval", ["abc", "normal", "bootstrap", None])
+def test_of_many_users_means_and_intervals_come_from_sums(spark, tables, many, interval):
+    texts = ALL if interval == "abc" else SOME
+    whole = judged(tables, texts, interval="abc" if interval == "bootstrap" else interval)
+    first, second = (on_spark(spark, tables, texts, how, interval=interval) for how in SPREAD[:2])
+    assert repr(first.rows) == repr(second.rows)
+    assert first.findings == whole.findings
+    for one, other in zip(first.rows, whole.rows, strict=True):
+        numbers = [[row.mean, row.low, row.high] for row in (one, other)]
+        assert numbers[0] == pytest.approx(numbers[1], rel=1e-12, abs=1e-12, nan_ok=True)
+        assert dataclasses.replace(one, mean=0, low=0, high=0) == dataclasses.replace(other, mean=0, low=0, high=0)
+
+
+def test_of_many_users_few_with_a_value_are_resampled(spark, tables, many):
+    few = on_spark(spark, tables, SOME, interval="bca")
+    for one, other in zip(few.rows, judged(tables, SOME, interval="bca").rows, strict=True):
+        assert repr((one.low, one.high)) == repr((other.low, other.high))
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_every_test(everything, test):
+    texts = ("hit@5",) if test == "mcnemar" else ("ndcg@5", "rmse", "snips@5", "stratified_recall@5")
+    mine, theirs = (_only(scores, texts) for scores in everything)
+    for family in ("metric", "all"):
+        asked = {"test": test, "family": family, "resamples": 500, "seed": 2}
+        assert repr(ra.compare(mine, **asked)) == repr(ra.compare(theirs, **asked))
+
+
+def _only(scores, metrics):
+    """Scores of some metrics."""
+    return dataclasses.replace(scores, metrics=metrics)
+
+
+@pytest.mark.parametrize("code", STRANGE)
+def test_what_is_refused_is_refused_on_spark(spark, tables, code):
+    how = dict(STRANGE[code])
+    run = tables["runs"]["even"].with_columns(
+        pl.col("user_id") + how.pop("user", 0), pl.col("item_id") + how.pop("item", 0)
+    )
+    moved = {**tables, "runs": {"mine": run}}
+    for name in ("train", "items"):
+        moved[name] = tables[name].with_columns(pl.col("item_id") + how.pop(name, 0))
+    texts = ["ndcg@5", "epc@5", "subtopic_recall@5"]
+    with pytest.raises(InputError) as whole:
+        judged(moved, texts, **how)
+    with pytest.raises(InputError) as tasks:
+        on_spark(spark, moved, texts, **how)
+    assert (tasks.value.code, tasks.value.what) == (whole.value.code, whole.value.what)
+
+
+def test_combinations_are_many(everything):
+    mine, _ = everything
+    assert len(list(itertools.product(mine.systems, mine.metrics))) > 200
+    assert not np.isnan([row.mean for row in mine.rows]).all()

@@ -1,0 +1,155 @@
+"""What a person does with scores from Spark, and what goes wrong on the way."""
+
+import gc
+import json
+import os
+import signal
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import recassay as ra
+from recassay.cli import app
+from recassay.data.synthetic import log
+from recassay.engine.spark import score as spark_score
+from recassay.engine.spark.judge import Judging
+from recassay.errors import InputError, UsageError
+
+METRICS = "ndcg@10 recall@5 coverage@5"
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    """A folder with a truth, a training log, and two runs in part files that cut lists in two."""
+    folder = tmp_path_factory.mktemp("lake")
+    fold = ra.split.random(test=0.3, seed=1)(log(users=200, items=60, events=3_000))[0]
+    fold.train.frame().write_parquet(folder / "train.parquet")
+    fold.test.frame().select("user_id", "item_id").unique().write_parquet(folder / "truth.parquet")
+    for name, model in {"pop": ra.models.Popular(), "knn": ra.models.UserKNN()}.items():
+        rows = ra.play(model, fold, ra.protocols.ranking(k=10)).frame().drop("score")
+        parts = folder / "runs" / name
+        parts.mkdir(parents=True)
+        for number, begin in enumerate(range(0, rows.height, 333)):
+            rows[begin : begin + 333].write_parquet(parts / f"part-{number}.parquet")
+        rows.head(0).write_parquet(parts / "part-99.parquet")
+    return folder
+
+
+def from_paths(lake, **how):
+    return ra.score(lake / "runs", lake / "truth.parquet", METRICS, train=lake / "train.parquet", **how)
+
+
+def test_paths_and_tables_give_what_the_laptop_gives(spark, lake):
+    whole, tasks = from_paths(lake), from_paths(lake, engine="spark")
+    assert repr(tasks.rows) == repr(whole.rows)
+    assert tasks.findings == whole.findings
+    assert tasks.values("knn", "ndcg@10").tolist() == whole.values("knn", "ndcg@10").tolist()
+    runs = {name: spark.read.parquet(str(lake / "runs" / name)) for name in ("knn", "pop")}
+    tables = ra.score(runs, spark.read.parquet(str(lake / "truth.parquet")), METRICS, train=lake / "train.parquet")
+    assert repr(tables.rows) == repr(whole.rows)
+    assert repr(ra.compare(tables, baseline="pop")) == repr(ra.compare(whole, baseline="pop"))
+
+
+def test_values_can_be_written_and_brought_here(lake, spark, tmp_path):
+    tasks, whole = from_paths(lake, engine="spark"), from_paths(lake)
+    assert tasks.here().frame(dataset="lake").equals(whole.frame(dataset="lake"))
+    assert tasks.frame().equals(whole.frame())
+    tasks.write(tmp_path / "scores.parquet", dataset="lake")
+    assert pl.read_parquet(tmp_path / "scores.parquet").sort("system", "user").equals(whole.frame(dataset="lake"))
+
+
+def test_temporary_values_go_with_the_scores(lake, spark, tmp_path):
+    tasks = from_paths(lake, engine="spark")
+    folder = Path(tasks.settings["values"])
+    assert list(folder.glob("*.parquet"))
+    del tasks
+    gc.collect()
+    assert not folder.exists()
+    kept = Path(from_paths(lake, engine="spark", work=tmp_path).settings["values"])
+    gc.collect()
+    assert kept.parent == tmp_path
+    assert list(kept.glob("*.parquet"))
+
+
+def test_a_worker_that_dies_is_tried_again_and_nothing_counts_twice(lake, spark, tmp_path, monkeypatch):
+    mark = tmp_path / "died"
+
+    class Deadly(Judging):
+        def __call__(self, pieces):
+            for frame in super().__call__(pieces):
+                yield frame
+                if not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    whole = from_paths(lake)
+    monkeypatch.setattr(spark_score, "Judging", Deadly)
+    tasks = from_paths(lake, engine="spark")
+    assert mark.exists()
+    assert repr(tasks.rows) == repr(whole.rows)
+    assert tasks.here().frame().equals(whole.frame())
+
+
+def test_a_damaged_part_file_is_named(lake, spark, tmp_path):
+    for part in sorted((lake / "runs" / "pop").glob("part-*.parquet")):
+        (tmp_path / part.name).write_bytes(part.read_bytes())
+    broken = tmp_path / "part-2.parquet"
+    broken.write_bytes(broken.read_bytes()[:-100])
+    with pytest.raises(InputError) as caught:
+        ra.score({"pop": tmp_path}, lake / "truth.parquet", METRICS, train=lake / "train.parquet", engine="spark")
+    assert (caught.value.code, caught.value.where) == ("I104", str(broken))
+
+
+def test_a_table_without_order_is_refused_and_files_have_one(lake, spark, tmp_path):
+    rows = pl.read_parquet(lake / "runs" / "pop").drop("rank")
+    rows.write_parquet(tmp_path / "pop.parquet")
+    with pytest.raises(UsageError) as caught:
+        ra.score(spark.createDataFrame(rows.to_arrow()), lake / "truth.parquet", "mrr", engine="spark")
+    assert caught.value.code == "U228"
+    tasks = ra.score(tmp_path, lake / "truth.parquet", "mrr", engine="spark")
+    assert tasks.rows == ra.score(tmp_path, lake / "truth.parquet", "mrr").rows
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ({"until": 0.1}, "U107"),
+        ({"memory": "1GB"}, "U107"),
+        ({"engine": "sparks"}, "U107"),
+        ({"runs": 7}, "U228"),
+        ({"runs": {"a": {"ann": ["x"]}}}, "U228"),
+    ],
+)
+def test_what_spark_does_not_do(lake, spark, how, code):
+    given = {"runs": lake / "runs", "engine": "spark"} | how
+    with pytest.raises(UsageError) as caught:
+        ra.score(given.pop("runs"), lake / "truth.parquet", "mrr", **given)
+    assert caught.value.code == code
+
+
+def test_a_cluster_needs_a_folder_that_all_see(lake, spark, monkeypatch):
+    monkeypatch.setattr(spark_score, "is_local", lambda spark: False)
+    with pytest.raises(UsageError) as caught:
+        from_paths(lake, engine="spark")
+    assert caught.value.code == "U229"
+
+
+def test_the_command_line_prints_the_same(lake, spark, tmp_path):
+    truth, train = (str(lake / f"{name}.parquet") for name in ("truth", "train"))
+    words = ["score", truth, str(lake / "runs"), "-m", METRICS, "--train", train]
+    local, tasks = (
+        json.loads(CliRunner().invoke(app, [*words, "--json", "--engine", engine]).stdout)
+        for engine in ("local", "spark")
+    )
+    assert tasks["systems"] == local["systems"]
+    assert tasks["comparisons"] == local["comparisons"]
+    assert tasks["findings"] == local["findings"]
+    done = CliRunner().invoke(app, [*words, "--engine", "spark", "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0
+    assert (tmp_path / "out" / "report.html").is_file()
+    users = pl.read_parquet(truth)["user_id"].n_unique()
+    assert pl.read_parquet(tmp_path / "out" / "scores.parquet").height == 2 * users
+    done = CliRunner().invoke(app, ["compare", str(tmp_path / "out"), "--json"])
+    assert json.loads(done.stdout)["comparisons"][0]["p"] == local["comparisons"][0]["p"]
