@@ -139,6 +139,7 @@ CODES: dict[str, str] = {
     "U222": "budget of memory is too small",
     "U223": "table cannot be read piece by piece",
     "U224": "metric cannot be known from some of the users' training rows",
+    "U226": "task of Spark cannot do its part",
     "U227": "Spark does not start",
     "U228": "table is none that Spark reads",
     "U229": "folder is not seen by all nodes",

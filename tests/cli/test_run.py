@@ -96,6 +96,14 @@ def test_options(recassay, study, arguments, code):
     assert (done.code, code is None or code in done.err) == (2 if code else 0, True)
 
 
+def test_spark_without_java_is_told_before_anything_is_done(recassay, study, monkeypatch):
+    pytest.importorskip("pyspark")
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("recassay.engine.spark.session._java", lambda: False)
+    done = recassay("run", "study.yaml", "-o", "out", "--engine", "spark")
+    assert (done.code, "U227" in done.err, (study / "out").exists()) == (2, True, False)
+
+
 def test_a_study_that_is_not_there(recassay, study):
     done = recassay("run", "studi.yaml", "-o", "out")
     assert (done.code, "I101" in done.err) == (2, True)

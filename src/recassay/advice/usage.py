@@ -278,6 +278,12 @@ ADVICE: dict[str, Advice] = {
         "Judge this metric with a log that fits into memory, without Spark. Distances by features (`distance='jaccard'`) "
         "or given ones, and aspects that are features, need no whole log.",
     ),
+    "U226": Advice(
+        "A worker died in a task each time Spark tried it, most often for want of memory; or it would answer something "
+        "else than the driver asked for, since its data, versions or files differ.",
+        "Give workers more memory, or the system that is named less to hold; install the same versions on all nodes. "
+        "Started again, a study goes on with what is there.",
+    ),
     "U227": Advice(
         "The Spark engine needs Java, a Spark that starts on it, and the packages that the extra `spark` brings.",
         "`apt-get install openjdk-17-jre-headless` on Debian and Ubuntu, and `pip install 'recassay[spark]'`. Where Java "

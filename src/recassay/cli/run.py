@@ -31,7 +31,14 @@ def run(
         int | None,
         typer.Option("--jobs", metavar="N", min=1, help="Threads; the results are the same for any number."),
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="ENGINE", help="local: this machine.")] = "local",
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine",
+            metavar="ENGINE",
+            help="local: this machine; spark: tasks of a cluster make the answers, each on --jobs threads (1).",
+        ),
+    ] = "local",
     fail_on: _options.FailOn = None,
     times: Annotated[bool, typer.Option("--times", help="How long systems took to fit and to answer, too.")] = False,
     as_json: _options.AsJson = False,
@@ -44,7 +51,7 @@ def run(
     Example: recassay run studies/first.yaml -o first --quick
     """
     _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
-    _common.known("--engine", engine, ("local",))
+    _common.known("--engine", engine, ("local", "spark"))
     _common.announce_compilation(quiet or as_json)
     from recassay.study.parameters import given
     from recassay.study.run import run_study
@@ -52,7 +59,9 @@ def run(
     asked = given(values or ())
     try:
         with _common.progress(quiet or as_json) as report:
-            results = run_study(study, output, data=data, quick=quick, values=asked, threads=jobs, progress=report)
+            results = run_study(
+                study, output, data=data, quick=quick, values=asked, threads=jobs, engine=engine, progress=report
+            )
     except KeyboardInterrupt:
         again = _common.command_line() or "the same command"
         typer.echo(f"Stopped. What is done stays in {output}; this goes on where it was:\n\n    {again}", err=True)

@@ -73,10 +73,21 @@ class Record:
             "message": str(error),
             "traceback": "".join(traceback.format_exception(error)),
         }
+        story, scored = self._failure_places(cell, name)
         self.failures.append(about)
-        write_json(about, self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.json"))
+        write_json(about, story)
+        scored.unlink(missing_ok=True)
         if isinstance(error, StreamError):  # what was scored until then
-            error.stream.copies[-1].write(self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.parquet"))
+            error.stream.copies[-1].write(scored)
+
+    def failed_elsewhere(self, cell: Cell, name: str, about: Row) -> None:
+        """A failure that somebody else has written down."""
+        self._failure_places(cell, name)
+        self.failures.append(about)
+
+    def _failure_places(self, cell: Cell, name: str) -> list[Path]:
+        """Of what it was, and of what was scored until then."""
+        return [self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
     def note_time(self, cell: Cell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
         """How long a piece took; nothing is said of one whose time is not known."""

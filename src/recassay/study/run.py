@@ -15,9 +15,12 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
+from recassay.engine.score import ENGINES
+from recassay.engine.spark.session import session
 from recassay.errors import RecassayError
 from recassay.models.training import Listener, fit
 from recassay.protocols.base import Survey
+from recassay.spec import check_word
 from recassay.split.base import Split
 from recassay.study.judging import judge_fold
 from recassay.study.notes import leak_of
@@ -30,6 +33,7 @@ from recassay.study.schema import read_study
 from recassay.study.sequences import SequenceRunner
 from recassay.study.shelf import Cell, digest_of, model_key
 from recassay.study.sources import load_items
+from recassay.study.spark import made_ahead
 from recassay.study.streams import StreamRunner
 from recassay.study.verdict import Verdict
 
@@ -42,6 +46,7 @@ def run_study(
     quick: bool = False,
     values: Mapping[str, Any] | None = None,
     threads: int | None = None,
+    engine: str = "local",
     progress: Report | None = None,
 ) -> Results:
     """Run the study in a YAML file and write everything it finds into a folder.
@@ -51,6 +56,9 @@ def run_study(
     ``values`` take the place of its parameters. A model that fails is among the failures, and the others are judged
     without it. With ``protocol: sequence(k=5)`` systems generate sequences and are judged by them; with
     ``protocol: prequential(at=10)`` they are asked at every event of a stream, and learn it then.
+
+    With ``engine="spark"`` tasks of Spark make the answers, each on ``threads`` threads (one, if nothing is said), and
+    put them into ``out``, which all nodes have to see. They are judged here, and all files are the same, bit for bit.
 
     >>> import tempfile
     >>> study = '''
@@ -66,11 +74,13 @@ def run_study(
     >>> [(row["system"], row["metric"], row["n"]) for row in found.rows if row["fold"] == "all"]
     [('Popular', 'recall@5', 35), ('Random', 'recall@5', 35)]
     """
+    check_word("engine", engine, ENGINES)
     document = read_document(path)
     plan = plan_of(document, read_study(document, quick=quick, values=values), quick=quick)
-    return RUNNERS[type(plan)](
-        plan, Path(out), None if data is None else Path(data), threads, progress or _silent
-    ).run()
+    runner = RUNNERS[type(plan)](plan, Path(out), None if data is None else Path(data), threads, progress or _silent)
+    if engine == "spark":
+        runner.ahead = functools.partial(made_ahead, session())
+    return runner.run()
 
 
 def _last_question() -> Callable[[Fold, Survey], Question]:
@@ -130,6 +140,10 @@ class _ListRunner(Runner[Fold, Run]):
     def keep(self, cell: Cell, name: str, made: Run, fold: Fold, key: str) -> None:
         """Two tables and a mark."""
         self.shelf.keep_answer(cell, made, key)
+
+    def is_kept(self, cell: Cell, name: str, key: str) -> bool:
+        """Whether its mark says so."""
+        return self.shelf.has_answer(cell, name, key)
 
     def kept(self, cell: Cell, name: str, fold: Fold, key: str) -> Run | None:
         """The run with its standings."""

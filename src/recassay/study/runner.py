@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Several
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -24,7 +24,7 @@ from recassay.study import lock as locks
 from recassay.study.judging import compared
 from recassay.study.plan import AnyPlan
 from recassay.study.record import Record
-from recassay.study.results import Results
+from recassay.study.results import Results, Row
 from recassay.study.shelf import Cell, Shelf, digest_of, model_key
 from recassay.study.sources import load
 from recassay.study.stream_fold import StreamFold
@@ -34,6 +34,8 @@ from recassay.study.verdict import Verdict
 from recassay.threads import available
 
 Report = Callable[[str, int, int], None]  # stage, done, of
+Logs = Mapping[str, Interactions]  # by the name of the data
+Failures = Mapping[tuple[Cell, str], Row]  # by where, and which system
 AFold = TypeVar("AFold", Fold, SequenceFold, StreamFold)
 Answer = TypeVar("Answer")
 
@@ -47,6 +49,8 @@ class Runner(ABC, Generic[AFold, Answer]):
     data: Path | None
     threads: int | None
     told: Report
+    ahead: Callable[[Any, Logs], Failures] | None = None  # puts answers on the shelf before the runner asks for them
+    failed_ahead: Failures = field(default_factory=dict)  # those it could not have
 
     @cached_property
     def record(self) -> Record:
@@ -92,6 +96,10 @@ class Runner(ABC, Generic[AFold, Answer]):
         """The answer on the shelf that has this key."""
 
     @abstractmethod
+    def is_kept(self, cell: Cell, name: str, key: str) -> bool:
+        """Whether the shelf has the answer that has this key."""
+
+    @abstractmethod
     def judged(
         self, split: Any, fold: AFold, answers: dict[str, Answer], *, trial: bool = False
     ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
@@ -109,6 +117,13 @@ class Runner(ABC, Generic[AFold, Answer]):
         """Whom to ask: the systems of the study, settled on a fold."""
         return self.plan.systems
 
+    def untried(self, fold: AFold) -> list[tuple[str, int]]:
+        """What is to be tried before systems are settled: a system, and the number of its setting."""
+        return []
+
+    def attempt(self, fold: AFold, system: str, number: int) -> None:
+        """Try a setting, and keep what it came to."""
+
     def compare(self, cell: Cell, design: str, verdict: Verdict) -> None:
         """One system against another, over all folds."""
         comparison = compared(self.plan, verdict.scores, threads=self.threads)
@@ -123,19 +138,21 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     def run(self) -> Results:
         """Everything, in order."""
-        logs = {name: self._log(name, number) for number, name in enumerate(self.plan.data)}
+        logs = {name: self.log(name) for name in self.plan.data}
         lock = locks.lock_of(self.plan, logs)
         if not locks.claim(self.out, lock):
             self._rehearse(logs)
             make_folder(self.out)
             write_text(locks.to_yaml(lock), self.out / locks.NAME)
+        if self.ahead is not None:
+            self.failed_ahead = self.ahead(self, logs)
         for name, log in logs.items():
             for split in self.plan.splits:
                 self._split(name, log, split)
         self.conclude()
         return self.record.written()
 
-    def _log(self, name: str, number: int) -> Interactions:
+    def log(self, name: str) -> Interactions:
         """A log as it is studied: read, and filtered."""
         data = self.plan.data[name]
         self.told(f"reading {name}", 0, 1)
@@ -144,7 +161,7 @@ class Runner(ABC, Generic[AFold, Answer]):
             if left_out := (*self.plan.own_filters[name], *self.plan.filters):
                 log = filters.apply(log, left_out).log
         except RecassayError as error:
-            raise self.plan.at_data(number, error) from error
+            raise self.plan.at_data(list(self.plan.data).index(name), error) from error
         self.told(f"reading {name}", 1, 1)
         return log
 
@@ -198,26 +215,38 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     def _answer(self, cell: Cell, system: System, fold: AFold) -> Answer | None:
         """What a system answers, from the shelf if it is there; None if it fails, in whatever way."""
-        model = system.seeded(cell.seed)
-        fitted_key = model_key(system.text, system.source, model, fold)
-        key = digest_of(fitted_key, self.asked(fold, cell.seed))
-        made = self.kept(cell, system.name, fold, key)
+        if about := self.failed_ahead.get((cell, system.name)):
+            self.record.failed_elsewhere(cell, system.name, about)
+            return None
+        keys = self.keys(cell, system, fold)
+        made = self.kept(cell, system.name, fold, keys[ANSWER])
         if made is None:
-            try:
-                fitted = self.fitted(system.name, model, fold, fitted_key)
-                self.prepare(fold)
-                checkpoint = self.shelf.checkpoint(key)
-                with self.clock.timed(key, goes_on=checkpoint.is_file()) as note:
-                    made = self.answer(
-                        fitted, fold, system.name, cell.seed, checkpoint, self._listener(system.name, note)
-                    )
-            except Exception as error:
-                self.record.failed(cell, system.name, error)
+            if not self.make(cell, system, fold):
                 return None
-            self.keep(cell, system.name, made, fold, key)
-            made = self.kept(cell, system.name, fold, key)  # as a run that goes on finds it
-        self._note_times(cell, system.name, {FIT: fitted_key, ANSWER: key})
+            made = self.kept(cell, system.name, fold, keys[ANSWER])  # as a run that goes on finds it
+        self._note_times(cell, system.name, keys)
         return made
+
+    def keys(self, cell: Cell, system: System, fold: AFold) -> dict[str, str]:
+        """What a fitted system and its answer are made from."""
+        fitted = model_key(system.text, system.source, system.seeded(cell.seed), fold)
+        return {FIT: fitted, ANSWER: digest_of(fitted, self.asked(fold, cell.seed))}
+
+    def make(self, cell: Cell, system: System, fold: AFold) -> bool:
+        """Put what a system answers on the shelf; or write down that it failed, in whatever way."""
+        keys = self.keys(cell, system, fold)
+        try:
+            fitted = self.fitted(system.name, system.seeded(cell.seed), fold, keys[FIT])
+            self.prepare(fold)
+            checkpoint = self.shelf.checkpoint(keys[ANSWER])
+            with self.clock.timed(keys[ANSWER], goes_on=checkpoint.is_file()) as note:
+                listener = self._listener(system.name, note)
+                made = self.answer(fitted, fold, system.name, cell.seed, checkpoint, listener)
+        except Exception as error:
+            self.record.failed(cell, system.name, error)
+            return False
+        self.keep(cell, system.name, made, fold, keys[ANSWER])
+        return True
 
     def _note_times(self, cell: Cell, system: str | None, keys: Mapping[str, str]) -> None:
         """What was noted when these pieces were made."""

@@ -106,6 +106,10 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         frame = generated_frame(made, fold.test.item_vocabulary, int(fold.how[FIRST]))
         self.shelf.keep_table(cell, name, frame, key)
 
+    def is_kept(self, cell: Cell, name: str, key: str) -> bool:
+        """Whether that table says so."""
+        return self.shelf.has_table(cell, name, key)
+
     def kept(self, cell: Cell, name: str, fold: SequenceFold, key: str) -> Runs | None:
         """What that table holds."""
         frame = self.shelf.table(cell, name, key)

@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import json
 import pickle
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,7 @@ from recassay.study.stream_fold import StreamFold
 RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
 FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
 MADE_FROM = "made from"  # in the metadata of a table: its key
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in what Python says of an object that does not describe itself
 LONGEST = 120  # bytes of a file name; some systems take 143
 
 
@@ -103,23 +105,30 @@ class Shelf:
 
     def answer(self, cell: Cell, system: str, key: str) -> Run | None:
         """The run with its standings, if both were made from what the key says."""
+        if not self.has_answer(cell, system, key):
+            return None
         run, pairs, mark = self._answer_places(cell, system)
-        tables = (pairs, *self._shared_places(cell))
-        if not all(path.is_file() for path in (run, mark, *tables)):
-            return None
+        counts, asked, items, users = map(pl.read_parquet, (pairs, *self._shared_places(cell)))
         about = json.loads(mark.read_text(encoding="utf-8"))
-        if about["key"] != key:
-            return None
-        counts, asked, items, users = map(pl.read_parquet, tables)
         standings = standings_from(system, (counts, asked, items, users, about))
         return dataclasses.replace(read_run(run, system), standings=standings)
 
+    def has_answer(self, cell: Cell, system: str, key: str) -> bool:
+        """Whether there are a run and standings that were made from what the key says."""
+        *tables, mark = self._answer_places(cell, system)
+        there = all(path.is_file() for path in (*tables, *self._shared_places(cell)))
+        return there and _marked(mark, key)
+
     def keep_answer(self, cell: Cell, run: Run, key: str) -> None:
-        """Write a run and its standings; the mark that makes them valid comes last."""
+        """Write a run and its standings; the mark that makes them valid comes last.
+
+        One of the same key stays: who else writes at the same time writes the same bytes.
+        """
         assert run.standings is not None, "a played run has standings"
         pairs, *shared, about = standings_parts(run.standings)
         lists, counts, mark = self._answer_places(cell, run.name)
-        mark.unlink(missing_ok=True)
+        if not _marked(mark, key):
+            mark.unlink(missing_ok=True)
         for table, path in zip(shared, self._shared_places(cell), strict=True):
             write_parquet(table, path)
         write_parquet(run.frame(), lists)
@@ -132,9 +141,8 @@ class Shelf:
 
     def _answer_places(self, cell: Cell, system: str) -> tuple[Path, Path, Path]:
         name = file_name(system)
-        run = self.place(RUNS, cell.path, f"{name}.parquet")
         return (
-            run,
+            self._run_place(cell, system),
             self.place(STANDINGS, cell.path, f"{name}.parquet"),
             self.place(STANDINGS, cell.path, f"{name}.json"),
         )
@@ -143,27 +151,29 @@ class Shelf:
 
     def table(self, cell: Cell, system: str, key: str) -> pl.DataFrame | None:
         """The answer of a system, if it was made from what the key says."""
-        path = self.place(RUNS, cell.path, f"{file_name(system)}.parquet")
-        if not path.is_file() or pl.read_parquet_metadata(path).get(MADE_FROM) != key:
-            return None
-        return pl.read_parquet(path)
+        return pl.read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
+
+    def has_table(self, cell: Cell, system: str, key: str) -> bool:
+        """Whether there is an answer in one table that was made from what the key says."""
+        path = self._run_place(cell, system)
+        return path.is_file() and pl.read_parquet_metadata(path).get(MADE_FROM) == key
+
+    def _run_place(self, cell: Cell, system: str) -> Path:
+        return self.place(RUNS, cell.path, f"{file_name(system)}.parquet")
 
     def keep_table(self, cell: Cell, system: str, answer: pl.DataFrame, key: str) -> None:
         """Write the answer of a system, with the key in the file itself: it is whole or it is not there."""
-        with atomic(self.place(RUNS, cell.path, f"{file_name(system)}.parquet")) as temporary:
+        with atomic(self._run_place(cell, system)) as temporary:
             answer.write_parquet(temporary, metadata={MADE_FROM: key})
 
     def keep_outcomes(self, cell: Cell, outcomes: Outcomes, key: str) -> None:
         """Write what a system did on a stream, with the key in the file itself; times are no part of it."""
-        path = self.place(RUNS, cell.path, f"{file_name(outcomes.system)}.parquet")
+        path = self._run_place(cell, outcomes.system)
         dataclasses.replace(outcomes, timing=None).write(path, {MADE_FROM: key})
 
     def outcomes(self, cell: Cell, system: str, key: str) -> Outcomes | None:
         """What a system did on a stream, if it was made from what the key says."""
-        path = self.place(RUNS, cell.path, f"{file_name(system)}.parquet")
-        if not path.is_file() or pl.read_parquet_metadata(path).get(MADE_FROM) != key:
-            return None
-        return Outcomes.read(path)
+        return Outcomes.read(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     # --- exhibits of experiments ------------------------------------------------------------------------------------
 
@@ -222,7 +232,12 @@ class Shelf:
 
 def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold | StreamFold) -> str:
     """What a fitted model is made from: its text, the file that defines it, its seed, the fold, and who computes."""
-    return digest_of(__version__, np.__version__, text, source, str(model), fold.fingerprint)
+    return digest_of(__version__, np.__version__, text, source, ADDRESS.sub("", str(model)), fold.fingerprint)
+
+
+def _marked(mark: Path, key: str) -> bool:
+    """Whether a mark says that what it stands for was made from what the key says."""
+    return mark.is_file() and bool(json.loads(mark.read_text(encoding="utf-8"))["key"] == key)
 
 
 class _Pickler(pickle.Pickler):

@@ -21,7 +21,7 @@ from recassay.study.shelf import Cell
 from recassay.study.stream_fold import StreamFold, Whole, on_trial
 from recassay.study.stream_worth import Declared, alarms_of, exhibits_of, verdict_of
 from recassay.study.systems import System
-from recassay.study.tuning import Setting, best, tried, tuning_exhibit
+from recassay.study.tuning import Setting, best, place_of, tried, tuning_exhibit
 from recassay.study.verdict import Verdict
 
 ON_TRIAL = 1_000  # events
@@ -69,11 +69,10 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         """The systems with the settings that did best on the first part of the stream."""
         if not self.plan.settings:
             return self.plan.systems
-        tune, metric = self.plan.study.tune, self._tuned_by
-        assert tune is not None, "there are settings"
-        part = fold.first(fold.tuned_on, self.plan.protocols[fold.dataset])
+        metric, part = self._tuned_by, self._tuned_on(fold)
         done, of = 0, sum(map(len, self.plan.settings.values()))
-        found, settings = [], self.settings.setdefault(fold.dataset, {})
+        found, settings = [], dict[str, list[Setting]]()
+        self.settings[fold.dataset] = settings
         for system in self.plan.systems:
             models = self.plan.settings.get(system.name, ())
             for model in models:
@@ -84,6 +83,26 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             found.append(dataclasses.replace(system, model=taken))
         self.told(f"{fold.dataset}: settings", done, of)
         return tuple(found)
+
+    def untried(self, fold: StreamFold) -> list[tuple[str, int]]:
+        """Settings whose worth on the first part is not known."""
+        if not self.plan.settings:
+            return []
+        part, metric = self._tuned_on(fold), self._tuned_by
+        return [
+            (system.name, number)
+            for system in self.plan.systems
+            for number, model in enumerate(self.plan.settings.get(system.name, ()))
+            if not place_of(system, model, part, metric, self.out).is_file()
+        ]
+
+    def attempt(self, fold: StreamFold, system: str, number: int) -> None:
+        """Play one of them on the first part."""
+        whole = next(one for one in self.plan.systems if one.name == system)
+        tried(whole, self.plan.settings[system][number], self._tuned_on(fold), self._tuned_by, self.out)
+
+    def _tuned_on(self, fold: StreamFold) -> StreamFold:
+        return fold.first(fold.tuned_on, self.plan.protocols[fold.dataset])
 
     @property
     def _tuned_by(self) -> str:
@@ -131,6 +150,10 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         if made.timing is not None:
             self.clock.keep(_calls(key), made.timing.to_dict())
         self.shelf.checkpoint(key).unlink(missing_ok=True)
+
+    def is_kept(self, cell: Cell, name: str, key: str) -> bool:
+        """Whether its table says so."""
+        return self.shelf.has_table(cell, name, key)
 
     def kept(self, cell: Cell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
         """What was kept."""

@@ -14,6 +14,7 @@ from recassay.errors import RecassayError, UsageError
 from recassay.models.training import Wrapper
 from recassay.spec import suggest
 from recassay.study.reading import Key, Reader
+from recassay.study.shelf import ADDRESS
 
 FILE_MODEL = re.compile(r"^\s*(?P<file>[^:()]+\.py):")
 
@@ -54,7 +55,7 @@ def systems_of(reader: Reader, models: list[str] | dict[str, str], parse: Callab
         text = stated or name
         found_at, source = _at_home(text, reader.document.path.parent)
         model = reader.one(key, found_at, parse)
-        called = name if isinstance(models, dict) else str(model)
+        called = name if isinstance(models, dict) else _called(model, text)
         if not called.strip() or called.startswith(".") or re.search(r"[/\\\x00-\x1f]", called) or len(called) > 100:
             raise reader.wrong(
                 key, f"'{called}' cannot be a system's name: files are named by it", "a short name without / or \\"
@@ -101,6 +102,12 @@ class _Wrapped:
 
     def _wrong(self, system: System, what: str, hint: str) -> UsageError:
         return UsageError("U133", what, where=self.reader.document.where(system.key), hint=hint)
+
+
+def _called(model: Any, text: str) -> str:
+    """What a model says it is; one that does not describe itself is called what stands behind its file."""
+    said = str(model)
+    return text.rpartition(".py:")[2].strip() if ADDRESS.search(said) else said
 
 
 def _at_home(text: str, folder: Path) -> tuple[str, str]:

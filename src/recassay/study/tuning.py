@@ -73,8 +73,7 @@ def points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
 
 def tried(system: System, model: Any, fold: StreamFold, metric: str, folder: Path) -> Setting:
     """What a model comes to on the first part of a stream; kept below a folder, so that it is played once."""
-    key = digest_of(model_key(str(model), system.source, model, fold), str(fold.protocol), metric)
-    path = folder / FOUND / f"{key}.json"
+    path = place_of(system, model, fold, metric, folder)
     if path.is_file():
         return Setting(**json.loads(path.read_text(encoding="utf-8")))
     asked = None if fold.protocol.predict == "ratings" else metric
@@ -88,6 +87,12 @@ def tried(system: System, model: Any, fold: StreamFold, metric: str, folder: Pat
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(dataclasses.asdict(found), path)
     return found
+
+
+def place_of(system: System, model: Any, fold: StreamFold, metric: str, folder: Path) -> Path:
+    """Where it is kept what a setting comes to."""
+    key = digest_of(model_key(str(model), system.source, model, fold), str(fold.protocol), metric)
+    return folder / FOUND / f"{key}.json"
 
 
 def best(settings: list[Setting], metric: str) -> int:

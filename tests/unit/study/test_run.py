@@ -202,6 +202,20 @@ def test_what_is_there_is_not_made_again(study, tmp_path, monkeypatch):
     assert counts == {"fit": 2 * rehearsal, "answer": 6}
 
 
+def test_a_model_that_does_not_describe_itself_is_called_by_its_text_and_kept(study, tmp_path, monkeypatch):
+    text = "from recassay.models import Popular\n\n\nclass Mine:\n    fit = staticmethod(Popular().fit)\n"
+    (tmp_path / "mine.py").write_text(text)
+    path = study(
+        replace=[('{popular: Popular, random: Random, svd: "PureSVD(factors=4)"}', '["mine.py:Mine", Popular]')]
+    )
+    path = study(path.read_text(), replace=[("compare: {baseline: popular}\n", "")])
+    assert set(over_all(ra.run_study(path, tmp_path / "out"), "recall@5")) == {"Mine", "Popular"}
+    before = files(tmp_path / "out")
+    counts = counted(monkeypatch)
+    ra.run_study(path, tmp_path / "out")
+    assert (counts["answer"], files(tmp_path / "out")) == (0, before)
+
+
 def test_a_damaged_piece_is_made_again(study, tmp_path):
     out = tmp_path / "out"
     ra.run_study(study(), out)

@@ -23,6 +23,7 @@ JAVA = "Java 17 or later"
 INSTALL = "on Debian and Ubuntu: apt-get install openjdk-17-jre-headless; elsewhere set JAVA_HOME"
 
 # Of a session that is made here, on one machine; a session that is there keeps what it has.
+MASTER = "local[*,2]"  # all cores, and a task whose worker dies is done a second time
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -48,6 +49,8 @@ def session() -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers are to find what this process found
     builder = pyspark.SparkSession.builder.appName("recassay")
     if "spark.master" not in (given := _submitted()):
+        if not os.environ.keys() & {"SPARK_HOME", "SPARK_CONF_DIR"}:  # whose defaults may name a cluster
+            builder = builder.master(MASTER)
         for name, value in SETTINGS.items():
             builder = builder if name in given else builder.config(name, value)
     try:
