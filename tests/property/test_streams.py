@@ -19,7 +19,7 @@ from recassay.models.incremental import ISGD, Recent, StreamPopular, StreamRando
 from recassay.models.incremental.base import drawn
 from recassay.protocols.prequential import Prequential
 from recassay.rng import derive_seed
-from recassay.split.base import uniform
+from recassay.split.lots import uniform
 
 f4 = np.float32
 

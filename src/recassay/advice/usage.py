@@ -284,6 +284,11 @@ ADVICE: dict[str, Advice] = {
         "Give workers more memory, or the system that is named less to hold; install the same versions on all nodes. "
         "Started again, a study goes on with what is there.",
     ),
+    "U225": Advice(
+        "A log on Spark is seen in parts, each with all rows of some users. A split or a filter says what it must know of "
+        "all rows, and then what becomes of the rows of some users; this one looks at the whole log at once.",
+        "Cut the log on one machine; or write `facts` and `cuts` (of a filter, `facts` and `kept`) for it.",
+    ),
     "U227": Advice(
         "The Spark engine needs Java, a Spark that starts on it, and the packages that the extra `spark` brings.",
         "`apt-get install openjdk-17-jre-headless` on Debian and Ubuntu, and `pip install 'recassay[spark]'`. Where Java "

@@ -72,8 +72,7 @@ class Sequences:
         order = order[size[log.users[order]] > 1]
         kept = np.flatnonzero(size > 1)
         if not kept.size:
-            what = f"of {len(log):,} rows of {log.n_users:,} sequences none is in a sequence of two or more"
-            raise InputError("I352", what, where=origin, hint="look at the column sequence_id")
+            raise no_sequence(len(log), log.n_users, origin)
         offsets, numbers = np.append(0, np.cumsum(size[kept])), log.users[order]
         if "position" in frame.columns:
             positions = frame["position"].to_numpy()[order]
@@ -228,6 +227,12 @@ class SequenceFold:
         """A digest of both parts and of how they were made."""
         text = "\n".join([self.train.fingerprint, self.test.fingerprint, repr(sorted(self.how.items()))])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def no_sequence(rows: int, sequences: int, origin: str) -> InputError:
+    """The error for ready-made sequences of a row each."""
+    what = f"of {rows:,} rows of {sequences:,} sequences none is in a sequence of two or more"
+    return InputError("I352", what, where=origin, hint="look at the column sequence_id")
 
 
 def _told_apart(keys: Keys) -> Keys:

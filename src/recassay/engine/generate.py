@@ -26,7 +26,7 @@ from recassay.errors import InputError, UsageError
 from recassay.models.sequence.base import Foretells, Teller, fit
 from recassay.protocols.sequence import Sequence
 from recassay.rng import derive_seed
-from recassay.split.base import uniform
+from recassay.split.lots import uniform
 from recassay.threads import Progress
 
 Generator = Callable[[Any, Histories, int, Float], NDArray[np.integer]]

@@ -1,26 +1,25 @@
-"""What all splits share: lots drawn from ids, places within a group, and the one spot where rows become folds."""
+"""What all splits share: what a row can be, what is known of all rows, and the one spot where rows become folds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.fold import Fold, Leakage
-from recassay.data.identity import id_keys, mix, pair_keys, value_keys
 from recassay.data.interactions import Interactions
 from recassay.data.order import places
-from recassay.data.vocabulary import Vocabulary
 from recassay.errors import UsageError
 from recassay.named import Named
-from recassay.rng import derive_seed
+from recassay.split.in_parts import Elsewhere, InParts, Rows, Whole
+from recassay.split.lots import Lots
 
-Rows = NDArray[np.bool_]
-Lots = NDArray[np.uint64]
-SLACK = 1e-9  # 0.2 * 5 is one event, whatever the last bit says
+TRAIN, TEST, VALIDATION, PROFILE, REMOVED = range(5)  # what a row is; from REMOVED on it is in no part, for some reason
+
+Labels = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +27,8 @@ class Part:
     """Which rows of a log are test, validation, or in no part and why; all others are for training.
 
     A row that is named more than once is removed for the first reason, else test, else validation. ``profile`` marks
-    training rows that are only known of asked users; ``info`` says what came out.
+    training rows that are only known of asked users. ``info`` says what is known of the whole log, ``counts`` what
+    these rows add to it.
     """
 
     test: Rows
@@ -36,7 +36,25 @@ class Part:
     removed: Mapping[str, Rows] = field(default_factory=dict)
     profile: Rows | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
     number: int = 0
+
+    def labels(self) -> Labels:
+        """What each row is.
+
+        >>> test, first = np.array([True, True, False]), np.array([True, False, False])
+        >>> Part(test, removed={"too early": first}).labels().tolist()
+        [4, 1, 0]
+        """
+        found = np.full(self.test.size, TRAIN, np.int8)
+        if self.profile is not None:
+            found[self.profile] = PROFILE
+        if self.validation is not None:
+            found[self.validation] = VALIDATION
+        found[self.test] = TEST
+        for number, rows in reversed([*enumerate(self.removed.values(), REMOVED)]):
+            found[rows] = number
+        return found
 
 
 class Cut(Named):
@@ -55,94 +73,116 @@ class Cut(Named):
 
 
 class Split(Cut):
-    """Base of splits: a frozen description of how to cut a log; calling it cuts."""
+    """Base of splits: a frozen description of how to cut a log; calling it cuts.
+
+    A split says with :meth:`facts` what it must know of all rows, and with :meth:`cuts` what becomes of the rows of
+    some users. One that ``queues`` is told the place of each user in a queue of all, by :meth:`queue`. One that cannot
+    do without the whole log says :meth:`parts`.
+    """
 
     leakage: ClassVar[Leakage] = "global"
+    queues: ClassVar[bool] = False
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
-        """The cuts, each as masks of rows."""
-        raise NotImplementedError(f"{type(self).__name__} must say which rows are test")
+    def facts(self, log: InParts) -> Any:
+        """What must be known of all rows before some of them are cut."""
+        return None
 
-    def __call__(self, log: Interactions) -> tuple[Fold, ...]:
-        """The folds of a log; train and test keep the users and items of the whole log."""
-        return tuple(self._fold(log, part) for part in self.parts(log))
+    def queue(self, log: Interactions) -> Lots:
+        """A number for each user, by which all of them queue up; equal ones stand by id."""
+        raise NotImplementedError(f"{type(self).__name__} must say how users queue up")
 
-    def _fold(self, log: Interactions, part: Part) -> Fold:
-        free = np.ones(len(log), np.bool_)
-        removed = {}
-        for reason, rows in part.removed.items():
-            removed[reason] = int(np.count_nonzero(rows & free))
-            free &= ~rows
-        test = part.test & free
-        held = None if part.validation is None else part.validation & free & ~test
-        train = free & ~test if held is None else free & ~test & ~held
-        for name, kept in (("training", train), ("test", test), ("validation", held)):
-            if kept is not None and not kept.any():
-                raise nothing_left(self, log, name)
-        return Fold(
-            log.take(train),
-            log.take(test),
-            self.leakage,
-            {"split": str(self), "name": self.name, **self.parameters, **part.info},
-            None if held is None else log.take(held),
-            removed,
-            part.number,
-            None if part.profile is None else part.profile[train],
+    def cuts(self, log: Interactions, facts: Any) -> Iterator[Part]:
+        """The cuts of all rows of some users, each as masks of rows; as many of them whoever the users are."""
+        raise UsageError(
+            "U225",
+            f"{self.name} looks at the whole log at once, and this one is in parts",
+            where=str(self),
+            hint="bring the log to this machine, or say in facts() and cuts() what it needs of the whole",
         )
 
+    def parts(self, log: Interactions) -> Iterator[Part]:
+        """The cuts of a whole log."""
+        one_part = np.zeros(log.n_users, np.int32)
+        return self.cuts(log, places(one_part, self.queue(log)) if self.queues else self.facts(Whole(log)))
 
-def nothing_left(split: Split, log: Interactions, part: str) -> UsageError:
+    @overload
+    def __call__(self, log: Interactions) -> tuple[Fold, ...]: ...
+    @overload
+    def __call__(self, log: Elsewhere) -> tuple[Any, ...]: ...
+    def __call__(self, log: Interactions | Elsewhere) -> tuple[Any, ...]:
+        """The folds of a log; train and test keep the users and items of the whole log."""
+        if not isinstance(log, Interactions):
+            return log.cut(self)
+        folds = tuple(self._fold(log, part) for part in self.parts(log))
+        if not folds:
+            raise nothing_left(self, len(log), log.n_users, "test")
+        return folds
+
+    def _fold(self, log: Interactions, part: Part) -> Fold:
+        labels = part.labels()
+        cut = CutOf.of(part, labels)
+        self.refuse_empty(cut, len(log), log.n_users)
+        train = (labels == TRAIN) | (labels == PROFILE)
+        return Fold(
+            log.take(train),
+            log.take(labels == TEST),
+            self.leakage,
+            self.how(cut),
+            log.take(labels == VALIDATION) if cut.validates else None,
+            cut.removed,
+            cut.number,
+            labels[train] == PROFILE if cut.profiles else None,
+        )
+
+    def how(self, cut: CutOf) -> dict[str, Any]:
+        """The split and its parameters, and what came out of them."""
+        return {"split": str(self), "name": self.name, **self.parameters, **cut.info, **cut.counts}
+
+    def refuse_empty(self, cut: CutOf, rows: int, users: int) -> None:
+        """Raise U116 for a cut with an empty part."""
+        for name, size in (
+            ("training", cut.sizes[TRAIN] + cut.sizes[PROFILE]),
+            ("test", cut.sizes[TEST]),
+            ("validation", cut.sizes[VALIDATION] or not cut.validates),
+        ):
+            if not size:
+                raise nothing_left(self, rows, users, name)
+
+
+@dataclass(frozen=True)
+class CutOf:
+    """What came out of a cut: how many rows are what, which adds up over users."""
+
+    number: int
+    sizes: NDArray[np.int64]
+    reasons: tuple[str, ...]
+    validates: bool
+    profiles: bool
+    info: Mapping[str, Any]
+    counts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, part: Part, labels: Labels) -> CutOf:
+        """Of the rows of some users."""
+        sizes = np.bincount(labels, minlength=REMOVED + len(part.removed))
+        validates, profiles = part.validation is not None, part.profile is not None
+        return cls(part.number, sizes, tuple(part.removed), validates, profiles, part.info, part.counts)
+
+    def __add__(self, other: CutOf) -> CutOf:
+        counts = {name: count + other.counts[name] for name, count in self.counts.items()}
+        return replace(self, sizes=self.sizes + other.sizes, counts=counts)
+
+    @property
+    def removed(self) -> dict[str, int]:
+        """Rows that are in no part, by reason."""
+        return dict(zip(self.reasons, self.sizes[REMOVED:].tolist(), strict=True))
+
+
+def nothing_left(split: Split, rows: int, users: int, part: str) -> UsageError:
     """The error for a cut with an empty part."""
     return UsageError(
         "U116",
-        f"of {len(log):,} rows of {log.n_users:,} users none is left for {part}",
+        f"of {rows:,} rows of {users:,} users none is left for {part}",
         where=str(split),
         hint="choose other shares or instants, or look at the log: recassay stats LOG",
     )
-
-
-def keys_of(vocabulary: Vocabulary) -> Lots:
-    """A number for every id of a log."""
-    assert vocabulary.ids is not None, "a log's ids are dense"
-    return id_keys(vocabulary.ids)
-
-
-def user_lots(log: Interactions, seed: int, name: str) -> Lots:
-    """A random number for each user, from (seed, name, user id)."""
-    return mix(mix(keys_of(log.user_vocabulary)) ^ np.uint64(derive_seed(seed, name, "user") % 2**64))
-
-
-def row_lots(log: Interactions, seed: int, name: str) -> Lots:
-    """A random number for each row, from (seed, name, user id, item id): a pair that comes twice draws once."""
-    users, items = keys_of(log.user_vocabulary), keys_of(log.item_vocabulary)
-    return pair_keys(log.users, log.items, users, items, derive_seed(seed, name, "pair"))
-
-
-def uniform(lots: Lots) -> NDArray[np.float64]:
-    """Lots as numbers in ]0, 1[.
-
-    >>> uniform(np.array([0, 2**64 - 1], np.uint64)).tolist() == [2.0**-53, 1 - 2.0**-53]
-    True
-    """
-    return ((lots >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
-
-
-def places_by_lot(log: Interactions, groups: NDArray[np.int32], lots: NDArray[Any]) -> NDArray[np.int64]:
-    """The place 0, 1, ... of each row in its group by lot; rows of the same lot by time and rating."""
-    keys: list[NDArray[Any]] = [lots]
-    if log.timestamps is not None:
-        keys.insert(0, value_keys(log.timestamps))
-    if log.ratings is not None:
-        keys.insert(0, log.ratings)
-    return places(groups, *keys)
-
-
-def events(log: Interactions) -> NDArray[np.int64]:
-    """Rows of each user."""
-    return np.bincount(log.users, minlength=log.n_users)
-
-
-def floor(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Rounded down, with room for the last bit."""
-    whole: NDArray[np.int64] = np.floor(values + SLACK).astype(np.int64)
-    return whole

@@ -17,9 +17,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.split.base import Part, Split, events, floor, places_by_lot, row_lots, uniform, user_lots
+from recassay.split.base import Part, Split
+from recassay.split.borders import Border, borders
+from recassay.split.in_parts import InParts
+from recassay.split.lots import Lots, events, floor, places_by_lot, row_lots, uniform, user_lots
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +53,7 @@ class Random(Split):
         if self.test + self.validation >= 1:
             raise self.refuse("validation", "with test nothing is left to train on")
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
+    def cuts(self, log: Interactions, facts: None) -> Iterator[Part]:
         """One cut."""
         lots = row_lots(log, self.seed, self.name)
         if self.by == "rating":
@@ -85,7 +89,7 @@ class LeaveOut(Split):
         self.count("n", 1)
         self.count("validation", 0)
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
+    def cuts(self, log: Interactions, facts: None) -> Iterator[Part]:
         """One cut."""
         place = places_by_lot(log, log.users, row_lots(log, self.seed, self.name))
         enough = (events(log) > self.n + self.validation)[log.users]
@@ -121,20 +125,39 @@ class KFolds(Split):
             if self.validation + 1 / self.k >= 1:
                 raise self.refuse("validation", "with the test part nothing is left to train on")
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
+    def facts(self, log: InParts) -> list[Border]:
+        """Where parts begin and end in the order of all lots, if it is the whole log that is cut."""
+        return [] if self.by == "user" else borders(log, self._lots, self._cuts)
+
+    def cuts(self, log: Interactions, facts: list[Border]) -> Iterator[Part]:
         """k cuts."""
-        lots = row_lots(log, self.seed, self.name)
-        if self.by == "rating":
-            groups, size = np.zeros(len(log), np.int32), np.array([len(log)])
-            start = np.zeros(1, np.int64)
+        lots = self._lots(log)
+        if self.by == "rating":  # the place of the last border before a row will do
+            groups, size, start = np.zeros(len(log), np.int32), np.array([facts[-1].place]), np.zeros(1, np.int64)
+            place = np.zeros(len(log), np.int64)
+            for border in facts:
+                place[~border.before(log, lots)] = border.place
         else:
             groups, size = log.users, events(log)
             start = (user_lots(log, self.seed, self.name) % np.uint64(self.k)).astype(np.int64)
-        place = places_by_lot(log, groups, lots)
+            place = places_by_lot(log, groups, lots)
         part = (place * self.k // size[groups] + start[groups]) % self.k
         for number in range(self.k):
             held = None
             if self.validation:
-                end = -((-((number - start) % self.k + 1) * size) // self.k)  # behind the last place of this part
+                end = self._end((number - start) % self.k, size)
                 held = (place - end[groups]) % size[groups] < floor(self.validation * size)[groups]
             yield Part(part == number, held, number=number)
+
+    def _lots(self, log: Interactions) -> Lots:
+        return row_lots(log, self.seed, self.name)
+
+    def _end(self, part: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The place behind the last of a part."""
+        return -(-(part + 1) * size // self.k)
+
+    def _cuts(self, n: int) -> list[int]:
+        """Places at which a part of all rows ends, or the validation part behind it; the last is n."""
+        ends = self._end(np.arange(self.k), np.array(n))
+        held = (ends + floor(np.array(self.validation * n))) % max(n, 1)
+        return [*np.unique(np.append(ends, held)).tolist()]

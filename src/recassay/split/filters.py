@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from recassay.data.order import order_of
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
 from recassay.named import Named, Registry
-from recassay.split.base import Rows
+from recassay.split.in_parts import ByItem, Elsewhere, InParts, Rows, Whole, item_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,23 +41,50 @@ class Filtered:
 
 
 class Filter(Named):
-    """Base of filters: a frozen description of which rows of a log to keep; calling it keeps them."""
+    """Base of filters: a frozen description of which rows of a log to keep; calling it keeps them.
+
+    A filter says with :meth:`facts` what it must know of all rows, and with :meth:`kept` which rows of some users stay.
+    One that cannot do without the whole log says :meth:`rows`.
+    """
+
+    def facts(self, log: InParts) -> Any:
+        """What must be known of all rows before some of them are kept."""
+        return None
+
+    def kept(self, log: Interactions, facts: Any) -> tuple[Rows, Mapping[str, int]]:
+        """The rows of some users to keep, and the counts of the others by reason."""
+        raise UsageError(
+            "U225",
+            f"{self.name} looks at the whole log at once, and this one is in parts",
+            where=str(self),
+            hint="bring the log to this machine, or say in facts() and kept() what it needs of the whole",
+        )
 
     def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
-        """The rows to keep, and the counts of the others by reason."""
-        raise NotImplementedError(f"{type(self).__name__} must say what it keeps")
+        """The rows of a whole log to keep, and the counts of the others by reason."""
+        return self.kept(log, self.facts(Whole(log)))
 
-    def __call__(self, log: Interactions) -> Filtered:
+    @overload
+    def __call__(self, log: Interactions) -> Filtered: ...
+    @overload
+    def __call__(self, log: Elsewhere) -> Any: ...
+    def __call__(self, log: Interactions | Elsewhere) -> Any:
         """The log without what is to be left out; the other rows stay in their order."""
+        if not isinstance(log, Interactions):
+            return log.filtered([self])
         kept, removed = self.rows(log)
         if not kept.any():
-            raise UsageError(
-                "U116",
-                f"of {len(log):,} rows of {log.n_users:,} users the filter keeps none",
-                where=str(self),
-                hint="ask for less, or look at the log: recassay stats LOG",
-            )
+            raise self.nothing_kept(len(log), log.n_users)
         return Filtered(log if kept.all() else log.take(kept).compact(), removed)
+
+    def nothing_kept(self, rows: int, users: int) -> UsageError:
+        """The error for a log of which nothing is left."""
+        return UsageError(
+            "U116",
+            f"of {rows:,} rows of {users:,} users the filter keeps none",
+            where=str(self),
+            hint="ask for less, or look at the log: recassay stats LOG",
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,20 +111,29 @@ class Core(Filter):
         """Counts are counts."""
         check_counts(self)
 
-    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+    def facts(self, log: InParts) -> list[ByItem]:
+        """The items that go in each round."""
+        rounds: list[ByItem] = []
+        log = log.bare()
+        while len(rounds) < 2 or rounds[-1].values.size:  # the first is for users too
+            rounds.append(rare(log.total(item_counts), self.items))
+            log = log.where(partial(self._after, rounds[-1]))
+        return rounds
+
+    def kept(self, log: Interactions, facts: list[ByItem]) -> tuple[Rows, Mapping[str, int]]:
         """The k-core."""
         kept, removed = np.arange(len(log)), {"item too rare": 0, "user too quiet": 0}
-        while True:
-            before = kept.size
-            for reason, codes, least in (
-                ("item too rare", log.items, self.items),
-                ("user too quiet", log.users, self.users),
-            ):
-                enough = often(codes[kept], least)
-                removed[reason] += int(np.count_nonzero(~enough))
-                kept = kept[enough]
-            if kept.size == before:
-                return mask(kept, len(log)), removed
+        for gone in facts:
+            common = without(log, gone)[log.items[kept]]
+            removed["item too rare"] += int(np.count_nonzero(~common))
+            kept = kept[common]
+            enough = often(log.users[kept], self.users)
+            removed["user too quiet"] += int(np.count_nonzero(~enough))
+            kept = kept[enough]
+        return mask(kept, len(log)), removed
+
+    def _after(self, gone: ByItem, log: Interactions) -> Rows:
+        return self.kept(log, [gone])[0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,15 +162,26 @@ class Once(Filter):
         """Counts are counts."""
         check_counts(self)
 
-    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+    def facts(self, log: InParts) -> ByItem:
+        """The items that are too rare."""
+        log = log.bare()
+        if self.first == "users":
+            log = log.where(self._busy)
+        return rare(log.total(item_counts), self.items)
+
+    def kept(self, log: Interactions, facts: ByItem) -> tuple[Rows, Mapping[str, int]]:
         """One pass over each side."""
-        sides = [("item too rare", log.items, self.items), ("user too quiet", log.users, self.users)]
-        kept, removed = np.arange(len(log)), {}
-        for reason, codes, least in sides[::-1] if self.first == "users" else sides:
-            enough = often(codes, least)[kept] if self.first == "neither" else often(codes[kept], least)
-            removed[reason] = int(np.count_nonzero(~enough))
-            kept = kept[enough]
-        return mask(kept, len(log)), removed
+        common = without(log, facts)[log.items]
+        busy = often(log.users, self.users)
+        if self.first == "items":
+            busy[common] = often(log.users[common], self.users)
+        gone = {"item too rare": ~common, "user too quiet": ~busy}
+        first, second = reversed(gone) if self.first == "users" else gone
+        removed = {first: gone[first], second: gone[second] & ~gone[first]}
+        return busy & common, {reason: int(np.count_nonzero(rows)) for reason, rows in removed.items()}
+
+    def _busy(self, log: Interactions) -> Rows:
+        return often(log.users, self.users)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +198,7 @@ class Rated(Filter):
 
     at_least: float
 
-    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+    def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """The rows that reach the rating."""
         liked = log.liked(self.at_least)
         return liked, {f"rating below {self.at_least:g}": int(np.count_nonzero(~liked))}
@@ -173,7 +221,7 @@ class Distinct(Filter):
 
     keep: Literal["first", "last", "max"] = "first"
 
-    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+    def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """The chosen row of every pair."""
         keys: list[NDArray[Any]] = [log.items]  # the last decides first
         if self.keep == "max":
@@ -211,7 +259,7 @@ class Between(Filter):
         if self.start is None and self.end is None:
             raise self.refuse("start", "give start=, end=, or both", "between(start='2024-01-01')")
 
-    def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
+    def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """The rows inside."""
         time = times(log)
         early = np.zeros(time.size, np.bool_) if self.start is None else time < moment(log, self.start, str(self))
@@ -229,6 +277,16 @@ def often(codes: NDArray[np.int32], least: int) -> Rows:
     return (np.bincount(codes) >= least)[codes]
 
 
+def rare(counts: ByItem, least: int) -> ByItem:
+    """The items that come, and less often."""
+    return counts.only((counts.values > 0) & (counts.values < least))
+
+
+def without(log: Interactions, items: ByItem) -> Rows:
+    """For each item of a log whether it is none of these."""
+    return np.asarray(items.of(log) == 0)
+
+
 def mask(rows: NDArray[np.int64], n: int) -> Rows:
     """Row numbers as a mask."""
     found = np.zeros(n, np.bool_)
@@ -243,15 +301,31 @@ def check_counts(one: Core | Once) -> None:
             raise one.refuse(parameter, "every user and item of a log has an event", f"{parameter}=5")
 
 
+Filters = str | Filter | Iterable[str | Filter]
 REGISTRY = Registry("filter", "recassay.split", Filter)
 parse = REGISTRY.parse
 
 
-def apply(log: Interactions, filters: str | Filter | Iterable[str | Filter]) -> Filtered:
+@overload
+def apply(log: Interactions, filters: Filters) -> Filtered: ...
+@overload
+def apply(log: Elsewhere, filters: Filters) -> Any: ...
+def apply(log: Interactions | Elsewhere, filters: Filters) -> Any:
     """A log after one filter or several, one after the other; counts of the same reason are added up."""
+    asked = REGISTRY.parse_list(filters)
+    if not isinstance(log, Interactions):
+        return log.filtered(asked)
     removed: dict[str, int] = {}
-    for one in REGISTRY.parse_list(filters):
+    for one in asked:
         log, gone = (found := one(log)).log, found.removed
-        for reason, count in gone.items():
-            removed[reason] = removed.get(reason, 0) + count
+        removed = added_up(removed, gone)
     return Filtered(log, removed)
+
+
+def added_up(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """Counts by reason, together.
+
+    >>> added_up({"too late": 1}, {"too early": 2, "too late": 3})
+    {'too late': 4, 'too early': 2}
+    """
+    return {**one, **{reason: one.get(reason, 0) + count for reason, count in other.items()}}

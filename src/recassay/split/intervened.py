@@ -11,13 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.split.base import Part, Split, events, floor, places_by_lot, row_lots, uniform
+from recassay.data.order import Keys, ordinals
+from recassay.split.base import Part, Split
+from recassay.split.borders import Border, borders
+from recassay.split.in_parts import ByItem, InParts, item_counts
+from recassay.split.lots import Lots, events, floor, row_lots, uniform
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,22 +43,55 @@ class Intervened(Split):
         if self.test > self.held_out:
             raise self.refuse("test", "it is drawn from what is held out, and cannot be more", "held_out=0.4")
 
-    def weights(self, log: Interactions) -> NDArray[np.float64]:
-        """The weight of each row."""
+    def weights(self, log: Interactions, popularity: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The weight of each row; ``popularity`` has the ratings of each item in the whole log."""
         raise NotImplementedError(f"{type(self).__name__} must say what a rating weighs")
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
+    def facts(self, log: InParts) -> Drawing:
+        """How popular items are, and where the drawing ends."""
+        popularity = log.bare().total(item_counts)
+        arrivals, drawn = partial(self._arrivals, popularity), self.test / self.held_out
+        (last,) = borders(log, arrivals, lambda n: [int(floor(np.array(drawn * n)))])
+        if not last.ties:
+            return Drawing(popularity, last)
+        (among,) = borders(log, partial(self._lots_at, popularity, last.key), lambda _: [last.ties])
+        return Drawing(popularity, last, among)
+
+    def cuts(self, log: Interactions, facts: Drawing) -> Iterator[Part]:
         """One cut."""
-        held = uniform(row_lots(log, self.seed, "intervened hold out")) < self.held_out
-        lots = row_lots(log, self.seed, self.name)
-        arrival = -np.log(uniform(lots)) / self.weights(log)
-        rows = np.flatnonzero(held)
-        pool = log.take(rows)
-        everything = np.zeros(rows.size, np.int32)
-        place = places_by_lot(pool, everything, arrival[rows])
-        test = np.zeros(len(log), np.bool_)
-        test[rows[place < floor(np.array(self.test / self.held_out * rows.size))]] = True
-        yield Part(test, removed={"held out and not drawn": held & ~test})
+        rows, lots, arrivals = self._held(facts.popularity, log)
+        drawn = arrivals < np.uint64(facts.last.key)
+        if facts.among is not None:
+            same = np.flatnonzero(arrivals == np.uint64(facts.last.key))
+            drawn[same[facts.among.before(log.take(rows[same]), lots[same])]] = True
+        test, removed = np.zeros((2, len(log)), np.bool_)
+        test[rows[drawn]], removed[rows[~drawn]] = True, True
+        yield Part(test, removed={"held out and not drawn": removed})
+
+    def _held(self, popularity: ByItem, log: Interactions) -> tuple[NDArray[np.int64], Lots, Keys]:
+        """The rows that are held out, their lots, and when each is drawn."""
+        rows = np.flatnonzero(uniform(row_lots(log, self.seed, "intervened hold out")) < self.held_out)
+        lots = row_lots(log.take(rows), self.seed, self.name)
+        weights = self.weights(log, popularity.of(log))[rows]
+        return rows, lots, ordinals(-np.log(uniform(lots)) / weights)
+
+    def _arrivals(self, popularity: ByItem, log: Interactions) -> Keys:
+        _, _, arrivals = self._held(popularity, log)
+        return arrivals
+
+    def _lots_at(self, popularity: ByItem, key: int, log: Interactions) -> Keys:
+        """Lots of the rows that are drawn at the same time, by which they are told apart."""
+        _, lots, arrivals = self._held(popularity, log)
+        return np.asarray(lots[arrivals == np.uint64(key)])
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """How popular items are, when the last is drawn, and, of rows that are drawn just then, which lot is the last."""
+
+    popularity: ByItem
+    last: Border
+    among: Border | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,9 +108,9 @@ class Skew(Intervened):
 
     name: ClassVar[str] = "skew"
 
-    def weights(self, log: Interactions) -> NDArray[np.float64]:
+    def weights(self, log: Interactions, popularity: NDArray[np.int64]) -> NDArray[np.float64]:
         """One over the popularity of the item."""
-        return 1 / log.item_events[log.items]
+        return 1 / popularity[log.items]
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,12 +124,12 @@ class Wtd(Intervened):
     >>> import polars as pl
     >>> rows = [("ann", "a"), ("ann", "b"), ("ann", "c"), ("bob", "a"), ("bob", "b"), ("carol", "a")]
     >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id"], orient="row"))
-    >>> Wtd(test=0.3, held_out=0.6).weights(log).round(2).tolist()
+    >>> Wtd(test=0.3, held_out=0.6).weights(log, log.item_events).round(2).tolist()
     [0.11, 0.17, 0.33, 0.17, 0.25, 0.33]
     """
 
     name: ClassVar[str] = "wtd"
 
-    def weights(self, log: Interactions) -> NDArray[np.float64]:
+    def weights(self, log: Interactions, popularity: NDArray[np.int64]) -> NDArray[np.float64]:
         """One over the activity of the user times the popularity of the item."""
-        return 1 / (events(log)[log.users] * log.item_events[log.items])
+        return 1 / (events(log)[log.users] * popularity[log.items])

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.data.order import places
 from recassay.data.times import times
-from recassay.split.base import Part, Split, events, floor, places_by_lot, row_lots, user_lots
+from recassay.split.base import Part, Split
+from recassay.split.lots import Lots, events, floor, places_by_lot, row_lots, user_lots
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +43,7 @@ class UserFolds(Split):
     """
 
     name: ClassVar[str] = "user_folds"
+    queues: ClassVar[bool] = True
 
     k: int = 5
     reveal: float = 0.8
@@ -52,9 +55,13 @@ class UserFolds(Split):
         self.count("k", 2)
         self.share("reveal")
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
-        """k cuts."""
-        fold_of = places(np.zeros(log.n_users, np.int32), user_lots(log, self.seed, self.name)) % self.k
+    def queue(self, log: Interactions) -> Lots:
+        """Users are dealt out to folds in the order of their lots."""
+        return user_lots(log, self.seed, self.name)
+
+    def cuts(self, log: Interactions, facts: NDArray[np.int64]) -> Iterator[Part]:
+        """k cuts; told is the place of each user among all."""
+        fold_of = facts % self.k
         if self.by == "time":
             place = places(log.users, times(log))
         else:

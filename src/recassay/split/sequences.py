@@ -34,7 +34,8 @@ from recassay.data.sequences import ALONE, SequenceFold, Sequences
 from recassay.errors import InputError, UsageError
 from recassay.named import Registry
 from recassay.rng import derive_seed
-from recassay.split.base import SLACK, Rows
+from recassay.split.in_parts import Rows
+from recassay.split.lots import SLACK
 from recassay.split.sessions import Sequencing
 
 

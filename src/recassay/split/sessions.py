@@ -10,8 +10,9 @@ Ann's pause from 3 to 11 is 8 long: exactly the gap, which ends a sequence unles
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,12 @@ from scipy.sparse import csr_array
 from recassay.data.interactions import Interactions
 from recassay.data.layout import order_within
 from recassay.data.order import order_of
-from recassay.data.sequences import Sequences
+from recassay.data.sequences import ALONE, Sequences, no_sequence
 from recassay.data.times import Moments, times
-from recassay.errors import InputError, UsageError
-from recassay.split.base import Cut, Rows
+from recassay.errors import InputError, RecassayError, UsageError
+from recassay.split.base import Cut
+from recassay.split.in_parts import Elsewhere, Rows
+from recassay.split.lots import events
 
 TICKS = 1e6  # of a second: what the times of a log of dates are exact to
 INT32 = 1 << 31  # rows from here on need longer numbers
@@ -35,11 +38,28 @@ class Sequencing(Cut):
 
 
 class Sequencer(Sequencing):
-    """Base of what makes sequences of a log."""
+    """Base of what makes sequences of a log: each is of one user."""
 
-    def __call__(self, log: Interactions) -> Sequences:
-        """The sequences of a log."""
+    def made(self, log: Interactions) -> Sequences:
+        """The sequences of some users, who may have none."""
         raise NotImplementedError(f"{type(self).__name__} must say what belongs together")
+
+    @overload
+    def __call__(self, log: Interactions) -> Sequences: ...
+    @overload
+    def __call__(self, log: Elsewhere) -> Any: ...
+    def __call__(self, log: Interactions | Elsewhere) -> Any:
+        """The sequences of a log."""
+        if not isinstance(log, Interactions):
+            return log.sequences(self)
+        found = self.made(log)
+        if not len(found):
+            raise self.none_made(len(log), log.n_users, log.origin)
+        return found
+
+    def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
+        """The error for a log that has no sequence."""
+        raise NotImplementedError(f"{type(self).__name__} must say why there are none")
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,9 +78,15 @@ class ReadyMade(Sequencer):
 
     name: ClassVar[str] = "ready_made"
 
-    def __call__(self, log: Interactions) -> Sequences:
-        """The sequences of a log."""
+    def made(self, log: Interactions) -> Sequences:
+        """The sequences of some users."""
+        if not len(log) or events(log).max() < 2:
+            return nothing_of(log, {ALONE: len(log)})
         return Sequences.from_frame(log.frame().rename({"user_id": "sequence_id"}), origin=log.origin)
+
+    def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
+        """The error for a log that has no sequence."""
+        return no_sequence(rows, users, origin)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,8 +124,8 @@ class Sessions(Sequencer):
         if self.gap <= 0:
             raise self.refuse("gap", "every event would stand on its own", "sessions(gap=3600) for an hour of seconds")
 
-    def __call__(self, log: Interactions) -> Sequences:
-        """The sequences of a log."""
+    def made(self, log: Interactions) -> Sequences:
+        """The sequences of some users."""
         time, gap = _clock(log, self.gap)
         order = _by_user_and_time(log.users, time)
         removed = {}
@@ -113,9 +139,6 @@ class Sessions(Sequencer):
         follows, leads = np.append(False, near)[: order.size], np.append(near, False)[: order.size]
         kept = follows | leads
         begins = np.flatnonzero(~follows[kept])
-        if not begins.size:
-            what = f"of {len(log):,} rows of {log.n_users:,} users no two are closer than {self.gap:g}"
-            raise UsageError("U116", what, where=str(self), hint="choose a longer gap, in the unit of the timestamps")
         order, users = order[kept], users[kept]
         item_vocabulary, items = log.item_vocabulary.without_unused(log.items[order])
         user_vocabulary, users = log.user_vocabulary.without_unused(users[begins])
@@ -129,6 +152,11 @@ class Sessions(Sequencer):
             log.origin,
             {**removed, "event on its own": int(kept.size - order.size)},
         )
+
+    def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
+        """The error for a log in which no two events are close."""
+        what = f"of {rows:,} rows of {users:,} users no two are closer than {self.gap:g}"
+        return UsageError("U116", what, where=str(self), hint="choose a longer gap, in the unit of the timestamps")
 
     def _repeated(self, log: Interactions, order: NDArray[np.integer], time: Moments) -> Rows:
         """Which rows, in order, have the user and time of the row before; refused if they are to be an error."""
@@ -144,6 +172,15 @@ class Sessions(Sequencer):
                 hint="ties='join' takes them in row order, ties='drop' keeps the first",
             )
         return np.append(False, same)[: order.size]
+
+
+def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
+    """No sequence of a log."""
+    none = np.empty(0, np.int32)
+    time = None if log.timestamps is None else _plain(times(log))[:0]
+    item_vocabulary, items = log.item_vocabulary.without_unused(none)
+    user_vocabulary, users = log.user_vocabulary.without_unused(none)
+    return Sequences(np.zeros(1, np.int64), items, users, time, item_vocabulary, user_vocabulary, log.origin, removed)
 
 
 def _clock(log: Interactions, gap: float) -> tuple[Moments, float]:

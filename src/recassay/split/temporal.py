@@ -15,18 +15,23 @@ Times and lengths are in the unit of the log for numbers, in seconds for dates; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
-from recassay.data.order import places
+from recassay.data.order import Keys, float_of, ordinals, places
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
-from recassay.split.base import Part, Split, events, nothing_left
+from recassay.split.base import Part, Split
+from recassay.split.borders import Border, borders
+from recassay.split.in_parts import InParts
+from recassay.split.lots import events
 
 MOST_WINDOWS = 1000
 
@@ -60,20 +65,53 @@ class GlobalTime(Split):
         if self.quantile is not None:
             self.share("quantile")
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
+    def facts(self, log: InParts) -> Cuts:
+        """The instants at which test and validation begin."""
+        at: float | None = None
+        if self.quantile is not None:
+            at = float_of(borders(log, _clock, _at_quantile(self.quantile))[0].key)
+        if not self.validation:
+            return Cuts(at)
+        return Cuts(at, borders(log, partial(self._earlier, at), _at_quantile(1 - self.validation))[0])
+
+    def cuts(self, log: Interactions, facts: Cuts) -> Iterator[Part]:
         """One cut."""
-        time = times(log)
-        if self.quantile is None:
-            assert self.at is not None
-            at = moment(log, self.at, str(self))
-        else:
-            at = float(np.quantile(time, self.quantile, method="higher")) if time.size else 0.0
+        time, at = times(log), self._instant(log, facts.at)
         test, held = time >= at, None
-        if self.validation:
-            if test.all():
-                raise nothing_left(self, log, "training")
-            held = ~test & (time >= np.quantile(time[~test], 1 - self.validation, method="higher"))
+        if facts.held is not None:
+            held = ~test & (ordinals(time) >= np.uint64(facts.held.key))
         yield Part(test, held, info={"cut": at})
+
+    def _instant(self, log: Interactions, found: float | None) -> float:
+        if found is not None:
+            return found
+        assert self.at is not None
+        return moment(log, self.at, str(self))
+
+    def _earlier(self, found: float | None, log: Interactions) -> Keys:
+        """Times of rows that are not test."""
+        time = times(log)
+        return ordinals(time[time < self._instant(log, found)])
+
+
+class Cuts(NamedTuple):
+    """The instant of a quantile at which test begins, and where validation does in the order of times."""
+
+    at: float | None
+    held: Border | None = None
+
+
+def _clock(log: Interactions) -> Keys:
+    return ordinals(times(log).astype(np.float64))
+
+
+def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
+    """The place of a quantile among n; the higher one if it is between two places.
+
+    >>> _at_quantile(0.5)(6), _at_quantile(0.5)(7)
+    ([3], [3])
+    """
+    return lambda n: [int(np.ceil((n - 1) * quantile))]
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +141,7 @@ class Last(Split):
         self.count("n", 1)
         self.count("validation", 0)
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
+    def cuts(self, log: Interactions, facts: None) -> Iterator[Part]:
         """One cut."""
         time, size = times(log), events(log)
         from_end = size[log.users] - 1 - places(log.users, time)
@@ -116,7 +154,7 @@ class Last(Split):
                 rows = enough & (from_end == place)
                 side[log.users[rows]] = time[rows]
             tied |= inner == outer
-        yield Part(enough & (from_end < self.n), held, info={"ties": int(tied.sum())})
+        yield Part(enough & (from_end < self.n), held, counts={"ties": int(tied.sum())})
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,25 +190,68 @@ class Windows(Split):
             if value is not None and value <= 0:
                 raise self.refuse(name, "a length of time is above 0", f"{name}=86400")
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
-        """A cut for each window."""
-        time = times(log)
-        if not time.size:
-            raise nothing_left(self, log, "test")
-        step = self.length if self.step is None else self.step
-        first = time.min() + self.length if self.first is None else moment(log, self.first, str(self))
-        count = int((time.max() - first) // step) + 1
+    def facts(self, log: InParts) -> list[Window]:
+        """The windows that have something to learn from and something to be asked about."""
+        span, step = log.total(self._extent), self.length if self.step is None else self.step
+        if span.low is None:
+            return []
+        first = span.low + self.length if span.first is None else span.first
+        count = int((span.high - first) // step) + 1
         if count > MOST_WINDOWS:
             what = f"{count:,} windows would be made, and {MOST_WINDOWS:,} are the most"
-            raise UsageError("U102", what, where=str(self), hint=f"step={(time.max() - first) / 10:.6g} makes about 10")
-        found = False
-        for number in range(count):
-            begin = first + number * step
-            test = (time >= begin) & (time < begin + self.length)
-            early = np.zeros(time.size, np.bool_) if self.train is None else time < begin - self.train
-            if test.any() and bool(((time < begin) & ~early).any()):
-                found = True
-                removed = {"later": time >= begin + self.length, "earlier": early}
-                yield Part(test, removed=removed, info={"begin": float(begin)}, number=number)
-        if not found:
-            raise nothing_left(self, log, "test")
+            raise UsageError("U102", what, where=str(self), hint=f"step={(span.high - first) / 10:.6g} makes about 10")
+        windows = [self._window(number, first + number * step) for number in range(count)]
+        earlier = log.total(partial(_earlier, windows))
+        counts = zip(windows, *earlier.tolist(), strict=True)
+        return [one for one, before, begin, end in counts if before < begin < end]
+
+    def cuts(self, log: Interactions, facts: list[Window]) -> Iterator[Part]:
+        """A cut for each window."""
+        time = times(log)
+        for one in facts:
+            early = np.zeros(time.size, np.bool_) if one.from_ is None else time < one.from_
+            removed = {"later": time >= one.end, "earlier": early}
+            test = (time >= one.begin) & (time < one.end)
+            yield Part(test, removed=removed, info={"begin": float(one.begin)}, number=one.number)
+
+    def _extent(self, log: Interactions) -> Extent:
+        time = times(log)
+        first = None if self.first is None else moment(log, self.first, str(self))
+        return Extent(time.min(), time.max(), first) if time.size else Extent()
+
+    def _window(self, number: int, begin: Any) -> Window:
+        return Window(number, None if self.train is None else begin - self.train, begin, begin + self.length)
+
+
+class Window(NamedTuple):
+    """A system learns [from, begin[, and is asked about [begin, end[."""
+
+    number: int
+    from_: Any
+    begin: Any
+    end: Any
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The earliest and the latest time, and where windows are to begin, in the numbers of the log."""
+
+    low: Any = None
+    high: Any = None
+    first: float | None = None
+
+    def __add__(self, other: Extent) -> Extent:
+        if self.low is None or other.low is None:
+            return other if self.low is None else self
+        return Extent(min(self.low, other.low), max(self.high, other.high), self.first)
+
+
+def _earlier(windows: Sequence[Window], log: Interactions) -> NDArray[np.int64]:
+    """How many rows are earlier than each window's training, its beginning, and its end."""
+    time, found = times(log), np.zeros((3, len(windows)), np.int64)
+    for row, edge in zip(found, ("from_", "begin", "end"), strict=True):
+        edges = [getattr(one, edge) for one in windows]
+        if edges and edges[0] is not None:
+            passed = np.searchsorted(np.array(edges), time, side="right")
+            row[:] = np.cumsum(np.bincount(passed, minlength=len(windows) + 1))[:-1]
+    return found

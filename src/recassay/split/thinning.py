@@ -13,7 +13,7 @@ import numpy as np
 
 from recassay.data.fold import Fold
 from recassay.errors import UsageError
-from recassay.split.base import floor, places_by_lot, row_lots
+from recassay.split.lots import floor, places_by_lot, row_lots
 
 
 def thin(fold: Fold, fraction: float, *, seed: int = 0) -> Fold:

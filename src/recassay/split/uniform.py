@@ -16,16 +16,19 @@ left of popularity in such a test is small where ratings are sparse and not wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
-from recassay.split.base import SLACK, Part, Split, floor, places_by_lot, row_lots
+from recassay.split.base import Part, Split
+from recassay.split.in_parts import ByItem, InParts
+from recassay.split.lots import SLACK, Lots, floor, places_by_lot, row_lots
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,31 +73,57 @@ class UniformItems(Split):
         if (self.balance_on == "positive") != (self.positive_from is not None):
             raise self.refuse("positive_from", "it goes with balance_on='positive'", "positive_from=4")
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
-        """One cut."""
-        counted = log.liked(self.positive_from)
-        counts = np.bincount(log.items[counted], minlength=log.n_items)
-        order = np.lexsort((np.arange(log.n_items), -counts))
-        candidates, each = self._candidates(counts[order])
-        candidate = np.zeros(log.n_items, np.bool_)
-        candidate[order[:candidates]] = True
-        open_to_draw = counted & candidate[log.items]
-        place = np.full(len(log), -1)
-        rows = np.flatnonzero(open_to_draw)
-        drawn = log.take(rows)
-        place[rows] = places_by_lot(drawn, drawn.items, row_lots(drawn, self.seed, self.name))
-        chosen = open_to_draw & (place < each)
-        test = chosen if self.flatten == "test" else open_to_draw & ~chosen
-        dropped = ~candidate[log.items] if self.compat else np.zeros(len(log), np.bool_)
-        trained = np.bincount(log.users[~test & ~dropped], minlength=log.n_users)
+    def facts(self, log: InParts) -> Chosen:
+        """The candidates, and the lots below which their ratings are drawn."""
+        counts = log.total(self._counts)
+        counted, items = counts.values[:, 1], counts.values.shape[0]
+        order = np.lexsort((np.arange(items), -counted))
+        candidates, each = self._candidates(counted[order])
+        candidate = counts.only(np.isin(np.arange(items), order[:candidates]))
         info = {
             "candidates": candidates,
             "per_item": each,
-            "share_of_items": candidates / log.n_items,
-            "share_of_ratings": float(counts[candidate].sum() / counts.sum()),
-            "users_without_training": int(np.count_nonzero(trained == 0)),
+            "share_of_items": candidates / items,
+            "share_of_ratings": float(candidate.values[:, 1].sum() / counted.sum()),
         }
-        yield Part(test, removed={"no candidate": dropped} if self.compat else {}, info=info)
+        return Chosen(log.total(partial(self._limits, candidate, each), "item"), info)
+
+    def cuts(self, log: Interactions, facts: Chosen) -> Iterator[Part]:
+        """One cut."""
+        limit, ties = facts.limits.of(log).T
+        candidate = (ties > 0)[log.items]
+        open_to_draw = log.liked(self.positive_from) & candidate
+        lots = self._lots(log)
+        chosen = open_to_draw & (lots < limit[log.items])
+        last = np.flatnonzero(open_to_draw & (lots == limit[log.items]))  # of one user and item, for they have one lot
+        place = places_by_lot(log.take(last), log.items[last], lots[last])
+        chosen[last] = place < ties[log.items[last]].astype(np.int64)
+        test = chosen if self.flatten == "test" else open_to_draw & ~chosen
+        dropped = ~candidate if self.compat else np.zeros(len(log), np.bool_)
+        trained = np.bincount(log.users[~test & ~dropped], minlength=log.n_users)
+        removed = {"no candidate": dropped} if self.compat else {}
+        counts = {"users_without_training": int(np.count_nonzero(trained == 0))}
+        yield Part(test, removed=removed, info=facts.info, counts=counts)
+
+    def _lots(self, log: Interactions) -> Lots:
+        return row_lots(log, self.seed, self.name)
+
+    def _counts(self, log: Interactions) -> ByItem:
+        """Ratings of each item, and those that count."""
+        counted = np.bincount(log.items[log.liked(self.positive_from)], minlength=log.n_items)
+        return ByItem(log.item_vocabulary, np.stack([log.item_events, counted], axis=1))
+
+    def _limits(self, candidate: ByItem, each: int, log: Interactions) -> ByItem:
+        """The lot of the last rating drawn of each candidate, and how many ratings with this lot are drawn."""
+        pool = log.take(log.liked(self.positive_from) & (candidate.of(log)[:, 1] > 0)[log.items])
+        lots = self._lots(pool)
+        place = places_by_lot(pool, pool.items, lots)
+        found = np.zeros((log.n_items, 2), np.uint64)
+        last = place == each - 1
+        found[pool.items[last], 0] = lots[last]
+        drawn = pool.items[(place < each) & (lots == found[pool.items, 0])]
+        found[:, 1] = np.bincount(drawn, minlength=log.n_items)
+        return ByItem(log.item_vocabulary, found)
 
     def _candidates(self, counts: NDArray[np.int64]) -> tuple[int, int]:
         """How many of the most popular items are candidates, and how many ratings of each are drawn."""
@@ -119,3 +148,11 @@ class UniformItems(Split):
             where=str(self),
             hint=f"{limit} with epsilon={self.epsilon:g}; a smaller epsilon allows more",
         )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """For each item the lot below which its ratings are drawn and how many with just this lot; what came out."""
+
+    limits: ByItem
+    info: Mapping[str, Any]

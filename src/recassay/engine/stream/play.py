@@ -30,7 +30,7 @@ from recassay.models.incremental._walk import Asked, Shown, Told
 from recassay.models.incremental.base import Walks, nobody
 from recassay.protocols.prequential import Prequential
 from recassay.rng import derive_seed
-from recassay.split.base import uniform
+from recassay.split.lots import uniform
 
 Bool = NDArray[np.bool_]
 Int32 = NDArray[np.int32]

@@ -25,7 +25,7 @@ from recassay.metrics.registry import Metrics
 from recassay.models.incremental._clock import TICKS
 from recassay.models.incremental.base import Walks
 from recassay.protocols.prequential import Prequential
-from recassay.split.base import uniform, user_lots
+from recassay.split.lots import uniform, user_lots
 from recassay.threads import Progress
 
 Int64 = NDArray[np.int64]

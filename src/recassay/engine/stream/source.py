@@ -23,7 +23,7 @@ from recassay.data.times import Moments, moments
 from recassay.data.vocabulary import Vocabulary, mixed_kinds
 from recassay.errors import InputError, UsageError
 from recassay.models.incremental.base import in_order_met
-from recassay.split.base import keys_of
+from recassay.split.lots import keys_of
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]

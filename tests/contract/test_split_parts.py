@@ -1,0 +1,228 @@
+"""Every split, filter and sequencer does the same to a log in parts as to the whole, however users are dealt out."""
+
+import functools
+import operator
+import pickle
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recassay import split
+from recassay.data.interactions import Interactions
+from recassay.data.order import float_of, ordinals, places
+from recassay.data.synthetic import log as made_up
+from recassay.errors import UsageError
+from recassay.split import borders as module
+from recassay.split import filters
+from recassay.split import sequences as cuts_of_sequences
+from recassay.split.base import CutOf, Part, Split
+from recassay.split.borders import borders
+from recassay.split.sessions import Sequencer
+
+from .test_splits import CASES
+
+FILTERS = [
+    "core(users=12, items=20)", "core(users=30, items=1)", "once(users=15, items=20)",
+    "once(users=15, items=20, first='users')", "once(users=15, items=20, first='neither')", "rated(at_least=3)",
+    "distinct(keep='last')", "distinct(keep='max')", "between(start=1600000000, end=1620000000)",
+]  # fmt: skip
+SEQUENCERS = ["sessions(gap=90000)", "sessions(gap=90000, inclusive=True, ties='drop')", "ready_made"]
+DEALS = {
+    "one user a part": lambda users: users,
+    "three parts": lambda users: users % 3,
+    "one large part": lambda users: users // 50,
+}
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """A log in parts, as logs that know nothing of each other; ``number`` says where a row stood."""
+
+    frames: list
+
+    @classmethod
+    def of(cls, frame, by):
+        users = frame["user_id"].rank("dense").to_numpy().astype(int)
+        place = DEALS[by](users)
+        rows = frame.with_row_index("number")
+        return cls([rows.filter(pl.Series(place == part)) for part in [*range(place.max() + 2)]])
+
+    @property
+    def logs(self):
+        return [Interactions.from_frame(one) for one in self.frames]
+
+    def total(self, look, whole="user"):
+        look = pickle.loads(pickle.dumps(look))  # it is sent to where the rows are
+        logs = self.logs
+        if whole == "item":
+            rows = pl.concat(self.frames).sort("number")
+            logs = [Interactions.from_frame(one) for one in rows.partition_by("item_id")]
+        return functools.reduce(operator.add, [look(log) for log in logs])
+
+    def where(self, keep):
+        return Dealt([one.filter(pl.Series(keep(log))) for one, log in zip(self.frames, self.logs, strict=True)])
+
+    def bare(self):
+        return replace(self, frames=[one.select("user_id", "item_id", "number") for one in self.frames])
+
+    def facts(self, spec):
+        if not spec.queues:
+            return [spec.facts(self)] * len(self.frames)
+        queues = [spec.queue(log) for log in self.logs]
+        ids = pl.concat([log.user_vocabulary.ids for log in self.logs])
+        order = np.lexsort((ids.arg_sort().arg_sort().to_numpy(), np.concatenate(queues)))
+        return np.split(np.argsort(order), np.cumsum([queue.size for queue in queues])[:-1])
+
+
+def gathered(parts, numbers):
+    """One value for each row, in the order of the whole."""
+    return np.concatenate(parts)[np.argsort(np.concatenate(numbers))]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """Pairs and times that repeat, ratings, users of one row and of many."""
+    made = made_up(users=60, items=80, events=1500, exponent=0.5, seed=3).frame()
+    rows = np.arange(made.height)
+    made = made.with_columns(timestamp=pl.col("timestamp") // 40_000 * 40_000, rating=pl.Series(rows % 5 + 1.0))
+    alone = made.head(3).with_columns(user_id=pl.Series([101, 102, 103]))
+    return pl.concat([made, made.head(200), made.head(300).with_columns(timestamp=pl.col("timestamp") + 5), alone])
+
+
+def named(frame):
+    return frame.with_columns(
+        pl.format("ü{}", "user_id").alias("user_id"), pl.format("item {}", "item_id").alias("item_id")
+    )
+
+
+def everything(kinds):
+    return sorted({kind.name for kind in kinds})
+
+
+def test_the_contract_looks_at_all():
+    assert everything(type(split.parse(text)) for text in CASES) == sorted(split.REGISTRY.kinds)
+    assert everything(type(filters.parse(text)) for text in FILTERS) == sorted(filters.REGISTRY.kinds)
+    makers = [kind for kind in cuts_of_sequences.REGISTRY.kinds.values() if issubclass(kind, Sequencer)]
+    assert everything(type(cuts_of_sequences.parse(text)) for text in SEQUENCERS) == everything(makers)
+
+
+@pytest.mark.parametrize(
+    ("by", "ids", "few"),
+    [("one user a part", named, 1 << 16), ("three parts", lambda frame: frame, 0), ("one large part", named, 99)],
+    ids=DEALS,
+)
+@pytest.mark.parametrize("text", CASES)
+def test_every_split_labels_rows_as_it_labels_the_whole(text, ids, by, few, frame, monkeypatch):
+    monkeypatch.setattr(module, "FEW", few)
+    spec, dealt = split.parse(text), Dealt.of(ids(frame), by)
+    log = Interactions.from_frame(ids(frame))
+    whole = list(spec.parts(log))
+    found = [list(spec.cuts(*one)) for one in zip(dealt.logs, dealt.facts(spec), strict=True)]
+    assert {len(one) for one in found} == {len(whole)}
+    for place, part in enumerate(whole):
+        labels = [one[place].labels() for one in found]
+        assert (gathered(labels, [one["number"] for one in dealt.frames]) == part.labels()).all()
+        together = functools.reduce(
+            operator.add, [CutOf.of(one[place], own) for one, own in zip(found, labels, strict=True)]
+        )
+        fold = spec(log)[place]
+        assert spec.how(together) == fold.how
+        assert (together.removed, together.number) == (fold.removed, fold.number)
+
+
+@pytest.mark.parametrize("by", DEALS)
+@pytest.mark.parametrize("text", FILTERS)
+def test_every_filter_keeps_the_same_rows(text, by, frame):
+    spec, dealt = filters.parse(text), Dealt.of(named(frame), by)
+    rows, removed = spec.rows(Interactions.from_frame(named(frame)))
+    facts = spec.facts(dealt)
+    found = [spec.kept(log, facts) for log in dealt.logs]
+    assert 0 < np.count_nonzero(rows) < rows.size
+    assert (gathered([one for one, _ in found], [one["number"] for one in dealt.frames]) == rows).all()
+    assert functools.reduce(filters.added_up, [counts for _, counts in found]) == removed
+
+
+@pytest.mark.parametrize("by", DEALS)
+@pytest.mark.parametrize("text", SEQUENCERS)
+def test_every_sequencer_makes_the_same_sequences(text, by, frame):
+    spec = cuts_of_sequences.parse(text)
+    whole, parts = spec(Interactions.from_frame(frame)), [spec.made(log) for log in Dealt.of(frame, by).logs]
+
+    def rows(made):
+        return [one.drop("sequence_id").rows() for one in made.frame().partition_by("sequence_id")]
+
+    assert sorted(row for made in parts for row in rows(made)) == sorted(rows(whole))
+    assert functools.reduce(filters.added_up, [made.removed for made in parts]) == whole.removed
+
+
+@pytest.mark.parametrize("kind", [Split, filters.Filter])
+def test_what_needs_the_whole_says_so(kind, frame):
+    @dataclass(frozen=True, repr=False)
+    class Halves(kind):
+        name: ClassVar[str] = "halves"
+
+        def parts(self, log):
+            yield Part(np.arange(len(log)) % 2 == 0)
+
+    log = Interactions.from_frame(frame)
+    if kind is Split:
+        assert len(Halves()(log)[0].test) == -(-frame.height // 2)
+    with pytest.raises(UsageError, match="U225"):
+        (Halves().cuts if kind is Split else Halves().kept)(log, None)
+
+
+NUMBERS = st.lists(st.sampled_from([0, 1, 2, 3, 2**16, 2**16 + 1, 2**48, 2**48 + 2**17, 2**63, 2**64 - 1]), max_size=40)
+
+
+@settings(deadline=None)
+@given(NUMBERS, st.integers(1, 4), st.booleans())
+def test_borders_are_places_of_a_sort(numbers, parts, small):
+    frame = pl.DataFrame({"user_id": np.arange(len(numbers)), "item_id": pl.Series(numbers, dtype=pl.UInt64)})
+    dealt = Dealt([frame[part::parts] for part in range(parts)])
+    before = module.FEW
+    module.FEW = 3 if small else 1 << 16
+    try:
+        found = borders(dealt, keys_of_items, lambda n: [*range(n + 1)])
+    finally:
+        module.FEW = before
+    ordered = sorted(numbers)
+    assert [border.key for border in found[:-1]] == ordered
+    assert [border.ties for border in found[:-1]] == [place - ordered.index(key) for place, key in enumerate(ordered)]
+    log = Interactions.from_frame(frame)
+    for border in found:
+        before = border.before(log, keys_of_items(log))
+        assert np.count_nonzero(before) == border.place
+        expected = places(np.zeros(len(numbers), np.int32), np.array(numbers, np.uint64)) < border.place
+        assert (before == expected).all()
+
+
+def keys_of_items(log):
+    return log.item_vocabulary.decode(log.items).to_numpy()
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1))
+def test_ordinals_come_back_as_what_they_were(values):
+    keys = ordinals(np.array(values))
+    assert [float_of(int(key)) for key in keys] == values
+    assert (np.argsort(keys, kind="stable") == np.argsort(np.array(values) + 0.0, kind="stable")).all()
+
+
+def test_draws_at_the_same_time_are_told_apart_by_their_lots(frame, monkeypatch):
+    """As if lots had three bits: many ratings of many users are drawn at once."""
+    from recassay.split import intervened
+
+    monkeypatch.setattr(intervened, "uniform", lambda lots: (lots >> np.uint64(61)).astype(float) / 8 + 1 / 16)
+    spec, log = split.skew(test=0.2, held_out=0.5), Interactions.from_frame(frame)
+    (fold,) = spec(log)
+    held = len(fold.test) + fold.removed["held out and not drawn"]
+    assert len(fold.test) == int(0.4 * held)
+    dealt = Dealt.of(frame, "one user a part")
+    facts = spec.facts(dealt)
+    assert facts.among is not None
+    labels = [next(spec.cuts(one, facts)).labels() for one in dealt.logs]
+    assert (gathered(labels, [one["number"] for one in dealt.frames]) == next(spec.parts(log)).labels()).all()
