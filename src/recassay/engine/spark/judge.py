@@ -9,12 +9,13 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from recassay.data.interactions import Interactions
 from recassay.data.io.roles import USER
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -89,8 +90,16 @@ class Judging:
 
     def _parts(self, piece: Piece) -> dict[str, Part]:
         truth = Truth.from_frame(piece[TRUTH], negative=self.negative, origin=self.origins[TRUTH])  # type: ignore[arg-type]
-        job = self.job
+        job = self._knowing(piece)
         return {name: job.part(self._run(piece, name), truth) for name in self.systems}
+
+    def _knowing(self, piece: Piece) -> Job:
+        """The job with the rows of these users in the training log, if that is a table too."""
+        context = self.job.context
+        if TRAIN not in piece or context.train is None or context.train.whole is None:
+            return self.job
+        log = Interactions.of_some(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN])
+        return replace(self.job, context=replace(context, train=log))
 
     def _run(self, piece: Piece, name: str) -> Run:
         return Run.from_frame(
@@ -126,14 +135,17 @@ class Tallied(NamedTuple):
         )
 
 
-def judge(judging: Judging, truth: SparkTable, runs: Mapping[str, SparkTable], folder: str) -> Tallied:
-    """Judge all runs, write the values of all users to a folder, and bring back what they add up to."""
+def judge(judging: Judging, beside: Mapping[str, SparkTable], runs: Mapping[str, SparkTable], folder: str) -> Tallied:
+    """Judge all runs, write the values of all users to a folder, and bring back what they add up to.
+
+    ``beside`` the runs are the truth, and perhaps the training log.
+    """
     refuse_unordered(runs, judging.job.conventions)
-    tables = {TRUTH: truth, **{table_of(name): run for name, run in runs.items()}}
+    tables = {**beside, **{table_of(name): run for name, run in runs.items()}}
     with told():
-        rows = by_user(tables, judging, judging.schema(truth.kind(USER)), order=ORDER)
+        rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=ORDER)
         rows.write.parquet(folder)
-        return tallied(truth.frame.sparkSession, folder)
+        return tallied(beside[TRUTH].frame.sparkSession, folder)
 
 
 ORDER = ("rank", "-score", "row")  # of the rows of a list

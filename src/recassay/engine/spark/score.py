@@ -21,20 +21,22 @@ import polars as pl
 
 from recassay.comparison.intervals import LARGE, Uncertainty
 from recassay.data.distances import given_distances
+from recassay.data.interactions import Interactions
 from recassay.data.io import run_sources
-from recassay.data.io.roles import ITEM
+from recassay.data.io.roles import ITEM, USER
+from recassay.data.item_counts import ItemCounts
 from recassay.data.read import Columns, read_interactions
 from recassay.data.truth import Truth
 from recassay.data.truth_facts import TruthFacts
 from recassay.data.vocabulary import Vocabulary
 from recassay.engine.local import Job
-from recassay.engine.spark.judge import TRUTH, Judging, judge
+from recassay.engine.spark.judge import TRAIN, TRUTH, Judging, judge
 from recassay.engine.spark.kept import FOUND, Kept
 from recassay.engine.spark.means import worths
 from recassay.engine.spark.progress import watched
 from recassay.engine.spark.scores import KeptScores
 from recassay.engine.spark.session import is_local, is_spark, session, told
-from recassay.engine.spark.tables import Piece, SparkTable, by_user, table
+from recassay.engine.spark.tables import ROW, Piece, SparkTable, by_user, table
 from recassay.engine.summary import settings_of
 from recassay.errors import InputError, UsageError
 from recassay.metrics.base import CatalogueMetric, Metric, facts_for
@@ -90,13 +92,15 @@ def score_tables(
     runs = _runs(spark, tables)
     if job.progress is not None:
         job.progress("starting Spark", 1, 1)
-    job = _prepared(replace(job, context=_context(job.context, tables)), truth, tables.negative)
-    origins = {TRUTH: truth.where, **{name: run.where for name, run in runs.items()}}
+    beside = {TRUTH: truth} | _log(spark, tables)
+    with watched(spark, job.progress, "looking at truth and log"):
+        job = _prepared(replace(job, context=_context(job.context, tables, beside)), truth, tables.negative)
+    origins = {name: one.where for name, one in (beside | runs).items()}
     told_to = replace(job, threads=1, progress=None)
     judging = Judging(told_to, tuple(runs), origins, tables.nan, tables.keep_scores, tables.negative)
     with _folder(spark, work) as (folder, forget):
         with watched(spark, job.progress, "judging"):
-            tallied = judge(judging, truth, runs, folder)
+            tallied = judge(judging, beside, runs, folder)
         kept = Kept(spark, folder, judging.keys, frozenset(tallied.there))
         with watched(spark, job.progress, "means and intervals"):
             rows, findings = worths(kept, told_to, tallied, uncertainty, few)
@@ -170,13 +174,35 @@ def sources_of(runs: Any) -> dict[str, Any]:
     )
 
 
-def _context(context: Context, tables: Tables) -> Context:
+def _log(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:
+    """The training log, if tasks get the rows of their users: a table of Spark, or a path."""
+    given = tables.train
+    if given is None or not (is_spark(given) or isinstance(given, SparkTable | str | Path)):
+        return {}
+    return {TRAIN: read_beside(spark, given, "log", tables.columns)}
+
+
+def _context(context: Context, tables: Tables, beside: Mapping[str, SparkTable]) -> Context:
     """What metrics may know besides lists and truth."""
     if tables.train is None:
         return context
-    log = read_interactions(tables.train, columns=tables.columns)
+    there = TRAIN in beside
+    log = log_of_nobody(beside[TRAIN]) if there else read_interactions(tables.train, columns=tables.columns)
     distances = None if tables.distances is None else given_distances(tables.distances, log.n_items)
     return replace(context, train=log, distances=distances)
+
+
+def log_of_nobody(train: SparkTable) -> Interactions:
+    """What is known of the items of a log, without a row of it."""
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+    with told():
+        counted = train.frame.groupBy(ITEM).agg(F.count_distinct(USER).alias("users"), F.count("*").alias("events"))
+        items = pl.DataFrame(counted.toArrow()).sort(ITEM)
+        users = train.frame.select(USER).distinct().count()
+        nobody = pl.DataFrame(train.frame.limit(0).drop(ROW).toArrow())
+    whole = ItemCounts(items[ITEM], items["users"].to_numpy(), items["events"].to_numpy(), users)
+    return Interactions.of_some(nobody, whole, origin=train.where)
 
 
 def _prepared(job: Job, truth: SparkTable, negative: str) -> Job:
