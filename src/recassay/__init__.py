@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from recassay.engine.score_sequences import score_sequences, sequeval
     from recassay.engine.score_sets import read_scores
     from recassay.engine.sequence_exhibits import by_position, item_frequency, parallel_view
+    from recassay.engine.spark.session import spark_session
     from recassay.engine.weight import Weights, choose_weight
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.metrics.base import Metric
@@ -137,6 +138,7 @@ _HOMES = {
     "score": "engine.score",
     "score_sequences": "engine.score_sequences",
     "sequeval": "engine.score_sequences",
+    "spark_session": "engine.spark.session",
     "split": "split",
     "sudden_death": "engine.contest",
     "trade_off": "comparison.trade_off",
@@ -217,6 +219,7 @@ __all__ = [
     "score",
     "score_sequences",
     "sequeval",
+    "spark_session",
     "split",
     "sudden_death",
     "trade_off",

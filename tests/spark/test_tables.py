@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from recassay.engine.spark import session as sessions
-from recassay.engine.spark.session import is_local, is_spark, session, told
+from recassay.engine.spark.session import is_local, is_spark, spark_session, told
 from recassay.engine.spark.tables import by_user, table
 from recassay.errors import InputError, UsageError
 
@@ -74,14 +74,14 @@ def test_what_spark_does_not_read(spark):
 
 
 def test_sessions(spark, monkeypatch):
-    assert session() is spark
+    assert spark_session() is spark
     assert is_local(spark)
     assert is_spark(spark.range(1))
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     monkeypatch.setattr(sessions.shutil, "which", lambda name: None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(UsageError) as caught:
-        session()
+        spark_session()
     assert caught.value.code == "U227"
     assert "apt-get install openjdk-17" in str(caught.value)
     assert os.environ["PYSPARK_PYTHON"]

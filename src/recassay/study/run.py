@@ -16,7 +16,7 @@ from recassay.data.run import Run
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
 from recassay.engine.score import ENGINES
-from recassay.engine.spark.session import session
+from recassay.engine.spark.session import spark_session
 from recassay.errors import RecassayError
 from recassay.models.training import Listener, fit
 from recassay.protocols.base import Survey
@@ -79,7 +79,7 @@ def run_study(
     plan = plan_of(document, read_study(document, quick=quick, values=values), quick=quick)
     runner = RUNNERS[type(plan)](plan, Path(out), None if data is None else Path(data), threads, progress or _silent)
     if engine == "spark":
-        runner.ahead = functools.partial(made_ahead, session())
+        runner.ahead = functools.partial(made_ahead, spark_session())
     return runner.run()
 
 

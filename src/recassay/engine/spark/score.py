@@ -35,7 +35,7 @@ from recassay.engine.spark.kept import FOUND, Kept
 from recassay.engine.spark.means import worths
 from recassay.engine.spark.progress import watched
 from recassay.engine.spark.scores import KeptScores
-from recassay.engine.spark.session import is_local, is_spark, session, told
+from recassay.engine.spark.session import is_local, is_spark, spark_session, told
 from recassay.engine.spark.tables import ROW, Piece, SparkTable, by_user, table
 from recassay.engine.summary import settings_of
 from recassay.errors import InputError, UsageError
@@ -124,7 +124,8 @@ def read_beside(spark: SparkSession, source: Any, role: str, columns: Columns) -
 
 def truth_beside(truth: str, columns: Columns, own: Columns) -> SparkTable:
     """The truth at a path, by the names of its ``own`` columns, or by those of the runs."""
-    return table(session(), truth, TRUTH, columns=own) if own else read_beside(session(), truth, TRUTH, columns)
+    spark = spark_session()
+    return table(spark, truth, TRUTH, columns=own) if own else read_beside(spark, truth, TRUTH, columns)
 
 
 def _session(tables: Tables) -> SparkSession:
@@ -135,7 +136,7 @@ def _session(tables: Tables) -> SparkSession:
         if is_spark(frame):
             found: SparkSession = frame.sparkSession
             return found
-    return session()
+    return spark_session()
 
 
 def _runs(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:

@@ -38,7 +38,7 @@ FILE = re.compile(r"((?:[a-z0-9]+:/|/)[^\s'\"]*\.(?:parquet|pq|orc|avro|csv|json
 Result = TypeVar("Result")
 
 
-def session() -> SparkSession:
+def spark_session() -> SparkSession:
     """The active session; else that of ``spark-submit``, or one on all cores of this machine."""
     pyspark = need("pyspark.sql", for_="the Spark engine")
     active: SparkSession | None = pyspark.SparkSession.getActiveSession()
