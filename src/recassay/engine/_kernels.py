@@ -23,27 +23,30 @@ CHUNK = 1024  # weights added as 32-bit numbers before they go to a 64-bit sum
 
 @njit(nogil=True, cache=True)
 def stand(
-    scores: Scores, begin: int, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32, ids: Int32,
+    scores: Scores, asked: Int32, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32, ids: Int32,
     cells: Int64, member: Bool, bins: Int32, rated_offsets: Int64, rated: Int32, weight: Int32, above: Int32,
     tied: Int32, mass_above: Int64, mass_tied: Int64, tie_relevant: Int32, bottom: Bool, top: Int32,
     top_scores: Scores,
 ) -> None:  # fmt: skip
-    """Counts for queries begin.., whose scores are the rows of ``scores`` (overwritten).
+    """Counts for the queries of a tile, whose scores are the rows of ``scores`` (overwritten); nobody is below 0.
 
     Items are numbered by place in the row; ``ids`` are what they are otherwise called, and settle ties. The places of
     cell c are ``cells[c]:cells[c + 1]``. ``relevant`` is sorted in place: score descending, then id. Columns of
     ``above`` count items above the pair that are neither relevant nor seen: one for each base set (the cells with
     ``member[b, c]``), one for each way to cut into bins (the cells in the bin of the pair's own item), and the last for
     the places of ``rated``. ``weight`` may be empty: no masses. ``bottom`` is true where the score is minus infinity.
+    ``top`` has a list for every query, ``top_scores`` one for every row.
     """
     n_cells = cells.size - 1
     for row in range(scores.shape[0]):
-        line, query = scores[row], begin + row
+        line, query = scores[row], asked[row]
+        if query < 0:
+            continue
         first, last = offsets[query], offsets[query + 1]
         for place in range(seen_offsets[query], seen_offsets[query + 1]):
             line[seen[place]] = np.nan  # NaN is neither above anything nor level with it
         if top.shape[1]:
-            best(line, ids, top[row], top_scores[row])
+            best(line, ids, top[query], top_scores[row])
         if first == last:
             continue
         sort_by_score(line, ids, relevant, first, last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.layout import stretch_of
 from recassay.data.standings import ALL, TEST
+from recassay.engine.tiles import rows_of
 from recassay.errors import InputError
 
 Int32 = NDArray[np.int32]
@@ -89,7 +91,7 @@ class Question:
         return cls(
             train=train,
             past=past,
-            weight=(train if popularity == "training" else past.followed_by(test)).item_users.astype(np.int64),
+            weight=train.item_users.astype(np.int64) if popularity == "training" else past.item_users + test.item_users,
             users=users,
             relevant=_of_users(relevant, users, place),
             seen=_of_users(seen, users, place),
@@ -103,6 +105,11 @@ class Question:
                 "relevant_from": relevant_from, "mask_seen": mask_seen, "popularity": popularity,
             },
         )  # fmt: skip
+
+    @functools.cached_property
+    def rows(self) -> Int64:
+        """The row that each of those who are asked has in a tile."""
+        return rows_of(self.queries)
 
     @property
     def queries(self) -> pl.Series:
@@ -127,7 +134,7 @@ class Question:
 
 def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
     """For every item whether it lacks a test rating (0, 1), and its bin for each number of bins (-1: in none)."""
-    tested = np.bincount(fold.test.items, minlength=fold.test.n_items) > 0
+    tested = fold.test.item_events > 0
     candidates = np.flatnonzero(tested)
     bins = tuple(m for m in bins if m <= candidates.size)
     parts = [fold.train, fold.test] + ([] if fold.validation is None else [fold.validation])

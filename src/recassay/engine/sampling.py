@@ -26,7 +26,8 @@ from recassay.designs.sets import Sets, Short, sets_of, too_short
 from recassay.engine import _draws
 from recassay.engine.play import Source
 from recassay.engine.question import Question
-from recassay.engine.standings import TILE, score_rows
+from recassay.engine.standings import score_rows, side_by_side
+from recassay.engine.tiles import TILE
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.ranking.auc import AUC
@@ -79,7 +80,7 @@ def sample(
     rows = score_rows(source.question, source.fitted, run.name)
 
     def work(begin: int, end: int) -> list[np.uint64]:
-        table = rows(begin, end)
+        table = side_by_side(rows, source.question.rows, begin, end)
         return [plan.draw(table, begin, end, keys) for plan in plans]
 
     with threadpool_limits(1):

@@ -2,12 +2,14 @@
 
 A thread scores a tile of users and reads it while it is in cache; nothing of size users x items is ever held. The tile
 is a constant, because a matrix product rounds by the shape of its operands; inside a tile products run on one thread.
+Who stands where in a tile is said by :mod:`recassay.engine.tiles`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,15 +24,15 @@ from recassay.data.standings import RATED, Percentiles, Standings
 from recassay.data.vocabulary import Vocabulary, mixed_kinds, positions
 from recassay.engine import _kernels
 from recassay.engine.question import Question
+from recassay.engine.tiles import NOBODY, TILE, tiles_of
 from recassay.errors import InputError
 from recassay.metrics.context import known_ids
 from recassay.models.base import checked
 from recassay.threads import Progress, each_block
 
-TILE = 64
-
+Int32 = NDArray[np.int32]
 Table = NDArray[np.floating]
-Rows = Callable[[int, int], Table]
+Rows = Callable[[Int32], Table]  # of a tile
 
 
 def stand(
@@ -54,8 +56,20 @@ def stand(
 
 
 def score_rows(question: Question, fitted: Any, name: str) -> Rows:
-    """A function from a tile of at most ``TILE`` queries to their scores of all items, in the question's order."""
+    """A function from a tile of queries to their scores of all items, in the question's order; nobody has any."""
     return _product(question, fitted, name) if hasattr(fitted, "item_factors") else _given(question, fitted, name)
+
+
+def side_by_side(rows: Rows, row: NDArray[np.int64], begin: int, end: int) -> Table:
+    """Scores of the queries begin..end, one below the other; ``row`` is that of each query in its tile."""
+    tiles = tiles_of(row[begin:end])
+    tiles[tiles != NOBODY] += begin
+    table = rows(tiles[0])
+    found = np.empty((end - begin, table.shape[1]), table.dtype)
+    for place, asked in enumerate(tiles):
+        there = asked != NOBODY
+        found[asked[there] - begin] = (rows(asked) if place else table)[there]
+    return found
 
 
 def stand_lists(question: Question, run: Run, *, popularity: bool = True, threads: int | None = None) -> Standings:
@@ -90,26 +104,30 @@ def _read(
     weights = weight[question.item].astype(np.int32) if popularity else np.empty(0, np.int32)
     bins = np.array([*question.bins.values()], np.int32).reshape(-1, question.cells.size - 1)
     places, values = np.empty((n, k), np.int32), np.empty((n, k))
+    tiles = tiles_of(question.rows)
 
-    def work(begin: int, end: int) -> None:
-        table = rows(begin, end)
-        best = np.empty((end - begin, k), table.dtype)
+    def work(some: Int32, tile: int, _: int) -> None:
+        asked = some[tile]
+        table = rows(asked)
+        best = np.empty((TILE, k), table.dtype)
         _kernels.stand(
-            table, begin, readonly(question.seen.offsets), readonly(question.seen.places),
+            table, readonly(asked), readonly(question.seen.offsets), readonly(question.seen.places),
             readonly(question.relevant.offsets), relevant, readonly(question.item), readonly(question.cells),
             readonly(question.member), readonly(bins), readonly(question.rated.offsets),
             readonly(question.rated.places), readonly(weights), above, tied, mass_above, mass_tied, tie_relevant,
-            bottom, places[begin:end], best,
+            bottom, places, best,
         )  # fmt: skip
-        values[begin:end] = best
+        there = asked != NOBODY
+        values[asked[there]] = best[there]
 
-    first = min(TILE, n)
+    def told(some: Int32) -> Progress | None:
+        users = iter((some != NOBODY).sum(axis=1).tolist())
+        return None if progress is None else lambda _: progress(next(users))
+
     with threadpool_limits(1):
-        work(0, first)  # by itself: what a system gets wrong shows here, before threads are kept busy for hours
-        each_block(
-            lambda begin, end: work(first + begin, first + end), n - first, size=TILE, threads=threads,
-            progress=progress,
-        )  # fmt: skip
+        # The first by itself: what a system gets wrong shows here, before threads are kept busy for hours.
+        for some in (tiles[:1], tiles[1:]):
+            each_block(partial(work, some), len(some), size=1, threads=threads, progress=told(some))
     columns = [*question.bases, *question.bins, RATED]
 
     def named(table: NDArray[np.integer], names: Iterable[str]) -> dict[str, NDArray[np.int64]]:
@@ -176,27 +194,41 @@ def _product(question: Question, fitted: Any, name: str) -> Rows:
             "I309", f"{name} has NaN, infinite or huge factors", hint="look at how it was fitted: it did not converge"
         )
     columns = np.ascontiguousarray(items[question.item].T)
+    lost_users, lost_items = _lost(question, fitted)
     own = threading.local()  # a table per thread, written again and again: fresh memory costs as much as the product
 
-    def rows(begin: int, end: int) -> Table:
+    def rows(asked: Int32) -> Table:
         if not hasattr(own, "table"):
             own.table = np.empty((TILE, question.item.size), np.float32)
+        there = asked != NOBODY
         tile = np.zeros((TILE, users.shape[1]), np.float32)
-        tile[: end - begin] = users[question.users[begin:end]]
-        table: Table = np.matmul(tile, columns, out=own.table)[: end - begin]
+        tile[there] = users[question.users[asked[there]]]
+        table: Table = np.matmul(tile, columns, out=own.table)
+        if lost_items.size:
+            table[:, lost_items] = -np.inf
+        if lost_users is not None:
+            table[there] = np.where(lost_users[question.users[asked[there]], None], -np.inf, table[there])
         return table
 
     return rows
 
 
+def _lost(question: Question, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
+    """Users without factors, if there are any, and the places of items without."""
+    users, items = getattr(fitted, "lost_users", None), getattr(fitted, "lost_items", None)
+    places = np.empty(0, np.int64) if items is None else np.flatnonzero(items[question.item])
+    return users if users is not None and users.any() else None, places
+
+
 def _given(question: Question, fitted: Any, name: str) -> Rows:
     """Score rows as the system gives them; every tile has the same number of users."""
 
-    def rows(begin: int, end: int) -> Table:
+    def rows(asked: Int32) -> Table:
+        there = asked != NOBODY
         tile = np.zeros(TILE, np.int32)
-        tile[: end - begin] = question.users[begin:end]
+        tile[there] = question.users[asked[there]]
         table = checked(fitted.scores(tile), (TILE, question.item.size), name)
-        return np.take(table[: end - begin], question.item, axis=1)
+        return np.take(table, question.item, axis=1)
 
     return rows
 
@@ -217,13 +249,13 @@ def _listed(question: Question, run: Run) -> Rows:
     lows = np.where(row >= 0, run.offsets[row], 0)
     lengths = np.where(row >= 0, run.offsets[row + 1] - run.offsets[row], 0)
 
-    def rows(begin: int, end: int) -> Table:
-        table = np.full((end - begin, question.item.size), -np.inf, np.float32)
-        length = lengths[begin:end]
-        query = np.repeat(np.arange(end - begin), length)
-        at = np.arange(query.size) - np.repeat(np.cumsum(length) - length, length) + np.repeat(lows[begin:end], length)
+    def rows(asked: Int32) -> Table:
+        table = np.full((TILE, question.item.size), -np.inf, np.float32)
+        length = np.where(asked != NOBODY, lengths[asked], 0)
+        query = np.repeat(np.arange(TILE), length)
+        at = np.arange(query.size) - np.repeat(np.cumsum(length) - length, length) + lows[asked][query]
         known = item[at] >= 0
-        depth = (level[at] - lows[begin:end][query]).astype(np.float32)
+        depth = (level[at] - lows[asked][query]).astype(np.float32)
         np.maximum.at(
             table, (query[known], place[item[at[known]]]), -depth[known]
         )  # a repeated item keeps its first place

@@ -12,6 +12,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.synthetic import log
 from recassay.engine.play import Source, play
+from recassay.engine.tiles import TILE, rows_of, tiles_of
 from recassay.errors import UsageError
 from recassay.models.base import recommend
 from recassay.models.popular import Popular
@@ -36,7 +37,7 @@ def test_scores_give_lists_and_standings_in_one_pass():
     run = play(SimpleNamespace(scores=scores), FOLD, ASK, name="popular")
     assert run.name == run.standings.name == "popular"
     assert run.standings.pairs == len(FOLD.test)
-    assert len(asked) == 1  # sixty users are one tile
+    assert asked == [TILE] * len(tiles_of(rows_of(run.standings.queries)))
     assert isinstance(run.source, Source)
     assert run.standings.how["split"] == "by hand"
     wanted = recommend(Popular().fit(FOLD.train), run.standings.queries, 40, "popular")

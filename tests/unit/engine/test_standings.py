@@ -12,7 +12,8 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.engine.question import Question
-from recassay.engine.standings import TILE, stand, stand_lists
+from recassay.engine.standings import stand, stand_lists
+from recassay.engine.tiles import TILE
 from recassay.errors import InputError
 
 LOG = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "ann", "bob"], "item_id": ["x", "y", "y"]}))
