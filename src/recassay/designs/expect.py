@@ -15,6 +15,7 @@ from recassay.designs.counted import counted
 from recassay.designs.credit import COUNTED, credit_of
 from recassay.designs.grammar import Design
 from recassay.designs.moments import Moments, moments_of
+from recassay.designs.pooling import Pooled
 from recassay.designs.sets import Sets, Short, sets_of
 from recassay.metrics.base import Metric
 
@@ -86,78 +87,76 @@ def expect(
     ``short="all"`` takes whatever candidates there are where they are fewer than the design draws.
     """
     groups = sets_of(standings, design, short)
+    return pooled(
+        standings, design, groups, moments_by(standings, design, groups, metrics, variance, threads), users, variance
+    )
+
+
+def moments_by(
+    standings: Standings,
+    design: Design,
+    groups: Sets,
+    metrics: Mapping[str, Metric],
+    variance: bool,
+    threads: int | None,
+) -> dict[str, Moments]:
+    """Moments of every metric in every group."""
     credited = {heading: credit_of(metric) for heading, metric in metrics.items() if not isinstance(metric, COUNTED)}
     moments = moments_of(standings, design, groups, credited, variance, threads)
     for heading, metric in metrics.items():
         if heading not in moments:
             moments[heading] = counted(standings, design, groups, metric)
-    return pooled(standings, design, groups, {heading: moments[heading] for heading in metrics}, users, variance)
+    return {heading: moments[heading] for heading in metrics}
 
 
 def pooled(
     standings: Standings, design: Design, groups: Sets, moments: Mapping[str, Moments], users: Users, variance: bool
 ) -> Judged:
     """From the moments of groups to means, and what the target sets look like."""
-    apart = design.relevant == "1R"
-    relevant = np.ones_like(groups.relevant) if apart else groups.relevant
-    sizes = relevant + groups.drawn
-    zeros = 0
-    if users == "all" and design.relevant == "AR" and not design.bins:
-        zeros = max(standings.users, standings.queries.len()) - groups.owner.size
-    pool = Pool(standings, groups, zeros)
-    outcomes = {heading: pool.outcome(one, variance) for heading, one in moments.items()}
-    shares = relevant / np.maximum(sizes, 1)
-    total = pool.weight_sum
+    found = Pooled.of(design, groups, moments, zeros_of(standings, design, groups, users))
+    queries = standings.queries.len()
+    return judged_of(found, design, variance, {name: by_query(groups, one, queries) for name, one in moments.items()})
+
+
+def zeros_of(standings: Standings, design: Design, groups: Sets, users: Users) -> int:
+    """Users who count 0 for want of a relevant item."""
+    if users != "all" or design.relevant != "AR" or design.bins:
+        return 0
+    return max(standings.users, standings.queries.len()) - groups.owner.size
+
+
+def by_query(groups: Sets, moments: Moments, queries: int) -> tuple[Float, Float]:
+    """Values and weights of queries; NaN without a set in which the metric is defined."""
+    defined = ~np.isnan(moments.mean)
+    weight = np.where(defined, groups.weight, 0.0)
+    weights = np.bincount(groups.owner, weights=weight, minlength=queries).astype(np.float64)
+    sums = np.bincount(groups.owner, weights=weight * np.where(defined, moments.mean, 0.0), minlength=queries)
+    return np.divide(sums, weights, out=np.full(queries, np.nan), where=weights > 0), weights
+
+
+def judged_of(found: Pooled, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]) -> Judged:
+    """What target sets add up to, as means; ``columns`` are values and weights of queries, by heading."""
+    outcomes = {
+        heading: Outcome(
+            *columns[heading],
+            zeros=found.zeros,
+            mean=found.mean_of(heading, "values"),
+            variance=found.variance(heading) if variance else float("nan"),
+            random=found.mean_of(heading, "random"),
+            best=found.mean_of(heading, "best"),
+            undefined=sums.undefined,
+            by_bin=found.by_bin(heading),
+        )
+        for heading, sums in found.metrics.items()
+    }
     return Judged(
         design,
         outcomes,
-        sets=int(groups.relevant.sum()) if apart else groups.owner.size,
-        users=int(np.unique(groups.owner).size) + zeros,
-        short=groups.short,
-        zeros=zeros,
-        rho=float((groups.weight * shares).sum() / total) if total else float("nan"),
-        t=float(groups.weight.sum() / (groups.weight / sizes).sum()) if groups.owner.size else float("nan"),
-        bins=_bins(design, groups, sizes) if design.bins else None,
+        sets=found.sets,
+        users=found.users,
+        short=found.short,
+        zeros=found.zeros,
+        rho=found.rho,
+        t=found.t,
+        bins=found.described() if design.bins else None,
     )
-
-
-class Pool:
-    """From groups to users to one mean."""
-
-    def __init__(self, standings: Standings, groups: Sets, zeros: int) -> None:
-        self.standings, self.groups, self.zeros = standings, groups, zeros
-        self.weight_sum = float(groups.weight.sum()) + zeros
-
-    def outcome(self, moments: Moments, variance: bool) -> Outcome:
-        """The mean of all groups, undefined ones left out."""
-        groups, queries = self.groups, self.standings.queries.len()
-        defined = ~np.isnan(moments.mean)
-        weight = np.where(defined, groups.weight, 0.0)
-        weights = np.bincount(groups.owner, weights=weight, minlength=queries).astype(np.float64)
-        sums = np.bincount(groups.owner, weights=weight * np.where(defined, moments.mean, 0.0), minlength=queries)
-        total = float(weight.sum()) + self.zeros
-        spread = float((weight**2 * np.where(defined, moments.variance, 0.0)).sum())
-        return Outcome(
-            values=np.divide(sums, weights, out=np.full(queries, np.nan), where=weights > 0),
-            weights=weights,
-            zeros=self.zeros,
-            mean=float(sums.sum() / total) if total else float("nan"),
-            variance=spread / total**2 if variance and total else float("nan"),
-            random=float((weight * np.where(defined, moments.random, 0.0)).sum() / total) if total else float("nan"),
-            best=float((weight * np.where(defined, moments.best, 0.0)).sum() / total) if total else float("nan"),
-            undefined=int((~defined).sum()),
-            by_bin=self._by_bin(weight, moments.mean),
-        )
-
-    def _by_bin(self, weight: Float, mean: Float) -> dict[int, float]:
-        sums = np.bincount(self.groups.bin, weights=weight * np.where(weight > 0, mean, 0.0))
-        weights = np.bincount(self.groups.bin, weights=weight)
-        return {int(b): float(sums[b] / weights[b]) for b in np.flatnonzero(weights)}
-
-
-def _bins(design: Design, groups: Sets, sizes: NDArray[np.int64]) -> pl.DataFrame:
-    """A row per bin that has a target set: how many sets, and 1/t."""
-    sets = groups.relevant if design.relevant == "1R" else np.ones_like(groups.relevant)
-    frame = pl.DataFrame({"bin": groups.bin, "sets": sets, "inverse": sets / sizes})
-    summed = frame.group_by("bin").agg(pl.col("sets").sum(), pl.col("inverse").sum()).sort("bin")
-    return summed.select("bin", "sets", (pl.col("inverse") / pl.col("sets")).alias("1/t"))
