@@ -352,6 +352,11 @@ EXAMPLES: dict[str, str] = {
         counts = ra.read_interactions({"ann": ["x"], "bob": ["y"]}).item_counts
         ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"], "item_id": ["z"]}), counts)
         """,
+    "I423": """
+        import polars as pl
+        users = pl.DataFrame({"id": ["ann", "bob"], "features": [[0.5, 1.0], [0.25]]})
+        ra.models.FactorTable(users, users).fit(ra.read_interactions({"ann": ["x"], "bob": ["y"]}))
+        """,
     "U101": """
         ra.parse_metric("ndgc@10")
         """,

@@ -89,6 +89,7 @@ CODES: dict[str, str] = {
     "I406": "run and training log share no item",
     "I407": "run and item features share no item",
     "I421": "log changed while it was read",
+    "I423": "factors cannot be used",
     # usage
     "U101": "unknown metric",
     "U102": "unknown or invalid parameter",

@@ -259,4 +259,10 @@ ADVICE: dict[str, Advice] = {
         "there was an item that was not counted: something writes to the files.",
         "Judge again, with files that nobody writes to meanwhile.",
     ),
+    "I423": Advice(
+        "Factors are a table with a column of ids and one of vectors, all of the same length, an id in one row. This "
+        "one has other columns, vectors of different lengths or with missing numbers, or several vectors of an id; or "
+        "users and items have different numbers of factors.",
+        "Select the two columns, and give both tables of one model.",
+    ),
 }

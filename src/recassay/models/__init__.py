@@ -19,6 +19,7 @@ from recassay.models.pure_svd import PureSVD
 from recassay.models.random import Random
 from recassay.models.recent_popular import RecentPopular
 from recassay.models.rerank import MMR, SPAD, XQuAD
+from recassay.models.tables import FactorTable, ScoreBatches
 from recassay.models.user_knn import UserKNN
 from recassay.named import Registry
 
@@ -46,6 +47,7 @@ __all__ = [
     "BERT4Rec",
     "BuiltIn",
     "Cornac",
+    "FactorTable",
     "Factors",
     "Fitted",
     "Implicit",
@@ -61,6 +63,7 @@ __all__ = [
     "RecentPopular",
     "Recommends",
     "SASRec",
+    "ScoreBatches",
     "ScoreTable",
     "Scorer",
     "Scores",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -81,6 +81,8 @@ class Scores:
     function: Callable[[Any], Any]
     name: str = "scores"
 
+    of_parts: ClassVar[bool] = True
+
     def __str__(self) -> str:
         return self.name
 
@@ -132,6 +134,8 @@ class Recommends:
 
     function: Callable[[Any, int], Iterable[Any]]
     name: str = "lists"
+
+    of_parts: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return self.name

@@ -80,6 +80,18 @@ class Model(Protocol):
         """The model that has seen this log."""
 
 
+@runtime_checkable
+class OfParts(Protocol):
+    """The description of a model that learns nothing of one user from another, counts of items aside.
+
+    Fitted on the rows of some users it answers for them as if it had seen all.
+    """
+
+    @property
+    def of_parts(self) -> bool:
+        """Yes."""
+
+
 class BuiltIn(Named):
     """Base of the descriptions of built-in models."""
 

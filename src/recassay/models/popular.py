@@ -24,6 +24,7 @@ class Popular(BuiltIn):
     """
 
     name: ClassVar[str] = "Popular"
+    of_parts: ClassVar[bool] = True
 
     def fit(self, log: Interactions) -> FittedPopular:
         """Counts the users of every item."""

@@ -24,6 +24,7 @@ class Random(BuiltIn):
     """
 
     name: ClassVar[str] = "Random"
+    of_parts: ClassVar[bool] = True
 
     seed: int = 0
 
