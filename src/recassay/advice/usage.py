@@ -262,8 +262,9 @@ ADVICE: dict[str, Advice] = {
         "Judge everyone, without `until`; or leave the metric out.",
     ),
     "U222": Advice(
-        "With `memory` lists are read piece by piece, but the program itself, the truth, the training log and the "
-        "values of all users by one metric are in memory whole, and take more than the budget.",
+        "With `memory` files are read piece by piece. The program itself, the ids of all users, counts of all items and "
+        "the values of all users by one metric are in memory whole, and so are the item features and what was not handed "
+        "in as a path; these take more than the budget.",
         "Give as much as the message says; or judge some of the users with `until`.",
     ),
     "U223": Advice(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,8 +14,6 @@ from recassay.cli._options import OUTPUT, STATISTICS, option
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
     from recassay.data.scores import Scores
-
-Noun = TypeVar("Noun")
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
 INPUT, JUDGING = "Input", "Conventions"
@@ -160,20 +157,20 @@ def score(
     _common.known("--engine", engine, ("local", "spark"))
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
-    from recassay.data.read import read_interactions, read_items
     from recassay.engine.score import score as judge
 
     unjudged = _common.known("--negative", negative, ("error", "unjudged"))
-    answers, systems = _asked(truth, runs, columns, truth_columns, unjudged, engine)
+    answers, systems = _asked(truth, runs, columns, truth_columns, engine)
     _common.known("--baseline", baseline or next(iter(systems)), systems, code="U108")
     with _common.progress(quiet) as report:
         scores = judge(
             systems,
             answers,
             metric or DEFAULT_METRICS,
-            train=_read_beside(partial(read_interactions, train), columns) if train and engine == "local" else train,
-            items=_read_beside(partial(read_items, items), columns) if items else None,
+            train=train,
+            items=items,
             columns=columns,
+            truth_columns=truth_columns,
             format=input_format,
             nan=_common.known("--nan", nan, ("error", "last")),
             profile=profile,
@@ -210,36 +207,19 @@ def score(
 
 
 def _asked(
-    truth: str, runs: list[str], columns: str | None, truth_columns: str | None, negative: str, engine: str
+    truth: str, runs: list[str], columns: str | None, truth_columns: str | None, engine: str
 ) -> tuple[Any, dict[str, Any]]:
-    """The truth and the runs by name: read here, or found by Spark."""
+    """The truth and the runs by name: paths, or found by Spark."""
     if engine == "spark":
         from recassay.engine.spark.score import sources_of, truth_beside
 
         return truth_beside(truth, columns, truth_columns), sources_of(runs)
     from recassay.data.io import run_sources
-    from recassay.data.read import read_truth
 
-    if truth_columns:
-        answers = read_truth(truth, columns=truth_columns, negative=negative)
-    else:
-        answers = _read_beside(partial(read_truth, truth, negative=negative), columns)
-    return answers, dict(run_sources(runs))
+    return truth, dict(run_sources(runs))
 
 
 TABLES = ("text", "markdown", "csv", "latex")
-
-
-def _read_beside(read: Callable[..., Noun], columns: str | None) -> Noun:
-    """A table that stands beside the runs: the names given for their columns hold for it if it has them."""
-    from recassay.errors import InputError
-
-    try:
-        return read(columns=columns)
-    except InputError as error:
-        if columns is None or error.code != "I201":
-            raise
-    return read()
 
 
 def _show(

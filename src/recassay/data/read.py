@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io import open_table, read_table, run_sources
 from recassay.data.run import Nan, Run
 from recassay.data.truth import Negative, Truth
-from recassay.errors import UsageError
+from recassay.errors import InputError, UsageError
 from recassay.spec import suggest
 
 Columns = str | Mapping[str, str] | None
+Found = TypeVar("Found")
 
 
 def read_interactions(source: object, *, columns: Columns = None, format: str | None = None) -> Interactions:
@@ -111,6 +112,21 @@ def each_run(source: object, **options: Any) -> Iterator[Run]:
             yield from each_run(one, **options)
     else:
         yield read_run(source, **options)
+
+
+def beside(read: Callable[[Columns], Found], columns: Columns, own: Columns = None) -> Found:
+    """A table that stands beside the runs: the names given for their columns hold for it if it has them.
+
+    ``own`` are names given for this table, which it must have.
+    """
+    if own is not None:
+        return read(own)
+    try:
+        return read(columns)
+    except InputError as error:
+        if columns is None or error.code != "I201":
+            raise
+    return read(None)
 
 
 def _holds_users(source: Mapping[Any, Any]) -> bool:

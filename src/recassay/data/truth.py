@@ -68,6 +68,12 @@ class Truth:
             items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
         return cls(queries, offsets, items, gains, vocabulary, merged, conflicting, origin)
 
+    @classmethod
+    def of_nobody(cls) -> Truth:
+        """A truth without users, where the users of a truth are judged elsewhere, or some at a time."""
+        nothing = pl.Series("user_id", [], dtype=pl.Int64)
+        return cls(nothing, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), Vocabulary(None))
+
     def take(self, which: NDArray[np.integer]) -> Truth:
         """The answers to some queries, by their place, ascending."""
         rows, offsets = picked(self.offsets, which)

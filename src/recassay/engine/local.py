@@ -20,6 +20,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.scores import Summary, Values
 from recassay.data.truth import Truth
+from recassay.data.truth_facts import TruthFacts
 from recassay.diagnose import Facts, TieRange, diagnose
 from recassay.diagnose.base import counts_of
 from recassay.diagnose.counts import Sight
@@ -71,6 +72,13 @@ class Job:
     def deepest(self) -> int | None:
         """The largest cut-off asked for."""
         return max((metric.k for metric in self.metrics.values() if metric.k is not None), default=None)
+
+    def settled(self, facts: TruthFacts) -> Job:
+        """The same once its metrics have looked at what is known of the whole truth, and not refused it."""
+        metrics = {heading: metric.resolve(facts) for heading, metric in self.metrics.items()}
+        for metric in metrics.values():
+            metric.prepare(facts, self.context)
+        return replace(self, metrics=metrics)
 
     def beside(self, train: Interactions) -> Job:
         """The same with another training log, or with the rows of some users of it."""
@@ -165,24 +173,13 @@ class Job:
                 values[heading][begin:end] = metric.checked(lists)
             return {heading: metric.weights(lists) for heading, metric in metrics.items()}
 
-        parts = each_block(fill, n, size=USERS_PER_BLOCK, threads=self.threads, progress=self._told(meeting, n))
+        progress = adding(self.progress, f"judging {meeting.run.name}", n)
+        parts = each_block(fill, n, size=USERS_PER_BLOCK, threads=self.threads, progress=progress)
         for heading in values if parts else ():
             blocks = [block for part in parts if (block := part[heading]) is not None]
             if blocks:
                 weights[heading] = np.concatenate(blocks)
         return values, weights
-
-    def _told(self, meeting: Meeting, n: int) -> Progress | None:
-        report, done = self.progress, 0
-        if report is None:
-            return None
-
-        def told(users: int) -> None:
-            nonlocal done
-            done += users
-            report(f"judging {meeting.run.name}", done, n)
-
-        return told
 
     def _summary(self, name: str, heading: str, metric: Metric, tally: Tally, worth: Worth) -> Summary:
         """The mean of one metric with its counts; bounds come later, from all systems together."""
@@ -218,6 +215,20 @@ class Job:
             bind(ranked.values(), other, self.context)
             found |= {(order, heading): column for heading, column in self._columns(other, ranked)[0].items()}
         return found
+
+
+def adding(report: Report | None, stage: str, of: int) -> Progress | None:
+    """Reports how much of a stage is done where only what comes in addition is told."""
+    done = 0
+    if report is None:
+        return None
+
+    def told(more: int) -> None:
+        nonlocal done
+        done += more
+        report(stage, done, of)
+
+    return told
 
 
 def _tie_range(worth: Worth, heading: str) -> TieRange:

@@ -8,11 +8,12 @@ from typing import Any, get_args, get_type_hints
 
 from recassay.comparison.intervals import Uncertainty
 from recassay.data.distances import given_distances
-from recassay.data.read import Columns, each_run, read_interactions, read_items, read_truth
+from recassay.data.read import Columns, beside, each_run, read_interactions, read_items, read_truth
 from recassay.data.run import Run
 from recassay.data.scores import Scores
+from recassay.data.truth import Truth
 from recassay.engine.local import Job, Report
-from recassay.engine.out_of_core import Reading, bytes_of, judge_files
+from recassay.engine.out_of_core import Files, Reading, bytes_of, score_files
 from recassay.engine.spark.score import Tables, nobody, on_spark, score_tables
 from recassay.engine.summary import assemble
 from recassay.engine.until import Until, score_until
@@ -37,6 +38,7 @@ def score(
     items: Any = None,
     distances: Any = None,
     columns: Columns = None,
+    truth_columns: Columns = None,
     format: str | None = None,
     nan: str = "error",
     profile: str | None = None,
@@ -62,9 +64,10 @@ def score(
 ) -> Scores:
     """Judge runs against the truth: values per user, means with intervals and counts, and findings.
 
-    ``runs``, ``truth``, ``train`` and ``items`` are nouns or anything the readers take (paths, frames, dicts), read
-    with ``columns``; ``format`` and ``nan`` are of the runs, ``negative`` is how the truth is read. Runs are read and
-    judged one after the other.
+    ``runs``, ``truth``, ``train`` and ``items`` are nouns or anything the readers take (paths, frames, dicts).
+    ``columns`` are those of the runs, and of the others if they have them; ``truth_columns`` those of the truth, if
+    they differ. ``format`` and ``nan`` are of the runs, ``negative`` is how the truth is read. Runs are read and judged
+    one after the other.
     ``distances`` is a table with a row and a column for each item of ``train``, ascending by id, for metrics with
     ``distance='given'``.
 
@@ -77,8 +80,8 @@ def score(
     give or take that much. The intervals are then those that hold however often one looks, and the scores are of the
     users that were drawn.
 
-    With ``memory`` (``"2GB"``) run files are judged in pieces, within about that much memory, to the same bits. The
-    truth, ``train`` and ``items`` are in memory whole.
+    With ``memory`` (``"2GB"``) run files are judged in pieces, within about that much memory, to the same bits; so are
+    ``truth`` and ``train`` read where they are paths. ``items`` are in memory whole.
 
     With ``engine="spark"``, or where truth and runs are tables of Spark, its tasks judge them: see
     :mod:`recassay.engine.spark`. Values of users then stay in Parquet files, in a folder within ``work`` that all nodes
@@ -105,7 +108,7 @@ def score(
         or any(one.when == "scores of 0 or less" for one in excludes)
     )
     uncertainty = Uncertainty(interval, level, resamples, seed)
-    features = None if items is None else read_items(items, columns=columns)
+    features = None if items is None else beside(lambda names: read_items(items, columns=names), columns)
     engine = engine or ("spark" if on_spark(truth, runs) else "local")
     check_word("engine", engine, ENGINES)
     if engine == "spark":
@@ -114,21 +117,17 @@ def score(
         job = Job(nobody(), named, conventions, Context(None, features), excludes, threads, progress)
         tables = Tables(truth, runs, train, distances, columns, nan, negative, keep)
         return score_tables(job, tables, uncertainty, profile, work=work)
-    truth = read_truth(truth, columns=columns, negative=negative)
-    facts = facts_for(named.values(), truth)
-    asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
-    log = None if train is None else read_interactions(train, columns=columns)
-    table = None if distances is None or log is None else given_distances(distances, log.n_items)
-    context = Context(log, features, table)
-    for metric in asked.values():
-        metric.prepare(facts, context)
-    job = Job(truth, asked, conventions, context, excludes, threads, progress)
     if memory is not None:
         if until is not None:
             raise UsageError("U107", "a budget of memory is for judging everyone", hint="leave out until, or memory")
-        reading = Reading(bytes_of(memory), columns, format, nan, keep)
-        judged, cells = judge_files(job, runs, reading)
-        return assemble(job, judged, uncertainty, profile, cells)
+        job = Job(Truth.of_nobody(), named, conventions, Context(None, features), excludes, threads, progress)
+        reading = Reading(bytes_of(memory), columns, truth_columns, format, nan, negative, keep)
+        return score_files(job, Files(runs, truth, train, distances), reading, uncertainty, profile)
+    answers = beside(lambda names: read_truth(truth, columns=names, negative=negative), columns, truth_columns)
+    log = None if train is None else beside(lambda names: read_interactions(train, columns=names), columns)
+    table = None if distances is None or log is None else given_distances(distances, log.n_items)
+    job = Job(answers, named, conventions, Context(log, features, table), excludes, threads, progress)
+    job = job.settled(facts_for(named.values(), answers))
     asked_for = each_run(runs, columns=columns, format=format, nan=nan, keep_scores=keep)
     if until is not None:
         return score_until(job, dict(_by_name(asked_for)), Until(until, strata, level, seed), profile)

@@ -103,17 +103,22 @@ def _refuse_repeats(met: Met, known: Acquaintance, conventions: Conventions) -> 
 
 def places_of(run: Run, truth: Truth) -> NDArray[np.int64]:
     """For each query of the truth the place of its list in the run, or -1."""
-    integers = run.queries.dtype.is_integer(), truth.queries.dtype.is_integer()
+    refuse_other_kind(run.queries, truth.queries, (run.origin, truth.origin))
+    return positions(truth.queries, run.queries)
+
+
+def refuse_other_kind(answered: pl.Series, asked: pl.Series, where: tuple[str, str]) -> None:
+    """Users of a run and of a truth of whom one are integers and the others strings never meet."""
+    integers = answered.dtype.is_integer(), asked.dtype.is_integer()
     if integers[0] != integers[1]:
         kinds = ["integers" if integer else "strings" for integer in integers]
         raise InputError(
             "I403",
-            f"user ids are {kinds[0]} in the run (such as {run.queries.first()!r}) and {kinds[1]} in the truth "
-            f"(such as {truth.queries.first()!r}), so none can match",
-            where=f"{run.origin} against {truth.origin or 'the truth'}",
+            f"user ids are {kinds[0]} in the run (such as {answered.first()!r}) and {kinds[1]} in the truth "
+            f"(such as {asked.first()!r}), so none can match",
+            where=_both(where),
             hint="write both files with the same type of id",
         )
-    return positions(truth.queries, run.queries)
 
 
 def refuse_other_users(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import recassay as ra
 from recassay.data import pieces
 from recassay.data.io import open_stretches
-from recassay.data.pieces import Pieces
+from recassay.data.pieces import Pieces, borders
 from recassay.engine import out_of_core
 from recassay.errors import InputError, UsageError
 
@@ -34,9 +34,10 @@ def tables(seed=3):
 RUN, TRUTH, TRAIN, ITEM_TABLE = tables()
 
 
-def judged(run, **more):
-    options = {"interval": "normal"} | more
-    return ra.score({"mine": run}, TRUTH, METRICS, train=TRAIN, items=ITEM_TABLE, **options)
+def judged(run, truth=TRUTH, **more):
+    options = {"train": TRAIN, "items": ITEM_TABLE, "interval": "normal"} | more
+    runs = run if isinstance(run, dict) else {"mine": run}
+    return ra.score(runs, truth, METRICS, **options)
 
 
 def bits(scores):
@@ -52,10 +53,15 @@ def reference(tmp_path_factory):
     return judged(path)
 
 
+def cut_small(monkeypatch, rows, at_once=700):
+    """Pieces of about so many rows, and so many read at a time."""
+    monkeypatch.setattr(out_of_core, "AT_ONCE", 8 * 2**30 / (24 * rows))
+    monkeypatch.setattr(pieces, "ROWS", at_once)
+
+
 @pytest.fixture(params=[300, 10**6])
 def rows_at_once(request, monkeypatch):
-    monkeypatch.setattr(out_of_core, "_rows_at_once", lambda stretch, left: request.param)
-    monkeypatch.setattr(pieces, "ROWS", 700)
+    cut_small(monkeypatch, request.param)
 
 
 def mixed(frame):
@@ -89,8 +95,90 @@ def test_a_folder_of_part_files(reference, tmp_path, order):
     assert bits(judged(tmp_path, memory="8GB")) == bits(reference)
 
 
+def written(frame, path, how):
+    """A truth or a log as files: a path."""
+    if how.startswith("text"):
+        frame.write_csv(path.with_suffix(".csv"))
+        return path.with_suffix(".csv")
+    path.mkdir()
+    for number, begin in enumerate(range(0, len(frame), 500)):
+        frame[begin : begin + 500].write_parquet(path / f"part-{number}.parquet", row_group_size=100)
+    return path
+
+
+@pytest.mark.usefixtures("rows_at_once")
+@pytest.mark.parametrize("how", ["in order", "shuffled", "text", "text, shuffled"])
+def test_the_same_bits_where_truth_and_log_are_files_too(reference, tmp_path, how):
+    order = mixed if how.endswith("shuffled") else lambda frame: frame.sort("user_id", maintain_order=True)
+    tables = {"mine": RUN, "truth": TRUTH, "train": TRAIN}
+    paths = {name: written(order(table), tmp_path / name, how) for name, table in tables.items()}
+    found = judged({"mine": paths["mine"]}, paths["truth"], train=paths["train"], memory="8GB")
+    assert bits(found) == bits(reference)
+    assert found.units.equals(reference.units)
+    assert found.settings == reference.settings
+
+
+@pytest.mark.usefixtures("rows_at_once")
+@pytest.mark.parametrize("what", ["truth", "train"])
+def test_one_in_a_file_and_the_other_in_memory(reference, tmp_path, what):
+    RUN.write_parquet(tmp_path / "mine.parquet")
+    given = {"truth": TRUTH, "train": TRAIN}
+    given[what] = written(mixed(given[what]), tmp_path / what, "shuffled")
+    assert bits(judged(tmp_path / "mine.parquet", **given, memory="8GB")) == bits(reference)
+
+
+def test_what_can_only_be_had_whole_is_in_memory_whole(tmp_path, monkeypatch):
+    """A truth that is no table in columns, and a log whose items are compared by all their users."""
+    cut_small(monkeypatch, 300)
+    RUN.write_parquet(tmp_path / "mine.parquet")
+    TRAIN.write_parquet(tmp_path / "train.parquet")
+    rows = TRUTH.unique(["user_id", "item_id"]).with_columns(pl.col("gain").cast(pl.Int64))
+    qrels = rows.select(pl.format("{} 0 {} {}", "user_id", "item_id", "gain")).to_series()
+    (tmp_path / "qrels").write_text("\n".join(qrels))
+    asked = {"metrics": "ndcg@10 ild(distance='training')@5", "truth": tmp_path / "qrels", "interval": "normal"}
+    found = [
+        ra.score(tmp_path / "mine.parquet", **asked, train=tmp_path / "train.parquet", **more)
+        for more in ({}, {"memory": "8GB"})
+    ]
+    assert bits(found[0]) == bits(found[1])
+
+
+def test_columns_of_the_truth_have_names_of_their_own(tmp_path):
+    RUN.rename({"user_id": "who"}).write_parquet(tmp_path / "mine.parquet")
+    TRUTH.rename({"user_id": "whom"}).write_parquet(tmp_path / "truth.parquet")
+    TRAIN.write_parquet(tmp_path / "train.parquet")
+    files = {"mine": tmp_path / "mine.parquet"}, tmp_path / "truth.parquet", "mrr"
+    asked = {"columns": "user=who", "truth_columns": "user=whom", "train": tmp_path / "train.parquet"}
+    whole, cut = (ra.score(*files, **asked, memory=memory) for memory in (None, "8GB"))
+    assert bits(whole) == bits(cut)
+    assert bits(whole)[0] == bits(ra.score({"mine": RUN}, TRUTH, "mrr", train=TRAIN))[0]
+    for memory in (None, "8GB"):
+        with pytest.raises(InputError, match="I201"):
+            ra.score(*files, **asked | {"truth_columns": "user=who"}, memory=memory)
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "code"),
+    [
+        ("truth", TRUTH.cast({"user_id": pl.String}), "I403"),
+        ("train", TRAIN.cast({"user_id": pl.String}), "I403"),
+        ("truth", TRUTH.with_columns(user_id=pl.col("user_id") + 10_000), "I401"),
+        ("truth", TRUTH.with_columns(gain=-pl.col("gain") - 1), "I303"),
+        ("train", TRAIN.with_columns(item_id=pl.col("item_id") + 10_000), "I406"),
+    ],
+)
+def test_what_is_refused_is_refused_in_files(tmp_path, name, table, code):
+    RUN.write_parquet(tmp_path / "mine.parquet")
+    table.write_parquet(tmp_path / "other.parquet")
+    given = {"truth": TRUTH, "train": TRAIN} | {name: tmp_path / "other.parquet"}
+    for more in ({}, {"memory": "8GB"}):
+        with pytest.raises(InputError) as refused:
+            judged(tmp_path / "mine.parquet", **given, **more)
+        assert refused.value.code == code
+
+
 def test_other_ids_and_conventions(tmp_path, monkeypatch):
-    monkeypatch.setattr(out_of_core, "_rows_at_once", lambda stretch, left: 90)
+    cut_small(monkeypatch, 90)
     named = {"user_id": pl.format("é{}", "user_id"), "item_id": pl.format("i{}", "item_id")}
     run, truth = mixed(RUN).with_columns(**named), TRUTH.with_columns(**named)
     run.write_csv(tmp_path / "run.csv")
@@ -110,7 +198,10 @@ class TestPieces:
             frame[number * len(users) // parts : (number + 1) * len(users) // parts].write_parquet(
                 tmp_path / f"part-{number}.parquet"
             )
-        return list(Pieces(open_stretches(tmp_path, "run", tmp_path), tmp_path, size))
+        stretches = open_stretches(tmp_path, "run", tmp_path)
+        table = Pieces.of(stretches, tmp_path, 100)
+        ends = borders([table], size * table.row_size)
+        return ends, list(table.cut(ends))
 
     @pytest.mark.parametrize("size", [1, 2, 3, 5, 50])
     @pytest.mark.parametrize("parts", [1, 3])
@@ -119,22 +210,29 @@ class TestPieces:
     )
     def test_a_piece_has_whole_users_and_all_rows_are_in_one(self, users, size, parts, tmp_path, monkeypatch):
         monkeypatch.setattr(pieces, "ROWS", 2)
-        found = self.cut(users, size, tmp_path, parts)
-        assert sorted(item for piece in found for item in piece.frame["item_id"]) == list(range(8))
+        ends, found = self.cut(users, size, tmp_path, parts)
+        assert sorted(item for piece in found for item in piece["item_id"]) == list(range(8))
+        assert size < 8 or len(found) == 1
         seen = set()
-        for piece in found:
-            own = set(piece.frame["user_id"])
+        for piece, end in zip(found, [*ends, None], strict=True):
+            own = set(piece["user_id"])
             assert not own & seen
-            assert piece.last is None or not own or max(own) <= piece.last
+            assert end is None or not own or max(own) <= end
             assert not seen or not own or min(own) > max(seen)
             seen |= own
             for user in own:  # a user's rows keep their order
-                items = piece.frame.filter(pl.col("user_id") == user)["item_id"]
+                items = piece.filter(pl.col("user_id") == user)["item_id"]
                 assert items.is_sorted()
-        assert found[-1].last is None
 
 
 class TestRefusals:
+    def test_a_budget_that_is_too_small_to_read_says_what_would_do(self, tmp_path):
+        for name, table in (("mine", RUN), ("truth", TRUTH)):
+            table.write_parquet(tmp_path / f"{name}.parquet")
+        with pytest.raises(UsageError, match=r"must be in memory take \d+ MB, and reading 64 MB") as caught:
+            judged(tmp_path / "mine.parquet", tmp_path / "truth.parquet", memory="1MB")
+        assert caught.value.code == "U222"
+
     def test_a_budget_that_is_too_small_says_what_would_do(self, tmp_path):
         RUN.write_parquet(tmp_path / "mine.parquet")
         with pytest.raises(UsageError, match=r"judging 404 users 64 MB") as caught:
@@ -170,6 +268,17 @@ class TestRefusals:
             judged(tmp_path, memory="8GB")
         assert caught.value.code == "I104"
 
+    @pytest.mark.parametrize("memory", [None, "8GB"])
+    @pytest.mark.parametrize("name", ["mine", "truth", "train"])
+    def test_a_part_that_was_cut_off_is_named(self, tmp_path, name, memory):
+        tables = {"mine": RUN, "truth": TRUTH, "train": TRAIN}
+        paths = {one: written(table, tmp_path / one, "parts") for one, table in tables.items()}
+        part = paths[name] / "part-1.parquet"
+        part.write_bytes(part.read_bytes()[:1_500])
+        with pytest.raises(InputError, match=r"part-1\.parquet") as caught:
+            judged({"mine": paths["mine"]}, paths["truth"], train=paths["train"], memory=memory)
+        assert caught.value.code == "I104"
+
     def test_a_short_line_of_text_is_shown(self, tmp_path):
         text = RUN.head(2_000).write_csv().splitlines()
         text[1_500] = "7,8"
@@ -185,9 +294,17 @@ class TestRefusals:
 
 def test_progress_tells_of_rows(tmp_path):
     RUN.write_parquet(tmp_path / "mine.parquet")
+    mixed(TRUTH).write_parquet(tmp_path / "truth.parquet")
+    TRAIN.sort("user_id").write_parquet(tmp_path / "train.parquet")
     told = []
-    judged(tmp_path / "mine.parquet", memory="8GB", progress=lambda *one: told.append(one))
-    assert ("judging mine", len(RUN), len(RUN)) in told
+    given = {"truth": tmp_path / "truth.parquet", "train": tmp_path / "train.parquet"}
+    judged(tmp_path / "mine.parquet", **given, memory="8GB", progress=lambda *one: told.append(one))
+    stages = [
+        ("reading truth", TRUTH), ("sorting truth", TRUTH), ("looking at the truth", TRUTH),
+        ("reading log", TRAIN), ("counting the log", TRAIN), ("reading mine", RUN), ("judging mine", RUN),
+    ]  # fmt: skip
+    done = [one for one in told if one[1] == one[2] and one[0] != "resampling users"]
+    assert done == [(stage, len(table), len(table)) for stage, table in stages]
 
 
 def test_the_command_line(tmp_path):
@@ -197,7 +314,9 @@ def test_the_command_line(tmp_path):
     RUN.write_parquet(tmp_path / "runs" / "a.parquet")
     mixed(RUN).write_csv(tmp_path / "runs" / "b.csv")
     TRUTH.write_parquet(tmp_path / "truth.parquet")
-    words = ["score", str(tmp_path / "truth.parquet"), str(tmp_path / "runs"), "-m", "ndcg@10", "--json"]
+    TRAIN.write_parquet(tmp_path / "train.parquet")
+    words = ["score", str(tmp_path / "truth.parquet"), str(tmp_path / "runs"), "-m", "ndcg@10 epc@5", "--json"]
+    words += ["--train", str(tmp_path / "train.parquet")]
     told = [CliRunner().invoke(app, [*words, *more]) for more in ([], ["--memory", "8GB"])]
     assert [one.exit_code for one in told] == [0, 0]
     assert told[0].stdout == told[1].stdout
