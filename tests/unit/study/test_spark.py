@@ -33,7 +33,7 @@ def here(monkeypatch):
         return [work(thing) for thing in things]
 
     monkeypatch.setattr(spark, "each", each)
-    monkeypatch.setattr(running, "session", lambda: None)
+    monkeypatch.setattr(running, "spark_session", lambda: None)
     return sent
 
 
