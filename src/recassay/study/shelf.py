@@ -91,7 +91,7 @@ class Shelf:
     def tidy(self) -> None:
         """Remove what is no longer in the study (systems, seeds, folds), and what a kill left half-written."""
         for path in self.folder.rglob(".*.tmp"):
-            path.unlink()
+            path.unlink(missing_ok=True)  # a task that was given up may still be there, and take it away itself
         for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS):
             for path in sorted((self.folder / kind).rglob("*"), reverse=True):
                 if path.is_file() and path not in self.current:
