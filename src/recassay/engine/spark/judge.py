@@ -140,8 +140,8 @@ def judge(judging: Judging, beside: Mapping[str, SparkTable], runs: Mapping[str,
 
     ``beside`` the runs are the truth, and perhaps the training log.
     """
-    refuse_unordered(runs, judging.job.conventions)
-    tables = {**beside, **{table_of(name): run for name, run in runs.items()}}
+    conventions = judging.job.conventions
+    tables = {**beside, **{table_of(name): in_order(run, conventions) for name, run in runs.items()}}
     with told():
         rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=ORDER)
         rows.write.parquet(folder)
@@ -151,23 +151,26 @@ def judge(judging: Judging, beside: Mapping[str, SparkTable], runs: Mapping[str,
 ORDER = ("rank", "-score", "row")  # of the rows of a list
 
 
-def refuse_unordered(runs: Mapping[str, SparkTable], conventions: Conventions) -> None:
-    """Refuse runs in which nothing says what comes first, or which of two that tie."""
-    for run in runs.values():
-        if run.has_rows:
-            continue
-        lacks = None
-        if not {"rank", "score"} & set(run.columns):
-            lacks = "the run has neither rank nor score"
-        elif conventions.ties == "row":
-            lacks = "rows that tie were to stand as they came (ties='row')"
-        if lacks:
-            raise UsageError(
-                "U228",
-                f"{lacks}, and the rows of a Spark table have no order",
-                where=run.where,
-                hint="give the path of its Parquet files, whose rows have a place, or a rank for every row",
-            )
+def in_order(run: SparkTable, conventions: Conventions) -> SparkTable:
+    """A run in which something says what comes first; U228 if nothing does.
+
+    Where a row stands in its files travels only if it decides: it is longer than all the rest of the row.
+    """
+    lacks = None
+    if not {"rank", "score"} & set(run.columns):
+        lacks = "the run has neither rank nor score"
+    elif conventions.ties == "row":
+        lacks = "rows that tie were to stand as they came (ties='row')"
+    if lacks is None:
+        return run.without_rows()
+    if run.has_rows:
+        return run
+    raise UsageError(
+        "U228",
+        f"{lacks}, and the rows of a Spark table have no order",
+        where=run.where,
+        hint="give the path of its Parquet files, whose rows have a place, or a rank for every row",
+    )
 
 
 def tallied(spark: SparkSession, folder: str) -> Tallied:

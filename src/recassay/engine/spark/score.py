@@ -23,7 +23,7 @@ from recassay.comparison.intervals import LARGE, Uncertainty
 from recassay.data.distances import given_distances
 from recassay.data.interactions import Interactions
 from recassay.data.io import run_sources
-from recassay.data.io.roles import ITEM, USER
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER
 from recassay.data.item_counts import ItemCounts
 from recassay.data.read import Columns, read_interactions
 from recassay.data.truth import Truth
@@ -98,7 +98,7 @@ def score_tables(
     origins = {name: one.where for name, one in (beside | runs).items()}
     told_to = replace(job, threads=1, progress=None)
     judging = Judging(told_to, tuple(runs), origins, tables.nan, tables.keep_scores, tables.negative)
-    with _folder(spark, work) as (folder, forget):
+    with new_folder(spark, work) as (folder, forget):
         with watched(spark, job.progress, "judging"):
             tallied = judge(judging, beside, runs, folder)
         kept = Kept(spark, folder, judging.keys, frozenset(tallied.there))
@@ -180,7 +180,8 @@ def _log(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:
     given = tables.train
     if given is None or not (is_spark(given) or isinstance(given, SparkTable | str | Path)):
         return {}
-    return {TRAIN: read_beside(spark, given, "log", tables.columns)}
+    log = read_beside(spark, given, "log", tables.columns)
+    return {TRAIN: SparkTable(log.frame.drop(TIMESTAMP), log.where)}  # no metric of a run looks at times
 
 
 def _context(context: Context, tables: Tables, beside: Mapping[str, SparkTable]) -> Context:
@@ -221,7 +222,7 @@ def _prepared(job: Job, truth: SparkTable, negative: str) -> Job:
 
 
 @contextlib.contextmanager
-def _folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[str, bool]]:
+def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[str, bool]]:
     """A new folder for values, and whether it is to be forgotten with them; gone if what is done with it fails."""
     if work is None and not is_local(spark):
         raise UsageError(

@@ -52,6 +52,10 @@ class SparkTable:
         """Whether rows have an order."""
         return ROW in self.frame.columns
 
+    def without_rows(self) -> SparkTable:
+        """The table without the place of its rows."""
+        return SparkTable(self.frame.drop(ROW), self.where)
+
     def kind(self, name: str) -> str:
         """The type of a column as Spark writes it."""
         return dict(self.frame.dtypes)[name]
@@ -223,14 +227,21 @@ def _frame(batch: pyarrow.RecordBatch) -> pl.DataFrame:
 
 
 def to_batches(frame: pl.DataFrame) -> list[pyarrow.RecordBatch]:
-    """A frame as Spark takes it: text with short offsets."""
+    """A frame as Spark takes it: text and lists with short offsets."""
     import pyarrow
 
     found = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-    short = {"large_string": pyarrow.string(), "large_binary": pyarrow.binary()}
-    small = [pyarrow.field(one.name, short.get(str(one.type), one.type)) for one in found.schema]
+    small = [pyarrow.field(one.name, _short(one.type)) for one in found.schema]
     batches: list[pyarrow.RecordBatch] = found.cast(pyarrow.schema(small)).to_batches()
     return batches
+
+
+def _short(kind: pyarrow.DataType) -> pyarrow.DataType:
+    import pyarrow
+
+    if pyarrow.types.is_large_list(kind):
+        return pyarrow.list_(_short(kind.value_type))
+    return {"large_string": pyarrow.string(), "large_binary": pyarrow.binary()}.get(str(kind), kind)
 
 
 def spark_type(dtype: pl.DataType) -> str:
