@@ -638,4 +638,8 @@ EXAMPLES: dict[str, str] = {
         of_ann = ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"] * 2, "item_id": ["x", "y"]}), log.item_counts)
         ra.score({"mine": {"ann": ["y", "z"]}}, {"ann": ["z"]}, "ild(distance='training')@2", train=of_ann)
         """,
+    "U225": """
+        import polars as pl
+        ra.split.last()(pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "timestamp": [3, 5]}))
+        """,
 }

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from recassay.engine.score_sequences import score_sequences, sequeval
     from recassay.engine.score_sets import read_scores
     from recassay.engine.sequence_exhibits import by_position, item_frequency, parallel_view
+    from recassay.engine.spark.logs import spark_log
+    from recassay.engine.spark.ready import spark_fold
     from recassay.engine.spark.session import spark_session
     from recassay.engine.weight import Weights, choose_weight
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
@@ -138,6 +140,8 @@ _HOMES = {
     "score": "engine.score",
     "score_sequences": "engine.score_sequences",
     "sequeval": "engine.score_sequences",
+    "spark_fold": "engine.spark.ready",
+    "spark_log": "engine.spark.logs",
     "spark_session": "engine.spark.session",
     "split": "split",
     "sudden_death": "engine.contest",
@@ -219,6 +223,8 @@ __all__ = [
     "score",
     "score_sequences",
     "sequeval",
+    "spark_fold",
+    "spark_log",
     "spark_session",
     "split",
     "sudden_death",

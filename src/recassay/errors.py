@@ -141,7 +141,7 @@ CODES: dict[str, str] = {
     "U223": "table cannot be read piece by piece",
     "U224": "metric cannot be known from some of the users' training rows",
     "U226": "task of Spark cannot do its part",
-    "U225": "log in parts cannot be cut so",
+    "U225": "log cannot be cut where it is",
     "U227": "Spark does not start",
     "U228": "table is none that Spark reads",
     "U229": "folder is not seen by all nodes",

@@ -84,14 +84,18 @@ def gathered(parts, numbers):
     return np.concatenate(parts)[np.argsort(np.concatenate(numbers))]
 
 
-@pytest.fixture(scope="module")
-def frame():
+def frame_of():
     """Pairs and times that repeat, ratings, users of one row and of many."""
     made = made_up(users=60, items=80, events=1500, exponent=0.5, seed=3).frame()
     rows = np.arange(made.height)
     made = made.with_columns(timestamp=pl.col("timestamp") // 40_000 * 40_000, rating=pl.Series(rows % 5 + 1.0))
     alone = made.head(3).with_columns(user_id=pl.Series([101, 102, 103]))
     return pl.concat([made, made.head(200), made.head(300).with_columns(timestamp=pl.col("timestamp") + 5), alone])
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return frame_of()
 
 
 def named(frame):

@@ -286,9 +286,10 @@ ADVICE: dict[str, Advice] = {
         "Started again, a study goes on with what is there.",
     ),
     "U225": Advice(
-        "A log on Spark is seen in parts, each with all rows of some users. A split or a filter says what it must know of "
-        "all rows, and then what becomes of the rows of some users; this one looks at the whole log at once.",
-        "Cut the log on one machine; or write `facts` and `cuts` (of a filter, `facts` and `kept`) for it.",
+        "A log on Spark is in parts, each with all rows of some users. What is asked for looks at all rows at once; or "
+        "a table was handed in as it is, and nothing says what its columns mean.",
+        "`ra.spark_log(table)` makes a log of a Spark table; `here()` brings a fold or sequences to this machine. A "
+        "split of your own says with `facts` and `cuts` what it must know of all rows and what becomes of some.",
     ),
     "U227": Advice(
         "The Spark engine needs Java, a Spark that starts on it, and the packages that the extra `spark` brings.",

@@ -14,7 +14,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.order import places
 from recassay.errors import UsageError
 from recassay.named import Named
-from recassay.split.in_parts import Elsewhere, InParts, Rows, Whole
+from recassay.split.in_parts import Elsewhere, InParts, Rows, Whole, elsewhere
 from recassay.split.lots import Lots
 
 TRAIN, TEST, VALIDATION, PROFILE, REMOVED = range(5)  # what a row is; from REMOVED on it is in no part, for some reason
@@ -112,7 +112,7 @@ class Split(Cut):
     def __call__(self, log: Interactions | Elsewhere) -> tuple[Any, ...]:
         """The folds of a log; train and test keep the users and items of the whole log."""
         if not isinstance(log, Interactions):
-            return log.cut(self)
+            return elsewhere(log, str(self)).cut(self)
         folds = tuple(self._fold(log, part) for part in self.parts(log))
         if not folds:
             raise nothing_left(self, len(log), log.n_users, "test")

@@ -29,7 +29,7 @@ from recassay.data.order import order_of
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
 from recassay.named import Named, Registry
-from recassay.split.in_parts import ByItem, Elsewhere, InParts, Rows, Whole, item_counts
+from recassay.split.in_parts import ByItem, Elsewhere, InParts, Rows, Whole, elsewhere, item_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Filter(Named):
     def __call__(self, log: Interactions | Elsewhere) -> Any:
         """The log without what is to be left out; the other rows stay in their order."""
         if not isinstance(log, Interactions):
-            return log.filtered([self])
+            return elsewhere(log, str(self)).filtered([self])
         kept, removed = self.rows(log)
         if not kept.any():
             raise self.nothing_kept(len(log), log.n_users)
@@ -314,7 +314,7 @@ def apply(log: Interactions | Elsewhere, filters: Filters) -> Any:
     """A log after one filter or several, one after the other; counts of the same reason are added up."""
     asked = REGISTRY.parse_list(filters)
     if not isinstance(log, Interactions):
-        return log.filtered(asked)
+        return elsewhere(log, "filters").filtered(asked)
     removed: dict[str, int] = {}
     for one in asked:
         log, gone = (found := one(log)).log, found.removed

@@ -21,7 +21,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.data.vocabulary import Vocabulary
+from recassay.data.vocabulary import Vocabulary, stacked
+from recassay.errors import UsageError
 
 Found = TypeVar("Found")
 Rows = NDArray[np.bool_]
@@ -87,7 +88,7 @@ class ByItem:
     values: NDArray[Any]
 
     def __add__(self, other: ByItem) -> ByItem:
-        together, codes = Vocabulary.dense(pl.concat([ids_of(self.items), ids_of(other.items)]))
+        together, codes = Vocabulary.dense(stacked([ids_of(self.items), ids_of(other.items)]))
         values = np.zeros((together.size, *self.values.shape[1:]), self.values.dtype)
         np.add.at(values, codes, np.concatenate([self.values, other.values]))
         return ByItem(together, values)
@@ -108,6 +109,21 @@ class ByItem:
 def item_counts(log: Interactions) -> ByItem:
     """How often each item occurs."""
     return ByItem(log.item_vocabulary, log.item_events)
+
+
+def elsewhere(log: Any, where: str) -> Elsewhere:
+    """A log that is not in memory; U225 for what is no log at all."""
+    if not hasattr(type(log), "total"):
+        what = f"a {type(log).__module__.partition('.')[0]} {type(log).__name__} is no log"
+        hint = "ra.spark_log(...) makes one of a Spark table, ra.read_interactions(...) of any other"
+        raise UsageError("U225", what, where=where, hint=hint)
+    found: Elsewhere = log
+    return found
+
+
+def not_here(why: str, how: str, where: str) -> UsageError:
+    """The error for what is asked of all rows at once, where they are in parts."""
+    return UsageError("U225", f"{why}, and these are in parts", where=where, hint=f"bring them to this machine: {how}")
 
 
 def ids_of(vocabulary: Vocabulary) -> pl.Series:

@@ -34,7 +34,7 @@ from recassay.data.sequences import ALONE, SequenceFold, Sequences
 from recassay.errors import InputError, UsageError
 from recassay.named import Registry
 from recassay.rng import derive_seed
-from recassay.split.in_parts import Rows
+from recassay.split.in_parts import Rows, not_here
 from recassay.split.lots import SLACK
 from recassay.split.sessions import Sequencing
 
@@ -49,6 +49,12 @@ class SequenceSplit(Sequencing):
 
     def __call__(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """The folds; users and items keep the codes they have in the whole."""
+        if not isinstance(sequences, Sequences):
+            raise not_here(f"{self.name} orders all sequences", "sequences.here()", str(self))
+        return self.folds(sequences)
+
+    def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
+        """The folds of sequences in memory."""
         raise NotImplementedError(f"{type(self).__name__} must say which sequences are test")
 
     def fold(
@@ -80,7 +86,7 @@ class RandomSequences(SequenceSplit):
         """A share is a share."""
         self.share("test")
 
-    def __call__(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
+    def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """One fold."""
         train = _places(sequences, self.seed) < training(len(sequences), self.test)
         return (self.fold(sequences.take(train), sequences.take(~train), {}),)
@@ -110,7 +116,7 @@ class LatestSequences(SequenceSplit):
         """A share is a share."""
         self.share("test")
 
-    def __call__(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
+    def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """One fold."""
         if (starts := sequences.starts) is None:
             raise InputError(
@@ -146,7 +152,7 @@ class SequenceFolds(SequenceSplit):
         """One fold alone leaves nothing to train on."""
         self.count("k", 2)
 
-    def __call__(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
+    def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """k folds."""
         part = _places(sequences, self.seed) * self.k // max(len(sequences), 1)
         cuts = [(part == number, number) for number in range(self.k)]

@@ -25,7 +25,7 @@ from recassay.data.sequences import ALONE, Sequences, no_sequence
 from recassay.data.times import Moments, times
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.split.base import Cut
-from recassay.split.in_parts import Elsewhere, Rows
+from recassay.split.in_parts import Elsewhere, Rows, elsewhere
 from recassay.split.lots import events
 
 TICKS = 1e6  # of a second: what the times of a log of dates are exact to
@@ -51,7 +51,7 @@ class Sequencer(Sequencing):
     def __call__(self, log: Interactions | Elsewhere) -> Any:
         """The sequences of a log."""
         if not isinstance(log, Interactions):
-            return log.sequences(self)
+            return elsewhere(log, str(self)).sequences(self)
         found = self.made(log)
         if not len(found):
             raise self.none_made(len(log), log.n_users, log.origin)

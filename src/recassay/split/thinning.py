@@ -13,6 +13,7 @@ import numpy as np
 
 from recassay.data.fold import Fold
 from recassay.errors import UsageError
+from recassay.split.in_parts import not_here
 from recassay.split.lots import floor, places_by_lot, row_lots
 
 
@@ -32,6 +33,8 @@ def thin(fold: Fold, fraction: float, *, seed: int = 0) -> Fold:
     if not 0 <= fraction < 1:
         what = f"a fraction of {fraction} of the test rows cannot be removed"
         raise UsageError("U102", what, where="thin", hint="a number from 0 to below 1, such as 0.5")
+    if not isinstance(fold, Fold):
+        raise not_here("a permutation of all test rows is drawn", "fold.here()", "thin")
     n = len(fold.test)
     gone = int(floor(np.array(fraction * n)))
     everything = np.zeros(n, np.int32)
