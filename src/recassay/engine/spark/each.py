@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from recassay.engine.spark.progress import Report, telling
 from recassay.engine.spark.session import carried, told
 from recassay.errors import RecassayError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Report = Callable[[str, int, int], None]  # stage, done, of
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 
-EVERY = 0.5  # seconds
 DIED = re.compile(r"Task (\d+) in stage \S+ failed (\d+) times")
 
 
@@ -49,7 +46,7 @@ def each(
 
     tasks = context.parallelize(list(zip(sizes, things, strict=True)), max(len(things), 1)).mapPartitions(carried(task))
     try:
-        with told(), _watched(lambda: done.value, sum(sizes), report, stage):
+        with told(), telling(report, stage, lambda: (done.value, sum(sizes))):
             found: list[Result] = tasks.collect()
     except RecassayError:
         raise
@@ -64,23 +61,3 @@ def each(
             hint="give workers more memory (spark.executor.memoryOverhead) and start it again: what is done stays done",
         ) from error
     return found
-
-
-@contextlib.contextmanager
-def _watched(done: Callable[[], int], of: int, report: Report, stage: str) -> Iterator[None]:
-    """Tells how much is done for as long as the driver waits."""
-    over = threading.Event()
-
-    def watch() -> None:
-        report(stage, 0, of)
-        while not over.wait(EVERY):
-            report(stage, done(), of)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-        report(stage, done(), of)

@@ -1,43 +1,62 @@
-"""How far Spark is: tasks done of those that its running stages have, told while the driver waits."""
+"""How far Spark is, told while the driver waits: tasks done of those that are known of, or what work says of itself."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Report = Callable[[str, int, int], None]  # stage, done, of
+Count = Callable[[], tuple[int, int]]  # done, of
 EVERY = 0.5  # seconds
 
 
 @contextlib.contextmanager
-def watched(spark: SparkSession, report: Report | None, stage: str) -> Iterator[None]:
-    """Tells how many tasks of a job are done, for as long as it runs; nobody listens: nothing is asked."""
-    if report is None:
-        yield
-        return
+def telling(report: Report, stage: str, count: Count) -> Iterator[None]:
+    """Tells the count from time to time, and once at the end; nothing is told as long as there is nothing to do."""
     over = threading.Event()
-    watch = threading.Thread(target=_watch, args=(spark.sparkContext.statusTracker(), report, stage, over), daemon=True)
-    watch.start()
+
+    def tell() -> None:
+        done, of = count()
+        if of:
+            report(stage, done, of)
+
+    def watch() -> None:
+        tell()
+        while not over.wait(EVERY):
+            tell()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
         yield
     finally:
         over.set()
-        watch.join()
-        report(stage, 1, 1)
+        watcher.join()
+        tell()
 
 
-def _watch(tracker: Any, report: Report, stage: str, over: threading.Event) -> None:
+@contextlib.contextmanager
+def watched(spark: SparkSession, report: Report | None, stage: str) -> Iterator[None]:
+    """Tells how many tasks of a job are done, for as long as it runs; if nobody listens nothing is asked."""
+    if report is None:
+        yield
+        return
+    tracker = spark.sparkContext.statusTracker()
     counts: dict[int, tuple[int, int]] = {}
-    while not over.wait(EVERY):
+
+    def count() -> tuple[int, int]:
         for number in tracker.getActiveStageIds():
             info = tracker.getStageInfo(number)
             if info is not None:
                 counts[number] = (info.numCompletedTasks, info.numTasks)
-        done, of = (sum(column) for column in zip(*counts.values(), strict=True)) if counts else (0, 0)
-        if of:
-            report(stage, done, of + 1)  # what stages may come is not known: it is never all
+        done, of = (sum(one[side] for one in counts.values()) for side in (0, 1))
+        return done, of + 1 if of else 0  # what stages may come is not known: it is never all
+
+    with telling(report, stage, count):
+        yield
+    report(stage, 1, 1)
