@@ -117,13 +117,6 @@ class Runner(ABC, Generic[AFold, Answer]):
         """Whom to ask: the systems of the study, settled on a fold."""
         return self.plan.systems
 
-    def untried(self, fold: AFold) -> list[tuple[str, int]]:
-        """What is to be tried before systems are settled: a system, and the number of its setting."""
-        return []
-
-    def attempt(self, fold: AFold, system: str, number: int) -> None:
-        """Try a setting, and keep what it came to."""
-
     def compare(self, cell: Cell, design: str, verdict: Verdict) -> None:
         """One system against another, over all folds."""
         comparison = compared(self.plan, verdict.scores, threads=self.threads)

@@ -29,6 +29,7 @@ from recassay.study.runner import Failures, Logs, Runner
 from recassay.study.schema import Study
 from recassay.study.shelf import Cell
 from recassay.study.sources import VARIABLE
+from recassay.study.streams import StreamRunner
 from recassay.study.times import ANSWER, FIT
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Piece:
     cell: Cell
     system: str
     key: str = ""
-    setting: int = -1
+    setting: int | None = None
 
     def __str__(self) -> str:
         return f"{self.system} on {self.cell.dataset}, {self.cell.split}, fold {self.cell.fold}, seed {self.cell.seed}"
@@ -117,7 +118,9 @@ def _folds(runner: Runner[Any, Any], logs: Logs) -> Iterator[tuple[Cell, Any]]:
 
 
 def _untried(runner: Runner[Any, Any], logs: Logs) -> list[Errand]:
-    """A task for every setting that no fold has been played with."""
+    """A task for every setting that has not been tried; streams alone have settings to choose among."""
+    if not isinstance(runner, StreamRunner):
+        return []
     return [
         (Piece(cell, system, setting=number),)
         for cell, fold in _folds(runner, logs)
@@ -126,7 +129,7 @@ def _untried(runner: Runner[Any, Any], logs: Logs) -> list[Errand]:
 
 
 def _unanswered(runner: Runner[Any, Any], logs: Logs) -> list[Errand]:
-    """A task for every fitted model that answers are lacking of."""
+    """A task for every fitted model of which answers are lacking."""
     found = defaultdict[str, list[Piece]](list)
     for cell, fold in _folds(runner, logs):
         systems = runner.systems(fold)
@@ -153,10 +156,11 @@ def _done(order: Order, errand: Errand) -> list[Row]:
         runner, folds = _read(order, piece.cell.dataset, piece.cell.split)
         fold = next(one for one in folds if one.number == piece.cell.fold)
         runner.record.failures.clear()
-        if piece.setting >= 0:
-            runner.attempt(fold, piece.system, piece.setting)
-        else:
+        if piece.setting is None:
             _answer(runner, fold, piece)
+        else:
+            assert isinstance(runner, StreamRunner), "others have no settings"
+            runner.attempt(fold, piece.system, piece.setting)
         failures += runner.record.failures
     return failures
 
