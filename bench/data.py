@@ -11,6 +11,8 @@ import polars as pl
 ITEMS = 50_000
 TRUTH_SIZE = 10  # mean number of relevant items of a user
 CHUNK = 200_000  # users generated at a time
+MILLION = 1_000_000  # different users of a table in part files
+PART = 250_000  # users of a part file
 
 
 def make(folder: Path, users: int, length: int, *, strings: bool = False, seed: int = 7) -> tuple[Path, Path]:
@@ -28,10 +30,34 @@ def make(folder: Path, users: int, length: int, *, strings: bool = False, seed: 
     return run, truth
 
 
-def _chunk(begin: int, end: int, length: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def make_parts(
+    folder: Path, users: int, length: int, *, relevant: int = TRUTH_SIZE, seed: int = 7
+) -> tuple[Path, Path]:
+    """Folders of part files for as many users as the disk holds: the first million, again and again under other ids."""
+    names = [f"{kind}-{users}x{length}-{relevant}" for kind in ("run", "truth")]
+    run, truth = (folder / name for name in names)
+    if not (run.exists() and truth.exists()):
+        chunks = [
+            _chunk(begin, min(begin + CHUNK, users), length, seed, relevant)
+            for begin in range(0, min(users, MILLION), CHUNK)
+        ]
+        for place, path in enumerate((run, truth)):
+            path.mkdir(parents=True, exist_ok=True)
+            some = pl.concat([chunk[place] for chunk in chunks])
+            for begin in range(0, users, PART):
+                first = begin % MILLION
+                part = some.filter(pl.col("user_id").is_between(first, first + min(PART, users - begin), closed="left"))
+                part = part.with_columns(pl.col("user_id") + (begin - first))
+                part.write_parquet(path / f"part-{begin // PART:05}.parquet")
+    return run, truth
+
+
+def _chunk(
+    begin: int, end: int, length: int, seed: int, relevant: int = TRUTH_SIZE
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     rng = np.random.default_rng([seed, begin])
     n = end - begin
-    sizes = 1 + rng.poisson(TRUTH_SIZE - 1, n)
+    sizes = 1 + rng.poisson(relevant - 1, n)
     users = np.repeat(np.arange(begin, end), sizes)
     truth = _distinct(users, _items(rng, users.size))
     # A list mixes what is popular with what is right, so that about one place in eight is a hit.

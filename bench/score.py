@@ -48,7 +48,9 @@ class Peer:
         if not ready.exists() or ready.read_text() != requirements.read_text():
             maker = shutil.which("python3.11") or sys.executable
             subprocess.run([maker, "-m", "venv", "--clear", str(folder)], check=True)
-            subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)], check=True)
+            alone = ["--no-deps"] if requirements.read_text().startswith("# without dependencies") else []
+            install = [str(python), "-m", "pip", "install", "--quiet", *alone, "-r", str(requirements)]
+            subprocess.run(install, check=True)
             ready.write_text(requirements.read_text())
         return str(python)
 
