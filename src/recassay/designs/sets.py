@@ -46,8 +46,11 @@ class Sets:
         return np.diff(self.offsets)
 
 
-def sets_of(standings: Standings, design: Design, short: Short) -> Sets:
-    """The target sets of a design; groups without a relevant item have no set."""
+def sets_of(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> Sets:
+    """The target sets of a design; groups without a relevant item have no set.
+
+    ``whole`` counts the sets in each bin where the standings are only those of some users.
+    """
     _refuse(standings, design)
     query = stretch_of(standings.offsets)
     order = np.arange(query.size)
@@ -69,11 +72,19 @@ def sets_of(standings: Standings, design: Design, short: Short) -> Sets:
     sizes = np.diff(offsets)
     # One relevant item: the mean is over sets, so a group counts by its number of sets. Bins count alike.
     sets = sizes.astype(np.float64) if design.relevant == "1R" else np.ones(heads.size)
-    of_one_bin = np.bincount(of_bin, weights=sets) if design.bins else np.ones(1)
+    of_one_bin = sets_in_bins(design, of_bin, sizes) if whole is None else whole
     weight = sets / of_one_bin[of_bin] / np.count_nonzero(of_one_bin) if design.bins else sets
     missing = int((sets[lacking]).sum())
     ties = _ties(standings, order, offsets) if design.bins else standings.tie_relevant
     return Sets(owner, order, offsets, above, tied, ties, pool, drawn.astype(np.int64), missing, weight, of_bin)
+
+
+def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
+    """The number of target sets in each bin, from the bins and the sizes of groups; of users parted, they add up."""
+    if not design.bins:
+        return np.ones(1)
+    sets = sizes if design.relevant == "1R" else np.ones_like(sizes)
+    return np.bincount(of_bin, weights=sets, minlength=design.bins).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,17 +17,19 @@ from recassay.data.run import Run
 from recassay.data.scores import Scores, Summary
 from recassay.data.standings import Standings
 from recassay.data.vocabulary import positions
-from recassay.designs.expect import Judged, Outcome, Users, expect
+from recassay.designs.expect import Judged, Users, expect
 from recassay.designs.grammar import Design, parse_list
 from recassay.designs.sets import Short
 from recassay.diagnose import Judging, diagnose
 from recassay.engine.sampling import Sampled, sample
-from recassay.engine.summary import bounds_of
+from recassay.engine.spark.tables import SparkTable
+from recassay.engine.summary import Bounds, bounds_of
 from recassay.errors import InputError, UsageError
-from recassay.metrics.base import Metric
+from recassay.metrics.base import Metric, UnitMetric
 from recassay.metrics.registry import Metrics, parse_metrics
 
-Systems = Run | Standings | Iterable[Run | Standings] | Mapping[str, Run | Standings]
+System = Run | Standings | SparkTable  # of the tables of Spark those that were played
+Systems = System | Iterable[System] | Mapping[str, System]
 Float = NDArray[np.float64]
 
 
@@ -44,6 +48,7 @@ def judge(
     resamples: int = 10_000,
     seed: int = 0,
     threads: int | None = None,
+    work: str | Path | None = None,
 ) -> Assay:
     """What systems are worth under every design: exact means over all draws of candidates, with intervals over users.
 
@@ -54,6 +59,9 @@ def judge(
 
     ``method="sample"`` draws target sets as papers do, ``draws`` times and the same for every system, and ranks them:
     slower, with noise, and the only way for ``by='popularity', replace=False``. It asks the systems for scores again.
+
+    Runs that were played on Spark are judged there. Beyond 50,000 users values stay in Parquet files, in a folder
+    within ``work`` that all nodes see, and findings look at about so many users, drawn by their ids.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
@@ -68,6 +76,10 @@ def judge(
     if method not in ("exact", "sample"):
         raise UsageError("U102", f"there is no method '{method}'", hint="method is 'exact' or 'sample'")
     played = dict(_named(runs))
+    if any(isinstance(one, SparkTable) for one in played.values()):
+        options = {"users": users, "short": short, "variance": variance}
+        uncertainty = Uncertainty(interval, level, resamples, seed)
+        return _on_spark(played, parse_list(designs), metrics, method, uncertainty, work, **options)
     systems = together(played)
     asked, wanted = parse_metrics(metrics), parse_list(designs)
     settings: dict[str, Any] = {
@@ -96,7 +108,7 @@ def judge(
         scores = _scores(systems, judged, asked, Uncertainty(interval, level, resamples, seed), threads)
         by_design[str(design)] = scores
         for name, one in judged.items():
-            rows += [_worth(name, systems[name], one, h, scores.row(name, h)) for h in asked]
+            rows += [worth_of(name, systems[name].unlisted, one, h, scores.row(name, h)) for h in asked]
     assay = Assay(
         systems=tuple(systems),
         designs=tuple(by_design),
@@ -108,6 +120,34 @@ def judge(
     return assay.with_findings(*diagnose(Judging(assay, systems)))
 
 
+def _on_spark(
+    played: Mapping[str, System],
+    designs: Sequence[Design],
+    metrics: Metrics,
+    method: str,
+    how: Uncertainty,
+    work: str | Path | None,
+    **options: Any,
+) -> Assay:
+    """The assay of systems that were played on Spark."""
+    from recassay.engine.spark.assay import How, judge_on_spark
+    from recassay.engine.spark.play import SparkRun
+
+    runs = {name: one for name, one in played.items() if isinstance(one, SparkRun)}
+    if len(runs) < len(played):
+        other = next(name for name in played if name not in runs)
+        hint = "play it on the same fold of Spark, or take run.here() of the others"
+        raise UsageError("U122", f"'{other}' was not played on Spark, and others were", hint=hint)
+    if method != "exact":
+        raise UsageError("U107", "Spark judges in closed form", where=f"method='{method}'", hint="method='exact'")
+    asked = {heading: metric for heading, metric in parse_metrics(metrics).items() if isinstance(metric, UnitMetric)}
+    locally = partial(
+        judge, designs=designs, metrics=metrics, interval=how.method, level=how.level, resamples=how.resamples,
+        seed=how.seed, threads=1, **options,
+    )  # fmt: skip
+    return judge_on_spark(runs, How(tuple(designs), asked, uncertainty=how, **options), locally, work=work)
+
+
 def together(runs: Systems) -> dict[str, Standings]:
     """The standings of systems that were asked the same, by name."""
     systems = {name: _standings_of(name, one) for name, one in _named(runs)}
@@ -115,12 +155,12 @@ def together(runs: Systems) -> dict[str, Standings]:
     return systems
 
 
-def _named(runs: Systems) -> Iterator[tuple[str, Run | Standings]]:
+def _named(runs: Systems) -> Iterator[tuple[str, Any]]:
     """What was given, by the names of the systems."""
     if isinstance(runs, Mapping):
         items: Iterable[tuple[str | None, Any]] = runs.items()
     else:
-        items = ((None, one) for one in ([runs] if isinstance(runs, Run | Standings) else runs))
+        items = ((None, one) for one in ([runs] if isinstance(runs, System) else runs))
     seen = set()
     for given, one in items:
         name = given or one.name
@@ -168,7 +208,8 @@ def refuse_others(systems: Mapping[str, Standings]) -> None:
             )
 
 
-def _worth(name: str, standings: Standings, judged: Judged, heading: str, row: Summary) -> Worth:
+def worth_of(name: str, unlisted: int, judged: Judged, heading: str, row: Summary) -> Worth:
+    """The row of one system and one metric under a design, with its bounds."""
     outcome = judged.outcomes[heading]
     return Worth(
         system=name,
@@ -186,7 +227,7 @@ def _worth(name: str, standings: Standings, judged: Judged, heading: str, row: S
         t=judged.t,
         sets=judged.sets,
         short=judged.short,
-        unlisted=standings.unlisted,
+        unlisted=unlisted,
         undefined=outcome.undefined,
     )
 
@@ -204,22 +245,14 @@ def _scores(
     if any_one.zeros and first.everyone is not None:
         units, places = first.everyone, positions(first.queries, first.everyone)
     columns = {
-        (name, heading): _spread(outcome, places, units.len(), zeros=bool(one.zeros))
+        (name, heading): spread(outcome.values, outcome.weights, places, units.len(), zeros=bool(one.zeros))
         for name, one in judged.items()
         for heading, outcome in one.outcomes.items()
     }
     weights = {key: weights for key, (_, weights) in columns.items() if (weights != 1).any()}
     uneven = {key: own for key, own in weights.items() if (own[~np.isnan(columns[key][0])] != 1).any()}
     bounds = bounds_of({key: values for key, (values, _) in columns.items()}, uneven, how, threads=threads)
-    nothing = (float("nan"), float("nan"))
-    rows = [
-        Summary(
-            name, heading, judged[name].outcomes[heading].mean, judged[name].users, 0, judged[name].short, 0,
-            judged[name].outcomes[heading].undefined, *bounds.get((name, heading), nothing),
-            metrics[heading].higher_is_better, metrics[heading].parameters,
-        )
-        for name, heading in columns
-    ]  # fmt: skip
+    rows = [summary_of(name, heading, judged[name], metrics[heading], bounds) for name, heading in columns]
     return Scores(
         units,
         tuple(systems),
@@ -231,9 +264,18 @@ def _scores(
     )
 
 
-def _spread(outcome: Outcome, places: NDArray[np.int64], size: int, *, zeros: bool) -> tuple[Float, Float]:
-    """Values and weights of all units: users who were not asked count 0, or not at all."""
-    values, weights = np.full(size, 0.0 if zeros else np.nan), np.full(size, 1.0 if zeros else 0.0)
-    asked = outcome.weights > 0
-    values[places[asked]], weights[places[asked]] = outcome.values[asked], outcome.weights[asked]
-    return values, weights
+def summary_of(name: str, heading: str, judged: Judged, metric: Metric, bounds: Bounds) -> Summary:
+    """The row of one system and one metric under a design."""
+    outcome, nothing = judged.outcomes[heading], (float("nan"), float("nan"))
+    return Summary(
+        name, heading, outcome.mean, judged.users, 0, judged.short, 0, outcome.undefined,
+        *bounds.get((name, heading), nothing), metric.higher_is_better, metric.parameters,
+    )  # fmt: skip
+
+
+def spread(values: Float, weights: Float, places: NDArray[np.int64], size: int, *, zeros: bool) -> tuple[Float, Float]:
+    """Values and weights of all units, from those of users who were asked: others count 0, or not at all."""
+    all_values, all_weights = np.full(size, 0.0 if zeros else np.nan), np.full(size, 1.0 if zeros else 0.0)
+    asked = weights > 0
+    all_values[places[asked]], all_weights[places[asked]] = values[asked], weights[asked]
+    return all_values, all_weights

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 from recassay.data.fold import Fold
 from recassay.data.run import Run
 from recassay.engine.question import Question
+from recassay.engine.spark.folds import SparkFold
 from recassay.engine.standings import stand, stand_lists
 from recassay.engine.stream.result import Stream
 from recassay.engine.stream.run import play_stream
@@ -17,6 +19,9 @@ from recassay.models.training import fit
 from recassay.protocols.base import Asking, Protocol, Survey
 from recassay.protocols.prequential import Prequential
 from recassay.threads import Progress
+
+if TYPE_CHECKING:
+    from recassay.engine.spark.play import SparkRun
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,12 @@ def play(
 
 
 @overload
+def play(
+    model: Any, fold: SparkFold, protocol: Protocol, *, name: str | None = None, work: str | Path | None = None
+) -> SparkRun: ...
+
+
+@overload
 def play(model: Any, fold: Any, protocol: Prequential, *, name: str | None = None, **of_streams: Any) -> Stream: ...
 
 
@@ -51,8 +62,9 @@ def play(
     name: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    work: str | Path | None = None,
     **of_streams: Any,
-) -> Run | Stream:
+) -> Run | SparkRun | Stream:
     """The answers of a system to a protocol: lists, and standings for :func:`~recassay.judge`.
 
     ``model`` is a description with ``fit(log)``, something fitted on ``fold.train``, or a run of lists. Standings come
@@ -60,6 +72,10 @@ def play(
 
     With ``protocols.prequential`` the ``fold`` may be any stream of events, what is played comes back event by event,
     and there are the options of :func:`~recassay.engine.stream.run.play_stream`: metrics, lists, checkpoint.
+
+    A ``fold`` of Spark is played by its tasks, with models that learn nothing from a log: factors, and scores of users.
+    What they find stays in Parquet files, in a folder within ``work`` that all nodes see; on one machine a temporary
+    folder will do.
 
     >>> import numpy as np
     >>> import polars as pl
@@ -80,6 +96,10 @@ def play(
     if not isinstance(protocol, Survey):
         what, hint = f"there is no driver for {protocol}", "ranking(...), next_item(...) or prequential(...)"
         raise UsageError("U107", what, hint=hint)
+    if isinstance(fold, SparkFold):
+        from recassay.engine.spark.play import play_on_spark
+
+        return play_on_spark(model, fold, protocol, name=name, work=work)
     name = name or (model.name if isinstance(model, Run) else str(model))
     fitted = fit(model, fold) if hasattr(model, "fit") else model
     return answer(fitted, question_of(fold, protocol), name, k=protocol.k, threads=threads, progress=progress)

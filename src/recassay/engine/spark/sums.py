@@ -21,7 +21,7 @@ from recassay.engine.local import Job
 from recassay.engine.parts import Order, Tally
 from recassay.engine.spark.judge import ORDERS, Key
 from recassay.engine.spark.kept import Columns, Kept
-from recassay.engine.summary import bounds_of, rooted, said_once
+from recassay.engine.summary import Bounds, bounds_of, rooted, said_once
 from recassay.engine.worth import Worth
 from recassay.metrics.base import UnitMetric
 
@@ -45,6 +45,14 @@ def from_sums(
         tuple(replace(row, low=low, high=high) for row, low, high in bounded),
         said_once([finding for _, found in judged.values() for finding in found]),
     )
+
+
+def bounds_of_kept(kept: Kept, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, few: int) -> Bounds:
+    """Bounds of the means of all columns that have values."""
+    if uncertainty.method is None:
+        return {}
+    keys = [key for key in kept.keys if key in kept.there]
+    return _bounds(kept, metrics, kept.summed(keys, partial(_first, metrics)), uncertainty, few)
 
 
 @dataclass(frozen=True, eq=False)
