@@ -73,21 +73,21 @@ class Pieces:
         """The table without its rows."""
         return self.stretches[0].read(self.stretches[0].columns, 0, 1).clear()
 
-    def cut(self, borders: Sequence[Any]) -> Iterator[pl.DataFrame]:
+    def cut(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
         """Rows of the users up to each border, which ascend, and then of all who come behind the last."""
         if self.sorted_files is None:
-            return self._read(borders)
-        return self._gathered(self.sorted_files, borders)
+            return self._read(ends)
+        return self._gathered(self.sorted_files, ends)
 
-    def _read(self, borders: Sequence[Any]) -> Iterator[pl.DataFrame]:
+    def _read(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
         ahead = _Ahead(self.empty, _each(self.stretches, self.stretches[0].columns, self.at_once))
-        for border in borders:
-            yield ahead.up_to(border)
+        for end in ends:
+            yield ahead.up_to(end)
         yield ahead.rest()
 
-    def _gathered(self, files: Sequence[Path], borders: Sequence[Any]) -> Iterator[pl.DataFrame]:
-        cuts = [_cuts(pl.scan_ipc(file).select(USER).collect()[USER], borders) for file in files]
-        for place in range(len(borders) + 1):
+    def _gathered(self, files: Sequence[Path], ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
+        cuts = [_cuts(pl.scan_ipc(file).select(USER).collect()[USER], ends) for file in files]
+        for place in range(len(ends) + 1):
             yield _together([self.empty, *_slices(files, [(cut[place], cut[place + 1]) for cut in cuts])])
 
 
@@ -155,8 +155,8 @@ def _slices(files: Sequence[Path], cuts: Sequence[tuple[int, int]]) -> Iterator[
             yield pl.scan_ipc(file).slice(begin, end - begin).collect()
 
 
-def _cuts(users: pl.Series, borders: Sequence[Any]) -> list[int]:
-    return [0, *(place_behind(users, border) for border in borders), users.len()]
+def _cuts(users: pl.Series, ends: Sequence[Any]) -> list[int]:
+    return [0, *(place_behind(users, end) for end in ends), users.len()]
 
 
 def _each(stretches: Sequence[Stretch], columns: Sequence[str], at_once: int) -> Iterator[pl.DataFrame]:

@@ -43,6 +43,7 @@ UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 AT_ONCE = 12  # what a row takes while it is read, sorted and judged, in sizes of the row
 PER_VALUE = 80  # bytes that the value of a user takes while mean and interval of a column are made
 LEAST = 64 << 20  # less than this is no budget for reading
+LOADED = 64 << 20  # what the program itself grows by once it judges
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def score_files(job: Job, files: Files, how: Reading, uncertainty: Uncertainty, 
     with tempfile.TemporaryDirectory(prefix="recassay-") as folder:
         desk = _Desk(job, how, Path(folder))
         truth, log = desk.truth(files.truth), desk.log(files.train)
-        held = resident()
+        held = resident() + LOADED
         answers, past = desk.answers(truth, held), desk.past(log, held)
         left = _left(how.memory, held + answers.size + past.size, answers.users.len())
         known = replace(job.context, train=past.whole, judged_items=answers.items)

@@ -14,7 +14,7 @@ from recassay.data.scores import Scores
 from recassay.data.truth import Truth
 from recassay.engine.local import Job, Report
 from recassay.engine.out_of_core import Files, Reading, bytes_of, score_files
-from recassay.engine.spark.score import Tables, nobody, on_spark, score_tables
+from recassay.engine.spark.score import Tables, on_spark, score_tables
 from recassay.engine.summary import assemble
 from recassay.engine.until import Until, score_until
 from recassay.errors import UsageError
@@ -114,7 +114,7 @@ def score(
     if engine == "spark":
         if until is not None or memory is not None:
             raise UsageError("U107", "Spark judges everyone, in the memory it has", hint="leave out until and memory")
-        job = Job(nobody(), named, conventions, Context(None, features), excludes, threads, progress)
+        job = Job(Truth.of_nobody(), named, conventions, Context(None, features), excludes, threads, progress)
         tables = Tables(truth, runs, train, distances, columns, nan, negative, keep)
         return score_tables(job, tables, uncertainty, profile, work=work)
     if memory is not None:

@@ -41,9 +41,9 @@ class Answers:
     def in_memory(cls, truth: Truth, metrics: Iterable[Metric]) -> Answers:
         """A truth that is there; what was merged in it is counted with the first part."""
 
-        def cut(borders: Sequence[Any]) -> Iterator[Truth]:
+        def cut(ends: Sequence[Any]) -> Iterator[Truth]:
             users = truth.queries
-            places = [0, *(place_behind(users, border) for border in borders), users.len()]
+            places = [0, *(place_behind(users, end) for end in ends), users.len()]
             for number, (begin, end) in enumerate(pairwise(places)):
                 part = truth.take(np.arange(begin, end))
                 yield replace(part, merged=0, conflicting=0) if number else part
@@ -64,17 +64,17 @@ class Answers:
 
         made = partial(Truth.from_frame, negative=negative, origin=origin)
 
-        def cut(borders: Sequence[Any]) -> Iterator[Truth]:
-            return map(made, pieces.cut(borders))
+        def cut(ends: Sequence[Any]) -> Iterator[Truth]:
+            return map(made, pieces.cut(ends))
 
-        facts, users, items = facts_for(metrics, Truth.of_nobody()), [], pl.Series(dtype=pl.Null)
+        facts, users, items = facts_for(metrics, Truth.of_nobody()), list[pl.Series](), list[pl.Series]()
         for truth in cut(borders([pieces], size)):
             facts += facts_for(metrics, truth)
             users.append(truth.queries)
-            items = stacked([items, _items(truth)] if items.len() else [_items(truth)]).unique()
+            items = [stacked([*items, _items(truth)]).unique()]
             if progress is not None:
                 progress(truth.items.size + truth.merged)
-        return cls(facts, stacked(users), items.sort(), cut, pieces)
+        return cls(facts, stacked(users), items[0].sort(), cut, pieces)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Past:
     @classmethod
     def in_memory(cls, log: Interactions | None) -> Past:
         """A log that is there, for all parts; or none."""
-        return cls(log, lambda borders: repeat(log, len(borders) + 1))
+        return cls(log, lambda ends: repeat(log, len(ends) + 1))
 
     @classmethod
     def in_files(cls, pieces: Pieces, size: float, origin: str, progress: Progress | None) -> Past:
@@ -110,8 +110,8 @@ class Past:
 
         made = partial(Interactions.of_some, whole=reduce(add, counted()), origin=origin)
 
-        def cut(borders: Sequence[Any]) -> Iterator[Interactions]:
-            return map(made, pieces.cut(borders))
+        def cut(ends: Sequence[Any]) -> Iterator[Interactions]:
+            return map(made, pieces.cut(ends))
 
         return cls(made(pieces.empty), cut, pieces)
 

@@ -16,7 +16,6 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from recassay.comparison.intervals import LARGE, Uncertainty
@@ -28,7 +27,6 @@ from recassay.data.item_counts import ItemCounts
 from recassay.data.read import Columns, read_interactions
 from recassay.data.truth import Truth
 from recassay.data.truth_facts import TruthFacts
-from recassay.data.vocabulary import Vocabulary
 from recassay.engine.local import Job
 from recassay.engine.spark.judge import TRAIN, TRUTH, Judging, judge
 from recassay.engine.spark.kept import FOUND, Kept
@@ -66,12 +64,6 @@ def on_spark(*sources: Any) -> bool:
     """Whether some source is a table of Spark, or a collection that holds one."""
     held = [one for source in sources for one in (source.values() if isinstance(source, Mapping) else [source])]
     return any(is_spark(one) or isinstance(one, SparkTable) for one in held)
-
-
-def nobody() -> Truth:
-    """A truth without users: what a job has that leaves the truth to its tasks."""
-    nothing = pl.Series("user_id", [], dtype=pl.Int64)
-    return Truth(nothing, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), Vocabulary(None))
 
 
 def score_tables(
