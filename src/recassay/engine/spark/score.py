@@ -62,8 +62,13 @@ class Tables:
 
 def on_spark(*sources: Any) -> bool:
     """Whether some source is a table of Spark, or a collection that holds one."""
-    held = [one for source in sources for one in (source.values() if isinstance(source, Mapping) else [source])]
+    held = [one for source in sources for one in _each(source)]
     return any(is_spark(one) or isinstance(one, SparkTable) for one in held)
+
+
+def _each(source: Any) -> Iterable[Any]:
+    """What a source holds, or itself."""
+    return source.values() if isinstance(source, Mapping) else source if isinstance(source, list | tuple) else [source]
 
 
 def score_tables(
@@ -122,8 +127,7 @@ def truth_beside(truth: str, columns: Columns, own: Columns) -> SparkTable:
 
 def _session(tables: Tables) -> SparkSession:
     """The session of what was handed in, else the active one."""
-    held = tables.runs.values() if isinstance(tables.runs, Mapping) else [tables.runs]
-    for one in [tables.truth, *held]:
+    for one in [tables.truth, *_each(tables.runs)]:
         frame = one.frame if isinstance(one, SparkTable) else one
         if is_spark(frame):
             found: SparkSession = frame.sparkSession
@@ -141,8 +145,11 @@ def _runs(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:
 
 def sources_of(runs: Any) -> dict[str, Any]:
     """Runs by name: a table, a dict of them, or paths, of which those of this machine may be globs and folders."""
-    if is_spark(runs) or isinstance(runs, SparkTable):
+    if is_spark(runs):
         return {"run": runs}
+    tables = [one for one in _each(runs) if isinstance(one, SparkTable)]
+    if not isinstance(runs, Mapping) and tables and len(tables) == len(list(_each(runs))):
+        return _by_name(tables)
     if isinstance(runs, Mapping) and runs:
         return {str(name): one for name, one in runs.items()}
     given = [runs] if isinstance(runs, str | Path) else list(runs) if isinstance(runs, list | tuple) else []
@@ -165,6 +172,17 @@ def sources_of(runs: Any) -> dict[str, Any]:
         f"runs for Spark are tables of Spark or paths, not a {type(runs).__name__}",
         hint="{'mine': spark.read.parquet(path)}",
     )
+
+
+def _by_name(runs: Iterable[SparkTable]) -> dict[str, SparkTable]:
+    """Runs that were played have names."""
+    found: dict[str, SparkTable] = {}
+    for run in runs:
+        name = getattr(run, "name", "run")
+        if name in found:
+            raise UsageError("U109", f"two runs have the name '{name}'", hint="give them as a dict of name to run")
+        found[name] = run
+    return found
 
 
 def _log(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:
