@@ -9,10 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+import recassay as ra
+from recassay.data import pieces
 from recassay.data.interactions import Interactions
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
+from recassay.engine import out_of_core
 from recassay.engine.local import Job
 from recassay.engine.parts import joined
 from recassay.errors import InputError, UsageError
@@ -23,7 +26,7 @@ from recassay.metrics.registry import find, parse_metrics
 from recassay.profiles import profiles
 from recassay.spec import parse
 
-from .test_metrics import ALL, N_USERS, remapped, table_of_distances, world
+from .test_metrics import ALL, N_USERS, bits, remapped, table_of_distances, world
 
 
 def kind_of(text):
@@ -127,6 +130,20 @@ def test_a_part_needs_the_training_rows_of_its_own_users_only(tables, name, by):
     whole = job.judge(read_run(tables["runs"][name], "mine"))
     assert {"C007", "L001"} <= {one.code for one in whole.findings}
     same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by), tables["train"]), whole)
+
+
+@pytest.mark.parametrize("texts", [USER_BY_USER, ALL], ids=["the log in parts", "the log whole"])
+def test_every_metric_where_runs_truth_and_log_are_files(tables, texts, tmp_path, monkeypatch):
+    monkeypatch.setattr(out_of_core, "AT_ONCE", 8 * 2**30 / (24 * 150))  # rows of some 150 places in lists a piece
+    monkeypatch.setattr(pieces, "ROWS", 90)
+    files = {name: tmp_path / f"{name}.parquet" for name in (*tables["runs"], "truth", "train")}
+    for name, path in files.items():
+        table = {**tables["runs"], **tables}[name]
+        (table if name == "even" else table.sample(fraction=1.0, shuffle=True, seed=1)).write_parquet(path)
+    truth, train = files.pop("truth"), files.pop("train")
+    beside = {"train": train, "items": tables["items"], "distances": table_of_distances(tables), "interval": None}
+    whole, cut = (bits(ra.score(files, truth, texts, **beside, memory=memory)) for memory in (None, "8GB"))
+    assert cut == whole
 
 
 @pytest.mark.parametrize("text", [text for text in ALL if text not in USER_BY_USER])
