@@ -39,12 +39,17 @@ HEAP = {MILLION // 10: "2g", MILLION: "2g", 10 * MILLION: "4g", 30 * MILLION: "4
 BUDGET = {MILLION // 10: "1GB", MILLION: "1GB", 10 * MILLION: "2GB", 30 * MILLION: "5GB", 100 * MILLION: "14GB"}
 TITLE, COST = "Scale", "Cost on Spark"
 SAID = f"""\
-`python bench/scale.py --large`: {METRICS}, lists of {LENGTH}, {RELEVANT} relevant items a user, in part files.
-Spark has four cores of one machine (`local[4]`), where other work was done beside: compare rows of one size.
-Seconds are from files to means (recassay: and intervals), medians of {OFTEN} where one takes less than a minute;
-Spark and libraries are started before. Processor seconds and memory are those of all processes, start included.
-All means of a size differ by less than {TOLERANCE}. Spark compresses with lz4, its default, but for the last size
-with zstd."""
+`python bench/scale.py --large`: {METRICS}, lists of {LENGTH},
+{RELEVANT} relevant items a user, in part files. Spark has four cores of one machine (`local[4]`), where other work was
+done beside, now more and now less: compare processor seconds rather than seconds, and rows of one size. Seconds are
+from files to means (recassay: and intervals), medians of {OFTEN} where one takes less than a minute; Spark and the
+libraries are started before. Processor seconds and memory are those of all processes, start included. Spark compresses
+with lz4, its default, but for the largest size with zstd.
+
+All means of a size differ by less than {TOLERANCE}. The definitions are the same on these files, where everybody has a
+list and relevant items, and no scores tie. Where somebody has no list, recassay and RePlay count 0 and Microsoft
+recommenders leave the user out; of tied scores RePlay takes the larger item first, recassay the smaller, Microsoft
+recommenders what comes."""
 SAID_OF_COST = """\
 `python bench/scale.py`: recassay on Spark, as above. Shuffled bytes are those written, compressed, of the rows of
 all runs and of the truth. Processor seconds count the start of Spark and of Python too."""
