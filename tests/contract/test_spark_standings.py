@@ -8,6 +8,8 @@ import pytest
 
 import recassay as ra
 from recassay.data.synthetic import log
+from recassay.engine.spark import assay as on_spark_judge
+from recassay.engine.spark import play as on_spark_play
 from recassay.errors import InputError, UsageError
 
 from .test_spark import spread
@@ -16,6 +18,20 @@ USERS, ITEMS, FACTORS = 90, 60, 16
 ASK = ra.protocols.ranking(k=20, relevant_from=3, bins=4)
 FRAME = log(users=USERS, items=ITEMS, events=1_500, seed=4).frame()
 PART = np.random.default_rng(3).choice(3, size=FRAME.height, p=[0.7, 0.2, 0.1])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def many_pieces(spark):
+    """Every task has some users, and sees them a few at a time."""
+    settings = {"spark.sql.adaptive.enabled": "false", "spark.sql.execution.arrow.maxRecordsPerBatch": "60"}
+    before = {name: spark.conf.get(name) for name in settings}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(on_spark_play, "ROWS", 40)
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +97,7 @@ def test_factors_are_played_to_the_same_bits(spark, frame, fold, factors, how):
     mine = ra.play(model, parts(spark, frame, how), ASK)
     assert (mine.name, mine.played.users, mine.played.queries) == ("als", USERS, theirs.standings.queries.len())
     same_run(mine.here(), theirs)
+    assert mine.rows.where("user_id is not null").count() == USERS
 
 
 DESIGNS = [
@@ -116,9 +133,7 @@ def test_designs_have_the_same_bits(played):
 @pytest.mark.parametrize("users", ["all", "with_relevant"])
 def test_designs_of_many_users_have_the_same_bits(played, users, monkeypatch):
     """Beyond what one task judges, only intervals are made in another way: from sums."""
-    from recassay.engine.spark import assay as on_spark
-
-    monkeypatch.setattr(on_spark.judge_on_spark, "__kwdefaults__", {"work": None, "few": 20})
+    monkeypatch.setattr(on_spark_judge.judge_on_spark, "__kwdefaults__", {"work": None, "few": 20})
     options = {"users": users, "short": "all", "interval": "normal"}
     mine, theirs = (ra.judge(runs, DESIGNS, METRICS, **options) for runs in played)
     for one, other in zip(mine.rows, theirs.rows, strict=True):

@@ -152,7 +152,7 @@ def _read(
             m: _percentiles(question, m, relevant, pools, above[:, place], tied[:, place])
             for place, m in enumerate(question.bins, start=bases)
         },
-        users=question.train.n_users,
+        users=question.train.user_vocabulary.size,
         everyone=question.train.user_vocabulary.ids,
         popularity=weight,
         unlisted=int(bottom.sum()),
@@ -180,7 +180,7 @@ def _percentiles(
 def _product(question: Question, fitted: Any, name: str) -> Rows:
     """Score rows as products of factors, with the items already in the question's order."""
     users, items = np.asarray(fitted.user_factors, np.float32), np.asarray(fitted.item_factors, np.float32)
-    expected = (question.train.n_users, question.train.n_items)
+    expected = (question.train.user_vocabulary.size, question.train.n_items)
     if (users.shape[0], items.shape[0]) != expected or users.shape[1:] != items.shape[1:]:
         raise InputError(
             "I308",
