@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -36,20 +40,34 @@ def make_parts(
     """Folders of part files for as many users as the disk holds: the first million, again and again under other ids."""
     names = [f"{kind}-{users}x{length}-{relevant}" for kind in ("run", "truth")]
     run, truth = (folder / name for name in names)
+    folder.mkdir(parents=True, exist_ok=True)
     if not (run.exists() and truth.exists()):
         chunks = [
             _chunk(begin, min(begin + CHUNK, users), length, seed, relevant)
             for begin in range(0, min(users, MILLION), CHUNK)
         ]
         for place, path in enumerate((run, truth)):
-            path.mkdir(parents=True, exist_ok=True)
             some = pl.concat([chunk[place] for chunk in chunks])
-            for begin in range(0, users, PART):
-                first = begin % MILLION
-                part = some.filter(pl.col("user_id").is_between(first, first + min(PART, users - begin), closed="left"))
-                part = part.with_columns(pl.col("user_id") + (begin - first))
-                part.write_parquet(path / f"part-{begin // PART:05}.parquet")
+            with whole(path) as unfinished:
+                for begin in range(0, users, PART):
+                    first = begin % MILLION
+                    part = some.filter(
+                        pl.col("user_id").is_between(first, first + min(PART, users - begin), closed="left")
+                    )
+                    part = part.with_columns(pl.col("user_id") + (begin - first))
+                    part.write_parquet(unfinished / f"part-{begin // PART:05}.parquet")
     return run, truth
+
+
+@contextlib.contextmanager
+def whole(folder: Path) -> Iterator[Path]:
+    """A folder to write to, which gets its name when all is written: what was stopped is made again."""
+    with tempfile.TemporaryDirectory(prefix="unfinished-", dir=folder.parent, ignore_cleanup_errors=True) as parent:
+        unfinished = Path(parent) / folder.name
+        unfinished.mkdir()
+        yield unfinished
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.rename(folder)
 
 
 def _chunk(

@@ -21,6 +21,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 import data
 from score import HERE, Peer
 from standings import write_section
@@ -145,16 +147,14 @@ def _measured(way: Way, shape: Shape) -> list[Watched]:
 
 def _mixed(run: Path) -> Path:
     """The same rows in any order: those of each part file, and the part files, are shuffled among each other."""
-    import polars as pl
-
     folder = run.with_name(f"mixed-{run.name}")
     if not folder.exists():
-        folder.mkdir()
-        files = sorted(run.iterdir())
-        for number in range(len(files)):
-            some = pl.concat([pl.read_parquet(file).gather_every(len(files), number) for file in files])
-            shuffled = some.sample(fraction=1.0, shuffle=True, seed=number)
-            shuffled.write_parquet(folder / f"part-{number:05}.parquet")
+        with data.whole(folder) as unfinished:
+            files = sorted(run.iterdir())
+            for number in range(len(files)):
+                some = pl.concat([pl.read_parquet(file).gather_every(len(files), number) for file in files])
+                shuffled = some.sample(fraction=1.0, shuffle=True, seed=number)
+                shuffled.write_parquet(unfinished / f"part-{number:05}.parquet")
     return folder
 
 
