@@ -167,7 +167,7 @@ def play_on_spark(
     schema = f"{about.schema(log.kind(USER), log.kind(ITEM))}, {TALLY} binary"
     broadcast = spark.sparkContext.broadcast(known)
     with new_folder(spark, work) as (folder, forget), told():
-        by_user(tables, Playing(broadcast, model, about), schema, rows=ROWS).write.parquet(folder)
+        by_user(tables, Playing(broadcast, model, about), schema, rows=ROWS, slow=True).write.parquet(folder)
         written = spark.read.parquet(folder)
         tallies = written.where(f"{TALLY} is not null").select(TALLY).collect()
         broadcast.unpersist()

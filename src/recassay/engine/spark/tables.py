@@ -138,13 +138,22 @@ def _kind(name: str, kind: str) -> str:
 
 
 def by_user(
-    tables: Mapping[str, SparkTable], work: Work, schema: str, *, rows: int = ROWS, order: Sequence[str] = ()
+    tables: Mapping[str, SparkTable],
+    work: Work,
+    schema: str,
+    *,
+    rows: int = ROWS,
+    order: Sequence[str] = (),
+    slow: bool = False,
 ) -> DataFrame:
     """What ``work`` makes of whole users, in the tasks: it gets pieces of about so many rows, whose users ascend.
 
     Each user is in one piece of one task, with the rows of every table; a task's pieces come one after the other, so
     that work may say something at its end. Within a user rows stand by the columns of ``order`` (``-score`` descends),
     then by all others: the same rows give the same piece, however they are spread over partitions and files.
+
+    Spark makes as many tasks as there are shuffle partitions, or fewer where there is little to read; ``slow`` work,
+    which takes long for few rows, is left to all of them.
     """
     kinds = {name: {one.kind(name) for one in tables.values() if name in one.columns} for name in IDS}
     for name, found in kinds.items():
@@ -153,9 +162,15 @@ def by_user(
     tagged = [_tagged(one, number) for number, one in enumerate(tables.values())]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
     names = [name for name in together.columns if name != ROW]
-    placed = together.repartition(USER).sortWithinPartitions(*_sorting(together.columns, order)).select(names)
+    spread = together.repartition(_partitions(together), USER) if slow else together.repartition(USER)
+    placed = spread.sortWithinPartitions(*_sorting(together.columns, order)).select(names)
     columns = [(name, list(one.columns)) for name, one in tables.items()]
     return placed.mapInArrow(carried(_task(columns, work, rows)), schema)
+
+
+def _partitions(frame: DataFrame) -> int:
+    """Of a shuffle."""
+    return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def _two_kinds(tables: Mapping[str, SparkTable], name: str) -> tuple[Vocabulary, Vocabulary]:
