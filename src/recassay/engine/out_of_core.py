@@ -40,7 +40,7 @@ from recassay.threads import Progress
 SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
-AT_ONCE = 12  # what a row takes while it is read, sorted and judged, in sizes of the row
+AT_ONCE = 16  # what a row takes while it is read, sorted and judged, in sizes of the row
 PER_VALUE = 80  # bytes that the value of a user takes while mean and interval of a column are made
 LEAST = 64 << 20  # less than this is no budget for reading
 LOADED = 64 << 20  # what the program itself grows by once it judges
