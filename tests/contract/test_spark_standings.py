@@ -207,6 +207,8 @@ def test_what_is_not_played_on_spark(spark, frame, fold, factors, played):
     assert refused(lambda: ra.play(ra.models.Popular(), on, ra.protocols.next_item())) == "U107"
     assert refused(lambda: ra.play(ra.models.FactorTable(table, items), on, ASK)) == "I423"
     assert refused(lambda: ra.play(ra.models.FactorTable(table.select("id"), items), on, ASK)) == "I423"
+    numbers = spark.createDataFrame([(1, 2)], ["user_id", "item_id"])
+    assert refused(lambda: ra.spark_fold(spark.createDataFrame(frame.to_arrow()), numbers)) == "I403"
     mine, theirs = played
     assert refused(lambda: ra.judge([mine[0], theirs[1]], "TI-AR-AN", "ndcg@10")) == "U122"
     assert refused(lambda: ra.judge(mine, "TI-AR-AN", "ndcg@10", method="sample")) == "U107"

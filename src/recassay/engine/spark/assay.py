@@ -135,6 +135,10 @@ class _Whole:
         yield from to_batches(pl.DataFrame({FOUND: [packed]}))
 
 
+class Owner:
+    """Of a folder with values of all designs: whoever has scores of one of them has it too."""
+
+
 class Column(NamedTuple):
     """Weights of a system by a metric, under a design of that number."""
 
@@ -247,7 +251,7 @@ def _in_parts(
             made.write.partitionBy(DESIGN).parquet(folder)
             tallies = spark.read.parquet(f"{folder}/{DESIGN}={ADDED}").select(TALLY).collect()
         added: Added = reduce(add, (pickle.loads(zlib.decompress(bytes(row[0]))) for row in tallies))
-        rows: list[Worth] = []
+        owner, rows = Owner(), list[Worth]()
         by_design: dict[str, Scores] = {}
         for number, design in enumerate(how.designs):
             judged = {
@@ -264,10 +268,8 @@ def _in_parts(
                 for name, one in judged.items()
                 for heading, metric in how.metrics.items()
             ]
-            scores = KeptScores.of(
-                Kept(spark, at, judging.keys, values | weighs), tuple(runs), tuple(how.metrics), rows=tuple(summaries),
-                settings={"design": str(design)},
-            )  # fmt: skip
+            kept, settled = Kept(spark, at, judging.keys, values | weighs, owner), {"design": str(design)}
+            scores = KeptScores.of(kept, tuple(runs), tuple(how.metrics), rows=tuple(summaries), settings=settled)
             by_design[str(design)] = scores
             rows += [
                 worth_of(name, runs[name].played.unlisted, one, heading, scores.row(name, heading))
@@ -279,5 +281,5 @@ def _in_parts(
             {**settings, "engine": "spark", "values": folder},
         )  # fmt: skip
         if forget:
-            weakref.finalize(assay, shutil.rmtree, Path(folder).parent, ignore_errors=True)
+            weakref.finalize(owner, shutil.rmtree, Path(folder).parent, ignore_errors=True)
     return assay

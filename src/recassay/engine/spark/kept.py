@@ -33,6 +33,7 @@ class Kept:
     folder: str
     keys: tuple[Key, ...]
     there: frozenset[Key]
+    owner: object = None  # of several folders in a temporary one: it goes when nobody has its owner any more
 
     def frame(self, keys: Iterable[Key]) -> DataFrame:
         """A row for each user with some of the columns; without ties any other order of them is the one there is."""

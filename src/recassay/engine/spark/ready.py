@@ -9,25 +9,26 @@ from recassay.data.fold import Leakage
 from recassay.data.read import Columns
 from recassay.engine.spark.folds import SparkFold, label_of
 from recassay.engine.spark.session import is_spark, spark_session, told
-from recassay.engine.spark.tables import table
+from recassay.engine.spark.tables import refuse_two_kinds, table
 from recassay.split.base import TEST, TRAIN, VALIDATION
 
 LABELS = {"train": TRAIN, "test": TEST, "validation": VALIDATION}
 
 
 def spark_fold(
-    train: Any, test: Any, validation: Any = None, *, leakage: Leakage = "none", columns: Columns = None
+    train: Any, test: Any, validation: Any = None, *, leakage: Leakage = "global", columns: Columns = None
 ) -> SparkFold:
     """A fold of parts that a lake holds already: Spark tables, or Parquet files at paths that Spark can read.
 
-    ``leakage`` says what of the future training rows may tell: see :class:`~recassay.Fold`. All tables have the same
-    columns, or some lack times or ratings.
+    ``leakage`` says what of the future a system can see, see :class:`~recassay.Fold`: unless stated otherwise time has
+    played no part. All tables have the same columns, or some lack times or ratings.
     """
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     given = {"train": train, "test": test} | ({} if validation is None else {"validation": validation})
     spark = next((one.sparkSession for one in given.values() if is_spark(one)), None) or spark_session()
     parts = {name: table(spark, one, "log", columns=columns) for name, one in given.items()}
+    refuse_two_kinds(parts)
     with told():
         labels = (one.frame.withColumn(label_of(0), F.lit(LABELS[name])) for name, one in parts.items())
         labelled = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), labels)

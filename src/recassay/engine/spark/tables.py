@@ -155,10 +155,7 @@ def by_user(
     Spark makes as many tasks as there are shuffle partitions, or fewer where there is little to read; ``slow`` work,
     which takes long for few rows, is left to all of them.
     """
-    kinds = {name: {one.kind(name) for one in tables.values() if name in one.columns} for name in IDS}
-    for name, found in kinds.items():
-        if len(found) > 1:
-            raise mixed_kinds(name.removesuffix("_id"), *_two_kinds(tables, name))
+    refuse_two_kinds(tables)
     tagged = [_tagged(one, number) for number, one in enumerate(tables.values())]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
     names = [name for name in together.columns if name != ROW]
@@ -171,6 +168,14 @@ def by_user(
 def _partitions(frame: DataFrame) -> int:
     """Of a shuffle."""
     return int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+def refuse_two_kinds(tables: Mapping[str, SparkTable]) -> None:
+    """Raise I403 where ids are numbers in one table and text in another."""
+    kinds = {name: {one.kind(name) for one in tables.values() if name in one.columns} for name in IDS}
+    for name, found in kinds.items():
+        if len(found) > 1:
+            raise mixed_kinds(name.removesuffix("_id"), *_two_kinds(tables, name))
 
 
 def _two_kinds(tables: Mapping[str, SparkTable], name: str) -> tuple[Vocabulary, Vocabulary]:
