@@ -49,6 +49,7 @@ class Workshop:
     @contextlib.contextmanager
     def opened(cls) -> Iterator[Workshop]:
         """A workshop in a temporary folder that is gone afterwards."""
+        spark_before = spark_is_there()
         with tempfile.TemporaryDirectory(prefix="recassay-docs-") as folder:
             shop = cls(Path(folder) / "base")
             shop.base.mkdir()
@@ -56,7 +57,11 @@ class Workshop:
                 status, shop.demo_output = run_recassay(shlex.split(DEMO)[1:])
             if status:
                 raise ExampleError(f"recassay demo ended with status {status}:\n{shop.demo_output}")
-            yield shop
+            try:
+                yield shop
+            finally:
+                if not spark_before and spark_is_there():
+                    sys.modules["pyspark.sql"].SparkSession.getActiveSession().stop()
 
     def refreshed(self, text: str, page: str) -> str:
         """The page with every output as its example prints it now."""
@@ -95,6 +100,7 @@ class Page:
         self.printed = None
         language, _, path = language.partition(" ")
         if path == "spark" and can_run_spark():
+            let_spark_follow(Path.cwd())
             path = ""
         if path and (ROOT / path).is_file():
             Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -149,6 +155,21 @@ def can_run_spark() -> bool:
     """Whether there are Java and PySpark."""
     java = shutil.which("java") or os.environ.get("JAVA_HOME")
     return bool(java) and importlib.util.find_spec("pyspark") is not None
+
+
+def spark_is_there() -> bool:
+    """Whether somebody in this process has a session."""
+    return "pyspark.sql" in sys.modules and sys.modules["pyspark.sql"].SparkSession.getActiveSession() is not None
+
+
+def let_spark_follow(folder: Path) -> None:
+    """Spark finds relative paths in this folder; Java itself stays where it was started, which must be a place to stay."""
+    from recassay.engine.spark.session import spark_session
+
+    with contextlib.chdir(ROOT):
+        context = spark_session().sparkContext
+    files = context._jvm.org.apache.hadoop.fs
+    files.FileSystem.get(context._jsc.hadoopConfiguration()).setWorkingDirectory(files.Path(str(folder)))
 
 
 def commands(body: str) -> Iterator[tuple[str, str]]:

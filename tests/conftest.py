@@ -3,13 +3,14 @@
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
 
 @pytest.fixture(scope="session")
 def spark():
-    """A Spark session on two cores of this machine, which tries a task three times; without Java or PySpark its tests are skipped."""
+    """A Spark session on two cores, which tries a task three times; without Java or PySpark its tests are skipped."""
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java 17: apt-get install openjdk-17-jre-headless")
     pyspark = pytest.importorskip("pyspark.sql", reason="Spark needs pyspark: pip install 'recassay[spark]'")
@@ -17,7 +18,9 @@ def spark():
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = pyspark.SparkSession.builder.master("local[2,3]").appName("recassay tests")
-    for name, value in {**SETTINGS, "spark.sql.shuffle.partitions": "3", "spark.driver.memory": "1g"}.items():
+    here = {"spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1])}  # workers are to find functions of tests
+    several = {"spark.sql.shuffle.partitions": "3", "spark.sql.adaptive.enabled": "false"}  # or few rows are one task's
+    for name, value in {**SETTINGS, **several, **here, "spark.driver.memory": "1g"}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import re
 import shutil
 import tempfile
 import uuid
@@ -33,7 +32,7 @@ from recassay.engine.spark.kept import FOUND, Kept
 from recassay.engine.spark.means import worths
 from recassay.engine.spark.progress import watched
 from recassay.engine.spark.scores import KeptScores
-from recassay.engine.spark.session import is_local, is_spark, spark_session, told
+from recassay.engine.spark.session import REMOTE, is_local, is_spark, placed, spark_session, told
 from recassay.engine.spark.tables import ROW, Piece, SparkTable, by_user, table
 from recassay.engine.summary import settings_of
 from recassay.errors import InputError, UsageError
@@ -42,8 +41,6 @@ from recassay.metrics.context import Context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # hdfs://, s3a://, dbfs:/, file:/
 
 
 @dataclass(frozen=True)
@@ -157,7 +154,7 @@ def sources_of(runs: Any) -> dict[str, Any]:
     for one in given:
         if not isinstance(one, str | Path):
             break
-        for name, path in [(Path(str(one)).stem, one)] if REMOTE.match(str(one)) else run_sources(one):
+        for name, path in _found(one):
             if name in found:
                 where = f"{found[name]} and {path}"
                 raise UsageError(
@@ -217,6 +214,17 @@ def log_of_nobody(train: SparkTable) -> Interactions:
     return Interactions.of_some(nobody, whole, origin=train.where)
 
 
+def _found(path: str | Path) -> list[tuple[str, str | Path]]:
+    """Runs at a path by name; one that is not on this machine may be where Spark looks."""
+    if not REMOTE.match(str(path)):
+        try:
+            return list(run_sources(path))
+        except InputError as error:
+            if error.code != "I101":
+                raise
+    return [(Path(str(path)).stem, path)]
+
+
 def _prepared(job: Job, truth: SparkTable, negative: str) -> Job:
     """The job once its metrics have looked at what must be known of the whole truth."""
     facts = facts_of(truth, job.metrics.values(), negative)
@@ -249,7 +257,7 @@ def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[s
             shutil.rmtree(parent, ignore_errors=True)
             raise
     else:
-        yield f"{str(work).rstrip('/')}/recassay-{uuid.uuid4().hex[:12]}", False
+        yield f"{placed(spark, work).rstrip('/')}/recassay-{uuid.uuid4().hex[:12]}", False
 
 
 def facts_of(truth: SparkTable, metrics: Iterable[Metric], negative: str) -> TruthFacts:

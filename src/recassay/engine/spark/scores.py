@@ -18,7 +18,7 @@ from recassay.data.io.roles import USER
 from recassay.data.scores import Scores, Values, weight_of
 from recassay.engine.spark.judge import Key, name_of
 from recassay.engine.spark.kept import Columns, Kept
-from recassay.engine.spark.session import told
+from recassay.engine.spark.session import placed, told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,9 +77,13 @@ class KeptScores(Scores):
     def write(self, path: str | Path, **identity: str | int | None) -> None:
         """The table of :meth:`frame` as a folder of Parquet files, written by the tasks."""
         parts = [self._rows(system, identity) for system in self.systems]
+        target = placed(self.kept.spark, path)
         with told():
-            reduce(lambda one, other: one.unionByName(other), parts).write.mode("overwrite").parquet(str(path))
-        for extra in [*Path(path).glob(".*.crc"), *Path(path).glob("_SUCCESS")]:  # none where Spark writes elsewhere
+            reduce(lambda one, other: one.unionByName(other), parts).write.mode("overwrite").parquet(target)
+        for extra in [
+            *Path(target).glob(".*.crc"),
+            *Path(target).glob("_SUCCESS"),
+        ]:  # none where Spark writes elsewhere
             extra.unlink()
 
     def _rows(self, system: str, identity: Mapping[str, str | int | None]) -> DataFrame:

@@ -32,6 +32,7 @@ SETTINGS = {
     "spark.driver.memory": "2g",
 }
 
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # hdfs://, s3a://, dbfs:/, file:/
 CARRIED = re.compile(r"recassay-error:([A-Za-z0-9+/=]+)")
 FILE = re.compile(r"((?:[a-z0-9]+:/|/)[^\s'\"]*\.(?:parquet|pq|orc|avro|csv|json)[^\s'\",:]*)")
 
@@ -67,6 +68,12 @@ def spark_session() -> SparkSession:
 def is_local(spark: SparkSession) -> bool:
     """Whether driver and workers are on one machine, and see the same files."""
     return str(spark.conf.get("spark.master", "local")).startswith("local")
+
+
+def placed(spark: SparkSession, path: str | Path) -> str:
+    """A path as Spark finds it: on one machine from where this process is now, and not from where Java was started."""
+    plain = REMOTE.match(str(path)) is None
+    return str(Path(path).expanduser().absolute()) if plain and is_local(spark) else str(path)
 
 
 def is_spark(source: object) -> bool:

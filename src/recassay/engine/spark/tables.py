@@ -18,7 +18,7 @@ from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.roles import ITEM, RANK, USER, Role, role_named
 from recassay.data.read import Columns
 from recassay.data.vocabulary import Vocabulary, mixed_kinds
-from recassay.engine.spark.session import carried, is_spark, told
+from recassay.engine.spark.session import carried, is_spark, placed, told
 from recassay.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _parquet(spark: SparkSession, source: Any) -> DataFrame:
             f"the Spark engine reads Spark tables and Parquet files, not a {type(source).__name__}",
             hint="give a path, or spark.createDataFrame(...)",
         )
-    return spark.read.parquet(str(source))
+    return spark.read.parquet(placed(spark, source))
 
 
 def _row(frame: DataFrame, source: Any) -> Any:

@@ -12,7 +12,7 @@ from recassay.engine.spark import assay as on_spark_judge
 from recassay.engine.spark import play as on_spark_play
 from recassay.errors import InputError, UsageError
 
-from .test_spark import spread
+from .test_contract import spread
 
 USERS, ITEMS, FACTORS = 90, 60, 16
 ASK = ra.protocols.ranking(k=20, relevant_from=3, bins=4)

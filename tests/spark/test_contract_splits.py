@@ -12,8 +12,8 @@ from recassay.errors import InputError, UsageError
 from recassay.split import filters
 from recassay.split.sequences import parse as parse_sequencer
 
-from .test_split_parts import SEQUENCERS, frame_of, named
-from .test_splits import CASES
+from ..contract.test_split_parts import SEQUENCERS, frame_of, named
+from ..contract.test_splits import CASES
 
 SPREADS = {
     "as they come": lambda rows: rows,
