@@ -262,8 +262,10 @@ ADVICE: dict[str, Advice] = {
         "Judge everyone, without `until`; or leave the metric out.",
     ),
     "U222": Advice(
-        "With `memory` files are read piece by piece. The program itself, the ids of all users, counts of all items and "
-        "the values of all users by one metric are in memory whole, and so are the item features and what was not handed "
+        "With `memory` files are read piece by piece. The program itself, the ids of all users, counts of all items "
+        "and "
+        "the values of all users by one metric are in memory whole, and so are the item features and what was not "
+        "handed "
         "in as a path; these take more than the budget.",
         "Give as much as the message says; or judge some of the users with `until`.",
     ),
@@ -276,7 +278,8 @@ ADVICE: dict[str, Advice] = {
         "Where users are judged in parts, a part has the training rows of its own users, and counts of all items. This "
         "metric wants more: distances of items by all users who had them, or subprofiles, which are mined from the "
         "whole log.",
-        "Judge this metric with a log that fits into memory, without Spark. Distances by features (`distance='jaccard'`) "
+        "Judge this metric with a log that fits into memory, without Spark. Distances by features "
+        "(`distance='jaccard'`) "
         "or given ones, and aspects that are features, need no whole log.",
     ),
     "U226": Advice(
@@ -293,7 +296,8 @@ ADVICE: dict[str, Advice] = {
     ),
     "U227": Advice(
         "The Spark engine needs Java, a Spark that starts on it, and the packages that the extra `spark` brings.",
-        "`apt-get install openjdk-17-jre-headless` on Debian and Ubuntu, and `pip install 'recassay[spark]'`. Where Java "
+        "`apt-get install openjdk-17-jre-headless` on Debian and Ubuntu, and `pip install 'recassay[spark]'`. Where "
+        "Java "
         "is, `JAVA_HOME` may have to say where.",
     ),
     "U228": Advice(
@@ -302,7 +306,8 @@ ADVICE: dict[str, Advice] = {
         "Read it with Spark and hand in the table: `spark.read.csv(path, header=True)`. Give lists a rank or a score.",
     ),
     "U229": Advice(
-        "Tasks on several machines write what they find to a folder, and the driver reads it there. The folder that was "
+        "Tasks on several machines write what they find to a folder, and the driver reads it there. The folder that "
+        "was "
         "given, or the one of temporary files, is on one machine only.",
         "Name a folder of the lake: `work='s3a://bucket/scratch'`, `--work hdfs:///tmp/scratch`.",
     ),
