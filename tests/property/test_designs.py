@@ -217,8 +217,8 @@ def test_drawing_everything_is_taking_everything():
 
 @pytest.mark.parametrize("kind", [kind.format(n=20) for kind in KINDS[2:]])
 def test_many_draws_agree_within_four_standard_errors(kind):
-    """Twenty thousand draws from the counts: hypergeometric steps, ties in random order."""
-    rng, draws = np.random.default_rng(7), 20_000
+    """Four thousand draws from the counts: hypergeometric steps, ties in random order."""
+    rng, draws = np.random.default_rng(7), 4_000
     people = [
         (rng.integers(0, 30, 1 + u).tolist(), rng.integers(0, 30, 90).tolist(), rng.integers(1, 30, 90).tolist())
         for u in range(3)
@@ -246,7 +246,7 @@ def test_many_draws_agree_within_four_standard_errors(kind):
     for heading, column in values.items():
         outcome = judged.outcomes[heading]
         assert abs(column.mean() - outcome.mean) <= 4 * column.std() / math.sqrt(draws) + 1e-12, heading
-        assert column.var() == pytest.approx(outcome.variance, rel=0.06, abs=1e-12), heading
+        assert column.var() == pytest.approx(outcome.variance, rel=0.1, abs=1e-12), heading
 
 
 @pytest.mark.parametrize(("rest", "gap", "q"), [(50, 7, 20), (3000, 40, 99), (3000, 2990, 99), (12, 5, 12), (9, 9, 4)])
