@@ -131,6 +131,14 @@ def test_what_spark_does_not_do(lake, spark, how, code):
     assert caught.value.code == code
 
 
+def test_the_truth_may_have_columns_of_its_own(lake, spark, tmp_path):
+    rows = pl.read_parquet(lake / "truth.parquet").rename({"user_id": "who", "item_id": "what"})
+    rows.write_parquet(tmp_path / "t.parquet")
+    own = {"truth_columns": "user=who,item=what", "columns": "user=user_id,rank=rank"}
+    renamed = ra.score(lake / "runs", tmp_path / "t.parquet", "mrr", engine="spark", **own)
+    assert repr(renamed.rows) == repr(ra.score(lake / "runs", lake / "truth.parquet", "mrr").rows)
+
+
 def test_a_cluster_needs_a_folder_that_all_see(lake, spark, monkeypatch):
     monkeypatch.setattr(spark_score, "is_local", lambda spark: False)
     with pytest.raises(UsageError) as caught:

@@ -160,12 +160,12 @@ def score(
     from recassay.engine.score import score as judge
 
     unjudged = _common.known("--negative", negative, ("error", "unjudged"))
-    answers, systems = _asked(truth, runs, columns, truth_columns, engine)
+    systems = _systems(runs, engine)
     _common.known("--baseline", baseline or next(iter(systems)), systems, code="U108")
     with _common.progress(quiet) as report:
         scores = judge(
             systems,
-            answers,
+            truth,
             metric or DEFAULT_METRICS,
             train=train,
             items=items,
@@ -206,17 +206,15 @@ def score(
         raise typer.Exit(1)
 
 
-def _asked(
-    truth: str, runs: list[str], columns: str | None, truth_columns: str | None, engine: str
-) -> tuple[Any, dict[str, Any]]:
-    """The truth and the runs by name: paths, or found by Spark."""
+def _systems(runs: list[str], engine: str) -> dict[str, Any]:
+    """The runs by name: files here, or where Spark finds them."""
     if engine == "spark":
-        from recassay.engine.spark.score import sources_of, truth_beside
+        from recassay.engine.spark.score import sources_of
 
-        return truth_beside(truth, columns, truth_columns), sources_of(runs)
+        return sources_of(runs)
     from recassay.data.io import run_sources
 
-    return truth, dict(run_sources(runs))
+    return dict(run_sources(runs))
 
 
 TABLES = ("text", "markdown", "csv", "latex")

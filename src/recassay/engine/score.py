@@ -115,7 +115,7 @@ def score(
         if until is not None or memory is not None:
             raise UsageError("U107", "Spark judges everyone, in the memory it has", hint="leave out until and memory")
         job = Job(Truth.of_nobody(), named, conventions, Context(None, features), excludes, threads, progress)
-        tables = Tables(truth, runs, train, distances, columns, nan, negative, keep)
+        tables = Tables(truth, runs, train, distances, columns, truth_columns, nan, negative, keep)
         return score_tables(job, tables, uncertainty, profile, work=work)
     if memory is not None:
         if until is not None:

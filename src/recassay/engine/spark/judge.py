@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -99,7 +99,7 @@ class Judging:
         if TRAIN not in piece or context.train is None or context.train.whole is None:
             return self.job
         log = Interactions.of_some(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN])
-        return replace(self.job, context=replace(context, train=log))
+        return self.job.beside(log)
 
     def _run(self, piece: Piece, name: str) -> Run:
         return Run.from_frame(

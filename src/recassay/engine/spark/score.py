@@ -23,7 +23,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import run_sources
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER
 from recassay.data.item_counts import ItemCounts
-from recassay.data.read import Columns, read_interactions
+from recassay.data.read import Columns, beside, read_interactions
 from recassay.data.truth import Truth
 from recassay.data.truth_facts import TruthFacts
 from recassay.engine.local import Job
@@ -52,6 +52,7 @@ class Tables:
     train: Any = None
     distances: Any = None
     columns: Columns = None
+    truth_columns: Columns = None
     nan: str = "error"
     negative: str = "error"
     keep_scores: bool = True
@@ -82,19 +83,19 @@ def score_tables(
     Values of users stay in Parquet files, in a folder within ``work`` that all nodes see.
     """
     spark = _session(tables)
-    truth = read_beside(spark, tables.truth, TRUTH, tables.columns)
+    truth = read_beside(spark, tables.truth, TRUTH, tables.columns, tables.truth_columns)
     runs = _runs(spark, tables)
     if job.progress is not None:
         job.progress("starting Spark", 1, 1)
-    beside = {TRUTH: truth} | _log(spark, tables)
+    others = {TRUTH: truth} | _log(spark, tables)
     with watched(spark, job.progress, "looking at truth and log"):
-        job = _prepared(replace(job, context=_context(job.context, tables, beside)), truth, tables.negative)
-    origins = {name: one.where for name, one in (beside | runs).items()}
+        job = _prepared(replace(job, context=_context(job.context, tables, others)), truth, tables.negative)
+    origins = {name: one.where for name, one in (others | runs).items()}
     told_to = replace(job, threads=1, progress=None)
     judging = Judging(told_to, tuple(runs), origins, tables.nan, tables.keep_scores, tables.negative)
     with new_folder(spark, work) as (folder, forget):
         with watched(spark, job.progress, "judging"):
-            tallied = judge(judging, beside, runs, folder)
+            tallied = judge(judging, others, runs, folder)
         kept = Kept(spark, folder, judging.keys, frozenset(tallied.there))
         with watched(spark, job.progress, "means and intervals"):
             rows, findings = worths(kept, told_to, tallied, uncertainty, few)
@@ -104,22 +105,11 @@ def score_tables(
     return KeptScores.of(kept, tuple(runs), tuple(job.metrics), rows=rows, findings=findings, settings=settings)
 
 
-def read_beside(spark: SparkSession, source: Any, role: str, columns: Columns) -> SparkTable:
-    """A table that stands beside the runs: names given for their columns hold for it if it has them."""
+def read_beside(spark: SparkSession, source: Any, role: str, columns: Columns, own: Columns = None) -> SparkTable:
+    """A table that stands beside the runs, as :func:`~recassay.data.read.beside` has it."""
     if isinstance(source, SparkTable):
         return source
-    try:
-        return table(spark, source, role, columns=columns)
-    except InputError as error:
-        if columns is None or error.code != "I201":
-            raise
-    return table(spark, source, role)
-
-
-def truth_beside(truth: str, columns: Columns, own: Columns) -> SparkTable:
-    """The truth at a path, by the names of its ``own`` columns, or by those of the runs."""
-    spark = spark_session()
-    return table(spark, truth, TRUTH, columns=own) if own else read_beside(spark, truth, TRUTH, columns)
+    return beside(lambda names: table(spark, source, role, columns=names), columns, own)
 
 
 def _session(tables: Tables) -> SparkSession:
@@ -191,12 +181,12 @@ def _log(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:
     return {TRAIN: SparkTable(log.frame.drop(TIMESTAMP), log.where)}  # no metric of a run looks at times
 
 
-def _context(context: Context, tables: Tables, beside: Mapping[str, SparkTable]) -> Context:
+def _context(context: Context, tables: Tables, others: Mapping[str, SparkTable]) -> Context:
     """What metrics may know besides lists and truth."""
     if tables.train is None:
         return context
-    there = TRAIN in beside
-    log = log_of_nobody(beside[TRAIN]) if there else read_interactions(tables.train, columns=tables.columns)
+    there = TRAIN in others
+    log = log_of_nobody(others[TRAIN]) if there else read_interactions(tables.train, columns=tables.columns)
     distances = None if tables.distances is None else given_distances(tables.distances, log.n_items)
     return replace(context, train=log, distances=distances)
 
@@ -228,15 +218,12 @@ def _found(path: str | Path) -> list[tuple[str, str | Path]]:
 def _prepared(job: Job, truth: SparkTable, negative: str) -> Job:
     """The job once its metrics have looked at what must be known of the whole truth."""
     facts = facts_of(truth, job.metrics.values(), negative)
-    asked = {heading: metric.resolve(facts) for heading, metric in job.metrics.items()}
-    context = job.context
-    if any(isinstance(metric, CatalogueMetric) and metric.catalogue == "truth" for metric in asked.values()):
+    job = job.settled(facts)
+    if any(isinstance(metric, CatalogueMetric) and metric.catalogue == "truth" for metric in job.metrics.values()):
         with told():
             ids = pl.DataFrame(truth.frame.select(ITEM).distinct().toArrow())[ITEM].sort()
-        context = replace(context, judged_items=ids)
-    for metric in asked.values():
-        metric.prepare(facts, context)
-    return replace(job, metrics=asked, context=context)
+        job = replace(job, context=replace(job.context, judged_items=ids))
+    return job
 
 
 @contextlib.contextmanager
