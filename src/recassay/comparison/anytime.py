@@ -16,20 +16,20 @@ differences so far, whatever they are.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaln
 
 from recassay.comparison._running import running_sums
 from recassay.errors import InputError, UsageError
+from recassay.portable.distributions import gamma_tail
+from recassay.portable.elementary import exp, exp2, log, log1p, log_gamma
 
 TUNED_FOR = 500.0  # the sum of squares at which bounds are made tightest: so many events where one alone is right
 STEPS, CLOSE = 60, 1e-9  # of Newton's method: at most so many, until a step is that small; it takes about three
-KNOTS = np.append(0.0, 2.0 ** (np.arange(-40, 241) / 4))  # of spread
+KNOTS = np.append(0.0, exp2(np.arange(-40, 241) / 4))  # of spread
 
 Floats = NDArray[np.float64]
 
@@ -93,9 +93,9 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
     [33.02017]
     """
     v, place = np.unique(spread, return_inverse=True)
-    rho, goal = best_rho(tuned_for, alpha), math.log(1 / alpha)
+    rho, goal = best_rho(tuned_for, alpha), log(1 / alpha)
     knots = KNOTS[: np.searchsorted(KNOTS, v[-1]) + 1]  # u is smooth: between knots a straight line is a good start
-    ends = goal + np.log1p(knots / rho)
+    ends = goal + log1p(knots / rho)
     at_knots = _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
     found: Floats = _root(np.interp(v, knots, at_knots), v, rho, c, goal)[place]
     return found
@@ -127,16 +127,16 @@ def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
 def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
     """log m and its derivative by s."""
     r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
-    constant = r * math.log(r) - gammaln(r) - math.log(gammainc(r, r)) - r
-    below, log_gamma, log_x = gammainc(a, x), gammaln(a), np.log(x)
-    density = np.exp((a - 1) * log_x - x - log_gamma) / below
-    return constant + log_gamma + np.log(below) - a * log_x + x, (density - a / x + 1) / c
+    constant = r * log(r) - log_gamma(r) - log(1 - gamma_tail(r, r)) - r
+    below, log_factor, log_x = 1 - gamma_tail(a, x), log_gamma(a), log(x)
+    density = exp((a - 1) * log_x - x - log_factor) / below
+    return constant + log_factor + log(below) - a * log_x + x, (density - a / x + 1) / c
 
 
 def best_rho(tuned_for: float, alpha: float) -> float:
     """The parameter of the mixture that makes u(tuned_for) about as small as it gets for this alpha (one-sided)."""
-    log = math.log(1 / min(2 * alpha, 0.5))
-    return tuned_for / (2 * log + math.log(1 + 2 * log))
+    level = log(1 / min(2 * alpha, 0.5))
+    return tuned_for / (2 * level + log(1 + 2 * level))
 
 
 def _checked(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr
 
 from recassay.comparison.resampling import Floats
 from recassay.errors import UsageError
+from recassay.portable.distributions import t_cdf
+from recassay.portable.draws import dirichlets
 from recassay.rng import derive
 
 SAMPLES = 50_000
@@ -44,15 +45,19 @@ def signed_rank(differences: Floats, *, rope: float, seed: int = 0, samples: int
     """
     d = np.append(0.0, np.asarray(differences, np.float64))
     check_rope(rope)
-    sums = d[:, None] + d
-    above, below = (sums > 2 * rope).astype(np.float64), (sums < -2 * rope).astype(np.float64)
+    order = np.argsort(d, kind="stable")
+    ascending = d[order]
+    sums = ascending[:, None] + ascending
+    above, below = (sums > 2 * rope).sum(axis=1), (sums < -2 * rope).sum(axis=1)  # partners of each, at either end
     rng = derive(seed, "Bayesian signed rank", d.size - 1)
     strengths = np.append(STRENGTH, np.ones(d.size - 1))
     wins = np.zeros(3)
     for begin in range(0, samples, BLOCK):
-        shares = rng.dirichlet(strengths, size=min(BLOCK, samples - begin))
-        better = np.einsum("si,ij,sj->s", shares, above, shares, optimize=True)
-        worse = np.einsum("si,ij,sj->s", shares, below, shares, optimize=True)
+        shares = dirichlets(rng, strengths, min(BLOCK, samples - begin))
+        shares = shares[:, order]
+        up_to = np.cumsum(np.column_stack([np.zeros(len(shares)), shares]), axis=1)
+        better = (shares * (up_to[:, -1:] - up_to[:, d.size - above])).sum(axis=1)
+        worse = (shares * up_to[:, below]).sum(axis=1)
         regions = np.column_stack([worse, 1 - better - worse, better])
         largest = regions >= regions.max(axis=1, keepdims=True) - 1e-12
         wins += (largest / largest.sum(axis=1, keepdims=True)).sum(axis=0)
@@ -77,8 +82,8 @@ def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:
     mean, spread = float(d.mean()), float(np.sqrt((1 / d.size + rho / (1 - rho)) * d.var(ddof=1)))
     if spread == 0:
         return Chances(float(mean < -rope), float(abs(mean) <= rope), float(mean > rope))
-    worse = float(stdtr(d.size - 1, (-rope - mean) / spread))
-    better = float(stdtr(d.size - 1, (mean - rope) / spread))
+    worse = float(t_cdf((-rope - mean) / spread, d.size - 1))
+    better = float(t_cdf((mean - rope) / spread, d.size - 1))
     return Chances(worse, 1 - worse - better, better)
 
 

@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.portable.elementary import log, log1p
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -87,13 +89,13 @@ class Census:
         a = 2 log(2 / alpha) spread / (width^2 users) it is q = a (1 - q + q^2 / 3).
         """
         users = int(self.sizes.sum())
-        a = 2 * math.log(2 / self.alpha) * self.spread / (self.width**2 * users)
-        share = 1.0 if a >= 3 else 2 * a / (1 + a + math.sqrt((1 + a) ** 2 - 4 * a**2 / 3))
+        a = 2 * log(2 / self.alpha) * self.spread / (self.width**2 * users)
+        share = 1.0 if a >= 3 else 2 * a / (1 + a + math.sqrt((1 + a) * (1 + a) - 4 * a * a / 3))
         return users * share
 
     def draw(self, values: Sequence[Floats]) -> None:
         """The next values of each stratum, in the order in which they were drawn."""
-        boldness = min(2 * math.log(2 / self.alpha) / (self.width * self.needed), BOLDEST)
+        boldness = min(2 * log(2 / self.alpha) / (self.width * self.needed), BOLDEST)
         for stratum, x in enumerate(values):
             self._add(stratum, x, boldness)
         self._bound()
@@ -106,7 +108,7 @@ class Census:
         weights = boldness * left
         guesses = (0.5 + before) / (1 + places)
         self.told += boldness * float(np.sum(left * x + before / size))
-        self.penalty += float(np.sum((-np.log1p(-weights) - weights) * (x - guesses) ** 2))
+        self.penalty += float(np.sum((-log1p(-weights) - weights) * (x - guesses) ** 2))
         self.weight[stratum] += boldness * x.size
         self.drawn[stratum] += x.size
         self.sums[stratum] += x.sum()
@@ -121,6 +123,6 @@ class Census:
         if not whole:
             return
         uneven = float(np.maximum(self.weight / whole - self.sizes / self.sizes.sum(), 0).sum())
-        radius = (math.log(2 / self.alpha) + self.penalty) / whole + uneven
+        radius = (log(2 / self.alpha) + self.penalty) / whole + uneven
         middle = self.told / whole
         self.low, self.high = max(self.low, middle - radius), min(self.high, middle + radius)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import chdtrc, fdtrc, ndtr
 
 from recassay.comparison.ranks import mid_ranks
 from recassay.comparison.resampling import Floats
 from recassay.errors import UsageError
+from recassay.portable.distributions import chi2_tail, f_tail, normal_cdf
+from recassay.portable.elementary import exp, whole_power
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ def friedman(table: Floats, *, alpha: float = 0.05, higher_is_better: bool = Tru
     return Friedman(
         mean_ranks=tuple(ranks.mean(axis=0).tolist()),
         chi_square=chi_square,
-        p=float(chdtrc(degrees, chi_square)),
+        p=float(chi2_tail(chi_square, degrees)),
         f=f,
-        p_f=float(fdtrc(degrees, degrees * (blocks - 1), f)),
+        p_f=float(f_tail(f, degrees, degrees * (blocks - 1))),
         critical_difference=nemenyi_q(systems, alpha) * float(np.sqrt(systems * (systems + 1) / (6 * blocks))),
     )
 
@@ -89,7 +90,8 @@ def range_beyond(q: float, systems: int) -> float:
     1.0
     """
     z, step = np.linspace(-9.0, 20.0, 4001, retstep=True)  # smooth and flat at both ends: the plain sum is exact
-    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * step
-    below, others = ndtr(z), systems - 1
-    beyond = systems * np.sum(density * (below**others - (below - ndtr(z - q)) ** others))
+    density = exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * step
+    below, others = normal_cdf(z), systems - 1
+    inside = whole_power(below - normal_cdf(z - q), others)
+    beyond = systems * np.sum(density * (whole_power(below, others) - inside))
     return min(1.0, round(float(beyond), 15))

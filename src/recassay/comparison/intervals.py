@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +16,13 @@ from numpy.typing import NDArray
 from recassay.comparison.moments import Moments, Spread, Totals, acceleration_of, curvature_of, standard_error
 from recassay.comparison.resampling import Floats, How, Progress, bootstrap_sums
 from recassay.errors import UsageError
+from recassay.portable.distributions import normal_cdf, normal_quantile, t_quantile
 from recassay.spec import suggest
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which no longer differs from BCa visibly
 
 Bounds = tuple[float, float]
 Flags = NDArray[np.bool_]
-
-NORMAL = NormalDist()  # of the standard library: importing scipy costs more than the intervals do
 
 
 @dataclass(frozen=True)
@@ -147,9 +145,7 @@ def is_analytic(method: str, units: int, few: int = LARGE) -> bool:
 
 def normal(moments: Moments, level: float) -> Bounds:
     """t interval: estimate ± t_{n-1} sqrt(sum L_i^2 / (n (n - 1))); for a plain mean that is mean ± t sd / sqrt(n)."""
-    from scipy.special import stdtrit
-
-    reach = float(stdtrit(moments.units - 1, (1 + level) / 2) * standard_error(moments))
+    reach = float(t_quantile((1 + level) / 2, moments.units - 1) * standard_error(moments))
     return moments.estimate - reach, moments.estimate + reach
 
 
@@ -170,15 +166,15 @@ def bca(column: Column, level: float) -> Bounds:
     gap = resampled - column.estimate
     equal = np.abs(gap) <= 1e-12 * max(abs(column.estimate), float(np.abs(gap).max()))
     share = (np.count_nonzero((gap < 0) & ~equal) + np.count_nonzero(equal) / 2) / resampled.size
-    z0 = NORMAL.inv_cdf(min(max(share, 0.5 / resampled.size), 1 - 0.5 / resampled.size))
+    z0 = normal_quantile(min(max(share, 0.5 / resampled.size), 1 - 0.5 / resampled.size))
     a = acceleration(column.jackknife)
-    low, high = (NORMAL.cdf(z0 + z / (1 - a * z)) for z in (z0 + end for end in _ends(level)))
+    low, high = (normal_cdf(z0 + z / (1 - a * z)) for z in (z0 + end for end in _ends(level)))
     return _quantiles(resampled, low, high)
 
 
 def _ends(level: float) -> Bounds:
     """Standard normal quantiles that enclose the level."""
-    return NORMAL.inv_cdf((1 - level) / 2), NORMAL.inv_cdf((1 + level) / 2)
+    return normal_quantile((1 - level) / 2), normal_quantile((1 + level) / 2)
 
 
 def abc(moments: Moments, level: float) -> Bounds:
@@ -209,7 +205,8 @@ def acceleration(influence: Floats) -> float:
     if largest == 0:
         return 0.0
     scaled = influence / largest  # cubes of tiny numbers would underflow
-    return acceleration_of(np.sum(scaled**2), np.sum(scaled**3))
+    squares = scaled * scaled
+    return acceleration_of(np.sum(squares), np.sum(squares * scaled))
 
 
 _RESAMPLING: dict[str, Callable[[Column, float], Bounds]] = {"bca": bca, "percentile": percentile}

@@ -49,7 +49,7 @@ def standard_error(moments: Moments) -> float:
 
 def acceleration_of(squares: float, cubes: float) -> float:
     """Sum of cubes over 6 times (sum of squares)^1.5; 0 where nothing has any influence."""
-    return 0.0 if squares == 0 else float(cubes / (6 * squares**1.5))
+    return 0.0 if squares == 0 else float(cubes / (6 * squares * np.sqrt(squares)))
 
 
 def curvature_of(units: int, squares: float, crossed: float, mean_weight: float) -> float:

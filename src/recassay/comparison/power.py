@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import polars as pl
-from scipy.special import nctdtr, ndtri, stdtrit
+from scipy.special import nctdtr
 
 from recassay.comparison.compare import Question, pair_up, pairs_of
 from recassay.comparison.resampling import Floats
 from recassay.data.scores import Scores
 from recassay.errors import UsageError
+from recassay.portable.distributions import normal_quantile, t_quantile
 
 LARGE = 5_000  # users from which the t distribution is as good as normal for counting users
 MOST = 10**12
@@ -137,11 +138,11 @@ def users_for(effect: float, alpha: float, chance: float) -> int | None:
     """
     if math.isinf(effect):
         return 2
-    guess = float((-ndtri(alpha / 2) + ndtri(chance)) / effect) ** 2
+    guess = float((normal_quantile(chance) - normal_quantile(alpha / 2)) / effect) ** 2
     if not guess < MOST:
         return None
     if guess > LARGE:
-        return math.ceil(guess + float(ndtri(alpha / 2)) ** 2 / 2)  # what t costs beyond the normal (Guenther 1981)
+        return math.ceil(guess + float(normal_quantile(alpha / 2)) ** 2 / 2)  # what t costs more (Guenther 1981)
     n = max(2, math.floor(guess) - 2)
     while power_of_t(n, effect, alpha) < chance:
         n += 1
@@ -158,7 +159,7 @@ def detectable(n: int, alpha: float, chance: float) -> float:
     """
     from scipy.optimize import brentq
 
-    guess = (-ndtri(alpha / 2) + ndtri(chance)) / math.sqrt(n)
+    guess = (normal_quantile(chance) - normal_quantile(alpha / 2)) / math.sqrt(n)
     if n > LARGE:
         return float(guess)
     high = guess
@@ -173,6 +174,6 @@ def power_of_t(n: int, effect: float, alpha: float) -> float:
     >>> round(power_of_t(34, 0.5, 0.05), 6)
     0.807778
     """
-    shift, edge = effect * math.sqrt(n), -float(stdtrit(n - 1, alpha / 2))
+    shift, edge = effect * math.sqrt(n), -t_quantile(alpha / 2, n - 1)
     missed, opposite = (float(nctdtr(n - 1, shift, at)) for at in (edge, -edge))
     return 1 - (0.0 if math.isnan(missed) else missed) + (0.0 if math.isnan(opposite) else opposite)  # NaN: too small

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recassay.comparison._draws import CHUNK, TOGETHER, WORD, bootstrap_block, flip_block
 from recassay.errors import UsageError
+from recassay.portable.draws import multinomials
 from recassay.rng import derive, derive_seed
 from recassay.threads import available
 
@@ -66,7 +67,7 @@ def bootstrap_sums(columns: Floats, resamples: int, how: How) -> Floats:
     key = _key(how.seed, "bootstrap", n)
 
     def block(first: int) -> Floats:
-        draws = derive(how.seed, "bootstrap", n, first).multinomial(n, sizes / n, size=BOOTSTRAP_BLOCK)
+        draws = multinomials(derive(how.seed, "bootstrap", n, first), n, sizes, BOOTSTRAP_BLOCK)
         sums = np.zeros((m, BOOTSTRAP_BLOCK))
         bootstrap_block(padded, n, draws, first, key, sums)
         return sums
@@ -92,14 +93,16 @@ def flipped_sums(columns: Floats, resamples: int, how: How) -> Floats:
     return _over_blocks(block, m, resamples, FLIP_BLOCK, how)
 
 
-def all_sign_patterns(n: int) -> Floats:
-    """The 2^n rows of n signs.
+def signed_sums(columns: Floats) -> Floats:
+    """Return the sums (m, 2^n) of columns (n, m) under every pattern of n signs, units added one after the other.
 
-    >>> all_sign_patterns(2).tolist()
-    [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
+    >>> signed_sums(np.array([[1.0], [10.0]])).tolist()
+    [[-11.0, -9.0, 9.0, 11.0]]
     """
-    bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    return bits.astype(np.float64) * 2 - 1
+    sums = np.zeros((columns.shape[1], 1))
+    for unit in columns:
+        sums = np.concatenate([sums - unit[:, None], sums + unit[:, None]], axis=1)
+    return sums
 
 
 def _key(seed: int, purpose: str, n: int) -> np.uint64:

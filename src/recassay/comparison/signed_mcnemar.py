@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
 
 from recassay.comparison.significance import mcnemar_p, mcnemar_signed
 from recassay.comparison.windows import Behind
+from recassay.portable.distributions import normal_quantile
 
 FEWEST = 10  # no claim while fewer events than this tell two systems apart
 
@@ -61,4 +61,4 @@ def threshold(alpha: float) -> float:
     >>> round(threshold(0.01), 6), round(threshold(0.05), 3)
     (6.634897, 3.841)
     """
-    return float(chdtri(1, alpha))
+    return float(normal_quantile(alpha / 2)) ** 2

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, chdtrc, ndtr, stdtr
 
 from recassay.comparison.differences import Differences
 from recassay.comparison.intervals import means
 from recassay.comparison.ranks import signed_ranks
-from recassay.comparison.resampling import Floats, How, all_sign_patterns, bootstrap_sums, flipped_sums
+from recassay.comparison.resampling import Floats, How, bootstrap_sums, flipped_sums, signed_sums
 from recassay.errors import UsageError
+from recassay.portable.distributions import chi2_tail, coin_cdf, normal_cdf, t_both_tails
 from recassay.spec import suggest
 
 SMALLEST_P = sys.float_info.min  # p-values live in (0, 1]: one that rounds to 0 is reported as this
@@ -80,7 +80,7 @@ def permutation(differences: Differences, how: How) -> Tested:
     """
     n = differences.n
     if n <= EXACT_FLIPS:
-        extreme = _count_extreme(differences, lambda columns: (all_sign_patterns(n) @ columns).T)
+        extreme = _count_extreme(differences, signed_sums)
         return Tested(extreme / 2**n, 2**n)
     resamples = how.count(min(100_000, max(10_000, int(2e9) // n)))
     extreme = _count_extreme(differences, lambda columns: flipped_sums(columns.T, resamples, how))
@@ -108,7 +108,7 @@ def paired_t(differences: Differences, _how: How) -> Tested:
     mean = d.mean(axis=0)
     constant = d.min(axis=0) == d.max(axis=0)
     error = np.where(constant, 1.0, d.std(axis=0, ddof=1)) / np.sqrt(n)
-    return Tested(np.where(constant, np.where(mean == 0, 1.0, 0.0), 2 * stdtr(n - 1, -np.abs(mean / error))))
+    return Tested(np.where(constant, np.where(mean == 0, 1.0, 0.0), t_both_tails(mean / error, n - 1)))
 
 
 @significance_test("wilcoxon")
@@ -162,7 +162,7 @@ def mcnemar_p(
     """
     discordant = wins + losses
     precisely = discordant < EXACT_DISCORDANT if exact is None else np.full(discordant.shape, exact)
-    p: Floats = chdtrc(1, np.abs(mcnemar_signed(wins, losses, correction=correction)))
+    p: Floats = chi2_tail(np.abs(mcnemar_signed(wins, losses, correction=correction)), 1)
     p[precisely] = _binomial(wins[precisely].astype(np.intp), losses[precisely].astype(np.intp))
     return np.clip(p, SMALLEST_P, 1.0)
 
@@ -195,7 +195,7 @@ def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats
 
 def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
     """Twice the smaller tail of a fair coin, at most 1."""
-    p: Floats = np.minimum(1.0, 2 * bdtr(np.minimum(wins, losses), wins + losses, 0.5))
+    p: Floats = np.minimum(1.0, 2 * coin_cdf(np.minimum(wins, losses), wins + losses))
     return p
 
 
@@ -205,7 +205,7 @@ def _wilcoxon(d: Floats, *, rank_zeros: bool) -> float:
         return 1.0
     observed = abs(float(ranks.sum()))  # W+ - W-, of mean 0 under no difference
     if ranks.size <= EXACT_RANKS:
-        every = np.abs(all_sign_patterns(ranks.size) @ np.abs(ranks))
+        every = np.abs(signed_sums(np.abs(ranks)[:, None])[0])
         return np.count_nonzero(every >= observed - 1e-9) / every.size
     # The variance of W+ - W- is the sum of squared mid-ranks: ties and zeros are accounted for by the ranks themselves.
-    return 2 * float(ndtr(-observed / np.sqrt(np.sum(ranks**2))))
+    return 2 * float(normal_cdf(-observed / np.sqrt(np.sum(ranks**2))))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from recassay.portable._tails import normal_quantile
+
 
 @njit(nogil=True, cache=True, inline="always")
 def mix(key: np.uint64) -> np.uint64:
@@ -33,5 +35,5 @@ def below(key: np.uint64, bound: int) -> np.int64:
 
 @njit(nogil=True, cache=True, inline="always")
 def normal(key: np.uint64) -> np.float64:
-    """A standard normal number from a hash (Box and Muller 1958)."""
-    return np.float64(np.sqrt(-2.0 * np.log(unit(key))) * np.cos(2.0 * np.pi * unit(mix(key))))
+    """A standard normal number from a hash, by the quantile function."""
+    return normal_quantile((np.float64(key >> np.uint64(12)) + 0.5) * 2.0**-52)  # never 0 or 1

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
+from recassay.portable.elementary import log as log_of
+from recassay.portable.elementary import power
 from recassay.rng import derive
 
 Counts = NDArray[np.int64]
@@ -64,7 +66,7 @@ def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float
             f"{ratings:,} ratings of {users:,} users and {items:,} items with c1={c1:g}, c2={c2:g} cannot be made",
             hint="at most users x items ratings, c1 x items below them, c2 above -1",
         )
-    shape = (c2 + np.arange(1, items + 1)) ** -float(alpha)
+    shape = power(c2 + np.arange(1, items + 1), -alpha)
     wanted = c1 + (ratings - c1 * items) / shape.sum() * shape
     while (over := wanted > users).any():
         excess = float((wanted[over] - users).sum())
@@ -99,9 +101,9 @@ def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, f
 
     def misfit(parameters: NDArray[np.float64]) -> NDArray[np.float64]:
         c1, c2, alpha = parameters
-        shape = (c2 + rank) ** -alpha
+        shape = power(c2 + rank, -alpha)
         wanted = c1 + (total - c1 * counts.size) / shape.sum() * shape
-        gap: NDArray[np.float64] = np.log(np.maximum(wanted, 1e-9)) - np.log(counts)
+        gap: NDArray[np.float64] = log_of(np.maximum(wanted, 1e-9)) - log_of(counts)
         return gap
 
     most = counts.mean() * 0.999

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
+from recassay.portable import draws
+from recassay.portable.elementary import power
 from recassay.rng import derive
 
 TOPICS = (
@@ -79,12 +81,12 @@ def _topics(items: int, seed: int) -> tuple[Codes, Codes]:
 def activity(users: int, items: int, events: int, seed: int) -> Codes:
     """Events of each user: log-normal, at least 1 (5 where there are enough), at most half of the items."""
     rng = derive(seed, "synthetic", "activity")
-    eager = rng.lognormal(sigma=ACTIVITY_SPREAD, size=users)
+    eager = draws.log_normals(rng, ACTIVITY_SPREAD, users)
     most, least = items // 2, min(5, events // users, items // 2)
     wanted = np.full(users, least)
     while (left := events - int(wanted.sum())) > 0:
         share = np.where(wanted < most, eager, 0.0)
-        wanted = np.minimum(most, wanted + rng.multinomial(left, share / share.sum()))
+        wanted = np.minimum(most, wanted + draws.multinomials(rng, left, share, 1)[0])
     return wanted
 
 
@@ -120,11 +122,11 @@ class Draw:
         owner, topic = _topics(items, seed)
         order = np.argsort(topic, kind="stable")
         self.owner = owner[order]
-        weight = (rank[self.owner] + SHIFT) ** -exponent
+        weight = power(rank[self.owner] + SHIFT, -exponent)
         self.reach = np.append(0.0, np.cumsum(weight))  # topics one after the other, items inside them
         self.ends = np.searchsorted(topic[order], np.arange(len(TOPICS) + 1))
         popular = np.diff(self.reach[self.ends])  # a topic of many or popular items is met more often
-        taste = derive(seed, "synthetic", "taste").standard_gamma(TASTE, (users, len(TOPICS))) * popular
+        taste = draws.gammas(derive(seed, "synthetic", "taste"), TASTE, (users, len(TOPICS))) * popular
         taste += 1e-3 * popular  # a little of everything, so that no row is all zeros
         self.taste = np.cumsum(taste / taste.sum(axis=1, keepdims=True), axis=1)
 
@@ -142,6 +144,6 @@ class Draw:
 def times_of(who: Codes, users: int, seed: int) -> Codes:
     """Seconds: each user is around for a stretch of the log's time, busy at any moment of it alike."""
     rng = derive(seed, "synthetic", "times")
-    stretch = SPAN * rng.beta(1, 3, users)
+    stretch = SPAN * rng.random((users, 3)).min(axis=1)  # Beta(1, 3)
     begin = rng.random(users) * (SPAN - stretch)
     return START + (begin[who] + rng.random(who.size) * stretch[who]).astype(np.int64)

@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.portable._kernels import log
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -150,8 +152,8 @@ def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding:
     n, total, square, oldest = _window(sums, squares, filled)
     if n < 2:
         return -1, -1
-    log = np.log((4 if hoeffding else 2) * n / delta)
-    spread = 2 * log * square / n
+    level = log((4 if hoeffding else 2) * n / delta)
+    spread = 2 * level * square / n
     n0, total0 = 0, 0.0
     for row in range(oldest, -1, -1):
         for k in range(filled[row]):
@@ -162,7 +164,7 @@ def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding:
                 return -1, -1
             each = 1 / n0 + 1 / n1  # 1 / h
             apart = abs(total0 / n0 - (total - total0) / n1)
-            if apart > (np.sqrt(log * each / 2) if hoeffding else np.sqrt(spread * each) + 2 * log * each / 3):
+            if apart > (np.sqrt(level * each / 2) if hoeffding else np.sqrt(spread * each) + 2 * level * each / 3):
                 return row, k
     return -1, -1
 

@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recassay.data._hashes import mix, unit
+from recassay.portable._kernels import log
 
 Keys = NDArray[np.uint64]
 Int32 = NDArray[np.int32]
@@ -64,7 +65,7 @@ def pick_smallest(keys: Keys, weight: Float, law: int, seed: np.uint64, chosen: 
     for c in range(keys.size):
         number[c] = unit(mix(seed ^ keys[c]))
         if law == MASS:
-            number[c] = -np.log(number[c]) / weight[c] if weight[c] > 0 else np.inf
+            number[c] = -log(number[c]) / weight[c] if weight[c] > 0 else np.inf
     last = np.inf if chosen.size == keys.size else np.partition(number, chosen.size - 1)[chosen.size - 1]
     filled = 0
     for c in range(keys.size):

@@ -23,6 +23,7 @@ from recassay.data.vocabulary import Vocabulary
 from recassay.engine import _picks
 from recassay.errors import InputError
 from recassay.models.sequence.base import Foretells, Teller
+from recassay.portable.elementary import log2
 from recassay.threads import blocks, each_block
 
 NUMBERS = 1 << 22  # of a block of probabilities
@@ -200,7 +201,7 @@ def flat(said: Int32) -> Histories:
 def bits(chances: Float) -> Float:
     """-log2 of chances; infinite where something was held to be impossible."""
     with np.errstate(divide="ignore"):
-        return 0.0 - np.log2(np.minimum(chances, 1))
+        return 0.0 - log2(np.minimum(chances, 1))
 
 
 def checked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from recassay.engine.ask import AskRows, Int32, flat
+from recassay.portable.elementary import log2
 from recassay.threads import blocks
 
 NUMBERS = 1 << 22  # of a block of probabilities
@@ -28,7 +29,7 @@ def _search(ask: AskRows, seeds: Int32, k: int, width: int) -> Int32:
     for _ in range(k):
         n, beams, said = kept.shape
         with np.errstate(divide="ignore"):
-            more = -np.log2(ask.rows(flat(kept.reshape(n * beams, said)))).reshape(n, beams, -1)
+            more = -log2(ask.rows(flat(kept.reshape(n * beams, said)))).reshape(n, beams, -1)
         longer = (bits[:, :, None] + more).reshape(n, -1)
         best = np.argsort(longer, axis=1, kind="stable")[:, :width]
         beam, item = np.divmod(best, more.shape[2])

@@ -14,6 +14,7 @@ from recassay.data.sequences import SequenceFold
 from recassay.engine.ask import bits
 from recassay.engine.generate import asked_of_system
 from recassay.models.sequence.base import fit
+from recassay.portable.elementary import exp2
 
 
 def perplexity_by_position(
@@ -39,7 +40,7 @@ def perplexity_by_position(
         fitted = fit(system, fold.train) if hasattr(system, "fit") else system
         surprise = bits(asked_of_system(fitted, fold, name, threads=threads).foretold(fold.test))
         mean = np.bincount(place, surprise)[:positions] / counts
-        columns = {"position": np.arange(counts.size) + 1, "perplexity": np.exp2(mean), "transitions": counts}
+        columns = {"position": np.arange(counts.size) + 1, "perplexity": exp2(mean), "transitions": counts}
         parts.append(pl.DataFrame(columns).with_columns(system=pl.lit(name)))
     return Exhibit(
         name="perplexity-by-position",

@@ -17,6 +17,7 @@ from recassay.data.scores import WEIGHT, Scores, Summary, Values, restored, weig
 from recassay.errors import InputError, RecassayError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metric
+from recassay.portable import elementary
 from recassay.spec import suggest
 
 FILE, SUMMARY = "scores.parquet", "summary.json"
@@ -223,7 +224,7 @@ def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -
     counted: Values = np.bincount(at, weight, size).astype(np.float64)
     value = np.full(size, np.nan)
     np.divide(total, counted, out=value, where=counted > 0)
-    return value ** (1 / power), counted
+    return elementary.power(value, 1 / power) if power != 1 else value, counted
 
 
 def _refuse_twice(part: pl.DataFrame, where: str) -> None:

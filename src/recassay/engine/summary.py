@@ -13,6 +13,7 @@ from recassay.comparison.intervals import Uncertainty, intervals
 from recassay.data.finding import Finding
 from recassay.data.scores import Scores, Values
 from recassay.engine.local import Job, Judgement, Report
+from recassay.portable import elementary
 
 CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
 
@@ -82,7 +83,7 @@ def bounds_of(
             group = keys[begin : begin + width]
             power = np.array([1.0 if powers is None else powers[heading] for _, heading in group])
             low, high = intervals(
-                np.column_stack([per_unit[key][defined] for key in group]) ** power,
+                _raised([per_unit[key][defined] for key in group], power),
                 np.column_stack([weights[key][defined] for key in group]) if weighted else None,
                 method=uncertainty.method,
                 level=uncertainty.level,
@@ -96,13 +97,19 @@ def bounds_of(
     return bounds
 
 
+def _raised(columns: list[Values], powers: Values) -> Values:
+    """Return columns side by side, each raised to its power."""
+    raised = (one if power == 1 else elementary.power(one, power) for one, power in zip(columns, powers, strict=True))
+    return np.column_stack(list(raised))
+
+
 def rooted(low: float, high: float, power: float) -> tuple[float, float]:
     """Bounds of a mean of powers as bounds of its root.
 
     >>> rooted(-1.0, 4.0, 2.0)
     (0.0, 2.0)
     """
-    return (low, high) if power == 1 else (max(low, 0.0) ** (1 / power), max(high, 0.0) ** (1 / power))
+    return (low, high) if power == 1 else tuple(elementary.power(np.maximum([low, high], 0.0), 1 / power).tolist())
 
 
 def _resampling(report: Report | None) -> Callable[[int, int], None] | None:

@@ -11,6 +11,7 @@ from recassay.comparison.intervals import means
 from recassay.data.scores import Values
 from recassay.engine.parts import Column, Columns, Order
 from recassay.metrics.base import UnitMetric
+from recassay.portable import elementary
 
 
 class Worth(ABC):
@@ -72,7 +73,7 @@ def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
         values, weights = values[~undefined], None if weights is None else weights[~undefined]
     column = values if metric.power == 1 else values**metric.power
     found = float(means(column[:, None], None if weights is None else weights[:, None])[0])
-    return found if metric.power == 1 else found ** (1 / metric.power)
+    return found if metric.power == 1 else elementary.power(found, 1 / metric.power)
 
 
 def standard_error(values: Values) -> float:

@@ -14,6 +14,7 @@ from recassay.data.interactions import Interactions
 from recassay.models.base import BuiltIn, profiles
 from recassay.models.sequential import Reading
 from recassay.models.user_knn import UserKNN
+from recassay.portable.elementary import power
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +68,7 @@ class FittedRecentItemKNN(Reading):
         """A score of every item after each history."""
         items = histories.last(self.last, pad=-1)
         row, place = np.nonzero(items >= 0)
-        weights = self.decay ** (self.last - 1.0 - place)
+        weights = power(self.decay, self.last - 1.0 - place)
         read = csr_array((weights, (row, items[row, place])), shape=(len(histories), self.log.n_items))
         table: NDArray[np.float64] = (read @ self.similar).toarray()
         return table

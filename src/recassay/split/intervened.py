@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.data.order import Keys, ordinals
+from recassay.portable.elementary import log as log_of
 from recassay.split.base import Part, Split
 from recassay.split.borders import Border, borders
 from recassay.split.in_parts import ByItem, InParts, item_counts
@@ -73,7 +74,7 @@ class Intervened(Split):
         rows = np.flatnonzero(uniform(row_lots(log, self.seed, "intervened hold out")) < self.held_out)
         lots = row_lots(log.take(rows), self.seed, self.name)
         weights = self.weights(log, popularity.of(log))[rows]
-        return rows, lots, ordinals(-np.log(uniform(lots)) / weights)
+        return rows, lots, ordinals(-log_of(uniform(lots)) / weights)
 
     def _arrivals(self, popularity: ByItem, log: Interactions) -> Keys:
         _, _, arrivals = self._held(popularity, log)

@@ -23,6 +23,7 @@ from recassay.diagnose.drift import drifts
 from recassay.engine.stream.result import mean
 from recassay.engine.summary import bounds_of
 from recassay.metrics.base import Metric
+from recassay.portable import elementary
 from recassay.study.plan import StreamPlan
 from recassay.study.results import Row
 from recassay.study.schema import Judge
@@ -99,7 +100,7 @@ def _bounds(
         weights[key] = np.bincount(user[known], minlength=size).astype(np.float64)
         total = np.bincount(user[known], weights=column[known] ** power, minlength=size)
         share = np.divide(total, weights[key], out=np.full(size, np.nan), where=weights[key] > 0)
-        means[key] = share ** (1 / power)
+        means[key] = elementary.power(share, 1 / power) if power != 1 else share
     return bounds_of(means, weights, uncertainty, powers, threads)
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from recassay.comparison.intervals import intervals, means
 from recassay.data.assay import Worth
 from recassay.data.scores import Scores, Summary, Values
+from recassay.portable import elementary
 from recassay.study.schema import Judge
 
 Key = tuple[str, str]  # system, metric
@@ -125,7 +126,7 @@ def _merged(
         weight[place] += counts
     value = np.full(size, np.nan)
     np.divide(total, weight, out=value, where=weight > 0)
-    return value ** (1 / power), weight
+    return elementary.power(value, 1 / power) if power != 1 else value, weight
 
 
 def _weights(scores: Scores, key: Key) -> Values:
@@ -161,7 +162,7 @@ def _bounds(
             low, high = intervals(table, share, threads=threads, **how)  # type: ignore[arg-type]
         columns = np.column_stack([means(table, share), low, high])
         if power != 1:
-            columns = np.maximum(columns, 0) ** (1 / power)
+            columns = elementary.power(np.maximum(columns, 0), 1 / power)
         found |= {key: (mean, low, high) for key, (mean, low, high) in zip(keys, columns.tolist(), strict=True)}
     return found
 

@@ -10,6 +10,7 @@ import scipy.stats
 
 from recassay.comparison.bayes import STRENGTH, Chances, correlated_t, signed_rank
 from recassay.errors import UsageError
+from recassay.portable.draws import dirichlets
 from recassay.rng import derive
 
 
@@ -17,7 +18,7 @@ def by_loops(differences, rope, seed, samples):
     """The definition, one draw and one pair at a time."""
     z = [0.0, *differences]
     rng = derive(seed, "Bayesian signed rank", len(differences))
-    shares = rng.dirichlet([STRENGTH, *[1.0] * len(differences)], size=samples)
+    shares = dirichlets(rng, np.array([STRENGTH, *[1.0] * len(differences)]), samples)
     wins = np.zeros(3)
     for w in shares:
         regions = np.zeros(3)

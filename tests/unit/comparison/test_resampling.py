@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from recassay.comparison import resampling
-from recassay.comparison.resampling import How, all_sign_patterns, bootstrap_sums, flipped_sums
+from recassay.comparison.resampling import How, bootstrap_sums, flipped_sums, signed_sums
 from recassay.errors import UsageError
+from recassay.portable.draws import multinomials
 from recassay.rng import derive, derive_seed
 
 MASK = 2**64 - 1
@@ -24,8 +25,8 @@ def drawn_units(n, resample, seed):
     """How often each of n units is drawn in one resample."""
     first = resample // resampling.BOOTSTRAP_BLOCK * resampling.BOOTSTRAP_BLOCK
     starts = range(0, n, resampling.CHUNK)
-    shares = [min(resampling.CHUNK, n - start) / n for start in starts]
-    draws = derive(seed, "bootstrap", n, first).multinomial(n, shares, size=resampling.BOOTSTRAP_BLOCK)
+    sizes = np.array([min(resampling.CHUNK, n - start) for start in starts])
+    draws = multinomials(derive(seed, "bootstrap", n, first), n, sizes, resampling.BOOTSTRAP_BLOCK)
     key = derive_seed(seed, "bootstrap", n) & MASK
     counts = np.zeros(n, int)
     for chunk, start in enumerate(starts):
@@ -100,8 +101,8 @@ def test_neither_the_other_columns_nor_more_resamples_change_a_sum(draw):
     assert np.array_equal(alone, draw(columns, 3000, How(seed=4))[2, :300])
 
 
-def test_all_sign_patterns_are_all_and_once():
-    assert len({tuple(row) for row in all_sign_patterns(6).tolist()}) == 64
+def test_signed_sums_are_of_all_sign_patterns_and_each_once():
+    assert len(set(signed_sums(2.0 ** np.arange(6)[:, None])[0].tolist())) == 64
 
 
 def test_progress_counts_the_blocks():

@@ -24,6 +24,7 @@ from recassay.engine.spark.kept import Columns, Kept
 from recassay.engine.summary import Bounds, bounds_of, rooted, said_once
 from recassay.engine.worth import Worth
 from recassay.metrics.base import UnitMetric
+from recassay.portable import elementary
 
 
 def from_sums(
@@ -95,7 +96,7 @@ class WorthOfSums(Worth):
         """The mean."""
         found = self.sums.totals[Key(self.system, (order or "value", heading))].mean
         power = self.metrics[heading].power
-        return found if power == 1 else found ** (1 / power)
+        return found if power == 1 else elementary.power(found, 1 / power)
 
     def error(self, heading: str) -> float:
         """Of the plain mean."""

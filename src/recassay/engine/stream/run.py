@@ -24,13 +24,14 @@ from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import Metrics
 from recassay.models.incremental._clock import TICKS
 from recassay.models.incremental.base import Walks
+from recassay.portable.elementary import exp
 from recassay.protocols.prequential import Prequential
 from recassay.split.lots import uniform, user_lots
 from recassay.threads import Progress
 
 Int64 = NDArray[np.int64]
 
-OFTEN = np.cumsum([np.exp(-1.0) / float(np.prod(np.arange(1.0, n + 1))) for n in range(20)])  # Poisson of mean 1
+OFTEN = np.cumsum([exp(-1.0) / float(np.prod(np.arange(1.0, n + 1))) for n in range(20)])  # Poisson of mean 1
 
 
 class _Copy(NamedTuple):

@@ -14,6 +14,7 @@ from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.models.incremental._walk import Shown
 from recassay.models.incremental.base import grown
+from recassay.portable.elementary import log2
 from recassay.protocols.prequential import Prequential
 
 Values = NDArray[np.float64]
@@ -27,7 +28,7 @@ OF_POSITION: Mapping[str, Callable[[Values, int | None], Values]] = {
     "hit": lambda position, _: np.ones_like(position),
     "precision": lambda position, k: np.full_like(position, 1 / (k or np.inf)),
     "mrr": lambda position, _: 1 / position,
-    "ndcg": lambda position, _: 1 / np.log2(position + 1),
+    "ndcg": lambda position, _: 1 / log2(position + 1),
 }
 RELAXED = ("recall", "hit")  # what lists with several right items are judged by here
 DEFAULTS = ("recall", "mrr", "ndcg")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from recassay.data.layout import stretch_of
 from recassay.data.recoding import Recoding
 from recassay.metrics.base import UnitMetric, Values, sums
+from recassay.portable.elementary import log2
 
 if TYPE_CHECKING:
     from recassay.metrics.align import Aligned
@@ -98,7 +99,7 @@ def places_discount(places: int, discount: Discount) -> Values:
     """
     if discount == "none":
         return np.ones(places)
-    return np.asarray(1.0 / np.log2(np.arange(2.0, places + 2.0)))
+    return np.asarray(1.0 / log2(np.arange(2.0, places + 2.0)))
 
 
 def relevant_places(lists: Aligned, k: int | None, relevant_from: float) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ from recassay.errors import UsageError
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Values
 from recassay.metrics.beyond.base import Discount, ItemValues, ListMetric, mean_over_places, relevant_places
+from recassay.portable.elementary import log2
 
 if TYPE_CHECKING:
     from recassay.metrics.context import Beside
@@ -95,8 +96,8 @@ class EFD(Novelty):
         total = counts.sum() if self.form == "discovery" else float(beside.train.n_users)
         if self.unseen == "smoothing":
             total += counts.size + 1 if self.form == "discovery" else 2
-            bits = np.log2(total / (np.append(counts, 0.0) + 1))
+            bits = log2(total / (np.append(counts, 0.0) + 1))
         else:
-            bits = np.log2(total / counts)
+            bits = log2(total / counts)
             bits = np.append(bits, bits.max() if self.unseen == "max" else 0.0)
         return ItemValues(beside.train_items, bits)

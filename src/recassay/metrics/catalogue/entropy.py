@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.metrics.base import CatalogueMetric, Values
+from recassay.portable.elementary import exp2, log2
 
 
 def _shares(exposure: NDArray[np.int64]) -> Values:
@@ -47,10 +48,10 @@ class Entropy(CatalogueMetric):
         share = _shares(exposure)
         if share.size == 0 or (self.form == "normalised" and exposure.size == 1):
             return float("nan")
-        bits = float(np.abs((share * np.log2(share)).sum()))
+        bits = float(np.abs((share * log2(share)).sum()))
         if self.form == "bits":
             return bits
-        return bits / float(np.log2(exposure.size)) if self.form == "normalised" else 2.0**bits
+        return bits / float(log2(exposure.size)) if self.form == "normalised" else exp2(bits)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.data.exact import Exact
 from recassay.metrics.base import Piece, Values, sums
+from recassay.portable.elementary import log, power, zeta
 
 if TYPE_CHECKING:
     from recassay.metrics.align import Aligned
@@ -32,15 +33,13 @@ def power_law_exponent(counts: NDArray[np.int64]) -> float:
     >>> round(power_law_exponent(np.array([1, 1, 1, 1, 2, 2, 3, 5, 0])), 3)
     2.071
     """
-    from scipy.special import zeta  # costs a quarter of a second, and only this asks for it
-
     seen = counts[counts > 0]
     if seen.size == 0:
         return float("nan")
-    mean_log = float(np.log(np.sort(seen)).mean())
+    mean_log = float(log(np.sort(seen)).mean())
 
     def cost(gamma: float) -> float:  # convex in gamma
-        return float(gamma * mean_log + np.log(zeta(gamma)))
+        return float(gamma * mean_log + log(zeta(gamma)))
 
     low, high = 1.0 + 1e-9, STEEPEST
     while high - low > 1e-9:  # golden section
@@ -56,7 +55,7 @@ def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: flo
     [0.8, 0.4, nan]
     """
     known = np.where(counts > 0, counts, np.nan)
-    return np.maximum((known / max(users, 1)) ** ((gamma + 1) / 2), p_min)
+    return np.maximum(power(known / max(users, 1), (gamma + 1) / 2), p_min)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,4 +90,4 @@ def told(pieces: Mapping[str, Piece]) -> dict[str, float]:
     {'unseen': 1, 'effective_size': 1.6}
     """
     unseen, weight, squares = (float(pieces[name]) for name in ("unseen", "sum", "squares"))
-    return {"unseen": int(unseen), "effective_size": weight**2 / squares if squares > 0 else float("nan")}
+    return {"unseen": int(unseen), "effective_size": weight * weight / squares if squares > 0 else float("nan")}

@@ -13,6 +13,7 @@ from recassay.metrics.align import Aligned, Meeting
 from recassay.metrics.base import Accuracy, Piece, Values
 from recassay.metrics.debiased.ips import credited
 from recassay.metrics.debiased.propensity import Observed, told
+from recassay.portable.elementary import power
 
 if TYPE_CHECKING:
     from recassay.metrics.context import Beside, Context
@@ -47,7 +48,7 @@ class StratifiedRecall(Accuracy):
 
     def bind(self, beside: Beside) -> Observed:
         counts = beside.train.item_users
-        weight = np.where(counts > 0, counts, np.nan) ** -self.b
+        weight = power(np.where(counts > 0, counts, np.nan), -self.b)
         return Observed.of(beside, weight, self.relevant_from)
 
     def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:

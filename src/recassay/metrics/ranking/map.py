@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import digamma
 
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
+from recassay.portable.elementary import log
 
 Denominator = Literal["relevant", "reachable", "list", "hits", "k"]
 
@@ -81,7 +81,20 @@ class MeanPrecision(Accuracy):
 
     def judge(self, lists: Aligned) -> Values:
         assert self.k is not None
-        place = np.arange(1, lists.depth(self.k) + 1)
-        tail = (digamma(self.k + 1) - digamma(place)) / self.k  # sum of 1/q for q from each place to k, over k
+        tail = inverses_up_to(self.k, lists.depth(self.k)) / self.k
         value = lists.is_relevant(self.relevant_from).astype(np.float64)
         return lists.expected_sum(value, tail, lists.cutoffs(self.k))
+
+
+def inverses_up_to(k: int, depth: int) -> Values:
+    """Return the sum of 1/q over q from each place to k, for the first ``depth`` places.
+
+    Terms beyond the 10,000th are summed by the formula of Euler and Maclaurin.
+
+    >>> inverses_up_to(3, 2).round(6).tolist()
+    [1.833333, 0.833333]
+    """
+    last = min(k, max(depth, 10_000))
+    beyond = log(k / last) + (1 / k - 1 / last) / 2 - (1 / (k * k) - 1 / (last * last)) / 12
+    sums: Values = np.cumsum(1.0 / np.arange(last, 0, -1))[::-1][:depth] + beyond
+    return sums

@@ -13,6 +13,7 @@ from recassay.metrics import _kernels
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
 from recassay.metrics.ranking.unlisted import Unlisted, followed
+from recassay.portable.elementary import exp2, log2
 
 if TYPE_CHECKING:
     from recassay.data.truth_facts import TruthFacts
@@ -35,7 +36,7 @@ def discounts(kind: Discount, depth: int) -> Values:
 
 def discount_at(kind: Discount, position: Values) -> Values:
     """Weight of positions, which may lie between two ranks."""
-    return 1.0 / (np.log2(position + 1) if kind == "log2p1" else np.maximum(1.0, np.log2(position)))
+    return 1.0 / (log2(position + 1) if kind == "log2p1" else np.maximum(1.0, log2(position)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +74,7 @@ class DCG(Accuracy):
             return (grade >= self.relevant_from).astype(np.float64)
         if self.gain == "linear":
             return np.maximum(grade, 0.0)
-        return np.where(grade > 0, np.maximum(np.exp2(grade - self.offset) - 1.0, 0.0), 0.0)
+        return np.where(grade > 0, np.maximum(exp2(grade - self.offset) - 1.0, 0.0), 0.0)
 
     def judge(self, lists: Aligned) -> Values:
         weight = discounts(self.discount, lists.depth(self.k))

@@ -9,6 +9,7 @@ import numpy as np
 
 from recassay.metrics.align import Aligned
 from recassay.metrics.base import Accuracy, Values
+from recassay.portable.elementary import power
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +47,7 @@ class RBP(Accuracy):
             raise self.refuse("normalize", "it is for relevance that is yes or no, without a scale")
 
     def judge(self, lists: Aligned) -> Values:
-        weight: Values = (1 - self.p) * np.power(self.p, np.arange(lists.depth(self.k)))
+        weight: Values = (1 - self.p) * power(self.p, np.arange(lists.depth(self.k)))
         if self.scale is None:
             value = lists.is_relevant(self.relevant_from).astype(np.float64)
         else:
@@ -55,7 +56,7 @@ class RBP(Accuracy):
         if not self.normalize:
             return reached
         places = np.minimum(np.minimum(lists.relevant(self.relevant_from), lists.length), lists.cutoffs(self.k))
-        return reached / np.where(places > 0, 1.0 - self.p**places, 1.0)
+        return reached / np.where(places > 0, 1.0 - power(self.p, places), 1.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +83,6 @@ class RBPResidual(Accuracy):
             raise self.refuse("p", "persistence lies between 0 and 1")
 
     def judge(self, lists: Aligned) -> Values:
-        weight: Values = (1 - self.p) * np.power(self.p, np.arange(lists.depth(self.k)))
+        weight: Values = (1 - self.p) * power(self.p, np.arange(lists.depth(self.k)))
         judged = (lists.grade >= 0).astype(np.float64)
         return 1.0 - lists.expected_sum(judged, weight, lists.cutoffs(self.k))

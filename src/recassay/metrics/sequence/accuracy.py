@@ -9,6 +9,7 @@ import numpy as np
 from recassay.metrics.base import Values
 from recassay.metrics.sequence.base import PerSequence, Placed
 from recassay.metrics.sequence.block import Block
+from recassay.portable.elementary import log2
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +78,7 @@ class SequenceNDCG(PerSequence):
     name = "seq_ndcg"
 
     def evaluate(self, block: Block) -> Values:
-        discount = 1.0 / np.log2(np.arange(2.0, self.depth + 2.0))
+        discount = 1.0 / log2(np.arange(2.0, self.depth + 2.0))
         gained = np.where(block.matches.hits[:, : self.depth], discount, 0.0).sum(axis=1)
         best = np.cumsum(discount)[np.minimum(block.following, self.depth) - 1]
         return np.asarray(gained / best)

@@ -10,6 +10,7 @@ import numpy as np
 from recassay.metrics.base import Values
 from recassay.metrics.sequence.base import PerSequence, Placed, Pooled
 from recassay.metrics.sequence.block import Block
+from recassay.portable.elementary import exp2
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,4 +86,4 @@ class Perplexity(Pooled):
     part: ClassVar[PerSequence] = Surprise()
 
     def of_mean(self, mean: float) -> float:
-        return float(np.exp2(mean))
+        return exp2(mean)

@@ -13,6 +13,7 @@ from recassay.metrics.sequence.accuracy import Hits
 from recassay.metrics.sequence.base import OfAll, Placed
 from recassay.metrics.sequence.block import Block
 from recassay.metrics.sequence.known import Known
+from recassay.portable.elementary import log2
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,8 +64,8 @@ class SequenceNovelty(Placed):
         counts, items = block.known.fold.counts, block.items[:, : self.depth]
         total = int(block.known.fold.train.offsets[-1])
         seen = np.where(items >= 0, counts[items], total)  # a place without an item adds log2(1)
-        bits = -np.log2(np.maximum(seen, 1) / total)
-        return np.where(seen > 0, bits, np.log2(total + 1) if self.unseen == "max" else 0.0)
+        bits = -log2(np.maximum(seen, 1) / total)
+        return np.where(seen > 0, bits, log2(total + 1) if self.unseen == "max" else 0.0)
 
 
 @dataclass(frozen=True, repr=False)

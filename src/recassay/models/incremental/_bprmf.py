@@ -6,7 +6,6 @@ number of the event and the step. Held to the readable twin in ``tests/property/
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from recassay.models.incremental._clock import clock
 from recassay.models.incremental._lists import append_to
 from recassay.models.incremental._tiles import LANES, Float32, products
 from recassay.models.incremental._walk import Asked, Int32, Int64, Shown, Told, place, until
+from recassay.portable._kernels import exp
 
 EVENT, USER, BOTH = 0, 1, 2  # what an event teaches: see :class:`recassay.models.incremental.bprmf.BPRMF`
 TRIES = 64  # draws that may hit items the user had; then one is picked from a list of the others
@@ -230,7 +230,7 @@ def move(
     margin = up[bias] - down[bias]
     for factor in range(user.size):
         margin += user[factor] * (up[factor] - down[factor])
-    pull = np.float32(1.0 / (1.0 + math.exp(np.float64(margin))))
+    pull = np.float32(1.0 / (1.0 + exp(np.float64(margin))))
     if of_liked:
         up[bias] += rate * (pull - reg_bias * up[bias])
     if of_against:

@@ -21,6 +21,7 @@ from recassay.data.times import times
 from recassay.errors import UsageError
 from recassay.models.base import BuiltIn, Scoring
 from recassay.models.incremental._walk import Asked, Shown, Told
+from recassay.portable.draws import normals
 from recassay.rng import derive
 from recassay.spec import suggest
 
@@ -189,5 +190,5 @@ def drawn(seed: int, what: str, begin: int, end: int, factors: int, deviation: f
     >>> bool((drawn(1, "user", 0, 2048, 3, 0.1)[1024:] == drawn(1, "user", 1024, 2048, 3, 0.1)).all())
     True
     """
-    parts = [derive(seed, what, block).standard_normal((ROWS, factors)) for block in range(begin // ROWS, end // ROWS)]
+    parts = [normals(derive(seed, what, block), (ROWS, factors)) for block in range(begin // ROWS, end // ROWS)]
     return (deviation * np.concatenate(parts)).astype(np.float32)

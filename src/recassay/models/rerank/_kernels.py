@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recassay.data._sets import bits_set, is_bare, sets_distance
+from recassay.portable._kernels import exp2
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -232,6 +233,6 @@ def _chances(
             if most <= 0:
                 chance[at - begin] = 0.0
             elif graded:
-                chance[at - begin] = (2.0 ** (score / most) - 1.0) / 2.0
+                chance[at - begin] = (exp2(score / most) - 1.0) / 2.0
             else:
                 chance[at - begin] = score / most
