@@ -19,6 +19,7 @@ from recassay.models.base import NOTHING
 from recassay.protocols.ranking import Ranking
 
 SQUARES = 40
+LEARNT = 36  # of them a model that learns finds at least; chance finds two, and an unlucky start may cost a few
 
 
 def checkerboard(size: int = SQUARES) -> Fold:
@@ -38,7 +39,8 @@ def check_recommender(model: Any, *, learns: bool = True) -> None:
     """Raise AssertionError, with what is wrong, unless a model keeps all promises of a recommender.
 
     It has ``fit(log)``, which changes nothing in it, and gives an object with ``scores(users)``, ``recommend(users,
-    k)`` or factors. ``learns=False`` spares a model that ignores who had what (popularity, chance) the checkerboard.
+    k)`` or factors. A model that learns finds the missing square of the checkerboard for 36 of 40 users or more;
+    ``learns=False`` is for one that ignores who had what (popularity, chance).
 
     >>> from recassay.models import Popular, UserKNN
     >>> check_recommender(UserKNN(neighbours=10))
@@ -57,7 +59,7 @@ def check_recommender(model: Any, *, learns: bool = True) -> None:
         run = play(fitted, fold, Ranking(k=1, bins=0), name=name)
         right = int((run.items == fold.test.items[np.argsort(fold.test.users)][: run.items.size]).sum())
         what = f"{name} ranks the missing square of the checkerboard first for {right} of {SQUARES} users"
-        _need(right == SQUARES, what)
+        _need(right >= LEARNT, what)
 
 
 def _answers(name: str, fitted: Any, fold: Fold) -> None:

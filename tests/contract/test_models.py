@@ -37,7 +37,7 @@ LEARNERS = [
     models.BPR(factors=4, iterations=300, learning_rate=0.05),
     models.ItemKNN(neighbours=20),
     models.ItemKNN(neighbours=20, similarity="tfidf"),
-    models.incremental.ISGD(factors=100, rate=0.05, reg_user=1.0, reg_item=1.0),
+    models.incremental.ISGD(factors=200, iterations=100),
     models.incremental.BPRMF(factors=10, iterations=100),
     models.incremental.UKNN(neighbours=10),
     models.incremental.StreamItemKNN(),

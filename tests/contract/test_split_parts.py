@@ -221,10 +221,10 @@ def test_draws_at_the_same_time_are_told_apart_by_their_lots(frame, monkeypatch)
     from recassay.split import intervened
 
     monkeypatch.setattr(intervened, "uniform", lambda lots: (lots >> np.uint64(61)).astype(float) / 8 + 1 / 16)
-    spec, log = split.skew(test=0.2, held_out=0.5), Interactions.from_frame(frame)
+    spec, log = split.skew(test=0.1, held_out=0.5), Interactions.from_frame(frame)
     (fold,) = spec(log)
     held = len(fold.test) + fold.removed["held out and not drawn"]
-    assert len(fold.test) == int(0.4 * held)
+    assert len(fold.test) == int(0.2 * held)
     dealt = Dealt.of(frame, "one user a part")
     facts = spec.facts(dealt)
     assert facts.among is not None

@@ -294,7 +294,7 @@ class TestCurve:
         every = ra.sampling_curve(runs, range(1, 76), metric="hit@3", resamples=5)
         wrong = [size for size, same in every.orders.select("size", "same").rows() if not same]
         (found,) = every.stable["size"]
-        assert found == (max(wrong) + 1 if wrong else 1)
+        assert found == (1 if not wrong else max(wrong) + 1 if max(wrong) < 75 else None)
         assert (every.orders.filter(pl.col("same"))["tau_a"] == 1).all()
         assert (every.orders["swaps"].list.len() == 0).to_list() == every.orders["same"].to_list()
 

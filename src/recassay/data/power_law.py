@@ -35,14 +35,16 @@ def power_law(
     values: Mapping[float, float] = VALUES,
     seed: int = 0,
 ) -> Interactions:
-    """A log of about ``ratings`` ratings: each item's users are drawn without replacement, ratings from ``values``.
+    """Return a log of about ``ratings`` ratings, whose users are drawn without replacement, and values from ``values``.
+
+    Logs that differ only in alpha, c1 or c2 draw their users in the same order, an item with more ratings more of them.
 
     >>> log = power_law(users=50, items=5, ratings=100, alpha=1.4, c1=2, c2=1)
     >>> log.item_events.tolist()
     [39, 23, 16, 12, 10]
     """
     counts = item_counts(users=users, items=items, ratings=ratings, alpha=alpha, c1=c1, c2=c2)
-    rng = derive(seed, "power law", users, items, ratings, str(alpha), str(c1), str(c2))
+    rng = derive(seed, "power law", users, items, ratings)  # whole numbers only: a fitted c1 may move in its last bit
     who = np.concatenate([rng.permutation(users)[:count] for count in counts.tolist()])
     what = np.repeat(np.arange(items), counts)
     chance = np.array([*values.values()])
@@ -84,7 +86,9 @@ def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float
 
 
 def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, float, float]:
-    """c1, c2 and alpha that are nearest to a log's counts on the scale of their logarithms (least squares).
+    """Return c1, c2 and alpha, to three digits, that are nearest to a log's counts by their logarithms (least squares).
+
+    More digits would be those of the machine: the search for the least squares multiplies matrices.
 
     alpha is at most ``steepest``. Where counts fall faster than any power law, as in many logs, alpha and c2 would grow
     together without end, and a c2 of that kind makes every smaller alpha flat.
@@ -110,5 +114,5 @@ def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, f
     found = least_squares(
         misfit, [min(1.0, most / 2), 10.0, steepest / 2], bounds=([0, 0, 0], [most, counts.size * 10.0, steepest])
     )
-    c1, c2, alpha = (float(value) for value in found.x)
+    c1, c2, alpha = (float(f"{value:.3g}") for value in found.x)
     return c1, c2, alpha

@@ -130,7 +130,8 @@ def popularity_of(standings: Standings) -> Popularity | None:
     order = items[np.lexsort((items, -standings.popularity[items]))]
     head = np.isin(standings.item[usable], order[: max(1, round(HEAD * items.size))])
     hit = above < TOP
-    correlation = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    one, other = (rank - rank.mean() for rank in ranks)
+    correlation = float((one * other).sum() / np.sqrt((one * one).sum() * (other * other).sum()))
     return Popularity(correlation, users.size, int(head.sum()), int(hit.sum()), int((head & hit).sum()))
 
 

@@ -200,8 +200,7 @@ def flat(said: Int32) -> Histories:
 
 def bits(chances: Float) -> Float:
     """-log2 of chances; infinite where something was held to be impossible."""
-    with np.errstate(divide="ignore"):
-        return 0.0 - log2(np.minimum(chances, 1))
+    return 0.0 - log2(np.minimum(chances, 1))
 
 
 def checked(

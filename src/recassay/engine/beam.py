@@ -28,8 +28,7 @@ def _search(ask: AskRows, seeds: Int32, k: int, width: int) -> Int32:
     kept, bits = seeds[:, None, None], np.zeros((seeds.size, 1))  # (n, beams, said), (n, beams)
     for _ in range(k):
         n, beams, said = kept.shape
-        with np.errstate(divide="ignore"):
-            more = -log2(ask.rows(flat(kept.reshape(n * beams, said)))).reshape(n, beams, -1)
+        more = -log2(ask.rows(flat(kept.reshape(n * beams, said)))).reshape(n, beams, -1)
         longer = (bits[:, :, None] + more).reshape(n, -1)
         best = np.argsort(longer, axis=1, kind="stable")[:, :width]
         beam, item = np.divmod(best, more.shape[2])

@@ -104,8 +104,11 @@ def coin_cdf(heads: ArrayLike, tosses: ArrayLike) -> Any:
 
 
 def _broadcast(kernel: Callable[..., None], *values: ArrayLike) -> Any:
-    """Apply a loop over flat arrays to arguments of any common shape."""
+    """Apply a loop over flat arrays to arguments of any common shape.
+
+    Arguments are copied: for arrays that are read-only numba would compile the loop once more.
+    """
     arrays = np.broadcast_arrays(*(np.asarray(one, np.float64) for one in values))
     out = np.empty(arrays[0].shape)
-    kernel(*(np.ascontiguousarray(one).reshape(-1) for one in arrays), out.reshape(-1))
+    kernel(*(np.array(one, order="C").reshape(-1) for one in arrays), out.reshape(-1))
     return out if out.ndim else float(out)

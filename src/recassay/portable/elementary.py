@@ -106,7 +106,7 @@ def power(base: ArrayLike, exponent: ArrayLike) -> Any:
     if not bases.ndim:
         return _kernels.power(float(bases), float(exponents))
     out = np.empty(bases.shape)
-    _kernels.each_power(np.ascontiguousarray(bases).ravel(), np.ascontiguousarray(exponents).ravel(), out.reshape(-1))
+    _kernels.each_power(_flat_copy(bases), _flat_copy(exponents), out.reshape(-1))
     return out
 
 
@@ -144,5 +144,10 @@ def _each(one: Callable[[float], float], several: Callable[[Floats, Floats], Non
     if not values.ndim:
         return one(float(values))
     out = np.empty(values.shape)
-    several(np.ascontiguousarray(values).ravel(), out.reshape(-1))
+    several(_flat_copy(values), out.reshape(-1))
     return out
+
+
+def _flat_copy(values: Floats) -> Floats:
+    """Return a copy in one piece: for an array that is read-only numba would compile a loop once more."""
+    return np.array(values, order="C").reshape(-1)

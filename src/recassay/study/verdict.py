@@ -182,18 +182,18 @@ def _worth(row: Summary, folds: Sequence[Worth], weights: Sequence[float]) -> Wo
     share = np.array(weights) / sum(weights) if sum(weights) else np.full(len(weights), np.nan)
 
     def mean(name: str) -> float:
-        return float(share @ np.array([getattr(one, name) for one in folds]))
+        return float(np.sum(share * np.array([getattr(one, name) for one in folds])))
 
     random, best = mean("random"), mean("best")
     room = best - random
-    inverse = float(share @ np.array([1 / one.t for one in folds]))
+    inverse = float(np.sum(share * np.array([1 / one.t for one in folds])))
     return dataclasses.replace(
         folds[0],
         mean=row.mean,
         low=row.low,
         high=row.high,
         n=row.n,
-        sd_draws=math.sqrt(float(share**2 @ np.array([one.sd_draws for one in folds]) ** 2)),
+        sd_draws=math.sqrt(float(np.sum((share * np.array([one.sd_draws for one in folds])) ** 2))),
         random=random,
         best=best,
         corrected=(row.mean - random) / room if room else float("nan"),
