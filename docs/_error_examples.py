@@ -152,6 +152,11 @@ EXAMPLES: dict[str, str] = {
         Path("first/summary.json").write_text('{"rows": [{"system": "popular"}]}')
         read_results("first")
         """,
+    "I319": """
+        rows = [("ann", "x", 0.5), ("ann", "y", 0.4), ("ann", "x", 0.1)]
+        run = ra.read_run(rows, keep_rows=False)
+        ra.score(run, {"ann": ["x"]}, "mrr", duplicates="last")
+        """,
     "I321": """
         log = ra.read_interactions([("ann", "x"), ("bob", "x"), ("bob", "x")])
         ra.models.GRU().fit(log.take(log.users == 0))

@@ -50,6 +50,7 @@ CODES: dict[str, str] = {
     "I312": "a system answered with unknown items",
     "I317": "folder has no results",
     "I318": "file of results is not as recassay writes it",
+    "I319": "order of rows is needed and not known",
     "I313": "scores lack a column",
     "I314": "scores of a system and user stand twice",
     "I315": "systems share no user",
