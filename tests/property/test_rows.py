@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from numba.misc.quicksort import make_py_quicksort
 
 from recassay.data.run import Run
 from recassay.data.truth import Truth
@@ -25,6 +26,7 @@ TIES = {
     "id_descending": lambda place, item: [-ord(letter) for letter in item],
     "trec": lambda place, item: [-ord(letter) for letter in item],
 }
+quicksort = make_py_quicksort(is_argsort=True).run_quicksort
 SEEDS = range(6)
 
 
@@ -43,6 +45,12 @@ def table(seed: int) -> pl.DataFrame:
     return pl.DataFrame([rows[at] for at in mixed], ["user_id", "item_id", "rank", "score"], orient="row")
 
 
+def sorted_as_ranx(held: dict[str, float]) -> dict[str, float]:
+    """What ranx does to a list, each time: numba's quicksort, here in Python."""
+    items, order = list(held), quicksort(np.array([-score for score in held.values()]))
+    return {items[at]: held[items[at]] for at in order}
+
+
 def by_hand(frame: pl.DataFrame, ties: str) -> dict[str, list[str]]:
     """Lists by score, of dicts in which a later row takes the place of an earlier one."""
     scored: dict[str, dict[str, float]] = {}
@@ -50,6 +58,9 @@ def by_hand(frame: pl.DataFrame, ties: str) -> dict[str, list[str]]:
         scored.setdefault(user, {})[item] = score
     lists = {}
     for user, held in sorted(scored.items()):
+        if ties == "ranx":
+            lists[user] = list(sorted_as_ranx(sorted_as_ranx(held)))
+            continue
         place = {item: at for at, item in enumerate(held)}
         lists[user] = sorted(held, key=lambda item: (-held[item], TIES[ties](place[item], item)))
     return lists
@@ -67,7 +78,7 @@ def met(run: Run, **conventions: Any) -> Run:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("ties", [*TIES, "ranx"])
 @pytest.mark.parametrize("columns", [["rank", "score"], ["score"]])
 def test_the_last_row_wins_as_in_a_dict(seed: int, ties: str, columns: list[str]) -> None:
     frame = table(seed)
@@ -107,6 +118,12 @@ def test_some_users_of_a_run_know_their_rows(seed: int) -> None:
     assert lists_of(some) == {user: whole[user] for user in run.queries.gather(which)}
 
 
+def test_by_ranks_ranx_is_row() -> None:
+    frame = table(0).with_columns(pl.col("rank") // 5)
+    run = Run.from_frame(frame, "run")
+    assert lists_of(met(run, ties="ranx")) == lists_of(met(run, ties="row")) != lists_of(met(run, ties="id"))
+
+
 def test_a_run_in_order_keeps_no_places_and_one_that_is_not_asked_keeps_none_either() -> None:
     frame = table(0)
     assert Run.from_frame(frame, "run").rows is not None
@@ -131,6 +148,10 @@ def test_a_last_row_is_asked_for_and_nobody_knows_it() -> None:
 
 def test_the_order_of_rows_is_asked_for_and_nobody_knows_it() -> None:
     frame = pl.DataFrame({"user_id": ["u", "u"], "item_id": ["i00", "a"], "rank": [2, 1], "score": [1.0, 1.0]})
-    with pytest.raises(UsageError, match="asks for the order of rows") as caught:
-        met(Run.from_frame(frame, "run", keep_rows=False), order="score", ties="row")
+    for ties in ("row", "ranx"):
+        with pytest.raises(UsageError, match="asks for the order of rows") as caught:
+            met(Run.from_frame(frame, "run", keep_rows=False), order="score", ties=ties)
+        assert caught.value.code == "U107"
+    with pytest.raises(UsageError, match="asks for scores") as caught:
+        met(Run.from_frame(frame.drop("rank"), "run", keep_scores=False), ties="ranx")
     assert caught.value.code == "U107"

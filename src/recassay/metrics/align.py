@@ -35,7 +35,9 @@ class Conventions:
 
     order:       ``given`` (rank if there is one, else score, else row), or ``score`` whatever the ranks say
     ties:        rows the order does not separate: ascending ``id``; ``id_descending``; ``trec`` (descending id as
-                 text); ``row``, as they came; or judged as the ``expected``, ``optimistic`` or ``pessimistic`` order
+                 text); ``row``, as they were read; ``ranx``, the same in lists of up to 15 rows, and in longer ones
+                 as the sort of ranx leaves them (in an order by ranks as ``row``); or judged as the ``expected``,
+                 ``optimistic`` or ``pessimistic`` order
     precision:   ``double``; ``single`` sees scores as C floats, as trec_eval does
     duplicates:  an item again in a list: the ``first`` is kept; ``last``: its first place with the score of its last
                  row, as a dict of items holds it; ``error``; or ``keep`` (counts again)
@@ -51,7 +53,7 @@ class Conventions:
     @property
     def reads_scores(self) -> bool:
         """Whether lists cannot be read by their ranks alone."""
-        return self.order == "score" or self.precision == "single" or self.duplicates == "last"
+        return self.order == "score" or self.precision == "single" or self.duplicates == "last" or self.ties == "ranx"
 
     @property
     def reads_rows(self) -> bool:

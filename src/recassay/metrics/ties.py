@@ -8,12 +8,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.data.layout import LISTS_PER_BLOCK, readonly
 from recassay.data.run import Run
 from recassay.errors import UsageError
+from recassay.metrics import _kernels
+from recassay.threads import each_block
 
-Ties = Literal["id", "id_descending", "trec", "row", "expected", "optimistic", "pessimistic"]
-ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row"})  # one order is picked for tied rows
-OF_ROWS: frozenset[Ties] = frozenset({"row"})  # the order of the rows that were read decides
+Ties = Literal["id", "id_descending", "trec", "row", "ranx", "expected", "optimistic", "pessimistic"]
+ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row", "ranx"})  # one order is picked
+OF_ROWS: frozenset[Ties] = frozenset({"row", "ranx"})  # the order of the rows that were read decides
 
 
 def settled(run: Run, ties: Ties) -> Run:
@@ -27,7 +30,9 @@ def settled(run: Run, ties: Ties) -> Run:
             where=run.origin,
             hint="read it with keep_rows=True, or choose another policy",
         )
-    if ties == "row":
+    if ties == "ranx" and run.order == "score":
+        return _as_ranx(run)
+    if ties in OF_ROWS:
         return run if run.rows is None else run.arranged(run.rows)
     if ties == "id_descending":
         return run.arranged(-run.items.astype(np.int64))
@@ -35,6 +40,25 @@ def settled(run: Run, ties: Ties) -> Run:
         return run.arranged()
     text = run.vocabulary.decode(run.items).cast(pl.String)
     return run.arranged(-text.rank("dense").to_numpy().astype(np.int64))
+
+
+def _as_ranx(run: Run) -> Run:
+    """Tied rows as ranx leaves them: its sort keeps the order of rows in lists of up to 15 items and in no others."""
+    if run.scores is None:
+        raise UsageError(
+            "U107",
+            "ties='ranx' asks for scores, which the run has let go",
+            where=run.origin,
+            hint="read it with keep_scores=True, or choose another policy",
+        )
+    place = np.empty(run.items.size, np.int64)
+    offsets, scores, rows = readonly(run.offsets), readonly(run.scores), readonly(run.places)
+    each_block(
+        lambda begin, end: _kernels.places_in_ranx(offsets, scores, rows, begin, end, place),
+        offsets.size - 1,
+        size=LISTS_PER_BLOCK,
+    )
+    return run.arranged(place)
 
 
 def tie_bounds(run: Run) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:

@@ -31,6 +31,7 @@ class TestConventions:
             ("id_descending", 1),
             ("trec", 1),
             ("row", 0),
+            ("ranx", 0),
             ("expected", 1 / 3),
             ("optimistic", 1),
             ("pessimistic", 0),
