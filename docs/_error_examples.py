@@ -46,6 +46,13 @@ EXAMPLES: dict[str, str] = {
         Path("study.yaml").write_text(study)
         ra.run_study("study.yaml", "out")
         """,
+    "I113": """
+        Path("run.json").write_text('{"ann": {"x": 0.5}, "bob": {"y": 0.1, "z": 0.3, "y": 0.2}, "ann": {"y": 0.7}}')
+        ra.read_run("run.json")
+        """,
+    "I114": """
+        ra.read_run({"ann": {"x": 0.5}, "bob": ["y"], "eve": ["x", "z"]})
+        """,
     "I201": """
         Path("run.csv").write_text("who,what,score\\n1,7,0.5\\n")
         ra.read_run("run.csv")

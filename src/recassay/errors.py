@@ -30,6 +30,8 @@ CODES: dict[str, str] = {
     "I109": "folder has no run files",
     "I110": "file cannot be opened",
     "I111": "data of a study not found",
+    "I113": "JSON object has a key twice",
+    "I114": "users of one table in different shapes",
     # columns
     "I201": "required column missing",
     "I202": "column has the wrong type",
