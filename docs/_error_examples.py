@@ -46,6 +46,13 @@ EXAMPLES: dict[str, str] = {
         Path("study.yaml").write_text(study)
         ra.run_study("study.yaml", "out")
         """,
+    "I113": """
+        Path("run.json").write_text('{"ann": {"x": 0.5}, "bob": {"y": 0.1, "z": 0.3, "y": 0.2}, "ann": {"y": 0.7}}')
+        ra.read_run("run.json")
+        """,
+    "I114": """
+        ra.read_run({"ann": {"x": 0.5}, "bob": ["y"], "eve": ["x", "z"]})
+        """,
     "I201": """
         Path("run.csv").write_text("who,what,score\\n1,7,0.5\\n")
         ra.read_run("run.csv")
@@ -151,6 +158,11 @@ EXAMPLES: dict[str, str] = {
         Path("first").mkdir()
         Path("first/summary.json").write_text('{"rows": [{"system": "popular"}]}')
         read_results("first")
+        """,
+    "I319": """
+        rows = [("ann", "x", 0.5), ("ann", "y", 0.4), ("ann", "x", 0.1)]
+        run = ra.read_run(rows, keep_rows=False)
+        ra.score(run, {"ann": ["x"]}, "mrr", duplicates="last")
         """,
     "I321": """
         log = ra.read_interactions([("ann", "x"), ("bob", "x"), ("bob", "x")])

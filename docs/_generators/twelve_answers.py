@@ -100,6 +100,7 @@ TIES = {
     "trec": "id descending, as text",
     "id_descending": "id descending",
     "row": "as the rows stand",
+    "ranx": "as the rows stand, up to 15",
     "expected": "mean over orders",
 }
 REPEATED = {"first": "first counts", "last": "last score counts", "keep": "counts again"}

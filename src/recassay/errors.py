@@ -30,6 +30,8 @@ CODES: dict[str, str] = {
     "I109": "folder has no run files",
     "I110": "file cannot be opened",
     "I111": "data of a study not found",
+    "I113": "JSON object has a key twice",
+    "I114": "users of one table in different shapes",
     # columns
     "I201": "required column missing",
     "I202": "column has the wrong type",
@@ -50,6 +52,7 @@ CODES: dict[str, str] = {
     "I312": "a system answered with unknown items",
     "I317": "folder has no results",
     "I318": "file of results is not as recassay writes it",
+    "I319": "order of rows is needed and not known",
     "I313": "scores lack a column",
     "I314": "scores of a system and user stand twice",
     "I315": "systems share no user",

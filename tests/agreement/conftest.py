@@ -5,6 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-collect_ignore_glob = ["peers/*", "record.py"]
+collect_ignore_glob = ["peers/*", "record.py", "record_ranx.py", "answer_adversarial.py"]
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 from cases import Case, cases
 from record import ask
+from same import BESIDE, LIBRARY, SAME
 
 import recassay as ra
 from recassay.profiles import Profile, find, profiles
@@ -28,151 +29,7 @@ from recassay.spec import parse
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 CASES = {case["name"]: case for case in cases()}
 
-LIBRARY = {"trec_eval": "pytrec_eval"}  # the library that answers for a profile, where it has another name
-BESIDE = {
-    "pytrec_eval": "pytrec-eval-terrier",
-    "ir_measures": "ir-measures",
-    "ranx": "ranx",
-    "torchmetrics": "torchmetrics",
-    "cornac": "cornac",
-}
 SINGLE_PRECISION = {"torchmetrics": 2e-6, "recbole": 2e-6}
-
-# What a library calls a number (with {k} for the cut-off), and what it is called here under the library's profile.
-SAME: dict[str, dict[str, str]] = {
-    "trec_eval": {
-        "P_{k}": "precision@{k}",
-        "recall_{k}": "recall@{k}",
-        "ndcg_cut_{k}": "ndcg@{k}",
-        "map_cut_{k}": "map@{k}",
-        "success_{k}": "hit@{k}",
-        "map": "map",
-        "ndcg": "ndcg",
-        "recip_rank": "mrr",
-        "Rprec": "rprec",
-        "bpref": "bpref",
-        "infAP": "infap",
-        "set_F": "f1",
-    },
-    "ir_measures": {
-        "P@{k}": "precision@{k}",
-        "R@{k}": "recall@{k}",
-        "nDCG@{k}": "ndcg@{k}",
-        "AP@{k}": "map@{k}",
-        "RR@{k}": "mrr@{k}",
-        "Success@{k}": "hit@{k}",
-        "AP": "map",
-        "RR": "mrr",
-        "nDCG": "ndcg",
-        "Rprec": "rprec",
-        "Bpref": "bpref",
-        "infAP": "infap",
-        "SetF": "f1",
-    },
-    "ranx": {
-        "precision@{k}": "precision@{k}",
-        "recall@{k}": "recall@{k}",
-        "f1@{k}": "f1@{k}",
-        "ndcg@{k}": "ndcg@{k}",
-        "ndcg_burges@{k}": "ndcg(gain='exp2')@{k}",
-        "map@{k}": "map@{k}",
-        "mrr@{k}": "mrr@{k}",
-        "hit_rate@{k}": "hit@{k}",
-        "hits@{k}": "hit(form='count')@{k}",
-        "map": "map",
-        "mrr": "mrr",
-        "ndcg": "ndcg",
-        "r-precision": "rprec",
-        "rbp.80": "rbp(p=0.8)",
-    },
-    "recbole": {f"{name}@{{k}}": f"{name}@{{k}}" for name in ("precision", "recall", "ndcg", "map", "mrr", "hit")},
-    "rectools": {
-        "Precision@{k}": "precision@{k}",
-        "Precision(r_precision)@{k}": "precision(divide_by='relevant')@{k}",
-        "Recall@{k}": "recall@{k}",
-        "F1Beta@{k}": "f1@{k}",
-        "NDCG@{k}": "ndcg@{k}",
-        "NDCG(log_base=3)@{k}": "ndcg@{k}",
-        "NDCG(divide_by_achievable)@{k}": "ndcg(ideal='judged')@{k}",
-        "MAP@{k}": "map@{k}",
-        "MAP(divide_by_k)@{k}": "map(divide_by='k')@{k}",
-        "MRR@{k}": "mrr@{k}",
-        "HitRate@{k}": "hit@{k}",
-    },
-    "lenskit": {
-        "Precision@{k}": "precision@{k}",
-        "Recall@{k}": "recall@{k}",
-        "NDCG@{k}": "ndcg@{k}",
-        "NDCG(weight=LogRankWeight(offset=1))@{k}": "ndcg(discount='log2p1')@{k}",
-        "NDCG(gain='rating')@{k}": "ndcg(gain='linear')@{k}",
-        "DCG@{k}": "dcg@{k}",
-        "AveragePrecision@{k}": "map@{k}",
-        "RecipRank@{k}": "mrr@{k}",
-        "Hit@{k}": "hit@{k}",
-        "RBP@{k}": "rbp@{k}",
-        "RBP(normalize=True)@{k}": "rbp(normalize=True)@{k}",
-    },
-    "elliot": {
-        "Precision@{k}": "precision@{k}",
-        "Recall@{k}": "recall@{k}",
-        "HR@{k}": "hit@{k}",
-        "MRR@{k}": "mrr@{k}",
-        "MAP@{k}": "map@{k}",
-        "nDCG@{k}": "ndcg@{k}",
-    },
-    "recpack": {
-        "PrecisionK@{k}": "precision@{k}",
-        "RecallK@{k}": "recall@{k}",
-        "CalibratedRecallK@{k}": "recall(divide_by='reachable')@{k}",
-        "NDCGK@{k}": "ndcg@{k}",
-        "DCGK@{k}": "dcg@{k}",
-        "ReciprocalRankK@{k}": "mrr@{k}",
-        "HitK@{k}": "hit@{k}",
-    },
-    "cornac": {
-        "Precision@{k}": "precision@{k}",
-        "Recall@{k}": "recall@{k}",
-        "F1@{k}": "f1@{k}",
-        "NDCG@{k}": "ndcg@{k}",
-        "HitRatio@{k}": "hit@{k}",
-        "MRR": "mrr",
-    },
-    "torchmetrics": {
-        "RetrievalPrecision@{k}": "precision@{k}",
-        "RetrievalRecall@{k}": "recall@{k}",
-        "RetrievalNormalizedDCG@{k}": "ndcg@{k}",
-        "RetrievalMAP@{k}": "map@{k}",
-        "RetrievalMRR@{k}": "mrr@{k}",
-        "RetrievalHitRate@{k}": "hit@{k}",
-        "RetrievalRPrecision": "rprec",
-    },
-    "microsoft": {
-        "precision_at_k@{k}": "precision@{k}",
-        "recall_at_k@{k}": "recall@{k}",
-        "ndcg_at_k@{k}": "ndcg@{k}",
-        "ndcg_at_k(log2)@{k}": "ndcg@{k}",
-        "ndcg_at_k(raw)@{k}": "ndcg(gain='linear')@{k}",
-        "ndcg_at_k(exp)@{k}": "ndcg(gain='exp2')@{k}",
-        "map@{k}": "map(divide_by='relevant')@{k}",
-        "map_at_k@{k}": "map@{k}",
-    },
-    "daisyrec": {
-        "Precision@{k}": "precision@{k}",
-        "Recall@{k}": "recall@{k}",
-        "NDCG@{k}": "ndcg@{k}",
-        "MAP@{k}": "map@{k}",
-        "MRR@{k}": "mrr@{k}",
-        "HR@{k}": "hit@{k}",
-    },
-    "replay": {
-        "Precision@{k}": "precision@{k}",
-        "Recall@{k}": "recall@{k}",
-        "NDCG@{k}": "ndcg@{k}",
-        "MAP@{k}": "map@{k}",
-        "MRR@{k}": "mrr@{k}",
-        "HitRate@{k}": "hit@{k}",
-    },
-}
 
 
 def test_every_profile_and_every_metric_of_it_is_compared() -> None:

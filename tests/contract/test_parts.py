@@ -164,7 +164,7 @@ def test_what_needs_the_whole_log_says_so(tables):
     assert {kind_of(text).name for text in set(ALL) - set(USER_BY_USER)} >= {"ild", "epd", "alpha_ndcg", "calibration"}
 
 
-@pytest.mark.parametrize("ties", ["id_descending", "row", "expected", "pessimistic"])
+@pytest.mark.parametrize("ties", ["id_descending", "row", "ranx", "expected", "pessimistic"])
 @pytest.mark.parametrize("duplicates", ["keep", "last"])
 def test_every_convention_in_parts(tables, ties, duplicates):
     texts = ["ndcg@5", "recall@3", "mrr", "map", "ild@5", "gini@5", "rmse", "snips@5"]

@@ -145,7 +145,9 @@ def plain(metric, truth, rows, ties="id"):
         else:
             all_orders = orders(ranked(rows, user), gains, ties)
             value = fmean(plain_value(metric, seen, gains, top) for seen in all_orders)
-            values.append(0.0 if math.isnan(value) and metric.parameters["no_relevant"] == "zero" else value)
+            nothing = max(gains.values()) < metric.parameters["relevant_from"]
+            zero = nothing and math.isnan(value) and metric.parameters["no_relevant"] == "zero"
+            values.append(0.0 if zero else value)
     return values
 
 

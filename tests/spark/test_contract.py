@@ -84,12 +84,33 @@ def test_every_order_of_ties(spark, tables, ties):
     assert bits(on_spark(spark, tables, texts, ties=ties).here()) == bits(judged(tables, texts, ties=ties))
 
 
-@pytest.mark.parametrize(
-    "how", [{"duplicates": "keep"}, {"duplicates": "last"}, {"missing": "skip"}, {"precision": "single"}]
-)
+@pytest.mark.parametrize("how", [{"duplicates": "keep"}, {"missing": "skip"}, {"precision": "single"}])
 def test_every_policy(spark, tables, how):
     texts = ["ndcg@5", "recall@3", "mrr", "rmse", "snips@5", "coverage@5"]
     assert bits(on_spark(spark, tables, texts, **how).here()) == bits(judged(tables, texts, **how))
+
+
+@pytest.mark.parametrize("how", [{"duplicates": "last"}, {"duplicates": "last", "ties": "row", "order": "score"}])
+def test_the_order_of_rows_comes_from_files_or_a_column(spark, tables, how, tmp_path):
+    """A last row is asked for: of the files, or by a column ``row``; where there is no order it is refused."""
+    texts, mixed = ["ndcg@5", "mrr", "rmse"], {}
+    for name, frame in tables["runs"].items():
+        again = frame.with_columns(score=frame["score"].reverse())  # the same pairs, with other scores
+        mixed[name] = pl.concat([frame, again]).sample(fraction=1.0, shuffle=True, seed=11)
+        mixed[name].write_parquet(tmp_path / f"{name}.parquet")
+    placed = {
+        name: frame.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64)) for name, frame in mixed.items()
+    }
+    whole = bits(judged(tables | {"runs": mixed}, texts, **how))
+    truth, options = (
+        spread(spark, tables["truth"], "empty partitions"),
+        {"train": tables["train"], "resamples": 200, "seed": 3},
+    )
+    assert bits(ra.score(str(tmp_path), truth, texts, engine="spark", **options, **how).here()) == whole
+    assert bits(on_spark(spark, tables | {"runs": placed}, texts, **how).here()) == whole
+    with pytest.raises((InputError, UsageError)) as caught:
+        on_spark(spark, tables | {"runs": mixed}, texts, **how)
+    assert caught.value.code == ("U228" if "ties" in how else "I319")
 
 
 @pytest.mark.parametrize("profile", UNLIKE)

@@ -85,6 +85,13 @@ ADVICE: dict[str, Advice] = {
         "missing.",
         "Make the folder again; a study takes what is still whole.",
     ),
+    "I319": Advice(
+        '`duplicates="last"`, which some profiles ask for, gives an item that stands several times in a list the score '
+        "of its last row. Here these scores differ and the order of rows is not known: the rows of a Spark table have "
+        "none, and a run that was read with `keep_rows=False` has let it go.",
+        "Give the path of the files, or a Spark table with a column `row`; or drop the repeats; or say "
+        '`duplicates="first"`.',
+    ),
     "I321": Advice(
         "A model that learns what comes after what needs users with at least two events in the training part, and "
         "there are none.",

@@ -51,6 +51,17 @@ ADVICE: dict[str, Advice] = {
         "Say `--data DIR` or set `RECASSAY_DATA`. A data set NAME is `DIR/NAME/ratings.csv` or `DIR/NAME.csv`, or the "
         "same as Parquet or another format that is read.",
     ),
+    "I113": Advice(
+        "An object in a JSON file has the same key twice: a user whose items stand in two places, or an item with two "
+        "numbers for one user. JSON readers keep one of them and say nothing.",
+        "Join the items of the user, or keep one number for each item, in what writes the file. A list of records may "
+        "repeat what it likes.",
+    ),
+    "I114": Advice(
+        "In one dict, or JSON object, some users have `{item: number}`, others `[items]` or `[(item, number)]`. Their "
+        "lists would be ordered by different things.",
+        "Give all users the same shape.",
+    ),
     "I201": Advice(
         "A column that is needed was not recognised by its name.",
         "Name it: `--columns user=WHO,item=WHAT`, or `columns=` in Python. The names known without "

@@ -85,7 +85,7 @@ def score(
         str | None,
         option(
             "--ties",
-            "id, id_descending, trec, row, expected, optimistic or pessimistic.  [default: id]",
+            "id, id_descending, trec, row, ranx, expected, optimistic or pessimistic.  [default: id]",
             JUDGING,
             metavar="POLICY",
         ),

@@ -64,11 +64,13 @@ def read_run(
     format: str | None = None,
     nan: str = "error",
     keep_scores: bool = True,
+    keep_rows: bool = True,
 ) -> Run:
     """Recommendations of one system from a file or an object; its name is the file's unless one is given.
 
-    A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets them
-    once they have ordered its lists.
+    A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets its
+    scores once they have ordered its lists; without ``keep_rows`` it forgets in which order its rows were read, which
+    ``duplicates="last"`` and ``ties="row"`` ask for.
 
     >>> read_run({"ann": {"x": 0.2, "y": 0.9}}, "mine").frame()["item_id"].to_list()
     ['y', 'x']
@@ -80,7 +82,14 @@ def read_run(
     if name is None:
         name = run_sources([source])[0][0] if isinstance(source, str | Path) else "run"
     table = open_table(source, "run", columns=columns, format=format)
-    return Run.from_frame(table, name, nan=nan, keep_scores=keep_scores, origin=_origin(source) or name)  # type: ignore[arg-type]
+    return Run.from_frame(
+        table,
+        name,
+        nan=nan,  # type: ignore[arg-type]
+        keep_scores=keep_scores,
+        keep_rows=keep_rows,
+        origin=_origin(source) or name,
+    )
 
 
 def read_runs(source: object, **options: Any) -> list[Run]:

@@ -38,6 +38,8 @@ class Run:
     ``tied`` marks rows that the given order does not separate from the row before them in the same list (equal score
     or equal rank); None where there is no such row. :meth:`arranged` settles them. ``standings`` say where relevant
     items stand among all candidates, and ``source`` is what may be asked again, if the run was played and not read.
+    ``rows`` is the place of each row in its list as it was read, from 0; None where lists stand as they were read, or
+    where nobody knows: then ``knows_rows`` is False.
 
     >>> run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [5, 9], "score": [0.1, 0.7]}), "mine")
     >>> run.queries.to_list(), run.items.tolist(), run.order
@@ -56,6 +58,8 @@ class Run:
     origin: str = field(default="", repr=False)
     standings: Standings | None = field(default=None, repr=False)
     source: object = field(default=None, repr=False)
+    rows: NDArray[np.int32] | None = field(default=None, repr=False)
+    knows_rows: bool = field(default=True, repr=False)
 
     @classmethod
     def from_frame(
@@ -66,12 +70,14 @@ class Run:
         order: Order | None = None,
         nan: Nan = "error",
         keep_scores: bool = True,
+        keep_rows: bool = True,
         origin: str = "",
     ) -> Run:
         """Lay out a table with columns user_id, item_id and rank and/or score.
 
         Order: by ``rank`` if there is one, else by ``score`` descending, else the order of the rows. Scores are
-        checked, and let go once they have ordered the lists unless ``keep_scores``.
+        checked, and let go once they have ordered the lists unless ``keep_scores``. Without ``keep_rows`` the places
+        of the rows are let go too: repeated items then have no last row, and tied rows no order of rows.
         """
         where = origin or name
         order = order or ("rank" if "rank" in frame.columns else "score" if "score" in frame.columns else "row")
@@ -83,6 +89,7 @@ class Run:
         kept = scores if keep_scores or order == "score" else None
         del scores
         run = cls(name, queries, offsets, items, vocabulary, "row", kept, None, nan_scores, where)
+        run = run if keep_rows else run.without_rows()
         if order == "rank":
             run = run._ordered_by(_ranks(frame, where), "rank")
         elif order == "score":
@@ -114,7 +121,19 @@ class Run:
     def _rearranged(self, rows: NDArray[np.int64]) -> Run:
         """The rows in another order, lists staying where they are."""
         scores = None if self.score_column is None else self.score_column.gather(rows)
-        return replace(self, items=self.items[rows], score_column=scores)
+        places = self.places[rows] if self.knows_rows else None
+        return replace(self, items=self.items[rows], score_column=scores, rows=places)
+
+    @property
+    def places(self) -> NDArray[np.int32]:
+        """The place of each row in its list as it was read, from 0."""
+        if self.rows is not None:
+            return self.rows
+        return (np.arange(self.items.size) - np.repeat(self.offsets[:-1], self.lengths)).astype(np.int32)
+
+    def without_rows(self) -> Run:
+        """The same run, which no longer knows in which order its rows were read."""
+        return replace(self, rows=None, knows_rows=False)
 
     def rounded(self) -> Run:
         """Ties as single-precision scores see them (trec_eval reads scores as C floats)."""
@@ -123,7 +142,7 @@ class Run:
         with np.errstate(over="ignore"):
             return replace(self, tied=_tied(self.offsets, self.scores.astype(np.float32)))
 
-    def arranged(self, preference: NDArray[np.int64] | None = None) -> Run:
+    def arranged(self, preference: NDArray[np.integer] | None = None) -> Run:
         """Settle ties: rows that tie stand in ascending order of preference (by row; default: of the id)."""
         if self.tied is None:
             return self
@@ -131,7 +150,7 @@ class Run:
         affected = self.tied.copy()
         affected[:-1] |= self.tied[1:]
         rows = np.flatnonzero(affected)
-        key = self.items[rows] if preference is None else preference[rows]
+        key: NDArray[np.integer] = self.items[rows] if preference is None else preference[rows]
         order = rows[np.lexsort((key, group[rows]))]
         everywhere = np.arange(self.items.size)
         everywhere[rows] = order
@@ -142,7 +161,9 @@ class Run:
         return repeated(self.offsets, self.items)
 
     def with_last_scores(self) -> Run:
-        """A repeated item stands once, at its first place with the score of its last, as in a dict of items.
+        """A repeated item stands once, at its first place with the score of its last row, as in a dict of items.
+
+        The last row is the one that was read last, wherever ranks or scores put it.
 
         >>> rows = {"user_id": [1, 1, 1], "item_id": [5, 9, 5], "rank": [1, 2, 3], "score": [0.9, 0.5, 0.1]}
         >>> run = Run.from_frame(pl.DataFrame(rows), "mine").with_last_scores()
@@ -152,13 +173,33 @@ class Run:
         again = self.repeated()
         if self.scores is None or not again.any():
             return self.without(again)
-        of = stretch_of(self.offsets)
-        rows = np.lexsort((self.items, of))
-        heads = np.flatnonzero(np.append(True, (np.diff(of[rows]) != 0) | (np.diff(self.items[rows]) != 0)))
+        read, heads = self._by_item()
+        kept = np.minimum.reduceat(read, heads)  # what stands first in the list
         scores = self.scores.copy()
-        scores[rows[heads]] = self.scores[rows[np.append(heads[1:], rows.size) - 1]]
-        merged = replace(self, score_column=pl.Series(scores)).without(again)
+        scores[kept] = self.scores[read[np.append(heads[1:], read.size) - 1]]
+        rows = None if self.rows is None else self.rows.copy()
+        if rows is not None and self.rows is not None:
+            rows[kept] = self.rows[read[heads]]
+        merged = replace(self, score_column=pl.Series(scores), rows=rows).without(again)
         return replace(merged, order="row", tied=None).by_score() if self.order == "score" else merged
+
+    def _by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows by list, then item, then as they were read; and where in this order another item or list begins."""
+        of = stretch_of(self.offsets)
+        order = np.lexsort((self.items, of) if self.rows is None else (self.rows, self.items, of))
+        changes = (np.diff(of[order]) != 0) | (np.diff(self.items[order]) != 0)
+        return order, np.flatnonzero(np.append(True, changes))
+
+    def contradicting(self) -> NDArray[np.bool_]:
+        """Rows that repeat an item of their list with another score; none in a run without scores."""
+        if self.scores is None:
+            return np.zeros(self.items.size, np.bool_)
+        found = self.repeated()
+        if found.any():
+            order, heads = self._by_item()
+            first = np.repeat(order[heads], np.diff(np.append(heads, order.size)))
+            found[order] &= self.scores[order] != self.scores[first]
+        return found
 
     def without(self, dropped: NDArray[np.bool_]) -> Run:
         """The lists without some rows; what follows moves up."""
@@ -175,6 +216,7 @@ class Run:
             items=self.items[keep],
             score_column=None if self.score_column is None else self.score_column.filter(pl.Series(keep)),
             tied=tied,
+            rows=None if self.rows is None else self.rows[keep],
         )
 
     @functools.cached_property
@@ -187,9 +229,12 @@ class Run:
         rows, offsets = picked(self.offsets, which)
         tied = None if self.tied is None else self.tied[rows]
         return replace(
-            self._rearranged(rows),
+            self,
             queries=self.queries.gather(which),
             offsets=offsets,
+            items=self.items[rows],
+            score_column=None if self.score_column is None else self.score_column.gather(rows),
+            rows=None if self.rows is None else self.rows[rows],
             tied=tied if tied is not None and tied.any() else None,
             standings=None,
             source=None,

@@ -26,11 +26,12 @@ from recassay.diagnose.base import counts_of
 from recassay.diagnose.counts import Sight
 from recassay.engine.parts import Column, Columns, Order, Part, Tally
 from recassay.engine.worth import Worth, WorthOfColumns
-from recassay.metrics.align import ARBITRARY, WHOLE_LIST, Conventions, Meeting, meet
+from recassay.metrics.align import WHOLE_LIST, Conventions, Meeting, meet
 from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
 from recassay.metrics.catalogue.exposure import exposure
 from recassay.metrics.context import Context, bind
 from recassay.metrics.refusals import Acquaintance
+from recassay.metrics.ties import ARBITRARY
 from recassay.profiles.base import Exclusion
 from recassay.spec import parse
 from recassay.threads import Progress, each_block

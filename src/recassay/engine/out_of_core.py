@@ -187,7 +187,9 @@ class _Desk:
     def _run(self, frame: pl.DataFrame, name: str, path: str | Path) -> tuple[Run, int]:
         """The lists of a frame, which is no longer needed then, and how many rows it had."""
         nan: Any = self.how.nan
-        return Run.from_frame(frame, name, nan=nan, keep_scores=self.how.keep_scores, origin=str(path)), frame.height
+        scores, rows = self.how.keep_scores, self.job.conventions.reads_rows
+        run = Run.from_frame(frame, name, nan=nan, keep_scores=scores, keep_rows=rows, origin=str(path))
+        return run, frame.height
 
     def _beside(self, log: Interactions | None) -> Job:
         quiet = replace(self.job, progress=None)  # of a run is told by rows, not by the users of a piece

@@ -154,8 +154,9 @@ def _never_undefined(metric: Metric, truth: Truth) -> bool:
     """Whether a metric has a value for everyone in the truth."""
     if not isinstance(metric, Accuracy) or metric.missing == "skip":
         return False
-    has_values = type(metric).judgeable is Accuracy.judgeable and bool(_has_relevant(truth, metric.relevant_from).all())
-    return has_values or metric.no_relevant == "zero"
+    if not metric.defined_if_relevant:
+        return False
+    return metric.no_relevant == "zero" or bool(_has_relevant(truth, metric.relevant_from).all())
 
 
 def _asked(job: Job) -> Places:

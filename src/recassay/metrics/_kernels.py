@@ -298,3 +298,26 @@ def ordered_pairs(
             found += hits
         hidden = negatives[query] - shown[query]
         out[query] = total + (positives[query] - found) * 0.5 * hidden
+
+
+@njit(nogil=True, cache=True)
+def places_in_ranx(offsets: Int64, scores: Float, rows: Int32, begin: int, end: int, place: Int64) -> None:
+    """Write the place that ranx gives each row of lists begin..end, which stand by score descending.
+
+    ranx sorts twice, as a run is made and as it is made comparable, both times with numba's argsort, as here: it keeps
+    the order of ties in up to 15 rows and swaps them about in more. ``rows`` is where the rows stood in the file.
+    """
+    for query in range(begin, end):
+        first, last = offsets[query], offsets[query + 1]
+        ties = False
+        for row in range(first, last):
+            place[row] = row - first
+            ties |= row > first and scores[row] == scores[row - 1]
+        if not ties:
+            continue
+        read = np.argsort(rows[first:last].astype(np.float64))
+        keys = -scores[first:last][read]
+        once = np.argsort(keys)
+        found = read[once[np.argsort(keys[once])]]
+        for at in range(last - first):
+            place[first + found[at]] = at

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.layout import readonly, stretch_of
@@ -22,12 +21,10 @@ from recassay.data.truth import Truth
 from recassay.errors import InputError
 from recassay.metrics import _kernels
 from recassay.metrics.refusals import Acquaintance, places_of, refuse
+from recassay.metrics.ties import OF_ROWS, Ties, settled, tie_bounds
 
 if TYPE_CHECKING:
     from recassay.metrics.base import Metric
-
-Ties = Literal["id", "id_descending", "trec", "row", "expected", "optimistic", "pessimistic"]
-ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row"})  # one order is picked for tied rows
 
 WHOLE_LIST = np.iinfo(np.int32).max
 
@@ -38,10 +35,12 @@ class Conventions:
 
     order:       ``given`` (rank if there is one, else score, else row), or ``score`` whatever the ranks say
     ties:        rows the order does not separate: ascending ``id``; ``id_descending``; ``trec`` (descending id as
-                 text); ``row``, as they came; or judged as the ``expected``, ``optimistic`` or ``pessimistic`` order
+                 text); ``row``, as they were read; ``ranx``, the same in lists of up to 15 rows, and in longer ones
+                 as the sort of ranx leaves them (in an order by ranks as ``row``); or judged as the ``expected``,
+                 ``optimistic`` or ``pessimistic`` order
     precision:   ``double``; ``single`` sees scores as C floats, as trec_eval does
-    duplicates:  an item again in a list: the ``first`` is kept; ``last``: its first place with its last score, as a
-                 dict of items holds it; ``error``; or ``keep`` (counts again)
+    duplicates:  an item again in a list: the ``first`` is kept; ``last``: its first place with the score of its last
+                 row, as a dict of items holds it; ``error``; or ``keep`` (counts again)
     missing:     a query without a list: ``allow`` (each metric's ``missing`` decides) or ``error``
     """
 
@@ -54,7 +53,12 @@ class Conventions:
     @property
     def reads_scores(self) -> bool:
         """Whether lists cannot be read by their ranks alone."""
-        return self.order == "score" or self.precision == "single" or self.duplicates == "last"
+        return self.order == "score" or self.precision == "single" or self.duplicates == "last" or self.ties == "ranx"
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the order of rows in a file can decide."""
+        return self.ties in OF_ROWS or self.duplicates == "last"
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class Met:
     tied_rows: int
     tied_lists: int
     nan_scores: int
+    unsettled_rows: int
     examples: dict[str, object] = field(default_factory=dict)
 
     def __add__(self, other: Met) -> Met:
@@ -307,19 +312,22 @@ def meet(run: Run, truth: Truth, conventions: Conventions | None = None, *, whol
     is for whoever has all parts.
     """
     conventions = conventions or Conventions()
-    given = run
+    given = run = run if conventions.reads_rows else run.without_rows()
     run = run.with_last_scores() if conventions.duplicates == "last" else run
     run = run.by_score() if conventions.order == "score" else run
     run = run.rounded() if conventions.precision == "single" else run
     tied_rows = 0 if run.tied is None else int(run.tied.sum())
     tied_lists = 0 if run.tied is None else int(np.unique(stretch_of(run.offsets)[run.tied]).size)
-    run = _settled(run, conventions.ties)
+    run = settled(run, conventions.ties)
     listed = given if conventions.duplicates == "last" else run
     again = listed.repeated()
     duplicate_lists = int(np.unique(stretch_of(listed.offsets)[again]).size) if again.any() else 0
-    examples = _duplicate_example(listed, again)
+    examples = _example(listed, again, "duplicate")
     if conventions.duplicates in ("first", "error"):  # an error is raised when all parts are counted
         run = run.without(again)
+    lost = conventions.duplicates == "last" and not given.knows_rows
+    unsettled = given.contradicting() if lost else np.zeros(0, np.bool_)
+    examples |= _example(given, unsettled, "unsettled")
     match = places_of(run, truth)
     found = match >= 0
     items = run.vocabulary.translate(run.items, truth.vocabulary)
@@ -332,39 +340,19 @@ def meet(run: Run, truth: Truth, conventions: Conventions | None = None, *, whol
         examples["extra_query"] = run.queries[int(np.argmin(asked))]
     met = Met(
         match.size, lists, missing, run.queries.len() - lists, int(again.sum()), duplicate_lists, tied_rows, tied_lists,
-        run.nan_scores, examples,
+        run.nan_scores, int(unsettled.sum()), examples,
     )  # fmt: skip
-    bounds = _tie_bounds(run) if conventions.ties in ("expected", "optimistic", "pessimistic") else (None, None)
+    bounds = tie_bounds(run) if conventions.ties in ("expected", "optimistic", "pessimistic") else (None, None)
     meeting = Meeting(run, truth, match, items, conventions, met, *bounds, whole=whole)
     if whole:
         refuse(met, Acquaintance.of(meeting), conventions)
     return meeting
 
 
-def _settled(run: Run, ties: Ties) -> Run:
-    if run.tied is None or ties == "row":
-        return run
-    if ties == "id_descending":
-        return run.arranged(-run.items.astype(np.int64))
-    if ties != "trec":
-        return run.arranged()
-    text = run.vocabulary.decode(run.items).cast(pl.String)
-    return run.arranged(-text.rank("dense").to_numpy().astype(np.int64))
-
-
-def _duplicate_example(run: Run, again: NDArray[np.bool_]) -> dict[str, object]:
-    if not again.any():
+def _example(run: Run, rows: NDArray[np.bool_], kind: str) -> dict[str, object]:
+    """User and item of the first of some rows."""
+    if not rows.any():
         return {}
-    row = int(np.argmax(again))
+    row = int(np.argmax(rows))
     query = int(np.searchsorted(run.offsets, row, side="right")) - 1
-    return {"duplicate": (run.queries[query], run.vocabulary.decode(run.items[row : row + 1])[0])}
-
-
-def _tie_bounds(run: Run) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-    """First and last position of the stretch each row ties with."""
-    if run.tied is None:
-        return None, None
-    heads = np.flatnonzero(~run.tied)
-    sizes = np.diff(np.append(heads, run.tied.size))
-    first = (heads - run.offsets[np.searchsorted(run.offsets, heads, side="right") - 1] + 1).astype(np.int32)
-    return np.repeat(first, sizes), np.repeat((first + sizes - 1).astype(np.int32), sizes)
+    return {kind: (run.queries[query], run.vocabulary.decode(run.items[row : row + 1])[0])}

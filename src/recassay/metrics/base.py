@@ -239,7 +239,8 @@ class Accuracy(UnitMetric):
 
     ``relevant_from``: an item is relevant from this gain. ``missing``: a query without a list counts as an empty
     list (``zero``) or is left out (``skip``). ``no_relevant``: a query without a relevant item is left out and counted
-    (``undefined``) or counts 0 (``zero``).
+    (``undefined``) or counts 0 (``zero``). A query that has relevant items and no value for another reason (no negative
+    item for a pair, an ideal of 0) is always left out and counted.
     """
 
     family: ClassVar[str] = "ranking"
@@ -266,11 +267,19 @@ class Accuracy(UnitMetric):
         """Queries on which the metric is defined: those with a relevant item."""
         return lists.relevant(self.relevant_from) > 0
 
+    @property
+    def defined_if_relevant(self) -> bool:
+        """Whether every query with a relevant item has a value."""
+        return type(self).judgeable is Accuracy.judgeable
+
     def evaluate(self, lists: Aligned) -> Values:
         values = self.judge(lists)
         judgeable = self.judgeable(lists)
         if not judgeable.all():
-            values = np.where(judgeable, values, np.nan if self.no_relevant == "undefined" else 0.0)
+            without = np.full(lists.size, np.nan)
+            if self.no_relevant == "zero":
+                without[lists.relevant(self.relevant_from) == 0] = 0.0
+            values = np.where(judgeable, values, without)
         if self.missing == "skip" and lists.any_missing:
             values = np.where(lists.found, values, np.nan)
         return values

@@ -68,6 +68,7 @@ class Acquaintance:
 def refuse(met: Met, known: Acquaintance, conventions: Conventions) -> None:
     """Raise for what cannot be judged, or was to be an error."""
     _refuse_repeats(met, known, conventions)
+    _refuse_unsettled(met, known)
     if not met.lists:
         raise other_users(met.queries, known.asked, met.extra_queries, known.answered, known.where)
     if met.missing and conventions.missing == "error":
@@ -98,6 +99,20 @@ def _refuse_repeats(met: Met, known: Acquaintance, conventions: Conventions) -> 
         f"{item!r} for user {user!r}",
         where=known.where[0],
         hint="drop the repeats, or keep the first of each with --duplicates first",
+    )
+
+
+def _refuse_unsettled(met: Met, known: Acquaintance) -> None:
+    """A last score is asked for, and nothing says which row of an item is the last."""
+    if not met.unsettled_rows:
+        return
+    user, item = cast("tuple[object, object]", met.examples["unsettled"])
+    raise InputError(
+        "I319",
+        f"{met.unsettled_rows:,} rows repeat an item of the same list with another score, the first item {item!r} for "
+        f"user {user!r}, and the order of rows, which says whose score is the last, is not known",
+        where=known.where[0],
+        hint="give the path of its files, whose rows have an order, drop the repeats, or take duplicates='first'",
     )
 
 

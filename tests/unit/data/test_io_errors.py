@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import recassay as ra
 from recassay.data.io import read_table
 from recassay.errors import RecassayError
 
@@ -92,6 +94,73 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"1": {"a": 0.5,, "b": 1}}')
     error = error_of(tmp_path / "x.json")
     assert (error.code, "line 1, column 17" in error.where) == ("I104", True)
+
+
+TWICE = {  # the JSON text, how many keys come again, and the first of them
+    "user": ('{"ann": {"x": 1}, "bob": {"y": 1}, "ann": {"y": 1}}', 1, "the first 'ann'"),
+    "user with lists": ('{"ann": ["x"], "bob": ["y"], "ann": ["y"], "ann": ["z"]}', 2, "the first 'ann'"),
+    "item of a user": ('{"ann": {"x": 1}, "bob": {"y": 1, "x": 2, "y": 1}}', 1, "the first 'y' in that of 'bob'"),
+    "both": ('{"bob": {"y": 1, "y": 2}, "ann": {"x": 1}, "ann": {"x": 1}}', 2, "the first 'ann'"),
+    "written otherwise": (r'{"ann": {"x": 1}, "\u0061nn": {"y": 1}}', 1, "the first 'ann'"),
+    "column": ('{"user_id": [1], "item_id": [2], "item_id": [3]}', 1, "the first 'item_id'"),
+    "in a record": ('[{"user_id": 1, "item_id": 2}, {"user_id": 1, "item_id": 3, "item_id": 4}]', 1, "'item_id'"),
+}
+
+
+@pytest.mark.parametrize("role", ["run", "truth", "log"])
+@pytest.mark.parametrize("case", TWICE)
+def test_a_json_key_that_comes_twice(tmp_path: Path, case: str, role: str) -> None:
+    """Python keeps the last of them and says nothing."""
+    text, count, first = TWICE[case]
+    (tmp_path / "x.json").write_text(text)
+    error = error_of(tmp_path / "x.json", role)
+    assert error.code == "I113"
+    assert error.what.startswith(f"{count} keys come again in the same JSON object")
+    assert error.what.endswith(first)
+    assert "x.json" in error.where
+
+
+def test_an_item_with_a_feature_twice(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"x": {"genre": "a"}, "y": {"genre": "b", "genre": "c"}}')
+    error = error_of(tmp_path / "x.json", "items")
+    assert (error.code, "the first 'genre' in that of 'y'" in error.what) == ("I113", True)
+
+
+def test_a_json_line_with_a_key_twice(tmp_path: Path) -> None:
+    """Polars keeps the first of them and says nothing."""
+    (tmp_path / "x.jsonl").write_text('{"user": 1, "item": 2}\n{"user": 1, "item": 3, "item": 4}\n')
+    error = error_of(tmp_path / "x.jsonl")
+    assert (error.code, "line 2" in error.where) == ("I113", True)
+    (tmp_path / "x.jsonl").write_text('{"user": "item", "item": "user"}\n{"user": "a", "item": "item"}\n')
+    assert read_table(tmp_path / "x.jsonl", "run").rows() == [("item", "user"), ("a", "item")]
+    (tmp_path / "x.json").write_text('{"ann": {"ann": 1}, "bob": {"ann": 1, "bob": 2}}')  # the same words elsewhere
+    assert read_table(tmp_path / "x.json", "run").height == 3
+
+
+@pytest.mark.parametrize("role", ["run", "truth", "log"])
+def test_users_in_different_shapes(tmp_path: Path, role: str) -> None:
+    mixed = {"ann": {"x": 1.0}, "bob": ["y"], "eve": ["x", "z"]}
+    (tmp_path / "x.json").write_text(json.dumps(mixed))
+    for source in (mixed, dict(reversed(mixed.items())), tmp_path / "x.json"):
+        error = error_of(source, role)
+        assert error.code == "I114"
+        assert "1 in a dict of item and number (such as 'ann'), 2 in a list (such as" in error.what
+        assert "give all users the same: {user: {item: number}}" in error.hint
+    error = error_of({"ann": [("x", 1.0)], "bob": ["y"], "eve": []}, role)
+    assert error.code == "I114"
+    assert "1 in a list of (item, number) (such as 'ann'), 1 in a list of items (such as 'bob')" in error.what
+    assert error_of({"ann": ["x", ("y", 1.0)]}, role).code == "I114"
+
+
+def test_a_dict_that_holds_something_else_says_what_and_where() -> None:
+    error = error_of({"ann": {"x": 1.0}, "bob": None})
+    assert (error.code, "holds a NoneType (for 'bob')" in error.what) == ("I108", True)
+
+
+def test_scores_of_users_in_different_shapes_are_no_runs_by_name() -> None:
+    with pytest.raises(RecassayError) as caught:
+        ra.score({"ann": {"x": 1.0}, "bob": ["y"]}, {"ann": ["x"]}, "mrr")
+    assert caught.value.code == "I114"
 
 
 BROKEN_LINES = {
@@ -181,7 +250,7 @@ def test_unknown_formats_objects_and_folders(tmp_path: Path) -> None:
     (tmp_path / "x.pickle").write_bytes(b"\x80\x04\x00\x00")
     error = error_of(tmp_path / "x.pickle")
     assert (error.code, "parquet" in error.hint) == ("I107", True)
-    for source in (7, object(), {"a": 1}, [1, 2], [(1, 2), (1,)], [(1,)], {"a": {"b": 1}, "c": [1]}, b"bytes"):
+    for source in (7, object(), {"a": 1}, [1, 2], [(1, 2), (1,)], [(1,)], {"a": {"b": 1}, "c": 1}, b"bytes"):
         assert error_of(source).code == "I108", source
     (tmp_path / "folder").mkdir()
     assert error_of(tmp_path / "folder").code == "I109"

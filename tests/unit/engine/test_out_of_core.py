@@ -95,6 +95,34 @@ def test_a_folder_of_part_files(reference, tmp_path, order):
     assert bits(judged(tmp_path, memory="8GB")) == bits(reference)
 
 
+def repeating(seed):
+    """Rows of all users, mixed: items that come again with other scores, scores that tie, ranks in no order."""
+    rng = np.random.default_rng(seed)
+    n = 6_000
+    rows = {"user_id": rng.integers(0, 300, n), "item_id": rng.integers(0, 12, n), "rank": rng.integers(1, 99, n)}
+    return pl.DataFrame(rows).with_columns(score=pl.Series(rng.integers(0, 6, n) / 6))
+
+
+@pytest.mark.usefixtures("rows_at_once")
+@pytest.mark.parametrize("profile", ["trec_eval", "ranx"])
+@pytest.mark.parametrize("how", ["one file", "parts", "text"])
+def test_rows_keep_their_order_in_pieces(tmp_path, profile, how):
+    """A last row is the last of all files, and rows that tie stand as in the files, also where users are mixed."""
+    run, truth = repeating(4), {user: {1: 1, 2: 2, 30: 0} for user in range(300)}
+    whole = ra.score({"mine": run}, truth, "mrr ndcg@3", profile=profile, interval="normal")
+    if how == "one file":
+        run.write_parquet(tmp_path / "mine.parquet", row_group_size=100)
+    elif how == "text":
+        run.write_csv(tmp_path / "mine.csv")
+    else:
+        for number, begin in enumerate(range(0, run.height, 900)):
+            run[begin : begin + 900].write_parquet(tmp_path / f"part-{number}.parquet")
+    source = tmp_path if how == "parts" else next(tmp_path.iterdir())
+    found = ra.score({"mine": source}, truth, "mrr ndcg@3", profile=profile, interval="normal", memory="8GB")
+    assert bits(found) == bits(whole)
+    assert bits(found) == bits(ra.score({"mine": source}, truth, "mrr ndcg@3", profile=profile, interval="normal"))
+
+
 def written(frame, path, how):
     """A truth or a log as files: a path."""
     if how.startswith("text"):

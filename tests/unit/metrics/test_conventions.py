@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 import pytest
 
@@ -84,3 +86,63 @@ def test_a_profile_says_what_it_does_not_reproduce() -> None:
 def test_exceptions_of_a_profile_are_found_where_they_apply(profile, run, metric, excluded) -> None:
     scores = ra.score({"run": run}, {"ann": ["x"], "bob": ["y"]}, metric, profile=profile, interval=None)
     assert any(one.code == "P001" for one in scores.findings) is excluded
+
+
+TRUTH = {"ann": {"x": 1.0}, "bob": {"x": 1.0, "y": 0.0, "z": 1.0}, "eve": {"y": 0.0}}
+RUN = {"ann": ["x", "q"], "bob": ["x", "z", "y"], "eve": ["y"]}
+TRAIN = pl.DataFrame({"user_id": ["u", "v", "v"], "item_id": ["z", "z", "y"]})  # nobody had x
+ITEMS = pl.DataFrame({"item_id": ["x", "y", "z"], "genres": [[], ["b"], ["a"]]})  # x has no genre
+
+
+class TestNoRelevant:
+    """``no_relevant="zero"`` is about users without a relevant item, and about no other undefined value."""
+
+    def values(self, metric: str, **stated: str) -> list[float]:
+        scores = ra.score({"run": RUN}, TRUTH, metric, train=TRAIN, items=ITEMS, interval=None, **stated)
+        return scores.values("run", scores.metrics[0]).tolist()
+
+    def test_by_hand(self) -> None:
+        # ann has no judged item to pair x with: no value. bob: x and z stand above y, 2 of 2 pairs. eve has no relevant
+        # item: 0 if asked for. The mean is 1/1, or (1 + 0)/2.
+        assert self.values("auc(negatives='judged')") == pytest.approx([math.nan, 1.0, math.nan], nan_ok=True)
+        assert self.values("auc(negatives='judged')", no_relevant="zero") == pytest.approx(
+            [math.nan, 1.0, 0.0], nan_ok=True
+        )
+
+    @pytest.mark.parametrize(
+        ("metric", "undefined"),
+        [
+            ("auc(negatives='judged')", "ann"),
+            ("auc(targets=3)", None),
+            ("snips(gamma=1.0)", "ann"),
+            ("ips(gamma=1.0)", "ann"),
+            ("stratified_recall", "ann"),
+            ("alpha_ndcg", "ann"),
+            ("err_ia@3", "ann"),
+            ("precision_ia@3", "ann"),
+            ("ndcg", None),
+            ("ndcg(gain='exp2')", None),
+            ("recall@2", None),
+        ],
+    )
+    def test_an_undefined_value_of_a_user_with_relevant_items_stays(self, metric: str, undefined: str | None) -> None:
+        found, zero = self.values(metric), self.values(metric, no_relevant="zero")
+        assert [math.isnan(value) for value in found] == [undefined == "ann", False, True]
+        assert zero == pytest.approx([*found[:2], 0.0], abs=0, nan_ok=True)
+
+    def test_an_ideal_of_zero_stays_undefined(self) -> None:
+        # 2^(1 - 2) - 1 < 0 counts 0, so relevant items of gain 1 have an ideal of 0
+        metric = "ndcg(gain='exp2', offset=2.0)"
+        assert self.values(metric, no_relevant="zero") == pytest.approx([math.nan, math.nan, 0.0], nan_ok=True)
+
+    def test_some_users_judged_until_the_mean_is_known(self) -> None:
+        """An undefined value is no 0 in the bounds either: with everyone drawn they are the mean itself."""
+        users = range(40)
+        truth = {user: {"x": 1.0} if user % 4 == 0 else {"x": 1.0, "y": 0.0} for user in users}
+        run = {user: ["x", "y"] for user in users}
+        metric = "auc(negatives='judged')"
+        scores = ra.score({"run": run}, truth, metric, no_relevant="zero", until=0.01)
+        row = scores.rows[0]
+        assert row.mean == 1.0
+        assert row.low <= 1.0 <= row.high
+        assert row.high - row.low <= 0.02

@@ -11,6 +11,7 @@ import polars as pl
 
 from recassay.data.io.clean import typed
 from recassay.data.io.head import Head, opened
+from recassay.data.io.json_text import loads
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
 from recassay.data.io.lists import lines, of_lists, one_row_each, user_lines
 from recassay.data.io.objects import object_table
@@ -144,7 +145,7 @@ def json_document(head: Head, role: Role) -> Table:
     with opened(head.path) as file:
         data = file.read()
     try:
-        content = json.loads(data.decode("utf-8-sig"))
+        content = loads(data.decode("utf-8-sig"), str(head.path))
     except UnicodeDecodeError:
         check_encoding(replace(head, data=data, whole=True))
         raise
@@ -175,6 +176,8 @@ def json_lines(head: Head, role: Role) -> Table:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, RuntimeError, OSError):
         return object_table(_records(head), role, where=str(head.path))
+    if any(data.count(json.dumps(name, ensure_ascii=False).encode()) > frame.height for name in frame.columns):
+        _records(head)  # a key may come twice in a record
     return of_lists(frame, str(head.path), role)
 
 
@@ -191,7 +194,7 @@ def _records(head: Head) -> list[dict[str, object]]:
         if not line.fields:
             continue
         try:
-            record = json.loads(line.text)
+            record = loads(line.text, f"{head.path}, line {line.number}")
         except json.JSONDecodeError as error:
             raise broken_line(head, line.number, line.text, f"is no JSON ({error.msg})") from None
         if not isinstance(record, dict):

@@ -93,12 +93,28 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         return of_frame(_frame_of_tuples(rows, (USER, ITEM, role.value), where), where)
     if role.name != "items" and all(_is_list(value) for value in values):
         return of_frame(_frame_of_lists(source, role, where), where)
-    odd = next((value for value in values if not _is_list(value)), None)
+    odd = {key: value for key, value in source.items() if not _is_list(value) and not isinstance(value, Mapping)}
+    if role.name != "items" and not odd:
+        dicts = [user for user, value in source.items() if isinstance(value, Mapping)]
+        lists = [user for user, value in source.items() if not isinstance(value, Mapping)]
+        raise _mixed(role, {"a dict of item and number": dicts, "a list": lists}, where)
+    key, value = next(iter((odd or source).items()))
     raise InputError(
         "I108",
-        f"cannot read a {role.name} table from a dict that holds a {type(odd).__name__}",
+        f"cannot read a {role.name} table from a dict that holds a {type(value).__name__} (for {key!r})",
         where=where,
         hint=f"give {ACCEPTED}",
+    )
+
+
+def _mixed(role: Role, kinds: Mapping[str, Sequence[Any]], where: str) -> InputError:
+    """The error for a dict in which users have items in several shapes."""
+    counts = [f"{len(users):,} in {kind} (such as {users[0]!r})" for kind, users in kinds.items()]
+    return InputError(
+        "I114",
+        f"users of the {role.name} have their items in different shapes: {', '.join(counts)}",
+        where=where,
+        hint="give all users the same: {user: {item: number}}, {user: [items]} or {user: [(item, number)]}",
     )
 
 
@@ -120,9 +136,13 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
         )
     lists = {user: _as_list(items) for user, items in source.items()}
-    if all(isinstance(entry, list | tuple) and len(entry) == 2 for items in lists.values() for entry in items):
+    if all(_is_pair(entry) for items in lists.values() for entry in items):
         rows = [(user, item, number) for user, items in lists.items() for item, number in items]
         return _frame_of_tuples(rows, (USER, ITEM, role.value), where)
+    paired = [user for user, items in lists.items() if any(_is_pair(entry) for entry in items)]
+    if paired:
+        plain = [user for user, items in lists.items() if not all(_is_pair(entry) for entry in items)]
+        raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
     ordered = not any(isinstance(items, AnySet) for items in source.values())
     rows = [(user, item, place) for user, items in lists.items() for place, item in enumerate(items, start=1)]
     order = {"run": RANK, "log": TIMESTAMP}.get(role.name) if ordered else None
@@ -176,6 +196,11 @@ def _series(name: str, values: list[Any], where: str) -> pl.Series:
 
 def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple | AnySet | np.ndarray | pl.Series | range)
+
+
+def _is_pair(entry: object) -> bool:
+    """Whether an entry of a list is (item, number)."""
+    return isinstance(entry, list | tuple) and len(entry) == 2
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +26,7 @@ from recassay.engine.spark.tables import Piece, SparkTable, by_user, to_batches
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric
+from recassay.metrics.ties import OF_ROWS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,7 +46,11 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Judging:
-    """What tasks are told: how to judge, and where the values go. ``nan`` and ``keep_scores`` are how runs are read."""
+    """What tasks are told: how to judge, and where the values go.
+
+    ``nan`` and ``keep_scores`` say how runs are read, ``placed`` names the systems whose rows come in the order of
+    their files.
+    """
 
     job: Job  # its truth is of nobody: each task has its own
     systems: tuple[str, ...]
@@ -53,6 +58,7 @@ class Judging:
     nan: str = "error"
     keep_scores: bool = True
     negative: str = "error"
+    placed: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -107,6 +113,7 @@ class Judging:
             name,
             nan=self.nan,  # type: ignore[arg-type]
             keep_scores=self.keep_scores,
+            keep_rows=name in self.placed,
             origin=self.origins[name],
         )
 
@@ -141,29 +148,34 @@ def judge(judging: Judging, beside: Mapping[str, SparkTable], runs: Mapping[str,
     ``beside`` the runs are the truth, and perhaps the training log.
     """
     conventions = judging.job.conventions
-    tables = {**beside, **{table_of(name): in_order(run, conventions) for name, run in runs.items()}}
+    lists = {name: in_order(run, conventions) for name, run in runs.items()}
+    judging = replace(judging, placed=frozenset(name for name, run in lists.items() if run.has_rows))
+    tables = {**beside, **{table_of(name): run for name, run in lists.items()}}
+    order = AS_READ if conventions.reads_rows else ORDER
     with told():
-        rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=ORDER)
+        rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=order)
         rows.write.parquet(folder)
         return tallied(beside[TRUTH].frame.sparkSession, folder)
 
 
 ORDER = ("rank", "-score", "row")  # of the rows of a list
+AS_READ = ("row", "rank", "-score")  # where conventions look at the order of rows
 
 
 def in_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     """A run in which something says what comes first; U228 if nothing does.
 
-    Where a row stands in its files travels only if it decides: it is longer than all the rest of the row.
+    Where a row stands in its files travels only if it decides: it is longer than all the rest of the row. Whether a
+    repeated item has a last row is only asked once one is met (I319).
     """
     lacks = None
     if not {"rank", "score"} & set(run.columns):
         lacks = "the run has neither rank nor score"
-    elif conventions.ties == "row":
-        lacks = "rows that tie were to stand as they came (ties='row')"
-    if lacks is None:
+    elif conventions.ties in OF_ROWS:
+        lacks = f"rows that tie were to stand as they came (ties={conventions.ties!r})"
+    if lacks is None and not conventions.reads_rows:
         return run.without_rows()
-    if run.has_rows:
+    if lacks is None or run.has_rows:
         return run
     raise UsageError(
         "U228",

@@ -26,8 +26,8 @@ class AlphaNDCG(AspectMetric):
     ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
     (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
 
-    Edges: no relevant item with an aspect: undefined, or 0 with ``no_relevant="zero"``. Greedy picks are not always the
-    best, so a list can have more than 1; that is left as it is.
+    Edges: no relevant item: undefined, or 0 with ``no_relevant="zero"``; relevant items of which none has an aspect:
+    undefined. Greedy picks are not always the best, so a list can have more than 1; that is left as it is.
 
     Libraries: ndeval alpha-nDCG@k with subtopics as features, whose ideal picks the highest id of items that add as
     much; RankSys is ``alpha_ndcg(ideal='ranksys')@k``.

@@ -124,6 +124,10 @@ class NDCG(DCG):
             return self._judged_ideal(lists) > 0
         return super().judgeable(lists)
 
+    @property
+    def defined_if_relevant(self) -> bool:
+        return self.ideal != "judged" or bool(self.gains(np.array([self.relevant_from]))[0] > 0)
+
     def judge(self, lists: Aligned) -> Values:
         achieved = super().judge(followed(lists) if self.unlisted == "tied" else lists)
         ideal = self._ideal(lists)
