@@ -40,14 +40,10 @@ class PlainUKNN:
     def scores(self, user, known):
         near = sorted(self.near.get(user, ()) if self.stale else self.nearest(user))
         mine = set(self.had.get(user, ()))
-        weight = {v: len(mine & set(self.had[v])) / math.sqrt(len(self.had[v])) for v in near}
-        total, scores = 0.0, [0.0] * known
-        for v in near:
-            total += weight[v]
-        for v in near:
-            for item in self.had[v]:
-                scores[item] += weight[v] / total
-        return scores
+        closeness = {v: len(mine & set(self.had[v])) ** 2 / len(self.had[v]) for v in near}
+        weight = {v: round(2**38 * math.sqrt(close)) for v, close in closeness.items()}
+        scores = [sum(weight[v] for v in near if item in self.had[v]) for item in range(known)]
+        return [score / max(1, sum(weight.values())) for score in scores]
 
 
 class PlainBPRMF:
@@ -157,12 +153,13 @@ class PlainItemKNN:
             self.owners[item].add(user)
 
     def scores(self, user, known):
-        scores = np.zeros(known, F)
+        scores = [0] * known  # in units of 2^-32
         for mine in self.had[user][-self.recent :]:
-            weight = F(1) / np.sqrt(F(len(self.owners[mine])))
-            common = [len(self.owners[mine] & self.owners[item]) if item != mine else 0 for item in range(known)]
-            scores += weight * np.array(common, F)
-        return (scores / np.sqrt(np.array([len(self.owners[item]) for item in range(known)], F))).tolist()
+            weight = round(2**32 / math.sqrt(len(self.owners[mine])))
+            for item in range(known):
+                scores[item] += weight * len(self.owners[mine] & self.owners[item]) if item != mine else 0
+        sizes = [len(self.owners[item]) or math.inf for item in range(known)]
+        return [score / (2**32 * math.sqrt(size)) for score, size in zip(scores, sizes, strict=True)]
 
 
 def mixed(key):

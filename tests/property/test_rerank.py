@@ -1,6 +1,7 @@
-"""Re-rankers, held to loops that read like their definitions."""
+"""Re-rankers, held to loops that read like their definitions, with 50 digits: there rounding decides nothing."""
 
-import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -36,15 +37,23 @@ ways = st.fixed_dictionaries(
 )
 
 
+TIE = Decimal("1e-30")  # with 50 digits, what is closer is equal
+
+
+def exactly(value):
+    """A number as the decimal that it is written as, or a fraction of whole numbers."""
+    if isinstance(value, Fraction):
+        return Decimal(value.numerator) / Decimal(value.denominator)
+    return value if isinstance(value, Decimal) else Decimal(str(value))
+
+
 def standardised(values):
     """Mean 0 and sample standard deviation 1; all 0 where all are equal."""
-    if len(set(values)) < 2:
-        return [0.0] * len(values)
+    if max(values) - min(values) <= TIE:
+        return [Decimal(0)] * len(values)
     mean = sum(values) / len(values)
-    squares = 0.0
-    for value in values:
-        squares += (value - mean) * (value - mean)
-    return [(value - mean) / math.sqrt(squares / (len(values) - 1)) for value in values]
+    squares = sum((value - mean) ** 2 for value in values)
+    return [(value - mean) / (squares / (len(values) - 1)).sqrt() for value in values]
 
 
 def greedy(scores, diversity, how):
@@ -52,18 +61,19 @@ def greedy(scores, diversity, how):
     baseline = sorted(scores, key=lambda item: (-scores[item], item))
     if how["weight"] == 0:
         return baseline, []
+    weight = exactly(how["weight"])
     left, above, worths = baseline[: how["candidates"]], [], []
-    score = {item: scores[item] for item in left}
+    score = {item: exactly(scores[item]) for item in left}
     if how["norm"] == "minmax":
         low, high = min(score.values()), max(score.values())
-        score = {item: (one - low) / (high - low) if high > low else 0.0 for item, one in score.items()}
+        score = {item: (one - low) / (high - low) if high > low else Decimal(0) for item, one in score.items()}
     while left and len(above) < how["places"]:
-        like, far = [score[item] for item in left], [diversity(item, above) for item in left]
+        like, far = [score[item] for item in left], [exactly(diversity(item, above)) for item in left]
         if how["norm"] == "zscore_step":
             like, far = standardised(like), standardised(far)
-        worth = [(1 - how["weight"]) * one + how["weight"] * other for one, other in zip(like, far, strict=True)]
-        best = worth.index(max(worth))
-        worths.append(worth[best])
+        worth = [(1 - weight) * one + weight * other for one, other in zip(like, far, strict=True)]
+        best = next(place for place, value in enumerate(worth) if max(worth) - value <= TIE)
+        worths.append(float(worth[best]))
         above.append(left.pop(best))
     return above + left + baseline[how["candidates"] :], worths
 
@@ -75,15 +85,15 @@ def initial(scores, how):
 def chances(scores, aspects, how, graded=False):
     """p(i | u, a) of every candidate and aspect, from its share of the scores, moved up if one is negative."""
     shown = initial(scores, how)
-    low = min(0.0, *(scores[item] for item in shown))
-    moved = {item: scores[item] - low for item in shown}
+    low = min(0, *(exactly(scores[item]) for item in shown))
+    moved = {item: exactly(scores[item]) - low for item in shown}
     found = {}
     for aspect in sorted({one for item in shown for one in aspects[item]}):
         having = [item for item in shown if aspect in aspects[item]]
         whole = max(moved[item] for item in having) if graded else sum(moved[item] for item in having)
         for item in having:
-            share = moved[item] / whole if whole > 0 else 0.0
-            found[item, aspect] = (2.0**share - 1) / 2 if graded and whole > 0 else share
+            share = moved[item] / whole if whole > 0 else Decimal(0)
+            found[item, aspect] = (2**share - 1) / 2 if graded and whole > 0 else share
     return found
 
 
@@ -91,12 +101,12 @@ def coverage(prior, chance, aspects):
     """xQuAD's diversity."""
 
     def diversity(item, above):
-        total = 0.0
+        total = Decimal(0)
         for aspect in sorted(aspects[item]):
-            unserved = prior[aspect]
+            unserved = exactly(prior[aspect])
             for other in above:
                 if aspect in aspects[other]:
-                    unserved *= 1.0 - chance[other, aspect]
+                    unserved *= 1 - chance[other, aspect]
             total += unserved * chance[item, aspect]
         return total
 
@@ -107,18 +117,19 @@ def agrees(found, run, expected_of):
     """Lists are the readable ones, and so is what every pick was worth, to 1e-12."""
     shown = found.run.frame()
     for place, user in enumerate(sorted(run)):
-        order, worths = expected_of(user)
+        with localcontext(Context(prec=50)):
+            order, worths = expected_of(user)
         assert shown.filter(pl.col("user_id") == user)["item_id"].to_list() == order
         got = found.worth[place][~np.isnan(found.worth[place])]
         assert got.tolist() == pytest.approx(worths, rel=1e-12, abs=1e-12)
 
 
 def jaccard(one, other):
-    return 1 - len(one & other) / len(one | other) if one and other else 1.0
+    return exactly(1 - Fraction(len(one & other), len(one | other))) if one and other else Decimal(1)
 
 
 def cosine(one, other):
-    return 1 - len(one & other) / math.sqrt(len(one) * len(other)) if one and other else 1.0
+    return 1 - len(one & other) / Decimal(len(one) * len(other)).sqrt() if one and other else Decimal(1)
 
 
 @given(runs, tables, ways, st.sampled_from(["min", "max", "mean"]), st.sampled_from([jaccard, cosine]), st.booleans())
@@ -129,7 +140,7 @@ def test_mmr_is_the_readable_one(run, table, how, form, distance, wide):
     pick = {"min": min, "max": max, "mean": lambda several: sum(several) / len(several)}[form]
 
     def diversity(item, above):
-        return pick([distance(table[other], table[item]) for other in above]) if above else 0.0
+        return pick([distance(table[other], table[item]) for other in above]) if above else 0
 
     method = ra.models.MMR(**how, form=form, distance=distance.__name__)
     found = ra.rerank(run, method, items=pl.DataFrame({"item_id": list(names), "genres": list(names.values())}))
@@ -145,12 +156,13 @@ def test_mmr_by_users_a_table_and_skipped_pairs_is_the_readable_one(run, log, ho
     pick = {"min": min, "mean": lambda several: sum(several) / len(several)}[form]
 
     def diversity(item, above):
-        return pick([cosine(users[other], users[item]) for other in above]) if above else 0.0
+        return pick([cosine(users[other], users[item]) for other in above]) if above else 0
 
     train = list(log)
     found = ra.rerank(run, ra.models.MMR(**how, form=form, distance="training"), train=train)
     agrees(found, run, lambda user: greedy(run[user], diversity, how))
-    table = np.array([[0.0 if one == other else cosine(users[one], users[other]) for other in ITEMS] for one in ITEMS])
+    apart = [[0 if one == other else cosine(users[one], users[other]) for other in ITEMS] for one in ITEMS]
+    table = np.array(apart, np.float64)
     again = ra.rerank(run, ra.models.MMR(**how, form=form, distance=table), train=train)
     assert again.run.frame().equals(found.run.frame())
 
@@ -158,7 +170,7 @@ def test_mmr_by_users_a_table_and_skipped_pairs_is_the_readable_one(run, log, ho
 
     def skipping(item, above):
         away = [jaccard(bare[other], bare[item]) for other in above if bare[other] and bare[item]]
-        return pick(away) if away else 0.0
+        return pick(away) if away else 0
 
     features = pl.DataFrame({"item_id": ITEMS, "genres": [sorted(bare[item]) for item in ITEMS]})
     left_out = ra.rerank(run, ra.models.MMR(**how, form=form, bare="skip"), items=features)
@@ -173,7 +185,7 @@ def test_xquad_is_the_readable_one(run, table, log, how, graded):
 
     def expected(user):
         had = [feature for one, item in log if one == user for feature in sorted(table[item])]
-        prior = {name: had.count(name) / len(had) if had else 1 / len(names) for name in names}
+        prior = {name: Fraction(had.count(name), len(had)) if had else Fraction(1, len(names)) for name in names}
         chance = chances(run[user], table, how, graded)
         return greedy(run[user], coverage(prior, chance, table), how)
 
@@ -196,7 +208,7 @@ def test_spad_is_the_readable_one(run, log, how, k1, k2, at_least):
             return greedy(run[user], None, {**how, "weight": 0})
         close = [{items[code] for one in mined for code in miner.close[one] if code >= 0} for mined in sets]
         aspects = {item: {number for number, near in enumerate(close) if item in near} for item in ITEMS}
-        prior = [len(one) / sum(map(len, sets)) for one in sets]
+        prior = [Fraction(len(one), sum(map(len, sets))) for one in sets]
         return greedy(run[user], coverage(prior, chances(run[user], aspects, how), aspects), how)
 
     found = ra.rerank(run, ra.models.SPAD(**how, k1=k1, k2=k2, liked_from=at_least), train=train)

@@ -128,9 +128,12 @@ def _keeps(gains: list[float], at_first: list[float], loss: float) -> bool:
 
 
 def _best(gains: list[float], within: list[bool], heading: str) -> int:
-    """The place of the first of the best."""
+    """The place of the first that is as good as the best, up to rounding."""
     allowed = [place for place, gain in enumerate(gains) if within[place] and not math.isnan(gain)]
     if not allowed:
         hint = "look at the metric: are there features, and relevant items?"
         raise UsageError("U203", f"{heading} is undefined at every weight that may be chosen", hint=hint)
-    return max(allowed, key=lambda place: gains[place])
+    most = max(gains[place] for place in allowed)
+    if math.isinf(most):
+        return next(place for place in allowed if gains[place] == most)
+    return next(place for place in allowed if most - gains[place] <= ROUNDING * abs(most))

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
 from recassay.models.base import BuiltIn, FittedFactors, Scoring, profiles
+from recassay.models.sums import rounded, step_for
 from recassay.optional import need
 from recassay.rng import derive_seed
 
@@ -92,6 +93,8 @@ class BPR(BuiltIn):
 class ItemKNN(BuiltIn):
     """The score of an item is the sum of its similarities to the items of the profile, over nearest neighbours only.
 
+    Similarities are rounded, by a unit in their last places, so that such sums are exact: equal ones tie.
+
     Reference: Sarwar, Karypis, Konstan and Riedl, Item-based collaborative filtering, WWW 2001.
     """
 
@@ -112,7 +115,11 @@ class ItemKNN(BuiltIn):
         model = getattr(library, classes[self.similarity])(K=self.neighbours + 1, num_threads=1)
         matrix = profiles(log)
         fit_quietly(model, csr_matrix(matrix))
-        return FittedItemKNN(log, matrix, csr_array(model.similarity))
+        similarity = csr_array(model.similarity)
+        longest = int(np.diff(matrix.indptr).max(initial=0))
+        step = step_for(float(np.abs(similarity.data).max(initial=0.0)), longest)
+        similarity.data = rounded(similarity.data, step)
+        return FittedItemKNN(log, matrix, similarity)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.models.base import BuiltIn, profiles
 from recassay.models.sequential import Reading
+from recassay.models.sums import rounded, step_for
 from recassay.models.user_knn import UserKNN
 from recassay.portable.elementary import power
 
@@ -69,6 +71,13 @@ class FittedRecentItemKNN(Reading):
         items = histories.last(self.last, pad=-1)
         row, place = np.nonzero(items >= 0)
         weights = power(self.decay, self.last - 1.0 - place)
-        read = csr_array((weights, (row, items[row, place])), shape=(len(histories), self.log.n_items))
-        table: NDArray[np.float64] = (read @ self.similar).toarray()
+        terms = self.similar[items[row, place]]  # a row for each item of a history
+        terms.data = rounded(terms.data * np.repeat(weights, np.diff(terms.indptr)), self.step)
+        added = csr_array((np.ones(row.size), (row, np.arange(row.size))), shape=(len(histories), row.size))
+        table: NDArray[np.float64] = (added @ terms).toarray()
         return table
+
+    @functools.cached_property
+    def step(self) -> float:
+        """What terms are multiples of, so that their sums are exact: equal ones tie."""
+        return step_for(float(self.similar.data.max(initial=0.0)), self.last)

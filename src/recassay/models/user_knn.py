@@ -68,11 +68,12 @@ class UserKNN(BuiltIn):
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         others, common = others[others != user], common[others != user]
         if self.similarity == "cosine":
-            similar = common / np.sqrt(sizes[user] * sizes[others])
+            similar = np.sqrt(common * common / (sizes[user] * sizes[others]))  # equal where the fractions are
         else:
             similar = common / (sizes[user] + sizes[others] - common)
         similar *= common / (common + self.shrink)
-        nearest = np.sort(np.argsort(-similar, kind="stable")[: self.neighbours])
+        # Ascending: a product of sparse matrices adds in this order, and so equal similarities make equal sums.
+        nearest = np.argsort(-similar, kind="stable")[: self.neighbours][::-1]
         return others[nearest], similar[nearest]
 
 

@@ -18,6 +18,10 @@ from recassay.models.incremental._walk import Asked, Int32, Shown, Told, place, 
 
 Float = NDArray[np.float64]
 
+# Weights are whole numbers of 1 / ONE. Sums are exact up to 2^53 / ONE = 2^15: a weight is at most the root of how many
+# items the neighbour had, so that is a hundred neighbours with a hundred thousand items each.
+ONE = 2.0**38
+
 
 class Near(NamedTuple):
     """Who is near: found anew each time, or kept."""
@@ -112,7 +116,11 @@ def _closer_than(guess: float, row: Int32, touched: Bools, near: Near, common: C
 
 @njit(nogil=True, cache=True)
 def score(user: int, k: int, near: Near, common: Common, scores: Float) -> None:
-    """Write the share of the neighbours of a user, by similarity, that have each known item."""
+    """Write the share of the neighbours of a user, by similarity, that have each known item.
+
+    Items that equally similar users had have equal scores, to the bit, whoever these users are: weights are roots of
+    c^2 / |v|, equal where the fractions are, and multiples of 1 / ONE, so that sums are exact in any order.
+    """
     scores[:] = 0.0
     if near.kept.shape[1]:
         found = 0
@@ -124,12 +132,14 @@ def score(user: int, k: int, near: Near, common: Common, scores: Float) -> None:
     row, total = common.rows[row_for(user, common)], 0.0
     for at in range(found):
         other = near.found[at]
-        weight = row[other] / np.sqrt(np.float64(common.sizes[other]))
-        near.closeness[at] = weight
-        total += weight
+        near.closeness[at] = np.rint(ONE * np.sqrt(np.float64(row[other]) * row[other] / common.sizes[other]))
+        total += near.closeness[at]
     for at in range(found):
-        other, weight = near.found[at], near.closeness[at] / total
+        other, weight = near.found[at], near.closeness[at]
         for item in common.things[
             common.things_start[other] : common.things_start[other] + common.things_length[other]
         ]:
             scores[np.uint32(item)] += weight
+    if total > 0:
+        for item in range(scores.size):
+            scores[item] /= total

@@ -23,7 +23,8 @@ class StreamItemKNN(Incremental):
 
     The similarity of i and j is c / (sqrt |i| sqrt |j|), where c users had both; every item is a neighbour. An event
     counts a pair of user and item; a repeated one changes nothing. ``recent`` looks at the user's last items alone,
-    which bounds what a question costs. Sums are of single precision, in the order in which the user met the items.
+    which bounds what a question costs. 1 / sqrt |i| is rounded to a multiple of 2^-32, so that sums are exact and the order
+    in which the user met the items decides no tie.
 
     Edges: a user without items, or whose items nobody shared, has scores of 0.
 
@@ -60,10 +61,10 @@ class LearningItemKNN:
         """Learn events in order; what they were rated does not count."""
         self.walk(Told(users, items, values), *nobody(users.size))
 
-    def scores(self, user: int) -> NDArray[np.float32]:
+    def scores(self, user: int) -> NDArray[np.float64]:
         """A score of every item learnt so far, by code."""
         self.common.widen(self.met, user + 1)
-        scores = np.empty(self.common.sizes.size, np.float32)
+        scores = np.empty(self.common.sizes.size)
         _item_knn.score(user, self.recent, self.common.arrays, scores)
         return scores[: self.met].copy()
 

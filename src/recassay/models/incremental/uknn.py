@@ -28,6 +28,8 @@ class UKNN(Incremental):
     Neighbours are found when a user is asked for, so they are exact. ``stale=True`` finds them when the user's own
     events are learnt, as MyMediaLite does: what others learnt since then changes similarities, not who is near.
 
+    Similarities are rounded to a multiple of 2^-38 / sqrt |u|, so that sums are exact and equal scores are equal.
+
     Edges: without neighbours all scores are 0.
 
     >>> learner = UKNN(neighbours=2).start()

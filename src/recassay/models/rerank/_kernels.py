@@ -3,7 +3,8 @@
 List q is rows ``offsets[q]:offsets[q + 1]`` in the order of its baseline, of which the first ``depth`` are candidates.
 ``order`` is filled with the rows of every list in their new order: ``places`` picks, then the rest as it was. ``worth``
 is what each pick was worth, NaN where nothing was picked. What is picked is the first of the best: equal worth falls
-to the better rank. Each loop has a readable twin in ``tests/property/test_rerank.py`` that it is held to.
+to the better rank. Values that differ by no more than rounding (``CLOSE``) are equal. Each loop has a readable twin in
+``tests/property/test_rerank.py``, in decimal arithmetic, that it is held to.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ Words = NDArray[np.uint64]
 NONE, MINMAX, STEP = 0, 1, 2  # how scores and diversities are put on one scale
 MIN, MAX, MEAN = 0, 1, 2  # of the distances to what is picked already
 SETS, TABLE, VECTORS = 0, 1, 2  # where distances come from
+
+# Equal up to this share of their size: sums of up to 2^12 terms of one sign, each exact to 2^-53 of its size, come no
+# closer to each other. Without it a spread of rounding errors would count as much as a real one once it is divided by.
+CLOSE = 2.0**-40
 
 
 @njit(nogil=True, cache=True)
@@ -132,8 +137,9 @@ def _begin(
         left[one], score[one] = first + one, scores[first + one]
     if norm == MINMAX and n:
         low, high = score[:n].min(), score[:n].max()
+        varied = not _equal(low, high)
         for one in range(n):
-            score[one] = (score[one] - low) / (high - low) if high > low else 0.0
+            score[one] = (score[one] - low) / (high - low) if varied else 0.0
     return int(n)
 
 
@@ -144,37 +150,63 @@ def _finish(query: int, offsets: Int64, left: Int64, picked: int, n: int, order:
         order[offsets[query] + picked + one] = left[one]
 
 
+@njit(nogil=True, inline="always")
+def _equal(low: float, high: float) -> bool:
+    """Whether two numbers, the smaller one first, differ by no more than rounding."""
+    return bool(high - low <= CLOSE * max(abs(low), abs(high)))
+
+
 @njit(nogil=True, cache=True)
 def _best(score: Float, spread: Float, n: int, weight: float, norm: int) -> tuple[int, float]:
-    """The first of the best of n, and what it is worth."""
-    score_mean, score_sd, spread_mean, spread_sd = 0.0, 1.0, 0.0, 1.0
+    """The first of n candidates that is worth as much as the best one, up to rounding, and what it is worth."""
+    like, far = (1.0 - weight, 0.0, 1.0), (weight, 0.0, 1.0)  # weight, mean and standard deviation
     if norm == STEP:
-        score_mean, score_sd = _moments(score, n)
-        spread_mean, spread_sd = _moments(spread, n)
-    best, most = 0, -np.inf
+        mean, sd = _moments(score, n)
+        like = (1.0 - weight, mean, sd)
+        mean, sd = _moments(spread, n)
+        far = (weight, mean, sd)
+    best, most, reach = 0, -np.inf, 0.0
     for one in range(n):
-        like = (score[one] - score_mean) / score_sd if score_sd > 0 else 0.0
-        far = (spread[one] - spread_mean) / spread_sd if spread_sd > 0 else 0.0
-        value = (1.0 - weight) * like + weight * far
+        value, error = _worth(score[one], spread[one], like, far)
         if value > most:
-            best, most = one, value
+            best, most, reach = one, value, error
+    for one in range(best):
+        value, error = _worth(score[one], spread[one], like, far)
+        if most - value <= reach + error:
+            return one, value
     return best, most
+
+
+@njit(nogil=True, inline="always")
+def _worth(
+    score: float, spread: float, like: tuple[float, float, float], far: tuple[float, float, float]
+) -> tuple[float, float]:
+    """What a candidate is worth, and how far rounding may move that: by CLOSE of all that was added and subtracted."""
+    value, size = 0.0, 0.0
+    if like[2] > 0:
+        value += like[0] * ((score - like[1]) / like[2])
+        size += like[0] * ((abs(score) + abs(like[1])) / like[2])
+    if far[2] > 0:
+        value += far[0] * ((spread - far[1]) / far[2])
+        size += far[0] * ((abs(spread) + abs(far[1])) / far[2])
+    return value, CLOSE * size
 
 
 @njit(nogil=True, cache=True)
 def _moments(values: Float, n: int) -> tuple[float, float]:
-    """Mean and sample standard deviation of n values; exactly 0 where all are equal, whatever their mean rounds to."""
+    """Mean and sample standard deviation of n values; exactly 0 where all are equal, up to rounding."""
     total, low, high = 0.0, values[0], values[0]
     for one in range(n):
         total += values[one]
         low, high = min(low, values[one]), max(high, values[one])
-    if low == high:
+    if _equal(low, high):
         return low, 0.0
-    mean = total / n
+    mean, reach = total / n, high - low
     squares = 0.0
     for one in range(n):
-        squares += (values[one] - mean) * (values[one] - mean)
-    return mean, float(np.sqrt(squares / (n - 1)))
+        share = (values[one] - mean) / reach  # squares of tiny values would underflow
+        squares += share * share
+    return mean, reach * float(np.sqrt(squares / (n - 1)))
 
 
 @njit(nogil=True, cache=True)

@@ -36,7 +36,8 @@ class Reranker(BuiltIn):
 
     Each of the first ``places`` is given to the item among the first ``candidates`` of the list that has the most of
     (1 - weight) x score + weight x diversity, where diversity looks at what stands above; all else stays in the order
-    it had. Equal values fall to the better rank, and weight 0 keeps the order.
+    it had. Equal values fall to the better rank, and weight 0 keeps the order. Values are equal where they differ by
+    less than rounding does (2^-40 of their size), so that no order is made of how sums are rounded.
 
     ``norm``: ``zscore_step`` makes mean 0 and standard deviation 1 of both among the items left, anew at each place;
     ``minmax`` moves scores into 0 to 1 once; ``none`` takes them as they are. ``of`` is the model, or its text.

@@ -179,6 +179,52 @@ class TestInput:
         assert found.worth[0, 0] == 0.0
         assert found.run.items.tolist() == [7, 9, 8]
 
+    @pytest.mark.parametrize("form", ["mean", "ranksys"])
+    @pytest.mark.parametrize("norm", ["zscore_step", "minmax", "none"])
+    def test_equal_distances_whose_sums_are_rounded_weigh_nothing(self, form, norm):
+        # Once 0, 1 and 2 stand, the distances of 3 are 1/2 + 1/2 + 2/3 and those of 4 are 2/3 + 2/3 + 1/3: as floats
+        # they differ by 2e-16, which is no reason to put the worse item first.
+        items = features({0: "u", 1: "v", 2: "v|w", 3: "u|v", 4: "u|v|w"})
+        run = {1: {0: 1.0, 1: 0.9, 2: 0.8, 3: 0.7, 4: 0.6}}
+        method = ra.models.MMR(weight=0.9, form=form, norm=norm, places=5, candidates=5)
+        assert ra.rerank(run, method, items=items).run.items.tolist() == [0, 1, 2, 3, 4]
+
+    @pytest.mark.parametrize("norm", ["zscore_step", "minmax", "none"])
+    def test_what_is_worth_as_much_up_to_rounding_stays_in_its_order(self, norm):
+        # Equal scores, and distances 5/9 of both: 3 and 4 are worth the same, so the better rank goes first.
+        items = features({0: "u", 1: "v", 2: "v|w", 3: "u|v", 4: "u|v|w"})
+        run = {1: {0: 1.0, 1: 0.9, 2: 0.8, 3: 0.7, 4: 0.7}}
+        method = ra.models.MMR(weight=0.9, form="mean", norm=norm, places=5, candidates=5)
+        assert ra.rerank(run, method, items=items).run.items.tolist() == [0, 1, 2, 3, 4]
+
+    def test_equal_aspects_whose_sums_are_rounded_weigh_nothing(self):
+        # Alone with its aspects each item has p(i | u, a) = 1, and p(a | u) of its aspects is 1/12, 2/12 and 3/12, of
+        # the other's 3/12, 2/12 and 1/12: both have a diversity of 1/2, which floats add up to in two orders.
+        names = {7: "a1|b2|c3", 8: "a6|b5|c4"}
+        profile = {11: "a1", 12: "b2", 13: "b2", 14: "c3", 15: "c3", 16: "c3"}
+        profile |= {21: "a6", 22: "a6", 23: "a6", 24: "b5", 25: "b5", 26: "c4"}
+        train = [("ann", item) for item in profile] + [("bob", 7), ("bob", 8)]
+        run = {"ann": {8: 0.6, 7: 0.5}}
+        method = ra.models.XQuAD(weight=0.95, places=2, candidates=2)
+        assert ra.rerank(run, method, items=features(names | profile), train=train).run.items.tolist() == [8, 7]
+
+    @pytest.mark.parametrize("norm", ["zscore_step", "minmax"])
+    @pytest.mark.parametrize("size", [1e-180, 1e-9, 1e9, 1e180])
+    def test_the_size_of_scores_changes_no_order(self, norm, size):
+        items = features({1: "x", 2: "x|y", 3: "y", 4: "x", 5: "z", 6: "y|z"})
+        scores = {1: 1.0, 4: 0.9, 2: 0.8, 3: 0.5, 6: 0.4, 5: 0.2}
+        method = ra.models.MMR(weight=0.5, form="mean", norm=norm, places=6, candidates=6)
+        plain = ra.rerank({1: scores}, method, items=items)
+        sized = ra.rerank({1: {item: size * score for item, score in scores.items()}}, method, items=items)
+        assert sized.run.items.tolist() == plain.run.items.tolist()
+        assert sized.worth == pytest.approx(plain.worth, rel=1e-9)
+
+    def test_a_score_far_below_the_others_hides_no_difference(self):
+        items = features({7: "x", 8: "x", 9: "x"})
+        run = {1: {7: 0.9, 8: 0.8, 9: -1e9}}
+        method = ra.models.MMR(weight=0.01, norm="none", form="max")
+        assert ra.rerank(run, method, items=items).run.items.tolist() == [7, 8, 9]
+
     @pytest.mark.parametrize(
         ("code", "run", "method", "given"),
         [
@@ -259,6 +305,13 @@ class TestWeights:
 
     def test_of_equally_good_weights_the_smallest_is_chosen(self):
         assert ra.choose_weight(self.RUN, "MMR", self.TRUTH, "recall@30", items=ITEMS).weight == 0
+
+    def test_means_that_differ_by_rounding_are_equally_good(self):
+        from recassay.engine.weight import _best
+
+        assert _best([0.3, 0.1 + 0.2, 0.2], [True] * 3, "ndcg@5") == 0
+        assert _best([0.3, 0.1 + 0.2, 0.31], [True] * 3, "ndcg@5") == 2
+        assert _best([-math.inf, math.inf], [True, True], "ndcg@5") == 1
 
     @pytest.mark.parametrize(
         ("code", "asked"),
