@@ -57,6 +57,10 @@ EXAMPLES: dict[str, str] = {
         Path("run.csv").write_text("uid,user,item_id\\n1,1,7\\n")
         ra.read_run("run.csv")
         """,
+    "I204": """
+        Path("run.csv").write_text("user_id,item_id,Punkte\\n1,7,0.2\\n1,8,0.9\\n")
+        ra.read_run("run.csv")
+        """,
     "I301": """
         ra.read_run({"ann": {"x": 0.5, "y": float("nan")}})
         """,

@@ -34,6 +34,7 @@ CODES: dict[str, str] = {
     "I201": "required column missing",
     "I202": "column has the wrong type",
     "I203": "two columns have the same meaning",
+    "I204": "nothing says what orders a run, and numbers are left unread",
     # values
     "I301": "score is NaN or infinite",
     "I302": "rank is negative",

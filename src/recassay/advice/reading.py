@@ -65,4 +65,10 @@ ADVICE: dict[str, Advice] = {
         "Two columns have names of the same meaning, and nobody said which one to take.",
         "Say it: `--columns user=uid`.",
     ),
+    "I204": Advice(
+        "A run has no rank and no score under a name that is known, and a column of numbers that nobody reads. Its "
+        "lists would be taken in the order of the rows, which in a shuffled file is no order at all.",
+        "Say what the column is, `--columns score=NAME` or `rank=NAME`; or that the rows stand best first, "
+        '`--order row` (`order="row"` in Python).',
+    ),
 }

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io import open_table, read_table, run_sources
-from recassay.data.run import Nan, Run
+from recassay.data.run import Nan, Order, Run
 from recassay.data.truth import Negative, Truth
 from recassay.errors import InputError, UsageError
 from recassay.spec import suggest
@@ -64,11 +64,13 @@ def read_run(
     format: str | None = None,
     nan: str = "error",
     keep_scores: bool = True,
+    order: str | None = None,
 ) -> Run:
     """Recommendations of one system from a file or an object; its name is the file's unless one is given.
 
     A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets them
-    once they have ordered its lists.
+    once they have ordered its lists. ``order`` is ``rank``, ``score`` or ``row``; without it, what there is, in this
+    order.
 
     >>> read_run({"ann": {"x": 0.2, "y": 0.9}}, "mine").frame()["item_id"].to_list()
     ['y', 'x']
@@ -79,8 +81,11 @@ def read_run(
         raise UsageError("U107", f"nan={nan!r} is not known", hint=suggest(nan, get_args(Nan)))
     if name is None:
         name = run_sources([source])[0][0] if isinstance(source, str | Path) else "run"
-    table = open_table(source, "run", columns=columns, format=format)
-    return Run.from_frame(table, name, nan=nan, keep_scores=keep_scores, origin=_origin(source) or name)  # type: ignore[arg-type]
+    if order is not None and order not in get_args(Order):
+        raise UsageError("U107", f"order={order!r} is not known", hint=suggest(order, get_args(Order)))
+    table = open_table(source, "run", columns=columns, format=format, ordered=order == "row")
+    origin = _origin(source) or name
+    return Run.from_frame(table, name, order=order, nan=nan, keep_scores=keep_scores, origin=origin)  # type: ignore[arg-type]
 
 
 def read_runs(source: object, **options: Any) -> list[Run]:

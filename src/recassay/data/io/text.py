@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -34,6 +34,7 @@ def text_table(head: Head, layout: Layout, role: Role) -> Table:
         str(head.path),
         layout.by_position,
         pack=lambda wanted, path: pack_text(head, layout, role, wanted, path),
+        sample=lambda names: _sample(head, layout, names),
     )
 
 
@@ -134,6 +135,11 @@ def _samples(head: Head, layout: Layout) -> dict[str, list[str]]:
     rows = sample_rows(head.lines(), layout)[layout.header_lines :]
     width = len(layout.names)
     return {name: [row[i] for row in rows if len(row) == width] for i, name in enumerate(layout.names)}
+
+
+def _sample(head: Head, layout: Layout, names: Sequence[str]) -> pl.DataFrame:
+    found = _samples(head, layout)
+    return pl.DataFrame({name: pl.Series(found[name], dtype=pl.String) for name in names})
 
 
 def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:

@@ -21,8 +21,9 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.local import Job
 from recassay.engine.parts import Column, Part, Tally
+from recassay.engine.sources import Origin
 from recassay.engine.spark.session import carried, told
-from recassay.engine.spark.tables import Piece, SparkTable, by_user, to_batches
+from recassay.engine.spark.tables import ROW, Piece, SparkTable, by_user, to_batches
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.base import UnitMetric
@@ -49,7 +50,7 @@ class Judging:
 
     job: Job  # its truth is of nobody: each task has its own
     systems: tuple[str, ...]
-    origins: Mapping[str, str]
+    origins: Mapping[str, Origin]
     nan: str = "error"
     keep_scores: bool = True
     negative: str = "error"
@@ -89,7 +90,13 @@ class Judging:
             yield pl.DataFrame({USER: pl.Series([None], dtype=users), TALLY: [packed], **empty})
 
     def _parts(self, piece: Piece) -> dict[str, Part]:
-        truth = Truth.from_frame(piece[TRUTH], negative=self.negative, origin=self.origins[TRUTH])  # type: ignore[arg-type]
+        origin = self.origins[TRUTH]
+        truth = Truth.from_frame(
+            piece[TRUTH],
+            negative=self.negative,  # type: ignore[arg-type]
+            origin=origin.where,
+            remarks=origin.remarks,
+        )
         job = self._knowing(piece)
         return {name: job.part(self._run(piece, name), truth) for name in self.systems}
 
@@ -98,16 +105,18 @@ class Judging:
         context = self.job.context
         if TRAIN not in piece or context.train is None or context.train.whole is None:
             return self.job
-        log = Interactions.of_some(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN])
+        log = Interactions.of_some(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN].where)
         return self.job.beside(log)
 
     def _run(self, piece: Piece, name: str) -> Run:
         return Run.from_frame(
             piece[table_of(name)],
             name,
+            order="row" if self.job.conventions.order == "row" else None,
             nan=self.nan,  # type: ignore[arg-type]
             keep_scores=self.keep_scores,
-            origin=self.origins[name],
+            origin=self.origins[name].where,
+            remarks=self.origins[name].remarks,
         )
 
     def _rows(self, parts: Mapping[str, Part]) -> pl.DataFrame:
@@ -143,7 +152,8 @@ def judge(judging: Judging, beside: Mapping[str, SparkTable], runs: Mapping[str,
     conventions = judging.job.conventions
     tables = {**beside, **{table_of(name): in_order(run, conventions) for name, run in runs.items()}}
     with told():
-        rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=ORDER)
+        order = (ROW,) if conventions.order == "row" else ORDER
+        rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=order)
         rows.write.parquet(folder)
         return tallied(beside[TRUTH].frame.sparkSession, folder)
 
@@ -159,6 +169,8 @@ def in_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     lacks = None
     if not {"rank", "score"} & set(run.columns):
         lacks = "the run has neither rank nor score"
+    elif conventions.order == "row":
+        lacks = "lists were to be taken in the order of their rows (order='row')"
     elif conventions.ties == "row":
         lacks = "rows that tie were to stand as they came (ties='row')"
     if lacks is None:
