@@ -46,6 +46,14 @@ EXAMPLES: dict[str, str] = {
         Path("study.yaml").write_text(study)
         ra.run_study("study.yaml", "out")
         """,
+    "I115": """
+        Path("run.csv").write_bytes(b"user_id,item_id,score\\r1,7,0.5\\r")
+        ra.read_run("run.csv")
+        """,
+    "I116": """
+        Path("run.csv").write_bytes(b"user_id,item_id,score," + b"x," * 10_000_000)
+        ra.read_run("run.csv")
+        """,
     "I201": """
         Path("run.csv").write_text("who,what,score\\n1,7,0.5\\n")
         ra.read_run("run.csv")

@@ -30,6 +30,8 @@ CODES: dict[str, str] = {
     "I109": "folder has no run files",
     "I110": "file cannot be opened",
     "I111": "data of a study not found",
+    "I115": "lines end in carriage returns alone",
+    "I116": "a line is too long for a table",
     # columns
     "I201": "required column missing",
     "I202": "column has the wrong type",

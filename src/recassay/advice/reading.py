@@ -51,6 +51,14 @@ ADVICE: dict[str, Advice] = {
         "Say `--data DIR` or set `RECASSAY_DATA`. A data set NAME is `DIR/NAME/ratings.csv` or `DIR/NAME.csv`, or the "
         "same as Parquet or another format that is read.",
     ),
+    "I115": Advice(
+        "A text file has carriage returns where its lines should end, as programs for old Macs wrote them.",
+        "Convert it; the message has the command.",
+    ),
+    "I116": Advice(
+        "The first line of a text file goes on for many megabytes: its line ends are lost, or it is another kind of file.",
+        "Write a line for each row, or Parquet.",
+    ),
     "I201": Advice(
         "A column that is needed was not recognised by its name.",
         "Name it: `--columns user=WHO,item=WHAT`, or `columns=` in Python. The names known without "

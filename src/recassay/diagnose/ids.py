@@ -109,29 +109,39 @@ def written_in_two_ways(facts: Facts) -> str | None:
     Such are `007` and `7`, `12.0` and `12`, `x` with a blank behind it and without. They count as different ids.
     """
     found: Written = facts.counted["R007"]
-    said = [*_pairs("user", found.asked, found.answered), *_pairs("item", *_unmatched(found.judged, found.listed))]
+    said = [*_pairs("user", found.asked, found.answered), *_pairs("item", found.judged, found.listed)]
     return "; ".join(said) + "; they count as different ids" if said else None
 
 
-def _unmatched(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
-    if not one.len() or not other.len():
-        return NO_TEXT, NO_TEXT
-    return one.filter(pl.Series(positions(one, other) < 0)), other.filter(pl.Series(positions(other, one) < 0))
-
-
 def _pairs(noun: str, judged: pl.Series, listed: pl.Series) -> Iterator[str]:
-    """A sentence about ids of the truth and of the run that are one but for the way they are written."""
+    """A sentence about ids of the truth and of the run that are one but for the way they are written.
+
+    One of the two is unknown to the other table: where both have both, they are different ids.
+    """
     if not judged.len() or not listed.len():
         return
+    strange = _unknown(judged, listed), _unknown(listed, judged)
     for fold_case in (False, True):
-        pairs = _keyed(judged, fold_case).join(_keyed(listed, fold_case), on="key", suffix="_of_run").sort("id")
-        if pairs.height and (not fold_case or pairs.height >= LETTERS * judged.len()):
+        here = _joined(strange[0], listed, fold_case), _joined(judged, strange[1], fold_case)
+        pairs = pl.concat(here).unique().sort("judged", "listed")
+        least = LETTERS * min(part.len() for part in strange if part.len()) if fold_case and pairs.height else 1
+        if pairs.height >= least:
             first = pairs.row(0, named=True)
             yield (
-                f"{several(pairs['id'].n_unique(), noun)} of the truth and of the run differ only in the way their ids "
-                f"are written, such as {first['id']!r} in the truth and {first['id_of_run']!r} in the run"
+                f"{several(pairs.height, noun)} of the truth and of the run differ only in the way their ids are "
+                f"written, such as {first['judged']!r} in the truth and {first['listed']!r} in the run"
             )
             return
+
+
+def _unknown(ids: pl.Series, to: pl.Series) -> pl.Series:
+    return ids.filter(pl.Series(positions(ids, to) < 0, dtype=pl.Boolean))
+
+
+def _joined(judged: pl.Series, listed: pl.Series, fold_case: bool) -> pl.DataFrame:
+    """Pairs of ids of truth and run that are alike but not the same."""
+    one, other = _keyed(judged, fold_case).rename({"id": "judged"}), _keyed(listed, fold_case).rename({"id": "listed"})
+    return one.join(other, on="key").filter(pl.col("judged") != pl.col("listed")).select("judged", "listed")
 
 
 def _keyed(ids: pl.Series, fold_case: bool) -> pl.DataFrame:

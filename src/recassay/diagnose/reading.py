@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from recassay.data.finding import Severity
 from recassay.data.order_signs import OrderSigns
+from recassay.data.scores import Summary
 from recassay.diagnose.base import Facts, check, several, share
 from recassay.diagnose.counts import Sight
 
@@ -121,6 +122,12 @@ class Gains:
         return Gains(max(self.highest, other.highest), self.rows + other.rows, self.fractions + other.fractions)
 
 
+def _level(row: Summary) -> float | None:
+    """From which gain an item is relevant, for metrics that look at nothing else of a gain."""
+    level = row.parameters.get("relevant_from")
+    return None if level is None or row.parameters.get("gain", "binary") != "binary" else float(level)
+
+
 def _gains(sight: Sight) -> Gains:
     gains = sight.meeting.truth.gains
     if gains.strides == (0,) or not gains.size:  # all alike: there was no column of gains
@@ -135,7 +142,9 @@ def low_gains(facts: Facts) -> tuple[Severity, str] | None:
     A gain of 0.5 is not relevant unless `--relevant-from` says so.
     """
     found: Gains = facts.counted["R009"]
-    levels = [float(level) for row in facts.rows if (level := row.parameters.get("relevant_from")) is not None]
+    levels = [_level(row) for row in facts.rows if _level(row) is not None]
+    if found.highest <= 0:
+        return "error", "no gain of the truth is above 0: nobody has anything to find"
     if not levels:
         return None
     if found.highest < min(levels):

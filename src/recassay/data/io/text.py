@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from recassay.errors import UsageError
 UNIT_SEPARATOR = "\x1f"
 ROWS_PER_GROUP = 1 << 18  # of a Parquet file that stands for text
 
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")  # a column with one that does not fit 64 bits is read as text
 WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
@@ -118,7 +119,8 @@ def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
     if layout.separator == BLANKS:
         return [line.split() for line in lines]
     if layout.quotes:
-        return list(csv.reader((line.replace("\r", " ") for line in lines), delimiter=layout.separator))
+        with contextlib.suppress(csv.Error):  # a field that is longer than the csv module takes
+            return list(csv.reader((line.replace("\r", " ") for line in lines), delimiter=layout.separator))
     return [line.split(layout.separator) for line in lines]
 
 
