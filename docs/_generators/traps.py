@@ -52,9 +52,9 @@ def pages() -> dict[str, str]:
 def _traps() -> Any:
     if str(TRAPS) not in sys.path:
         sys.path.insert(0, str(TRAPS))
-    from traps import TRAPS as found
+    import traps
 
-    return found
+    return traps.TRAPS
 
 
 def _found(trap: Any) -> tuple[str, float | None]:

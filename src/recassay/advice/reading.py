@@ -56,7 +56,7 @@ ADVICE: dict[str, Advice] = {
         "Convert it; the message has the command.",
     ),
     "I116": Advice(
-        "The first line of a text file goes on for many megabytes: its line ends are lost, or it is another kind of file.",
+        "The first line of a text file goes on for many megabytes: its line ends are lost, or it is something else.",
         "Write a line for each row, or Parquet.",
     ),
     "I201": Advice(

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from recassay.data.vocabulary import positions, stacked
 from recassay.diagnose.base import Facts, check, several, share
 from recassay.diagnose.counts import Frequencies, Share, Sight
-from recassay.threads import blocks
 
 # How programs write that there is no value; and names of columns, which a second header leaves among the users.
 NOTHING = r"(?i)^\s*(nan|none|null|nil|nat|<na>|#n/a)?\s*$"
@@ -20,7 +19,7 @@ HEADER = r"(?i)^(user_?id|user|uid|query_?id|qid)$"
 MOST_USERS = 10_000  # that match nobody and are kept, the first of them
 LETTERS = 0.1  # of the unmatched ids of the truth: fewer that differ in upper and lower case may be different ids
 COMMON = 0.01  # of the rows of a run
-ROWS_PER_LOOK = 1 << 18
+FIRST_LOOK = 1 << 14  # rows, or a 32nd of them if that is more: enough to see that a run is sound
 
 NO_TEXT = pl.Series("id", [], dtype=pl.String)
 
@@ -189,12 +188,9 @@ def _common(sight: Sight) -> Common:
 
 def _known(items: NDArray[np.int32], judged: NDArray[np.int32]) -> int:
     """How many rows are of such items; no more are looked at than it takes to see that they are enough."""
-    known = 0
-    for begin, end in blocks(items.size, ROWS_PER_LOOK):
-        known += int(np.isin(items[begin:end], judged).sum())
-        if known >= COMMON * items.size:
-            break
-    return known
+    first = max(FIRST_LOOK, items.size // 32)
+    known = int(np.isin(items[:first], judged).sum())
+    return known if known >= COMMON * items.size else known + int(np.isin(items[first:], judged).sum())
 
 
 @check("R008", "Hardly an item in common", "warning", count=_common)

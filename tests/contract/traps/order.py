@@ -131,8 +131,8 @@ TRAPS = (
         TOPIC,
         "Scores of which less is better, such as distances",
         CLEAN.but(run=CLEAN.run.mapped(lambda u, i, s: (u, i, f"{-float(s):.2f}"))),
-        why="Scores are any numbers, and the highest comes first: lists that put what is right last are what a bad system "
-        "makes. The mean is far below that of a random system, which is worth having beside it.",
+        why="Scores are any numbers, and the highest comes first: lists that put what is right last are what a bad "
+        "system makes. The mean is far below that of a random system, which is worth having beside it.",
     ),
     Trap(
         TOPIC,
