@@ -53,6 +53,14 @@ EXAMPLES: dict[str, str] = {
     "I114": """
         ra.read_run({"ann": {"x": 0.5}, "bob": ["y"], "eve": ["x", "z"]})
         """,
+    "I115": """
+        Path("run.csv").write_bytes(b"user_id,item_id,score\\r1,7,0.5\\r")
+        ra.read_run("run.csv")
+        """,
+    "I116": """
+        Path("run.csv").write_bytes(b"user_id,item_id,score," + b"x," * 10_000_000)
+        ra.read_run("run.csv")
+        """,
     "I201": """
         Path("run.csv").write_text("who,what,score\\n1,7,0.5\\n")
         ra.read_run("run.csv")
@@ -62,6 +70,10 @@ EXAMPLES: dict[str, str] = {
         """,
     "I203": """
         Path("run.csv").write_text("uid,user,item_id\\n1,1,7\\n")
+        ra.read_run("run.csv")
+        """,
+    "I204": """
+        Path("run.csv").write_text("user_id,item_id,Punkte\\n1,7,0.2\\n1,8,0.9\\n")
         ra.read_run("run.csv")
         """,
     "I301": """

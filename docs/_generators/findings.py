@@ -39,6 +39,7 @@ GROUPS = {
     "H": "Home: systems judged by what they were made to please",
     "L": "Leakage: what should not be there",
     "P": "Profiles: what they promise",
+    "R": "Reading: what the files leave open",
     "S": "Sampling: what sampled ranks cannot say",
     "T": "Ties: order that the files leave open",
     "V": "Drift: what changed while a stream ran",
@@ -284,6 +285,81 @@ EXAMPLES = {
         """
         train = {"ann": ["a", "x"], "bob": ["x"]}
         scores = ra.score({"mine": {"ann": ["y", "x"]}}, {"ann": ["x"]}, "hit@1", train=train)
+        """,
+    ),
+    "R001": Example(
+        "Say `--order row` if the rows of every list stand best first. Else write a rank or a score: files are easily sorted "
+        "by something else.",
+        """
+        import polars as pl
+
+        run = pl.DataFrame({"user_id": ["ann", "ann"], "item_id": ["x", "y"]})
+        scores = ra.score(run, {"ann": ["x"]}, "mrr")
+        """,
+    ),
+    "R002": Example(
+        "Name the column, `--truth-columns gain=NAME`, with `--relevant-from` if its scale needs one; or leave it out of the "
+        "file if it says nothing about relevance.",
+        """
+        import polars as pl
+
+        truth = pl.DataFrame({"user_id": ["ann", "ann"], "item_id": ["x", "y"], "Bewertung": [5, 1]})
+        scores = ra.score({"mine": {"ann": ["x"]}}, truth, "ndcg@1")
+        """,
+    ),
+    "R003": Example(
+        "Write a file for each system, fold or part, or keep the rows of one.",
+        """
+        import polars as pl
+
+        columns = {"user_id": ["ann"] * 4, "item_id": ["x", "y", "y", "z"], "model": ["als", "als", "bpr", "bpr"]}
+        run = pl.DataFrame({**columns, "score": [0.9, 0.1, 0.8, 0.2]})
+        scores = ra.score(run, {"ann": ["x"]}, "mrr")
+        """,
+    ),
+    "R004": Example(
+        "Name the column for what it is, `--columns rank=NAME`, and look at the mean again. If these are scores, nothing is "
+        "wrong.",
+        """
+        run = {user: {"x": 1, "y": 2, "z": 3} for user in range(12)}
+        scores = ra.score(run, {user: ["x"] for user in range(12)}, "mrr")
+        """,
+    ),
+    "R005": Example(
+        "Find out which of the two is meant. Lists that were re-ranked keep the scores they had; ranks that count from the "
+        "worst item up are a mistake.",
+        """
+        import polars as pl
+
+        run = pl.DataFrame({"user_id": ["ann"] * 2, "item_id": ["x", "y"], "rank": [1, 2], "score": [0.1, 0.9]})
+        scores = ra.score(run, {"ann": ["x"]}, "mrr")
+        """,
+    ),
+    "R006": Example(
+        "Remove such rows where they are made: they come from a join that found nothing, or from files that were written one "
+        "behind the other with their headers.",
+        """
+        scores = ra.score({"mine": {"ann": ["x"], "nan": ["y"]}}, {"ann": ["x"]}, "mrr")
+        """,
+    ),
+    "R007": Example(
+        "Write ids the same way in all files, as text, before anything turns `007` into 7 or 12 into 12.0.",
+        """
+        scores = ra.score({"mine": {"ann": ["x", "007"]}}, {"ann": ["x", "7"]}, "recall@2")
+        """,
+    ),
+    "R008": Example(
+        "Look at the ids of both files side by side: row numbers in one and ids in the other have few in common by chance. "
+        "Give `--train` if the system may recommend what nobody chose.",
+        """
+        run = {user: [f"new {user} {place}" for place in range(19)] + ["x"] * (user == 0) for user in range(12)}
+        scores = ra.score({"mine": run}, {user: ["x"] for user in range(12)}, "hit@20")
+        """,
+    ),
+    "R009": Example(
+        "State from which gain an item is relevant: `--relevant-from 0.5`, or 4 for ratings up to 5.",
+        """
+        scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": {"x": 0.5}}, "recall@1")
         """,
     ),
     "S001": Example(

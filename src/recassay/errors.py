@@ -32,10 +32,13 @@ CODES: dict[str, str] = {
     "I111": "data of a study not found",
     "I113": "JSON object has a key twice",
     "I114": "users of one table in different shapes",
+    "I115": "lines end in carriage returns alone",
+    "I116": "a line is too long for a table",
     # columns
     "I201": "required column missing",
     "I202": "column has the wrong type",
     "I203": "two columns have the same meaning",
+    "I204": "nothing says what orders a run, and numbers are left unread",
     # values
     "I301": "score is NaN or infinite",
     "I302": "rank is negative",

@@ -16,6 +16,9 @@ from recassay.demo import METRICS, run_demo
 from recassay.errors import UsageError
 
 
+FOUND: set[tuple[str, str]] = set()  # findings about a sound study
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     return run_demo(tmp_path_factory.mktemp("demo") / "study", seed=1)
@@ -34,6 +37,10 @@ def test_the_systems_are_worth_clearly_different_amounts(demo):
     rows = [row for row in demo.comparison.rows if row.metric == "ndcg@10"]
     assert len(rows) == 2
     assert all(row.p_adjusted < 0.01 and row.significant for row in rows)
+
+
+def test_nothing_is_found_but_what_is_known(demo):
+    assert {(one.code, one.system) for one in demo.scores.findings} == FOUND
 
 
 def test_every_metric_has_a_value_for_every_system(demo):

@@ -62,6 +62,14 @@ ADVICE: dict[str, Advice] = {
         "lists would be ordered by different things.",
         "Give all users the same shape.",
     ),
+    "I115": Advice(
+        "A text file has carriage returns where its lines should end, as programs for old Macs wrote them.",
+        "Convert it; the message has the command.",
+    ),
+    "I116": Advice(
+        "The first line of a text file goes on for many megabytes: its line ends are lost, or it is something else.",
+        "Write a line for each row, or Parquet.",
+    ),
     "I201": Advice(
         "A column that is needed was not recognised by its name.",
         "Name it: `--columns user=WHO,item=WHAT`, or `columns=` in Python. The names known without "
@@ -75,5 +83,11 @@ ADVICE: dict[str, Advice] = {
     "I203": Advice(
         "Two columns have names of the same meaning, and nobody said which one to take.",
         "Say it: `--columns user=uid`.",
+    ),
+    "I204": Advice(
+        "A run has no rank and no score under a name that is known, and a column of numbers that nobody reads. Its "
+        "lists would be taken in the order of the rows, which in a shuffled file is no order at all.",
+        "Say what the column is, `--columns score=NAME` or `rank=NAME`; or that the rows stand best first, "
+        '`--order row` (`order="row"` in Python).',
     ),
 }

@@ -79,7 +79,10 @@ def score(
         ),
     ] = None,
     order: Annotated[
-        str | None, option("--order", "given (rank, else score) or score.  [default: given]", JUDGING, metavar="ORDER")
+        str | None,
+        option(
+            "--order", "given (rank, else score, else row), score or row.  [default: given]", JUDGING, metavar="ORDER"
+        ),
     ] = None,
     ties: Annotated[
         str | None,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io import open_table, read_table, run_sources
-from recassay.data.run import Nan, Run
+from recassay.data.run import Nan, Order, Run
 from recassay.data.truth import Negative, Truth
 from recassay.errors import InputError, UsageError
 from recassay.spec import suggest
@@ -65,12 +65,14 @@ def read_run(
     nan: str = "error",
     keep_scores: bool = True,
     keep_rows: bool = True,
+    order: str | None = None,
 ) -> Run:
     """Recommendations of one system from a file or an object; its name is the file's unless one is given.
 
     A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets its
     scores once they have ordered its lists; without ``keep_rows`` it forgets in which order its rows were read, which
-    ``duplicates="last"`` and ``ties="row"`` ask for.
+    ``duplicates="last"`` and ``ties="row"`` ask for. ``order`` is ``rank``, ``score`` or ``row``; without it, what there
+    is, in this order.
 
     >>> read_run({"ann": {"x": 0.2, "y": 0.9}}, "mine").frame()["item_id"].to_list()
     ['y', 'x']
@@ -81,10 +83,13 @@ def read_run(
         raise UsageError("U107", f"nan={nan!r} is not known", hint=suggest(nan, get_args(Nan)))
     if name is None:
         name = run_sources([source])[0][0] if isinstance(source, str | Path) else "run"
-    table = open_table(source, "run", columns=columns, format=format)
+    if order is not None and order not in get_args(Order):
+        raise UsageError("U107", f"order={order!r} is not known", hint=suggest(order, get_args(Order)))
+    table = open_table(source, "run", columns=columns, format=format, ordered=order == "row")
     return Run.from_frame(
         table,
         name,
+        order=order,  # type: ignore[arg-type]
         nan=nan,  # type: ignore[arg-type]
         keep_scores=keep_scores,
         keep_rows=keep_rows,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.data.io import Columns
 from recassay.data.layout import (
     Rows,
     grouped,
@@ -21,6 +23,7 @@ from recassay.data.layout import (
     stretch_of,
     strictly_ordered,
 )
+from recassay.data.order_signs import OrderSigns, signs_of_ranks, signs_of_scores
 from recassay.data.standings import Standings
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
@@ -56,6 +59,8 @@ class Run:
     tied: NDArray[np.bool_] | None = None
     nan_scores: int = 0
     origin: str = field(default="", repr=False)
+    remarks: Mapping[str, str] = field(default_factory=dict, repr=False)  # what findings say of its file, by code
+    signs: OrderSigns = field(default=OrderSigns(), repr=False)
     standings: Standings | None = field(default=None, repr=False)
     source: object = field(default=None, repr=False)
     rows: NDArray[np.int32] | None = field(default=None, repr=False)
@@ -72,14 +77,18 @@ class Run:
         keep_scores: bool = True,
         keep_rows: bool = True,
         origin: str = "",
+        remarks: Mapping[str, str] | None = None,
     ) -> Run:
         """Lay out a table with columns user_id, item_id and rank and/or score.
 
         Order: by ``rank`` if there is one, else by ``score`` descending, else the order of the rows. Scores are
         checked, and let go once they have ordered the lists unless ``keep_scores``. Without ``keep_rows`` the places
-        of the rows are let go too: repeated items then have no last row, and tied rows no order of rows.
+        of the rows are let go too: repeated items then have no last row, and tied rows no order of rows. ``remarks``
+        are what findings say of the file, if that is not known of the ``frame``.
         """
         where = origin or name
+        if remarks is None:
+            remarks = frame.remarks if isinstance(frame, Columns) else {}
         order = order or ("rank" if "rank" in frame.columns else "score" if "score" in frame.columns else "row")
         if order != "row" and order not in frame.columns:
             raise UsageError("U107", f"the run has no {order} column to order by", where=where)
@@ -87,13 +96,18 @@ class Run:
         vocabulary, items = Vocabulary.encode(ids_of(frame, "item_id"))
         scores, nan_scores = _scores(frame, nan, where) if "score" in frame.columns else (None, 0)
         kept = scores if keep_scores or order == "score" else None
-        del scores
-        run = cls(name, queries, offsets, items, vocabulary, "row", kept, None, nan_scores, where)
+        run = cls(name, queries, offsets, items, vocabulary, "row", kept, None, nan_scores, where, remarks)
         run = run if keep_rows else run.without_rows()
         if order == "rank":
-            run = run._ordered_by(_ranks(frame, where), "rank")
+            rows, run = run._ordered_by(_ranks(frame, where), "rank")
+            if scores is not None:
+                signs = signs_of_ranks(offsets, scores if rows is None else scores.gather(rows))
+                run = replace(run, signs=signs)
         elif order == "score":
+            assert scores is not None
             run = run.by_score()
+            assert run.score_column is not None
+            run = replace(run, signs=signs_of_scores(offsets, scores, run.score_column))
         return run if keep_scores else replace(run, score_column=None)
 
     def by_score(self) -> Run:
@@ -102,21 +116,26 @@ class Run:
             return self
         if self.score_column is None:
             raise UsageError("U107", "the run has no score column to order by", where=self.origin)
-        return self._ordered_by(self.score_column, "score")
+        return self._ordered_by(self.score_column, "score")[1]
+
+    def by_row(self) -> Run:
+        """The same lists as they stand, whatever orders them, and without ties."""
+        return self if self.order == "row" else replace(self, order="row", tied=None)
 
     @functools.cached_property
     def scores(self) -> NDArray[np.float64] | None:
         """Score of each row, if the run has scores."""
         return None if self.score_column is None else self.score_column.to_numpy()
 
-    def _ordered_by(self, column: pl.Series, order: Order) -> Run:
+    def _ordered_by(self, column: pl.Series, order: Order) -> tuple[NDArray[np.int64] | None, Run]:
+        """The run in that order, and the rows that brought it there, None if it was there already."""
         if strictly_ordered(self.offsets, column, descending=order == "score"):
-            return replace(self, order=order, tied=None)
+            return None, replace(self, order=order, tied=None)
         keys = column.cast(pl.Float64).to_numpy()
         rows, may_tie = order_within(self.offsets, keys, descending=order == "score")
         run = self if rows is None else self._rearranged(rows)
         tied = _tied(self.offsets, keys if rows is None else keys[rows]) if may_tie else None
-        return replace(run, order=order, tied=tied)
+        return rows, replace(run, order=order, tied=tied)
 
     def _rearranged(self, rows: NDArray[np.int64]) -> Run:
         """The rows in another order, lists staying where they are."""

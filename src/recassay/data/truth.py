@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data._kernels import sort_judged
+from recassay.data.io import Columns
 from recassay.data.layout import (
     LISTS_PER_BLOCK,
     Rows,
@@ -50,13 +52,24 @@ class Truth:
     merged: int = 0
     conflicting: int = 0
     origin: str = field(default="", repr=False)
+    remarks: Mapping[str, str] = field(default_factory=dict, repr=False)  # what findings say of its file, by code
 
     @classmethod
-    def from_frame(cls, frame: Rows, *, negative: Negative = "error", origin: str = "") -> Truth:
+    def from_frame(
+        cls,
+        frame: Rows,
+        *,
+        negative: Negative = "error",
+        origin: str = "",
+        remarks: Mapping[str, str] | None = None,
+    ) -> Truth:
         """Lay out a table with columns user_id, item_id and, if judgements are graded, gain (absent: 1).
 
         ``negative="unjudged"`` keeps negative gains, which then mean «in the pool but unjudged» as in TREC.
+        ``remarks`` are what findings say of the file, if that is not known of the ``frame``.
         """
+        if remarks is None:
+            remarks = frame.remarks if isinstance(frame, Columns) else {}
         frame, queries, offsets = grouped(frame, "user_id")
         vocabulary, items = Vocabulary.encode(ids_of(frame, "item_id"))
         gains = _gains(frame, negative, origin, items.size)
@@ -66,7 +79,7 @@ class Truth:
         if merged:
             conflicting = _conflicts(offsets, items, gains, again)
             items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
-        return cls(queries, offsets, items, gains, vocabulary, merged, conflicting, origin)
+        return cls(queries, offsets, items, gains, vocabulary, merged, conflicting, origin, remarks)
 
     @classmethod
     def of_nobody(cls) -> Truth:

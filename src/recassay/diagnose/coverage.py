@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from recassay.data.finding import Severity
 from recassay.data.vocabulary import UNKNOWN
 from recassay.diagnose.base import Facts, Stored, check, example, several, share
 from recassay.diagnose.counts import NOBODY, Lengths, Share, Sight
@@ -100,13 +101,19 @@ def _unknown_items(sight: Sight) -> Share:
 
 
 @check("C007", "Items the training log does not know", "info", needs=("train",), count=_unknown_items)
-def unknown_items(facts: Facts) -> str | None:
-    """Lists hold items that no training row mentions: cold items, or ids that were mapped differently."""
+def unknown_items(facts: Facts) -> tuple[Severity, str] | None:
+    """Lists hold items that no training row mentions: cold items, or ids that were mapped differently.
+
+    A warning if they are most of what is recommended.
+    """
     found: Share = facts.counted["C007"]
     if found.first is None:
         return None
     counted = share(found.part, found.whole)
-    return f"{counted} recommended rows are of items without training events, such as {example(found.first[1])}"
+    return (
+        "warning" if 2 * found.part > found.whole else "info",
+        f"{counted} recommended rows are of items without training events, such as {example(found.first[1])}",
+    )
 
 
 @check("C008", "NaN scores placed last", "warning")

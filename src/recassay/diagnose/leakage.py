@@ -53,6 +53,8 @@ def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]
     vocabulary, codes = Vocabulary.encode(queries)
     rows = Recoding.between(vocabulary, train.user_vocabulary.ids, "user")(codes)
     offsets, _ = train.by_user
+    if offsets.size < 2:  # a part of a log can be of nobody
+        return np.full(queries.len(), -1)
     known: NDArray[np.integer] = np.where((rows >= 0) & (np.diff(offsets)[np.maximum(rows, 0)] > 0), rows, -1)
     return known
 

@@ -30,7 +30,7 @@ from recassay.data.truth import Negative, Truth
 from recassay.engine.local import Job, Judgement, adding
 from recassay.engine.parts import Tally
 from recassay.engine.shelf import Shelf
-from recassay.engine.sources import Answers, Past
+from recassay.engine.sources import Answers, Origin, Past
 from recassay.engine.summary import assemble
 from recassay.errors import UsageError
 from recassay.metrics.refusals import refuse_other_kind
@@ -154,7 +154,8 @@ class _Desk:
         left = _left(self.how.memory, held)
         pieces = self._pieces(truth, left)
         told = self._told("looking at the truth", pieces.rows)
-        return Answers.in_files(pieces, metrics, left / AT_ONCE, self.how.negative, truth.where, told)  # type: ignore[arg-type]
+        origin = Origin.of(truth.where, truth.stretches)
+        return Answers.in_files(pieces, metrics, left / AT_ONCE, self.how.negative, origin, told)  # type: ignore[arg-type]
 
     def past(self, log: Interactions | _Opened | None, held: int) -> Past:
         """What is known of the log, likewise."""
@@ -167,7 +168,15 @@ class _Desk:
     def judge(self, name: str, path: str | Path, answers: Answers, past: Past, left: int) -> Judgement:
         """A run, piece by piece."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
-            stretches = open_stretches(path, "run", Path(folder), columns=self.how.columns, format=self.how.format)
+            stretches = open_stretches(
+                path,
+                "run",
+                Path(folder),
+                columns=self.how.columns,
+                format=self.how.format,
+                ordered=self.job.conventions.order == "row",
+            )
+            origin = Origin.of(str(path), stretches)
             lists = self._pieces(_Opened(name, str(path), stretches, Path(folder)), left)
             refuse_other_kind(lists.sample, answers.users, (str(path), answers.facts.origin))
             tables = [lists, *(one for one in (answers.pieces, past.pieces) if one is not None)]
@@ -176,7 +185,7 @@ class _Desk:
             told = self._told(f"judging {name}", lists.rows)
             shelf, tallies = Shelf(), list[Tally]()
             for _ in range(len(ends) + 1):
-                run, rows = self._run(next(frames), name, path)
+                run, rows = self._run(next(frames), name, origin)
                 part = self._beside(next(logs)).part(run, next(truths))
                 shelf.add(part)
                 tallies = [reduce(add, [*tallies, part.tally])]
@@ -184,11 +193,18 @@ class _Desk:
                     told(rows)
             return self.job.together(name, shelf.columns(), tallies[0])
 
-    def _run(self, frame: pl.DataFrame, name: str, path: str | Path) -> tuple[Run, int]:
+    def _run(self, frame: pl.DataFrame, name: str, origin: Origin) -> tuple[Run, int]:
         """The lists of a frame, which is no longer needed then, and how many rows it had."""
-        nan: Any = self.how.nan
-        scores, rows = self.how.keep_scores, self.job.conventions.reads_rows
-        run = Run.from_frame(frame, name, nan=nan, keep_scores=scores, keep_rows=rows, origin=str(path))
+        run = Run.from_frame(
+            frame,
+            name,
+            order="row" if self.job.conventions.order == "row" else None,
+            nan=self.how.nan,  # type: ignore[arg-type]
+            keep_scores=self.how.keep_scores,
+            keep_rows=self.job.conventions.reads_rows,
+            origin=origin.where,
+            remarks=origin.remarks,
+        )
         return run, frame.height
 
     def _beside(self, log: Interactions | None) -> Job:

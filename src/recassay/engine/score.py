@@ -128,8 +128,9 @@ def score(
     table = None if distances is None or log is None else given_distances(distances, log.n_items)
     job = Job(answers, named, conventions, Context(log, features, table), excludes, threads, progress)
     job = job.settled(facts_for(named.values(), answers))
+    by = "row" if conventions.order == "row" else None
     asked_for = each_run(
-        runs, columns=columns, format=format, nan=nan, keep_scores=keep, keep_rows=conventions.reads_rows
+        runs, columns=columns, format=format, nan=nan, keep_scores=keep, keep_rows=conventions.reads_rows, order=by
     )
     if until is not None:
         return score_until(job, dict(_by_name(asked_for)), Until(until, strata, level, seed), profile)

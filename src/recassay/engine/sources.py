@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise, repeat
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from recassay.data.interactions import Interactions
+from recassay.data.io import Stretch
 from recassay.data.item_counts import ItemCounts
 from recassay.data.pieces import Pieces, borders, place_behind
 from recassay.data.truth import Negative, Truth
@@ -20,6 +21,19 @@ from recassay.data.truth_facts import TruthFacts
 from recassay.data.vocabulary import stacked
 from recassay.metrics.base import Metric, facts_for
 from recassay.threads import Progress
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The files of a table: where they are, and what findings say of them, by code."""
+
+    where: str
+    remarks: Mapping[str, str]
+
+    @classmethod
+    def of(cls, where: str, stretches: Sequence[Stretch]) -> Origin:
+        """Of the files of one table; the first that has something to say speaks."""
+        return cls(where, {code: text for one in reversed(stretches) for code, text in one.remarks.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,12 +71,12 @@ class Answers:
         metrics: Sequence[Metric],
         size: float,
         negative: Negative,
-        origin: str,
+        origin: Origin,
         progress: Progress | None,
     ) -> Answers:
         """A truth that is read, here once, about ``size`` bytes at a time."""
 
-        made = partial(Truth.from_frame, negative=negative, origin=origin)
+        made = partial(Truth.from_frame, negative=negative, origin=origin.where, remarks=origin.remarks)
 
         def cut(ends: Sequence[Any]) -> Iterator[Truth]:
             return map(made, pieces.cut(ends))

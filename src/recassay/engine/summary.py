@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -12,9 +13,11 @@ import polars as pl
 from recassay.comparison.intervals import Uncertainty, intervals
 from recassay.data.finding import Finding
 from recassay.data.scores import Scores, Values
+from recassay.diagnose.base import Stored, diagnose
 from recassay.engine.local import Job, Judgement, Report
 from recassay.portable import elementary
 
+ENOUGH = 10  # users: fewer may have the same values by chance
 CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
 
 Key = tuple[str, str]  # system, heading
@@ -44,9 +47,20 @@ def assemble(
         per_unit=per_unit,
         per_unit_weights=weights,
         rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
-        findings=said_once([finding for one in judged.values() for finding in one.findings]),
+        findings=said_once([finding for one in judged.values() for finding in one.findings] + same_values(judged)),
         settings=settings_of(job, uncertainty, profile),
     )
+
+
+def same_values(judged: Mapping[str, Judgement]) -> list[Finding]:
+    """C012 of systems that have the same value for every user; not of a few users, where that may be chance."""
+
+    def same(one: Judgement, other: Judgement) -> bool:
+        pairs = [(column, other.values[heading]) for heading, column in one.values.items()]
+        return all(len(a) >= ENOUGH and np.array_equal(a, b, equal_nan=True) for a, b in pairs) and bool(pairs)
+
+    alike = [("", a, b) for a, b in itertools.combinations(judged, 2) if same(judged[a], judged[b])]
+    return list(diagnose(Stored((), tuple(alike))))
 
 
 def settings_of(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:

@@ -33,7 +33,8 @@ WHOLE_LIST = np.iinfo(np.int32).max
 class Conventions:
     """How lists are read before any metric looks at them. Every choice is named and printed with the result.
 
-    order:       ``given`` (rank if there is one, else score, else row), or ``score`` whatever the ranks say
+    order:       ``given`` (rank if there is one, else score, else row); ``score`` whatever the ranks say; or ``row``,
+                 as the rows stand, whatever ranks and scores say
     ties:        rows the order does not separate: ascending ``id``; ``id_descending``; ``trec`` (descending id as
                  text); ``row``, as they were read; ``ranx``, the same in lists of up to 15 rows, and in longer ones
                  as the sort of ranx leaves them (in an order by ranks as ``row``); or judged as the ``expected``,
@@ -44,7 +45,7 @@ class Conventions:
     missing:     a query without a list: ``allow`` (each metric's ``missing`` decides) or ``error``
     """
 
-    order: Literal["given", "score"] = "given"
+    order: Literal["given", "score", "row"] = "given"
     ties: Ties = "id"
     precision: Literal["double", "single"] = "double"
     duplicates: Literal["first", "last", "error", "keep"] = "first"
@@ -315,6 +316,7 @@ def meet(run: Run, truth: Truth, conventions: Conventions | None = None, *, whol
     given = run = run if conventions.reads_rows else run.without_rows()
     run = run.with_last_scores() if conventions.duplicates == "last" else run
     run = run.by_score() if conventions.order == "score" else run
+    run = run.by_row() if conventions.order == "row" else run
     run = run.rounded() if conventions.precision == "single" else run
     tied_rows = 0 if run.tied is None else int(run.tied.sum())
     tied_lists = 0 if run.tied is None else int(np.unique(stretch_of(run.offsets)[run.tied]).size)

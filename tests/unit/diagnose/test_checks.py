@@ -60,6 +60,28 @@ FIRES = {
     "L001": ({"train": LOG}, ["2 of 24 (8.3 %) recommended rows", "training profile"]),
     "T001": ({"rows": [(user, item, 0.5) for user in USERS for item in (1, 3)], "metrics": "recall@1"},
              ["12 rows of 12 lists tie", "recall@1 is 0.5000 and could be 0.0000 to 0.5000", "ties='expected'"]),
+    "R001": ({"rows": [row[:2] for row in GOOD], "columns": ("user_id", "item_id")},
+             ["neither a rank nor a score", "the order of its rows"]),
+    "R002": ({"truth": TRUTH.with_columns(Bewertung=1 + pl.col("item_id"))},
+             ["column 'Bewertung' of the truth holds numbers (2 to 3", "gain=Bewertung"]),
+    "R003": ({"rows": [(*row, model) for row in GOOD for model in ("als", "bpr")],
+              "columns": ("user_id", "item_id", "score", "model")},
+             ["column 'model' of the run has 2 values (such as 'als', 'bpr')", "for 12 of 12 users"]),
+    "R004": ({"rows": [(user, item, item) for user in USERS for item in (1, 2, 3)]},
+             ["in all 12 lists the scores are 1, 2, 3, ...", "rank=NAME"]),
+    "R005": ({"rows": [(user, item, item, item / 9) for user in USERS for item in (1, 2, 3)],
+              "columns": ("user_id", "item_id", "rank", "score")},
+             ["24 of 24 (100 %) neighbours in 12 lists", "ranks decide"]),
+    "R006": ({"rows": [(name, 1, 0.9) for name in ("nan", *map(str, USERS))],
+              "truth": TRUTH.with_columns(pl.col("user_id").cast(pl.String))},
+             ["1 user of run and truth", "such as 'nan' in the run"]),
+    "R007": ({"rows": [(user, f" {item}", score) for user, item, score in GOOD] + [(1, "2", 0.1)],
+              "truth": TRUTH.with_columns(pl.col("item_id").cast(pl.String))},
+             ["1 item of the truth and of the run", "'1' in the truth and ' 1' in the run"]),
+    "R008": ({"rows": [(user, 1000 + user * 100 + item, 1 / item) for user in USERS for item in range(1, 21)]
+              + [(1, 1, 0.0)]},
+             ["1 of 241 (0.4 %) recommended rows"]),
+    "R009": ({"truth": TRUTH.with_columns(gain=0.5)}, ["the highest gain of the truth is 0.5", "from 1"]),
 }  # fmt: skip
 NEEDS_TRAIN = {"B005", "C007", "C010", "C011", "L001", "L003"}
 

@@ -116,8 +116,10 @@ def typed(series: pl.Series) -> pl.Series:
     """
     if series.dtype != pl.String or series.null_count() == len(series):
         return series
-    if series.str.contains(r"^(0|-?[1-9][0-9]{0,17})$").all():
-        return series.cast(pl.Int64)
+    if series.str.contains(r"^(0|-?[1-9][0-9]{0,18})$").all():
+        whole = series.cast(pl.Int64, strict=False)
+        if whole.null_count() == series.null_count():  # else one does not fit 64 bits
+            return whole
     if series.str.contains(r"^-?(0|[1-9][0-9]*)?\.[0-9]+([eE][-+]?[0-9]+)?$|^(0|-?[1-9][0-9]{0,14})$").all():
         return series.cast(pl.Float64)
     return series

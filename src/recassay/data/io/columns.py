@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER, Role
 from recassay.errors import InputError, UsageError
@@ -96,19 +96,26 @@ def parse_columns(columns: str | Mapping[str, str] | None) -> dict[str, str]:
 
 
 def resolve(
-    names: Sequence[str], role: Role, chosen: Mapping[str, str], *, where: str, by_position: bool = False
+    names: Sequence[str],
+    role: Role,
+    chosen: Mapping[str, str],
+    *,
+    where: str,
+    by_position: bool = False,
+    numbers: Callable[[list[str]], Iterable[str]] = lambda _: (),
 ) -> dict[str, str]:
     """Canonical name -> name in the table, for every column of the role that is there.
 
     A choice by the user wins; then the exact canonical name; then the first tier of aliases with a match, which must be
-    the only one in its tier (I203). A required column without a match is I201.
+    the only one in its tier (I203). A required column without a match is I201, whose hint names all columns that it
+    takes; ``numbers`` says which of some columns hold numbers.
 
     >>> from recassay.data.io.roles import ROLES
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")
     {'user_id': 'userId', 'item_id': 'movieId', 'gain': 'rating'}
     """
     if absent := [name for name in chosen.values() if name not in names]:
-        raise _missing(f"there is no column {absent[0]!r}", names, role, where, wanted=absent[0])
+        raise _missing(f"there is no column {absent[0]!r}", names, where, absent[0], _choice(names, role, {}, numbers))
     wanted = [meaning for meaning in (*role.required, *role.optional) if meaning not in chosen]
     free = [name for name in names if name not in chosen.values()]
     found = {meaning: name for meaning, name in chosen.items() if meaning in (*role.required, *role.optional)}
@@ -125,7 +132,8 @@ def resolve(
                 found[meaning] = name
     lacking = [meaning for meaning in role.required if meaning not in found]
     if lacking:
-        raise _missing(f"no column for {' and '.join(lacking)}", names, role, where, wanted=lacking[0])
+        choice = _choice(names, role, found, numbers)
+        raise _missing(f"no column for {' and '.join(lacking)}", names, where, lacking[0], choice)
     return {meaning: found[meaning] for meaning in (*role.required, *role.optional) if meaning in found}
 
 
@@ -135,7 +143,16 @@ def names_a_column(name: str) -> bool:
     >>> names_a_column("movieId"), names_a_column("Toy Story")
     (True, False)
     """
-    return any(_plain(name) in _words(tier) for tiers in ALIASES.values() for tier in tiers)
+    return bool(known_meanings(name))
+
+
+def known_meanings(name: str) -> set[str]:
+    """Return every meaning that a column of this name can have in some table.
+
+    >>> sorted(known_meanings("Rating")), known_meanings("Bewertung")
+    (['gain', 'rating', 'score'], set())
+    """
+    return {meaning for meaning, tiers in ALIASES.items() if any(plain(name) in _words(tier) for tier in tiers)}
 
 
 def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None:
@@ -143,7 +160,7 @@ def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None
         return meaning
     tiers = ALIASES[meaning] + ((ITEMS_LAST_TIER,) if role.name == "items" else ())
     for tier in tiers:
-        matches = [name for name in names if _plain(name) in _words(tier)]
+        matches = [name for name in names if plain(name) in _words(tier)]
         if len(matches) > 1:
             short = next(key for key, value in SHORT_NAMES.items() if value == meaning)
             say_which = f"say which: --columns {short}={matches[0]}"
@@ -158,18 +175,32 @@ def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None
     return None
 
 
-def _missing(what: str, names: Sequence[str], role: Role, where: str, *, wanted: str) -> InputError:
+def _choice(
+    names: Sequence[str], role: Role, found: Mapping[str, str], numbers: Callable[[list[str]], Iterable[str]]
+) -> str:
+    """A choice of columns that will do: those found, the first others for what lacks, and a column of numbers.
+
+    Without its score a run would be taken in the order of its rows, without its gain a truth as all ones.
+    """
+    short = {meaning: key for key, meaning in SHORT_NAMES.items()}
+    free = [name for name in names if name not in found.values()]
+    chosen = {meaning: found.get(meaning) or (free.pop(0) if free else "NAME") for meaning in role.required}
+    values = [meaning for meaning in (RANK, SCORE, GAIN) if meaning in role.optional]
+    if values and not any(meaning in found for meaning in values):
+        chosen |= dict(zip(values[-1:], numbers(free), strict=False))
+    return ",".join(f"{short[meaning]}={name}" for meaning, name in chosen.items())
+
+
+def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: str) -> InputError:
     known = [word for tier in ALIASES.get(wanted, (wanted,)) for word in tier.split()]
-    guesses = {plain: name for name in names if (plain := _plain(name))}
-    close = [guess for word in known for guess in difflib.get_close_matches(_plain(word), guesses, n=1, cutoff=0.75)]
-    keys = [key for key, meaning in SHORT_NAMES.items() if meaning in role.required]
-    example = ",".join(f"{key}={name}" for key, name in zip(keys, [*names, "NAME", "NAME"], strict=False))
+    guesses = {short: name for name in names if (short := plain(name))}
+    close = [guess for word in known for guess in difflib.get_close_matches(plain(word), guesses, n=1, cutoff=0.75)]
     guess = f"did you mean {guesses[close[0]]!r}? " if close else ""
     return InputError(
         "I201",
         f"{what}; the {len(names)} columns found are {_listed(names)}",
         where=where,
-        hint=f"{guess}name the columns, for example --columns {example}",
+        hint=f"{guess}name the columns, for example --columns {choice}",
     )
 
 
@@ -178,9 +209,10 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Return a column name as names are compared: in lower case, without blanks, dashes and underscores."""
     return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
 def _words(tier: str) -> set[str]:
-    return {_plain(word) for word in tier.split()}
+    return {plain(word) for word in tier.split()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -17,7 +17,7 @@ from recassay.data.io.lists import lines, of_lists, one_row_each, user_lines
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.sniff import sniff
-from recassay.data.io.table import Table, Wanted
+from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted
 from recassay.data.io.text import sample_rows, text_table
 from recassay.errors import InputError, UsageError
 from recassay.spec import suggest
@@ -92,10 +92,13 @@ def parquet(head: Head, role: Role) -> Table:
         except damage as error:
             raise _damaged_parquet(head, error) from None
 
+    def sample(names: Sequence[str]) -> pl.DataFrame:
+        return collected(scan.head(SAMPLE_ROWS).select(names))
+
     where = str(head.path)
     if role.name == "log" and any(isinstance(dtype, pl.List) for dtype in schema.dtypes()):
         return Table(list(schema), lambda wanted: one_row_each(read(wanted), wanted, where), where)
-    return Table(list(schema), read, where, rows=rows, narrow=narrow, rows_from=rows_from)
+    return Table(list(schema), read, where, rows=rows, narrow=narrow, rows_from=rows_from, sample=sample)
 
 
 def delimited(head: Head, role: Role) -> Table:
@@ -131,7 +134,7 @@ def sasrec(head: Head, role: Role) -> Table:
     """SASRec's text: ``user item`` per line, each user's items in the order of time, which becomes the timestamp."""
     table = text_table(head, Layout([USER, ITEM], BLANKS), role)
     if role.name != "log":
-        return table
+        return replace(table, ordered=True)
 
     def read(_wanted: Wanted) -> pl.DataFrame:
         frame = table.read({USER: USER, ITEM: ITEM})

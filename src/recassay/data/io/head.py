@@ -14,6 +14,7 @@ from typing import IO
 from recassay.errors import InputError
 
 SAMPLE_BYTES = 1 << 16
+LONGEST_LINE = 1 << 24  # bytes: what has longer ones is no table of text
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 
@@ -56,12 +57,26 @@ class Head:
 
 
 def read_head(path: Path) -> Head:
-    """The head of a file; no bytes is I102, a broken archive I104, a file that cannot be opened I110."""
+    """The head of a file, of text with its first two lines whole, whatever their length.
+
+    No bytes is I102, a broken archive I104, a file that cannot be opened I110.
+    """
     with opened(path) as file:
         data = file.read(SAMPLE_BYTES + 1)
+        while len(data) > SAMPLE_BYTES and len(data) <= LONGEST_LINE and _lacks_a_line(data):
+            more = file.read(len(data))
+            data += more
+            if not more:
+                return Head(path, data, whole=True)
     if not data:
         raise InputError("I102", f"{path.name} is empty: it has 0 bytes", where=str(path), hint="write the file again")
-    return Head(path, data[:SAMPLE_BYTES], whole=len(data) <= SAMPLE_BYTES)
+    whole = len(data) <= SAMPLE_BYTES
+    return Head(path, data if whole else data[:-1], whole)
+
+
+def _lacks_a_line(data: bytes) -> bool:
+    """Whether a header and a row below it may go on behind the data; not of Parquet, JSON and what is no text."""
+    return data.count(b"\n") < 2 and b"\0" not in data and data.lstrip(BOM + b" \t\r\n")[:1] not in (b"{", b"[")
 
 
 @contextmanager

@@ -48,6 +48,26 @@ def check_encoding(head: Head) -> None:
                 pass
 
 
+def check_lines(head: Head) -> None:
+    """Raise I115 for line ends that are none here, I116 for a first line that is too long for a table."""
+    if b"\n" in head.data.rstrip():
+        return
+    if b"\r" in head.data.rstrip():
+        raise InputError(
+            "I115",
+            f"the lines of {head.path.name} end in carriage returns alone, as on old Macs",
+            where=str(head.path),
+            hint=f"convert it: tr '\\r' '\\n' < '{head.path}' > '{head.path.stem}.lf{head.path.suffix}'",
+        )
+    if not head.whole:
+        raise InputError(
+            "I116",
+            f"the first line of {head.path.name} has more than {len(head.data) >> 20:,} MB: it is no table of text",
+            where=str(head.path),
+            hint="write a line for each row, or Parquet",
+        )
+
+
 def walk(head: Head, layout: Layout) -> Iterator[Line]:
     """Every record below the header; a byte that is not UTF-8 is I106, a quote that is never closed I105."""
     if layout.quotes:

@@ -82,4 +82,5 @@ def _table(head: Head, users: list[int] | list[str], items: list[list[str]]) -> 
     lists = pl.Series(ITEM, items, dtype=pl.List(pl.String))
     frame = pl.DataFrame({USER: users, ITEM: lists}).filter(pl.col(ITEM).list.len() > 0).explode(ITEM)
     frame = frame.with_columns(pl.col(ITEM).str.strip_chars())
-    return of_frame(frame.with_columns([typed(one) for one in frame if one.dtype == pl.String]), str(head.path))
+    frame = frame.with_columns([typed(one) for one in frame if one.dtype == pl.String])
+    return of_frame(frame, str(head.path), ordered=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
 from typing import Any
@@ -11,7 +12,7 @@ import polars as pl
 
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role
-from recassay.data.io.table import Table, Wanted, column_names, of_frame
+from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, of_frame
 from recassay.errors import InputError, RecassayError
 
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
@@ -35,7 +36,12 @@ def object_table(
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         lazy = source.lazy()
         names = lazy.collect_schema().names()
-        return Table(names, lambda wanted: lazy.select(list(wanted.values())).collect(), where)
+        return Table(
+            names,
+            lambda wanted: lazy.select(list(wanted.values())).collect(),
+            where,
+            sample=lambda some: lazy.select(some).head(SAMPLE_ROWS).collect(),
+        )
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return _pandas(source, where)
     if hasattr(source, "__arrow_c_stream__"):
@@ -60,7 +66,15 @@ def _pandas(source: Any, where: str) -> Table:
             [_series_of_pandas(name, source.iloc[:, names.index(name)], where) for name in wanted.values()]
         )
 
-    return Table(names, read, where)
+    def sample(some: Sequence[str]) -> pl.DataFrame:
+        """Columns whose values mix types are of no use, and left out."""
+        found = []
+        for name in some:
+            with contextlib.suppress(InputError):
+                found.append(_series_of_pandas(name, source.iloc[:SAMPLE_ROWS, names.index(name)], where))
+        return pl.DataFrame(found)
+
+    return Table(names, read, where, sample=sample)
 
 
 def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
@@ -164,7 +178,7 @@ def _rows(source: Sequence[Any], role: Role, where: str) -> Table:
                 where=where,
                 hint=f"give {ACCEPTED}",
             )
-    return of_frame(_frame_of_tuples(source, column_names(width), where), where, by_position=True)
+    return of_frame(_frame_of_tuples(source, column_names(width), where), where, by_position=True, ordered=True)
 
 
 def _frame_of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str], where: str) -> pl.DataFrame:

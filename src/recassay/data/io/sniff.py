@@ -6,7 +6,7 @@ from collections import Counter
 
 from recassay.data.io.columns import names_a_column
 from recassay.data.io.head import Head
-from recassay.data.io.lines import Layout
+from recassay.data.io.lines import Layout, check_lines
 from recassay.data.io.table import column_names
 from recassay.data.io.text import is_number, sample_rows
 from recassay.errors import InputError
@@ -26,6 +26,7 @@ def sniff(head: Head, *, separator: str | None = None, header: bool | None = Non
     >>> sniff(Head(Path("x.txt"), b"u1;i1;0.5\\nu1;i2;0.4\\n", True))
     Layout(names=['column_1', 'column_2', 'column_3'], separator=';', header_lines=0, quotes=True, by_position=True)
     """
+    check_lines(head)
     lines = head.lines(SAMPLE_LINES)
     if not lines:
         raise InputError("I103", f"{head.path.name} holds blank lines only", where=str(head.path))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import polars as pl
+
+SAMPLE_ROWS = 1000  # enough to see what a column holds
 
 # Canonical name -> name in the table.
 Wanted = Mapping[str, str]
@@ -30,6 +32,10 @@ class Table:
     """The wanted columns of so many rows from a row on, and no more in memory; given where ``rows`` is."""
     pack: Callable[[Wanted, Path], None] | None = None
     """Writes the table to a Parquet file without holding it in memory; given where it can be read only in full."""
+    sample: Callable[[Sequence[str]], pl.DataFrame] | None = None
+    """The first rows of the named columns, as they stand in the table; columns that cannot be had may be left out."""
+    ordered: bool = False
+    """The order of the rows is part of what the table says: it was a list, or is a format of ordered lines."""
 
 
 class Columns:
@@ -47,15 +53,17 @@ class Columns:
         fetch: Mapping[str, Callable[[], pl.Series]],
         rows: int | None = None,
         narrow: Callable[[str], pl.Series | None] | None = None,
+        remarks: Mapping[str, str] | None = None,
     ) -> None:
         self._fetch = fetch
         self._narrow = narrow
+        self.remarks = dict(remarks or {})  # what findings say of the table, by code
         self.rows = next(iter(fetch.values()))().len() if rows is None else rows
 
     @classmethod
-    def of(cls, frame: pl.DataFrame) -> Columns:
+    def of(cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None) -> Columns:
         """The columns of a frame."""
-        return cls({name: partial(frame.get_column, name) for name in frame.columns}, frame.height)
+        return cls({name: partial(frame.get_column, name) for name in frame.columns}, frame.height, None, remarks)
 
     @property
     def columns(self) -> list[str]:
@@ -87,12 +95,18 @@ def column_names(count: int) -> list[str]:
     return [f"column_{position}" for position in range(1, count + 1)]
 
 
-def of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False) -> Table:
+def of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False, ordered: bool = False) -> Table:
     """A table that is already in memory.
 
     >>> of_frame(pl.DataFrame({"user": [1]}), "here").names
     ['user']
     """
     return Table(
-        frame.columns, lambda wanted: frame.select(list(wanted.values())), where, by_position, lambda: frame.height
+        frame.columns,
+        lambda wanted: frame.select(list(wanted.values())),
+        where,
+        by_position,
+        lambda: frame.height,
+        sample=lambda names: frame.select(names).head(SAMPLE_ROWS),
+        ordered=ordered,
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -20,7 +21,7 @@ from recassay.errors import UsageError
 UNIT_SEPARATOR = "\x1f"
 ROWS_PER_GROUP = 1 << 18  # of a Parquet file that stands for text
 
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")  # a column with one that does not fit 64 bits is read as text
 WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
@@ -34,6 +35,7 @@ def text_table(head: Head, layout: Layout, role: Role) -> Table:
         str(head.path),
         layout.by_position,
         pack=lambda wanted, path: pack_text(head, layout, role, wanted, path),
+        sample=lambda names: _sample(head, layout, names),
     )
 
 
@@ -117,7 +119,8 @@ def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
     if layout.separator == BLANKS:
         return [line.split() for line in lines]
     if layout.quotes:
-        return list(csv.reader((line.replace("\r", " ") for line in lines), delimiter=layout.separator))
+        with contextlib.suppress(csv.Error):  # a field that is longer than the csv module takes
+            return list(csv.reader((line.replace("\r", " ") for line in lines), delimiter=layout.separator))
     return [line.split(layout.separator) for line in lines]
 
 
@@ -134,6 +137,11 @@ def _samples(head: Head, layout: Layout) -> dict[str, list[str]]:
     rows = sample_rows(head.lines(), layout)[layout.header_lines :]
     width = len(layout.names)
     return {name: [row[i] for row in rows if len(row) == width] for i, name in enumerate(layout.names)}
+
+
+def _sample(head: Head, layout: Layout, names: Sequence[str]) -> pl.DataFrame:
+    found = _samples(head, layout)
+    return pl.DataFrame({name: pl.Series(found[name], dtype=pl.String) for name in names})
 
 
 def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:

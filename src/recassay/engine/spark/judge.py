@@ -21,6 +21,7 @@ from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.engine.local import Job
 from recassay.engine.parts import Column, Part, Tally
+from recassay.engine.sources import Origin
 from recassay.engine.spark.session import carried, told
 from recassay.engine.spark.tables import Piece, SparkTable, by_user, to_batches
 from recassay.errors import UsageError
@@ -54,7 +55,7 @@ class Judging:
 
     job: Job  # its truth is of nobody: each task has its own
     systems: tuple[str, ...]
-    origins: Mapping[str, str]
+    origins: Mapping[str, Origin]
     nan: str = "error"
     keep_scores: bool = True
     negative: str = "error"
@@ -95,7 +96,13 @@ class Judging:
             yield pl.DataFrame({USER: pl.Series([None], dtype=users), TALLY: [packed], **empty})
 
     def _parts(self, piece: Piece) -> dict[str, Part]:
-        truth = Truth.from_frame(piece[TRUTH], negative=self.negative, origin=self.origins[TRUTH])  # type: ignore[arg-type]
+        origin = self.origins[TRUTH]
+        truth = Truth.from_frame(
+            piece[TRUTH],
+            negative=self.negative,  # type: ignore[arg-type]
+            origin=origin.where,
+            remarks=origin.remarks,
+        )
         job = self._knowing(piece)
         return {name: job.part(self._run(piece, name), truth) for name in self.systems}
 
@@ -104,17 +111,19 @@ class Judging:
         context = self.job.context
         if TRAIN not in piece or context.train is None or context.train.whole is None:
             return self.job
-        log = Interactions.of_some(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN])
+        log = Interactions.of_some(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN].where)
         return self.job.beside(log)
 
     def _run(self, piece: Piece, name: str) -> Run:
         return Run.from_frame(
             piece[table_of(name)],
             name,
+            order="row" if self.job.conventions.order == "row" else None,
             nan=self.nan,  # type: ignore[arg-type]
             keep_scores=self.keep_scores,
             keep_rows=name in self.placed,
-            origin=self.origins[name],
+            origin=self.origins[name].where,
+            remarks=self.origins[name].remarks,
         )
 
     def _rows(self, parts: Mapping[str, Part]) -> pl.DataFrame:
@@ -151,7 +160,7 @@ def judge(judging: Judging, beside: Mapping[str, SparkTable], runs: Mapping[str,
     lists = {name: in_order(run, conventions) for name, run in runs.items()}
     judging = replace(judging, placed=frozenset(name for name, run in lists.items() if run.has_rows))
     tables = {**beside, **{table_of(name): run for name, run in lists.items()}}
-    order = AS_READ if conventions.reads_rows else ORDER
+    order = AS_READ if conventions.reads_rows or conventions.order == "row" else ORDER
     with told():
         rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=order)
         rows.write.parquet(folder)
@@ -171,6 +180,8 @@ def in_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     lacks = None
     if not {"rank", "score"} & set(run.columns):
         lacks = "the run has neither rank nor score"
+    elif conventions.order == "row":
+        lacks = "lists were to be taken in the order of their rows (order='row')"
     elif conventions.ties in OF_ROWS:
         lacks = f"rows that tie were to stand as they came (ties={conventions.ties!r})"
     if lacks is None and not conventions.reads_rows:

@@ -27,6 +27,7 @@ from recassay.data.read import Columns, beside, read_interactions
 from recassay.data.truth import Truth
 from recassay.data.truth_facts import TruthFacts
 from recassay.engine.local import Job
+from recassay.engine.sources import Origin
 from recassay.engine.spark.judge import TRAIN, TRUTH, Judging, judge
 from recassay.engine.spark.kept import FOUND, Kept
 from recassay.engine.spark.means import worths
@@ -84,13 +85,13 @@ def score_tables(
     """
     spark = _session(tables)
     truth = read_beside(spark, tables.truth, TRUTH, tables.columns, tables.truth_columns)
-    runs = _runs(spark, tables)
+    runs = _runs(spark, tables, ordered=job.conventions.order == "row")
     if job.progress is not None:
         job.progress("starting Spark", 1, 1)
     others = {TRUTH: truth} | _log(spark, tables)
     with watched(spark, job.progress, "looking at truth and log"):
         job = _prepared(replace(job, context=_context(job.context, tables, others)), truth, tables.negative)
-    origins = {name: one.where for name, one in (others | runs).items()}
+    origins = {name: Origin(one.where, one.remarks) for name, one in (others | runs).items()}
     told_to = replace(job, threads=1, progress=None)
     judging = Judging(told_to, tuple(runs), origins, tables.nan, tables.keep_scores, tables.negative)
     with new_folder(spark, work) as (folder, forget):
@@ -122,10 +123,12 @@ def _session(tables: Tables) -> SparkSession:
     return spark_session()
 
 
-def _runs(spark: SparkSession, tables: Tables) -> dict[str, SparkTable]:
+def _runs(spark: SparkSession, tables: Tables, *, ordered: bool) -> dict[str, SparkTable]:
     found = sources_of(tables.runs)
     return {
-        name: one if isinstance(one, SparkTable) else table(spark, one, "run", columns=tables.columns, rows=True)
+        name: one
+        if isinstance(one, SparkTable)
+        else table(spark, one, "run", columns=tables.columns, rows=True, ordered=ordered)
         for name, one in found.items()
     }
 

@@ -6,7 +6,7 @@ What a task sees is what the local engine sees: Polars frames with canonical col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ import polars as pl
 from recassay.data.io.clean import clean
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.roles import ITEM, RANK, USER, Role, role_named
+from recassay.data.io.table import SAMPLE_ROWS, Table
+from recassay.data.io.unread import Remarks, groups_in, numbers, remarks_on, several_tables
 from recassay.data.read import Columns
 from recassay.data.vocabulary import Vocabulary, mixed_kinds
 from recassay.engine.spark.session import carried, is_spark, placed, told
@@ -41,6 +43,7 @@ class SparkTable:
 
     frame: DataFrame
     where: str
+    remarks: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # what findings say of it, by code
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -54,7 +57,7 @@ class SparkTable:
 
     def without_rows(self) -> SparkTable:
         """The table without the place of its rows."""
-        return SparkTable(self.frame.drop(ROW), self.where)
+        return SparkTable(self.frame.drop(ROW), self.where, remarks=self.remarks)
 
     def kind(self, name: str) -> str:
         """The type of a column as Spark writes it."""
@@ -62,22 +65,48 @@ class SparkTable:
 
 
 def table(
-    spark: SparkSession, source: Any, role: str, *, columns: Columns = None, rows: bool = False, name: str = ""
+    spark: SparkSession,
+    source: Any,
+    role: str,
+    *,
+    columns: Columns = None,
+    rows: bool = False,
+    name: str = "",
+    ordered: bool = False,
 ) -> SparkTable:
     """The table of a role in a Spark table, or in Parquet files at a path that Spark can read.
 
     Ids become 64-bit integers or strings, as :func:`~recassay.data.io.read_table` has them. With ``rows`` there is a
-    column ``row``, by which rows stand as they do in the files; the rows of a Spark table have no order.
+    column ``row``, by which rows stand as they do in the files; the rows of a Spark table have no order. ``ordered``
+    says that a run without ranks and scores has its rows best first.
     """
     wanted = role_named(role)
     where = name or (f"the {role} ({type(source).__name__})" if is_spark(source) else str(source))
     with told():
         frame = source if is_spark(source) else _parquet(spark, source)
-        found = resolve([one for one in frame.columns if one != ROW], wanted, parse_columns(columns), where=where)
+        names = [one for one in frame.columns if one != ROW]
+
+        def sample(some: Sequence[str]) -> pl.DataFrame:
+            return pl.DataFrame(frame.select(*some).limit(SAMPLE_ROWS).toArrow()) if some else pl.DataFrame()
+
+        chosen = parse_columns(columns)
+        found = resolve(names, wanted, chosen, where=where, numbers=lambda some: numbers(sample(some)))
+        remarks = remarks_on(Table(names, sample, where), sample, found, wanted, ordered=ordered)
+        remarks |= _several(frame, names, found, wanted)
         kept = [frame[name].alias(meaning) for meaning, name in found.items()]
         if rows and (place := _row(frame, source)) is not None:
             kept.append(place)
-        return SparkTable(_cleaned(frame.select(kept), wanted, where), where)
+        return SparkTable(_cleaned(frame.select(kept), wanted, where), where, remarks=remarks)
+
+
+def _several(frame: DataFrame, names: Sequence[str], found: Mapping[str, str], role: Role) -> Remarks:
+    """R003, where a column has a name that tells tables apart."""
+    remarks: Remarks = {}
+    for name in groups_in(names, found, role):
+        pairs = frame.select(found[USER], name).distinct()
+        if pairs.select(name).distinct().limit(2).count() > 1:
+            remarks |= several_tables(pl.DataFrame(pairs.toArrow()), found[USER], name, role)
+    return remarks
 
 
 def _parquet(spark: SparkSession, source: Any) -> DataFrame:

@@ -1,0 +1,91 @@
+"""``howto/what-recassay-notices.md``: what real files do to a result, and what is said of it; the rows are those of the tests."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+TRAPS = Path(__file__).resolve().parents[2] / "tests" / "contract"
+
+INTRODUCTION = """\
+# What recassay notices
+
+Files that look sound give numbers that are wrong: a column that nobody read, ids that lost their zeros, ranks taken for
+scores. This page lists what recassay says of such files, and what nobody can know. Every row is a test: a small file, what
+is said of it, and the mean of {metric} that a program would print which does not look, against the mean of the same file
+without the mistake. So the last column says what is at stake, in this example.
+
+An [error](../reference/errors.md) stops, and no number is printed. A [finding](../reference/findings.md) stands below the
+table; with `--fail-on warning` it stops a pipeline ([judge in CI](judge-in-ci.md)). Of the sound file nothing is said.
+
+{errors} of {all} rows end in an error, {findings} in a finding. {same} mean the same as the sound file, and their numbers
+are the same. {open} cannot be known from the files, and the reason stands beside them.
+
+To say that an order is meant, `--order row`; what a column is, `--columns score=NAME` and `--truth-columns gain=NAME`; from
+which gain an item is relevant, `--relevant-from`. [Score run files](score-run-files.md) has all of them.
+"""
+
+HEADER = "| in the files | what is said | the mean moves by |\n| --- | --- | --- |"
+
+
+def pages() -> dict[str, str]:
+    """The page."""
+    rows = [(trap, *_found(trap)) for trap in _traps()]
+    known = [(trap.said, moved) for trap, _, moved in rows]
+    counts = {
+        "all": len(rows),
+        "errors": sum(_is_error(said) for said, _ in known),
+        "findings": sum(bool(said) and not _is_error(said) for said, _ in known),
+        "same": sum(not said and _nothing(moved) for said, moved in known),
+        "open": sum(not said and not _nothing(moved) for said, moved in known),
+        "metric": "nDCG@10",
+    }
+    parts = [INTRODUCTION.format(**counts)]
+    for topic, group in groupby(rows, key=lambda row: row[0].topic):
+        parts += [f"\n## {topic}\n", HEADER]
+        parts += [f"| {trap.title} | {said} | {_percent(moved)} |" for trap, said, moved in group]
+    return {"howto/what-recassay-notices.md": "\n".join(parts)}
+
+
+def _traps() -> Any:
+    if str(TRAPS) not in sys.path:
+        sys.path.insert(0, str(TRAPS))
+    import traps
+
+    return traps.TRAPS
+
+
+def _found(trap: Any) -> tuple[str, float | None]:
+    from traps.base import moved, outcome
+
+    found = outcome(trap.case)
+    if found.codes != trap.said:
+        raise AssertionError(f"{trap.title}: {found.codes} is said, and not {trap.said}: {found.text}")
+    return _said(trap), moved(trap, found)
+
+
+def _said(trap: Any) -> str:
+    codes = ", ".join(f"[{code}](../reference/{_page(code)}.md#{code.lower()})" for code in trap.said)
+    return codes or f"nothing. {trap.why}"
+
+
+def _page(code: str) -> str:
+    return "errors" if _is_error((code,)) else "findings"
+
+
+def _is_error(codes: tuple[str, ...]) -> bool:
+    from recassay.errors import CODES
+
+    return any(code in CODES for code in codes)
+
+
+def _nothing(moved: float | None) -> bool:
+    return moved is not None and abs(moved) < 0.0005
+
+
+def _percent(moved: float | None) -> str:
+    if moved is None:
+        return "no number"
+    return "no value" if moved != moved else "0 %" if _nothing(moved) else f"{100 * moved:+.1f} %".replace("-", "−")
