@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         rows = [(user, item, number) for user, items in source.items() for item, number in items.items()]
         return of_frame(_frame_of_tuples(rows, (USER, ITEM, role.value), where), where)
     if role.name != "items" and all(_is_list(value) for value in values):
-        return of_frame(_frame_of_lists(source, role, where), where)
+        return replace(of_frame(_frame_of_lists(source, role, where), where), positions=True)
     odd = next((value for value in values if not _is_list(value)), None)
     raise InputError(
         "I108",

@@ -14,9 +14,10 @@ from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.formats import FORMATS, open_path
 from recassay.data.io.head import read_head
 from recassay.data.io.objects import object_table
-from recassay.data.io.roles import Role, role_named
+from recassay.data.io.roles import TIMESTAMP, Role, role_named
 from recassay.data.io.sources import PARQUET_SUFFIXES, parts_of
 from recassay.data.io.table import Columns, Table
+from recassay.data.time_kind import holds_positions
 from recassay.errors import InputError, UsageError
 
 SMALL = 1_000_000  # rows up to which all columns are read at once: quicker, and memory does not matter yet
@@ -131,14 +132,15 @@ def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format
         return _read(open_path(read_head(paths[0]), role, format), role, chosen)
     # Spark writes a part without rows, or without bytes, for every empty partition.
     full = [path for path in paths if path.stat().st_size]
-    parts = [(path, _read(open_path(read_head(path), role, format), role, chosen).frame()) for path in full]
-    parts = [(path, frame) for path, frame in parts if frame.height]
+    tables = [(path, _read(open_path(read_head(path), role, format), role, chosen)) for path in full]
+    positions = any(table.positions for _, table in tables)
+    parts = [(path, table.frame()) for path, table in tables if table.rows]
     if not parts:
         return Columns.of(pl.DataFrame(schema=[role.required[0]]))
     kinds = {_kinds(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
     if len(kinds) > 1:
         raise _parts_differ(kinds)
-    return Columns.of(pl.concat((frame for _, frame in parts), how="vertical_relaxed"))
+    return Columns.of(pl.concat((frame for _, frame in parts), how="vertical_relaxed"), positions=positions)
 
 
 def _parts_differ(kinds: Mapping[str, str | Path]) -> InputError:
@@ -176,16 +178,17 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str]) -> Columns:
         frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
         return clean(frame, columns=tuple(found), where=table.where, whole_ranks=role.whole_ranks)
 
+    positions = table.positions or (TIMESTAMP in found and holds_positions(found[TIMESTAMP]))
     rows = table.rows() if table.rows else 0
     if rows <= SMALL:
-        return Columns.of(read(wanted))
+        return Columns.of(read(wanted), positions=positions)
 
     def narrow(meaning: str) -> pl.Series | None:
         column = table.narrow(wanted[meaning]) if table.narrow else None
         return None if column is None else as_ids(column, table.where)
 
     fetch = {meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}
-    return Columns(fetch, rows, narrow)
+    return Columns(fetch, rows, narrow, positions=positions)
 
 
 def _only(read: Callable[[Mapping[str, str]], pl.DataFrame], meaning: str, name: str) -> pl.Series:

@@ -28,6 +28,8 @@ class Table:
     """A column of integers as 32-bit ones, in half the memory; None if it is not of integers, or they do not fit."""
     rows_from: Callable[[Wanted, int, int], pl.DataFrame] | None = None
     """The wanted columns of so many rows from a row on, and no more in memory; given where ``rows`` is."""
+    positions: bool = False
+    """The format is known for positions, not instants: the place of an item in the history of its user."""
     pack: Callable[[Wanted, Path], None] | None = None
     """Writes the table to a Parquet file without holding it in memory; given where it can be read only in full."""
 
@@ -36,6 +38,8 @@ class Columns:
     """The columns of a table under their canonical names, each fetched when it is asked for and not kept.
 
     A table in columns (Parquet) is so laid out with one column in memory at a time.
+
+    ``positions`` says that its times are positions, by the name of their column or by the format.
 
     >>> columns = Columns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape
@@ -47,15 +51,19 @@ class Columns:
         fetch: Mapping[str, Callable[[], pl.Series]],
         rows: int | None = None,
         narrow: Callable[[str], pl.Series | None] | None = None,
+        *,
+        positions: bool = False,
     ) -> None:
         self._fetch = fetch
         self._narrow = narrow
+        self.positions = positions
         self.rows = next(iter(fetch.values()))().len() if rows is None else rows
 
     @classmethod
-    def of(cls, frame: pl.DataFrame) -> Columns:
+    def of(cls, frame: pl.DataFrame, *, positions: bool = False) -> Columns:
         """The columns of a frame."""
-        return cls({name: partial(frame.get_column, name) for name in frame.columns}, frame.height)
+        fetch = {name: partial(frame.get_column, name) for name in frame.columns}
+        return cls(fetch, frame.height, positions=positions)
 
     @property
     def columns(self) -> list[str]:

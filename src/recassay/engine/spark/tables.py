@@ -6,7 +6,7 @@ What a task sees is what the local engine sees: Polars frames with canonical col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,9 @@ import polars as pl
 
 from recassay.data.io.clean import clean
 from recassay.data.io.columns import parse_columns, resolve
-from recassay.data.io.roles import ITEM, RANK, USER, Role, role_named
+from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role, role_named
 from recassay.data.read import Columns
+from recassay.data.time_kind import holds_positions
 from recassay.data.vocabulary import Vocabulary, mixed_kinds
 from recassay.engine.spark.session import carried, is_spark, placed, told
 from recassay.errors import InputError, UsageError
@@ -41,6 +42,7 @@ class SparkTable:
 
     frame: DataFrame
     where: str
+    positions: bool = field(default=False, kw_only=True)  # its times are, by the name of their column
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -54,7 +56,7 @@ class SparkTable:
 
     def without_rows(self) -> SparkTable:
         """The table without the place of its rows."""
-        return SparkTable(self.frame.drop(ROW), self.where)
+        return SparkTable(self.frame.drop(ROW), self.where, positions=self.positions)
 
     def kind(self, name: str) -> str:
         """The type of a column as Spark writes it."""
@@ -77,7 +79,8 @@ def table(
         kept = [frame[name].alias(meaning) for meaning, name in found.items()]
         if rows and (place := _row(frame, source)) is not None:
             kept.append(place)
-        return SparkTable(_cleaned(frame.select(kept), wanted, where), where)
+        positions = TIMESTAMP in found and holds_positions(found[TIMESTAMP])
+        return SparkTable(_cleaned(frame.select(kept), wanted, where), where, positions=positions)
 
 
 def _parquet(spark: SparkSession, source: Any) -> DataFrame:
