@@ -31,6 +31,7 @@ KINDS: dict[str | None, str] = {
     "user": "an order within each user only",
     None: "no times",
 }
+NEEDS: dict[str, str] = {"clock": KINDS["clock"], "global": KINDS["global"], "user": "an order within each user"}
 STRENGTH: dict[str | None, int] = {"clock": 3, "global": 2, "user": 1, None: 0}
 INSTEAD = {  # of what a log lacks, by what it has
     "user": "last(n=1) or a split by chance such as random(test=0.2)",
@@ -69,9 +70,10 @@ def require_times(log: HasTimes, needs: TimeKind | None, where: object, *, missi
     if log.times is None:
         raise InputError(
             missing,
-            f"the log has no timestamps, and {where} needs {KINDS[needs]}",
+            f"the log has no timestamps, and {where} needs {NEEDS[needs]}",
             where=log.origin or str(where),
-            hint="name the column (columns={'timestamp': ...}), or choose a split by chance such as random(test=0.2)",
+            hint="name the column of times or positions (columns={'timestamp': ...}), or take a split by chance such "
+            "as random(test=0.2)",
         )
     require_order(log.times, needs, where, log.origin)
     if log.times == "clock":
@@ -84,9 +86,9 @@ def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, 
         return
     raise InputError(
         "I385",
-        f"the times of the log are {KINDS[kind]}, and {where} needs {KINDS[needs]}",
+        f"the times of the log are {KINDS[kind]}, and {where} needs {NEEDS[needs]}",
         where=origin or str(where),
-        hint=f"take {INSTEAD[kind]}; if the column has {KINDS[needs]}, say times='{needs}' where the log is read",
+        hint=f"take {INSTEAD[kind]}; if the column has {NEEDS[needs]}, say times='{needs}' where the log is read",
     )
 
 
@@ -155,8 +157,8 @@ class Positions:
         np.maximum.at(highest, users, values)
         size = np.bincount(users)
         there = size > 0
-        lowest, highest, size = lowest[there], highest[there], size[there]
-        gapless = bool((highest - lowest + 1 == size).all()) and _distinct(users, values)
+        gapless = bool((highest - lowest + 1 == size)[there].all()) and _each_once(users, values, lowest)
+        lowest, size = lowest[there], size[there]
         digest = sum(int(mix(values[at : at + BLOCK].view(np.uint64)).sum()) for at in range(0, values.size, BLOCK))
         return cls(
             values.size,
@@ -225,10 +227,11 @@ def read_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named: 
     return kind_of(Positions.of(users, timestamps), named=named)
 
 
-def _distinct(users: NDArray[np.int32], values: NDArray[np.int64]) -> bool:
-    order = np.lexsort((values, users))
-    users, values = users[order], values[order]
-    return not bool(((users[1:] == users[:-1]) & (values[1:] == values[:-1])).any())
+def _each_once(users: NDArray[np.int32], values: NDArray[np.int64], lowest: NDArray[np.int64]) -> bool:
+    """Whether users whose values span no more numbers than they have events have each of these numbers once."""
+    size = np.bincount(users)
+    slots = (np.cumsum(size) - size - lowest)[users] + values
+    return int(np.bincount(slots).max()) == 1
 
 
 def _digest_of(positions: Positions) -> int:

@@ -10,6 +10,8 @@ from recassay.data.leaks import LeakReport, leaks
 from recassay.diagnose.base import Check, Facts, check, share
 from recassay.errors import InputError
 
+FEW = 0.01  # ties of fewer users move no mean that is looked at
+
 
 @check("L002", "The future leaks", "warning", needs=("fold",))
 def future_leaks(facts: Facts) -> str | None:
@@ -94,10 +96,9 @@ def _unknown(found: LeakReport | str | None) -> str | None:
 
 
 def _tied(fold: Fold) -> str | None:
-    ties = int(fold.how.get("ties", 0))
-    if not ties:
+    ties, users = int(fold.how.get("ties", 0)), np.unique(fold.test.users).size
+    if ties < FEW * users or not ties:
         return None
-    users = np.unique(fold.test.users).size
     return (
         f"{share(ties, users)} users with test events have events at one time on both sides of a cut: the order of "
         "rows decides which of them are test"
