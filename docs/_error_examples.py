@@ -275,14 +275,14 @@ EXAMPLES: dict[str, str] = {
 
         log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
         mine = SimpleNamespace(learn=lambda *events: None, recommend=lambda user, n, consumed: [0, 1])
-        ra.play(mine, log, ra.protocols.prequential(), name="mine")
+        ra.play(mine, log, ra.protocols.prequential(order="row"), name="mine")
         """,
     "I373": """
         from types import SimpleNamespace
 
         log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
         mine = SimpleNamespace(learn=lambda *events: None, recommend=lambda user, n, consumed: [7])
-        ra.play(mine, log, ra.protocols.prequential(), name="mine")
+        ra.play(mine, log, ra.protocols.prequential(order="row"), name="mine")
         """,
     "I374": """
         class Mine:
@@ -294,7 +294,7 @@ EXAMPLES: dict[str, str] = {
                 return [1.0]
 
         log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
-        ra.play(Mine(), log, ra.protocols.prequential(), name="mine")
+        ra.play(Mine(), log, ra.protocols.prequential(order="row"), name="mine")
         """,
     "I375": """
         from recassay.data.synthetic import log
@@ -336,6 +336,29 @@ EXAMPLES: dict[str, str] = {
         mine = Outcomes("mine", np.array([0, 2]), {"mae": np.array([0.5, 3.0])}, events=3)
         yours = Outcomes("yours", np.array([0, 2]), {"mae": np.array([0.5, 1.0])}, events=3)
         ra.compare_over_time(mine, yours, metric="mae")
+        """,
+    "I385": """
+        log = ra.read_interactions({"ann": ["x", "y", "z"], "bob": ["y", "x"]})  # in order, user by user
+        ra.split.global_time(quantile=0.8)(log)
+        """,
+    "I386": """
+        Path("log.csv").write_text("user_id,item_id,date\\n1,7,03/04/2020\\n1,8,05/04/2020\\n")
+        ra.read_interactions("log.csv")
+        """,
+    "I387": """
+        times = [978300760, 978300800, 978300900000, 978300950000]
+        log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": times})
+        ra.split.last(n=1)(log)
+        """,
+    "I388": """
+        times = [978300760, 0, 978300900, 978300950]
+        log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": times})
+        ra.split.last(n=1)(log)
+        """,
+    "I389": """
+        times = [978300760000, 978300800000, 978300900000]
+        log = ra.read_interactions({"user_id": [1, 1, 2], "item_id": [7, 8, 7], "timestamp": times})
+        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(batch="1d"))
         """,
     "I391": """
         run = ra.read_run({"ann": {"x": 0.5, "y": float("nan")}}, nan="last")
@@ -557,16 +580,17 @@ EXAMPLES: dict[str, str] = {
         """,
     "U191": """
         log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
-        ra.play(ra.models.ALS(), log, ra.protocols.prequential())
+        ra.play(ra.models.ALS(), log, ra.protocols.prequential(order="row"))
         """,
     "U192": """
         log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
-        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(), metrics="map@10")
+        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(order="row"), metrics="map@10")
         """,
     "U193": """
+        ask = ra.protocols.prequential(order="row")
         log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
-        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(), checkpoint="mine.checkpoint")
-        ra.play(ra.models.incremental.Recent(), log, ra.protocols.prequential(), checkpoint="mine.checkpoint")
+        ra.play(ra.models.incremental.ISGD(), log, ask, checkpoint="mine.checkpoint")
+        ra.play(ra.models.incremental.Recent(), log, ask, checkpoint="mine.checkpoint")
         """,
     "U201": """
         ra.rerank({"ann": {"x": 0.5, "y": 0.4}}, "MMR(weight=0.3)")
@@ -648,6 +672,9 @@ EXAMPLES: dict[str, str] = {
     "U216": """
         scores = ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]})
         ra.decide(scores, rope=-0.01)
+        """,
+    "U235": """
+        ra.read_interactions([("ann", "x"), ("bob", "y")], times="global")
         """,
     "U221": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage(catalogue='truth')@1", until=0.01)

@@ -261,10 +261,30 @@ EXAMPLES = {
         "Split by time (`global_time`, `windows`) if the system is to be used on a future it has not seen. Where you cannot, "
         "say which split it was: a system that learns trends gains most from the future. It is asked of a fold, not of runs.",
         """
-        from recassay.diagnose.future import leak_finding
+        from recassay.diagnose.future import fold_findings
 
         log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": [1, 2, 3, 4]})
-        findings = [leak_finding(ra.split.last(n=1)(log)[0])]
+        findings = fold_findings(ra.split.last(n=1)(log)[0])
+        """,
+    ),
+    "L004": Example(
+        "Read the log with times if there are any. Positions in histories let `last` keep a user's own future away; whether "
+        "others' training events are later cannot be known, so say that it is not. It is asked of a fold, not of runs.",
+        """
+        from recassay.diagnose.future import fold_findings
+
+        log = ra.read_interactions({"ann": ["x", "y", "z"], "bob": ["y", "x"]})  # in order, user by user
+        findings = fold_findings(ra.split.last(n=1)(log)[0])
+        """,
+    ),
+    "L005": Example(
+        "Read finer times if there are any, or say that ties are broken by row order. Whole days leave many users' last "
+        "item open; `recassay stats` says of how many. It is asked of a fold, not of runs.",
+        """
+        from recassay.diagnose.future import fold_findings
+
+        columns = {"user_id": [1, 1, 1, 2, 2], "item_id": [*"xyzxy"], "timestamp": [10, 30, 30, 5, 40]}
+        findings = fold_findings(ra.split.last(n=1)(ra.read_interactions(columns))[0])
         """,
     ),
     "G001": Example(

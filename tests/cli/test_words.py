@@ -116,6 +116,20 @@ class TestStats:
         found = recassay("stats", "log.csv", "--json").json
         assert (found["rows"], found["pairs"], found["duplicates"]) == (3, 2, 1)
 
+    def test_what_its_times_can_tell(self, recassay, folder):
+        rows = [f"{user},{item},{place}" for user in (1, 2) for place, item in enumerate((10, 11, 12))]
+        (folder / "log.csv").write_text("\n".join(["user_id,item_id,timestamp", *rows]))
+        assert "an order within each user only" in recassay("stats", "log.csv").out
+        assert recassay("stats", "log.csv", "--json").json["times"]["kind"] == "user"
+        said = recassay("stats", "log.csv", "--times", "clock")
+        assert "clock times" in said.out
+        assert recassay("stats", "log.csv", "--times", "order").err.startswith("[U107]")
+
+    def test_times_that_cannot_all_be_true(self, recassay, folder):
+        (folder / "log.csv").write_text("user_id,item_id,timestamp\n1,10,978300760\n1,11,0\n2,10,978300960\n")
+        answer = recassay("stats", "log.csv")
+        assert (answer.code, "I388: 1 of 3 times are 0" in answer.out) == (0, True)
+
     def test_a_log_that_is_not_there(self, recassay, folder):
         answer = recassay("stats", "nowhere.csv")
         assert (answer.code, answer.out) == (2, "")

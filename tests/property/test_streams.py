@@ -442,7 +442,7 @@ ALARMED = {"detector": "PageHinkley(delta=0, threshold=0.5, least=5)", "on_alarm
 def test_a_run_that_was_stopped_goes_on_with_the_same_bits(protocol, tmp_path):
     rng = np.random.Generator(np.random.PCG64(5))
     frame = pl.DataFrame({"user_id": rng.integers(0, 40, 900), "item_id": rng.integers(0, 60, 900)})
-    log, model = ra.Interactions.from_frame(frame), ISGD(factors=3, negatives=1)
+    log, model = ra.Interactions.from_frame(frame.with_row_index("timestamp")), ISGD(factors=3, negatives=1)
     whole = play_stream(model, log, protocol, lists=True)
     path = tmp_path / "stream.checkpoint"
 

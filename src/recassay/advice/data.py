@@ -18,8 +18,8 @@ ADVICE: dict[str, Advice] = {
         "In TREC pools a negative number means «in the pool, unjudged»: say `--negative unjudged`.",
     ),
     "I304": Advice(
-        "A user or item id is missing or empty.",
-        "Remove these rows, or give each its id.",
+        "A user or item id is missing or empty; or a time that is needed is missing, NaN or infinite.",
+        "Remove these rows, or give each its id, or its time.",
     ),
     "I305": Advice(
         "Lists repeat an item and `--duplicates error` was asked for. By default the first stays and "
@@ -205,13 +205,45 @@ ADVICE: dict[str, Advice] = {
         "Play both on the same log, in the same order, with the same protocol.",
     ),
     "I383": Advice(
-        "A window of time was asked for, and the outcomes have no times, or times that fall from one event "
-        "to the next.",
-        "Sort the log by time before it is played, or count the window in events.",
+        "A stream is played in the order of time, and the log has no times; or a window of time was asked for, and the "
+        "outcomes have no times, or times that fall from one event to the next.",
+        "Read the log with its times. If its rows stand in the order of events, say `prequential(order='row')`. Count "
+        "a window in events, or sort the log by time before it is played.",
     ),
     "I384": Advice(
         "Bounds that hold at every event need to know how large a difference can be. One is larger, or undefined.",
         "Say how large it can be: 1 for metrics between 0 and 1, 4 for absolute errors of ratings from 1 to 5.",
+    ),
+    "I385": Advice(
+        "Times can be instants of a clock, an order of all events, or an order within each user only, such as the "
+        "positions 0, 1, 2, ... in a history. What was asked for needs more than the times of this log tell: sessions "
+        "and windows need clock times, a split at one instant and a stream an order of all events.",
+        "Take a split that needs no more than the log has: `last(n=1)` for an order within each user, a split by "
+        "chance for any log. If the times are taken for less than they are, say `times='clock'` or `times='global'` "
+        "where the log is read.",
+    ),
+    "I386": Advice(
+        "Times are text that has two meanings: `03/04/2020` is the third of April or the fourth of March, `03/04/20` "
+        "may be a year more, and beside times with a zone those without one may be local or not. Text is read that "
+        "begins with the year, as `2020-04-03`, `2020-04-03 10:30:00` or `2020-04-03T10:30:00+02:00`, and day, month "
+        "and year where a day above 12 shows which comes first.",
+        "Write the year first, or give dates in Parquet; give all times a zone, or none.",
+    ),
+    "I387": Advice(
+        "Some times of the log are a thousand times larger than the others: seconds beside milliseconds, say. The "
+        "order of events would be that of units.",
+        "Bring all times to one unit where the log is made.",
+    ),
+    "I388": Advice(
+        "Some times are further from all others than these are from each other: 0, which is 1970, or a year such as "
+        "9999. Such a time most likely stands for one that is missing, and would make its event the first or the last "
+        "of its user.",
+        "Drop these rows, or give them a time.",
+    ),
+    "I389": Advice(
+        "A length of time such as `'1d'` was given, and the times are numbers that are not in seconds: a day would be "
+        "some minutes of them.",
+        "Give the times in seconds, or as dates.",
     ),
     "I391": Advice(
         "A list that was to be re-ranked has a score that is NaN or infinite. Every choice weighs scores, so there is "

@@ -255,6 +255,10 @@ ADVICE: dict[str, Advice] = {
         "empty or leaves out 0, which losses are counted from.",
         "Look at the metric (a missing truth, no features), or give a grid such as 0, 0.1, .., 1.",
     ),
+    "U235": Advice(
+        "It was said what the times of a log are, and the log has no column of times.",
+        "Name the column: `--columns timestamp=NAME`.",
+    ),
     "U221": Advice(
         "Random users bound the plain mean of values that lie between two bounds. This metric is of the "
         "whole catalogue, "

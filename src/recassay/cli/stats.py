@@ -17,6 +17,14 @@ def stats(
     input_format: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="Format, if it is not recognised.")
     ] = None,
+    times: Annotated[
+        str | None,
+        typer.Option(
+            "--times",
+            metavar="KIND",
+            help="What its times are: clock, global (an order of all events) or user (within each user).",
+        ),
+    ] = None,
     as_json: _options.AsJson = False,
 ) -> None:
     """Say what is in a log: counts, density, concentration, time range, duplicates.
@@ -26,7 +34,7 @@ def stats(
     from recassay.data.read import read_interactions
     from recassay.data.stats import stats as count
 
-    found = count(read_interactions(log, columns=columns, format=input_format))
+    found = count(read_interactions(log, columns=columns, format=input_format, times=times))
     if as_json:
         _common.print_json(found.to_dict())
         return

@@ -33,5 +33,5 @@ def hold_out(log: Interactions, share: float = 0.2, *, seed: int = 0) -> tuple[I
     held = np.zeros(len(log), np.bool_)
     held[order] = place < np.repeat(taken, events)
     frame = log.frame()
-    train = Interactions.from_frame(frame.filter(~held), origin=log.origin)
+    train = Interactions.from_frame(frame.filter(~held), origin=log.origin, times=log.times)
     return train, Truth.from_frame(frame.filter(held).select("user_id", "item_id"), origin=log.origin)

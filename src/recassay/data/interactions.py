@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,8 @@ from recassay.data.identity import id_keys, pair_keys, set_digest, value_keys
 from recassay.data.item_counts import ItemCounts
 from recassay.data.layout import stretch_of
 from recassay.data.recoding import Recoding
+from recassay.data.time_kind import TimeKind, read_kind
+from recassay.data.time_scale import TimeScale
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
 
@@ -29,7 +31,9 @@ SCHEMA = {
 class Interactions:
     """Rows of (user, item, timestamp?, rating?) in the order they came; ids are coded 0..n-1 in ascending order.
 
-    ``whole`` is given where the rows are only those of some users: what is known of the items of the whole log.
+    ``times`` says what the timestamps can tell, see :mod:`recassay.data.time_kind`: ``clock`` times unless stated
+    otherwise, ``global`` or ``user`` for an order, None without timestamps. ``whole`` is given where the rows are only
+    those of some users: what is known of the items of the whole log.
 
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [7, 3, 7], "item_id": ["a", "b", "a"]}))
     >>> log.users.tolist(), log.items.tolist(), log.item_users.tolist(), log.item_events.tolist()
@@ -44,18 +48,26 @@ class Interactions:
     ratings: NDArray[np.float64] | None = None
     origin: str = field(default="", repr=False)
     whole: ItemCounts | None = field(default=None, repr=False)
+    times: TimeKind | None = None
+
+    def __post_init__(self) -> None:
+        """A log without timestamps has no times; one with them has clock times unless stated otherwise."""
+        times = None if self.timestamps is None else self.times or "clock"
+        object.__setattr__(self, "times", times)
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame, *, origin: str = "") -> Interactions:
+    def from_frame(cls, frame: pl.DataFrame, *, origin: str = "", times: TimeKind | None = None) -> Interactions:
         """Lay out a table with columns user_id, item_id and perhaps timestamp and rating."""
         user_vocabulary, users = Vocabulary.dense(frame["user_id"])
         item_vocabulary, items = Vocabulary.dense(frame["item_id"])
         timestamps = frame["timestamp"] if "timestamp" in frame.columns else None
         ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
-        return cls(users, items, user_vocabulary, item_vocabulary, timestamps, ratings, origin)
+        return cls(users, items, user_vocabulary, item_vocabulary, timestamps, ratings, origin, times=times)
 
     @classmethod
-    def of_some(cls, frame: pl.DataFrame, whole: ItemCounts, *, origin: str = "") -> Interactions:
+    def of_some(
+        cls, frame: pl.DataFrame, whole: ItemCounts, *, origin: str = "", times: TimeKind | None = None
+    ) -> Interactions:
         """The rows of some users, of whom each has all of his, and counts of all: a log that is elsewhere or too large.
 
         Items are those of the whole log, and so are their counts and ``n_users``; everything else is of these rows.
@@ -70,10 +82,19 @@ class Interactions:
         items = _known(frame["item_id"], whole.ids, origin)
         timestamps = frame["timestamp"] if "timestamp" in frame.columns else None
         ratings = frame["rating"].cast(pl.Float64).to_numpy() if "rating" in frame.columns else None
-        return cls(users, items, user_vocabulary, Vocabulary(whole.ids), timestamps, ratings, origin, whole)
+        return cls(users, items, user_vocabulary, Vocabulary(whole.ids), timestamps, ratings, origin, whole, times)
 
     def __len__(self) -> int:
         return int(self.users.size)
+
+    def reading_times(self, *, named: bool = False) -> Interactions:
+        """The log with the kind of its times told by their values; ``named``, if their column is one of positions."""
+        return replace(self, times=read_kind(self.users, self.timestamps, named=named))
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """How large its times are."""
+        return TimeScale.of(self.timestamps)
 
     @property
     def n_users(self) -> int:
@@ -138,6 +159,7 @@ class Interactions:
             None if self.ratings is None else self.ratings[places],
             self.origin,
             self.whole,
+            self.times,
         )
 
     def followed_by(self, other: Interactions) -> Interactions:
@@ -158,6 +180,7 @@ class Interactions:
             None if self.ratings is None or other.ratings is None else np.append(self.ratings, other.ratings),
             self.origin,
             self.whole,
+            self.times,
         )
 
     def compact(self) -> Interactions:
@@ -170,7 +193,8 @@ class Interactions:
         """
         user_vocabulary, users = self.user_vocabulary.without_unused(self.users)
         item_vocabulary, items = self.item_vocabulary.without_unused(self.items)
-        return Interactions(users, items, user_vocabulary, item_vocabulary, self.timestamps, self.ratings, self.origin)
+        columns = (self.timestamps, self.ratings, self.origin)
+        return Interactions(users, items, user_vocabulary, item_vocabulary, *columns, times=self.times)
 
     def liked(self, at_least: float | None) -> NDArray[np.bool_]:
         """Rows with a rating of at least so much; every row for None.

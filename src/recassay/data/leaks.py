@@ -12,10 +12,13 @@ from recassay.data.times import times
 
 @dataclass(frozen=True)
 class LeakReport:
-    """Of ``train`` events, those ``later`` than the earliest test event, and than the earliest of the same user."""
+    """Of ``train`` events, those ``later`` than the earliest test event, and than the earliest of the same user.
+
+    ``later`` is None where the log has an order within each user only: then nobody knows.
+    """
 
     train: int
-    later: int
+    later: int | None
     later_of_user: int
 
 
@@ -35,6 +38,5 @@ def leaks(fold: Fold) -> LeakReport:
     earliest = np.full(fold.train.n_users, np.inf)
     np.minimum.at(earliest, fold.test.users, future)
     later = past > future.min() if future.size else np.zeros(past.size, np.bool_)
-    return LeakReport(
-        len(fold.train), int(np.count_nonzero(later)), int(np.count_nonzero(past > earliest[fold.train.users]))
-    )
+    of_user = int(np.count_nonzero(past > earliest[fold.train.users]))
+    return LeakReport(len(fold.train), None if fold.train.times == "user" else int(np.count_nonzero(later)), of_user)

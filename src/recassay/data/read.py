@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.io import open_table, read_table, run_sources
+from recassay.data.io.roles import TIMESTAMP
 from recassay.data.run import Nan, Order, Run
+from recassay.data.time_kind import known_kind
 from recassay.data.truth import Negative, Truth
 from recassay.errors import InputError, UsageError
 from recassay.spec import suggest
@@ -18,15 +21,27 @@ Columns = str | Mapping[str, str] | None
 Found = TypeVar("Found")
 
 
-def read_interactions(source: object, *, columns: Columns = None, format: str | None = None) -> Interactions:
+def read_interactions(
+    source: object, *, columns: Columns = None, format: str | None = None, times: str | None = None
+) -> Interactions:
     """A log from a file or an object.
+
+    What its times can tell is found out from their type, the name of their column, the format and the values, unless
+    ``times`` says it: ``clock`` (instants), ``global`` (an order of all events) or ``user`` (an order within each
+    user).
 
     >>> len(read_interactions([("ann", "x"), ("bob", "y")]))
     2
+    >>> read_interactions({"ann": ["x", "y"], "bob": ["y", "z"]}).times
+    'user'
     """
     if isinstance(source, Interactions):
-        return source
-    return Interactions.from_frame(read_table(source, "log", columns=columns, format=format), origin=_origin(source))
+        said = known_kind(times, has_times=source.timestamps is not None, where=source.origin)
+        return source if said is None else replace(source, times=said)
+    table = open_table(source, "log", columns=columns, format=format)
+    said = known_kind(times, has_times=TIMESTAMP in table, where=_origin(source))
+    log = Interactions.from_frame(table.frame(), origin=_origin(source), times=said)
+    return log if said else log.reading_times(named=table.positions)
 
 
 def read_items(source: object, *, columns: Columns = None, format: str | None = None) -> Features:
@@ -71,8 +86,8 @@ def read_run(
 
     A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets its
     scores once they have ordered its lists; without ``keep_rows`` it forgets in which order its rows were read, which
-    ``duplicates="last"`` and ``ties="row"`` ask for. ``order`` is ``rank``, ``score`` or ``row``; without it, what there
-    is, in this order.
+    ``duplicates="last"`` and ``ties="row"`` ask for. ``order`` is ``rank``, ``score`` or ``row``; without it, what
+    there is, in this order.
 
     >>> read_run({"ann": {"x": 0.2, "y": 0.9}}, "mine").frame()["item_id"].to_list()
     ['y', 'x']

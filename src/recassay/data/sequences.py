@@ -17,6 +17,7 @@ from recassay.data.identity import SECOND, Keys, id_keys, mix, value_keys
 from recassay.data.interactions import Interactions
 from recassay.data.layout import stretch_of
 from recassay.data.order import order_of
+from recassay.data.time_kind import TimeKind
 from recassay.data.times import Moments, times
 from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
@@ -34,7 +35,8 @@ Int64 = NDArray[np.int64]
 class Sequences:
     """Sequences of two items or more: s is ``items[offsets[s]:offsets[s + 1]]``, oldest first, all of one user.
 
-    ``users`` has the user of every sequence, ``times`` the time of every row, if there are times. Items are coded
+    ``users`` has the user of every sequence, ``times`` the time of every row, if there are times, and ``kind`` says
+    what they can tell (as ``times`` of :class:`~recassay.data.interactions.Interactions`). Items are coded
     0..n-1 in ascending order of id, and I, the vocabulary, is what occurs in a sequence of the whole that a part was
     taken from. ``removed`` counts rows that are in no sequence, by reason.
 
@@ -52,9 +54,10 @@ class Sequences:
     user_vocabulary: Vocabulary
     origin: str = field(default="", repr=False)
     removed: Mapping[str, int] = field(default_factory=dict)
+    kind: TimeKind | None = None
 
     @classmethod
-    def from_frame(cls, frame: pl.DataFrame, *, origin: str = "") -> Sequences:
+    def from_frame(cls, frame: pl.DataFrame, *, origin: str = "", kind: TimeKind | None = None) -> Sequences:
         """Ready-made sequences: columns sequence_id and item_id, and perhaps user_id, timestamp and position.
 
         Rows of a sequence stand by position, else by timestamp, else as they come. Without users every sequence is of
@@ -64,7 +67,7 @@ class Sequences:
             if column not in frame.columns:
                 what = f"ready-made sequences have no column {column}: there are {', '.join(frame.columns)}"
                 raise InputError("I201", what, where=origin, hint=f"frame.rename({{'...': '{column}'}})")
-        log = Interactions.from_frame(frame.with_columns(user_id="sequence_id"), origin=origin)
+        log = Interactions.from_frame(frame.with_columns(user_id="sequence_id"), origin=origin, times=kind)
         time = None if log.timestamps is None else times(log)
         place = frame["position"].to_numpy() if "position" in frame.columns else time
         order = order_of(log.users, () if place is None else (place,))
@@ -86,7 +89,7 @@ class Sequences:
         item_vocabulary, items = log.item_vocabulary.without_unused(log.items[order])
         users, removed = users[offsets[:-1]], {ALONE: len(log) - order.size}
         time = None if time is None else time[order]
-        return cls(offsets, items, users, time, item_vocabulary, user_vocabulary, origin, removed)
+        return cls(offsets, items, users, time, item_vocabulary, user_vocabulary, origin, removed, log.times)
 
     def __len__(self) -> int:
         return int(self.offsets.size - 1)
@@ -146,6 +149,7 @@ class Sequences:
             self.item_vocabulary,
             self.user_vocabulary,
             self.origin,
+            kind=self.kind,
         )
 
     def frame(self) -> pl.DataFrame:

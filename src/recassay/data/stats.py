@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from recassay.data.concentration import gini, top_share
 from recassay.data.interactions import Interactions
 from recassay.data.layout import stretch_of
+from recassay.data.time_kind import require_times
+from recassay.data.time_scale import EARLIEST
+from recassay.errors import InputError
 
 MOST_VALUES = 12  # so many different ratings are counted one by one; more are told by their quantiles
 QUANTILES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "max": 1.0}
-EARLIEST = 10**8  # smaller whole numbers are an order, not a date (as seconds it is March 1973)
 UNITS = {"seconds": 10**11, "milliseconds": 10**14, "microseconds": 10**17, "nanoseconds": 10**20}
 
 
@@ -45,8 +47,9 @@ class Popularity:
 
 @dataclass(frozen=True)
 class Times:
-    """First and last time as text; ``unit`` is ``order`` for numbers that are no dates.
+    """First and last time as text; ``unit`` is ``order`` for positions, and ``numbers`` for a clock of unknown unit.
 
+    ``kind`` says what they can tell: ``clock``, ``global`` or ``user``; ``problem`` why they cannot all be true.
     ``tied`` is the share of rows that have the very time of another row of their user; ``last_unclear`` the share of
     users whose last item is therefore not determined.
     """
@@ -57,6 +60,8 @@ class Times:
     missing: int
     tied: float
     last_unclear: float
+    kind: str = "clock"
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,12 +136,12 @@ def _spread(values: NDArray[np.int64]) -> Spread:
 
 
 def _times(log: Interactions, column: pl.Series) -> Times:
-    known = (column.is_not_null() & column.is_not_nan() if column.dtype.is_float() else column.is_not_null()).to_numpy()
+    known = (column.is_finite().fill_null(False) if column.dtype.is_float() else column.is_not_null()).to_numpy()
     times, users, items = column.filter(pl.Series(known)), log.users[known], log.items[known]
     missing = int((~known).sum())
     if times.len() == 0:
-        return Times("", "", "order", missing, float("nan"), float("nan"))
-    unit = _unit(times)
+        return Times("", "", "order", missing, float("nan"), float("nan"), str(log.times))
+    unit = _unit(times) if log.times == "clock" else "order"
     numbers = (times.cast(pl.Int64) if times.dtype.is_temporal() else times).to_numpy()
     order = np.lexsort((items, numbers, users))
     users, numbers, items = users[order], numbers[order], items[order]
@@ -148,7 +153,8 @@ def _times(log: Interactions, column: pl.Series) -> Times:
     other_item = same & (items[1:] != items[:-1]) & is_last[1:]
     unclear = np.unique(users[1:][other_item]).size
     shown = [_as_text(value, unit) for value in (times.min(), times.max())]
-    return Times(shown[0], shown[1], unit, missing, float(tied.mean()), unclear / starts.size)
+    found = (float(tied.mean()), unclear / starts.size, str(log.times), _problem(log))
+    return Times(shown[0], shown[1], unit, missing, *found)
 
 
 def _unit(times: pl.Series) -> str:
@@ -157,8 +163,17 @@ def _unit(times: pl.Series) -> str:
         return "date"
     largest = float(times.max())  # type: ignore[arg-type]
     if largest < EARLIEST:
-        return "order"
-    return next((unit for unit, below in UNITS.items() if largest < below), "order")
+        return "numbers"
+    return next((unit for unit, below in UNITS.items() if largest < below), "numbers")
+
+
+def _problem(log: Interactions) -> str:
+    """Why the times cannot all be true."""
+    try:
+        require_times(log, log.times, "")
+    except InputError as error:
+        return f"{error.code}: {error.what}"
+    return ""
 
 
 def _as_text(value: Any, unit: str) -> str:

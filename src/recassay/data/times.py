@@ -33,11 +33,22 @@ def times(log: Interactions) -> Moments:
 
 
 def moments(timestamps: pl.Series, origin: str = "") -> Moments:
-    """Timestamps as numbers: as they stand, or in seconds since 1970 (UTC) for dates."""
+    """Timestamps as numbers: as they stand, or in seconds since 1970 (UTC) for dates.
+
+    A time that is missing, NaN or infinite is I304.
+    """
     if timestamps.null_count():
         what = f"{timestamps.null_count():,} of {len(timestamps):,} rows have no timestamp"
-        raise InputError("I304", what, where=origin, hint="drop these rows, or give them a time")
+        first = int(timestamps.is_null().arg_max() or 0) + 1
+        raise InputError(
+            "I304", f"{what}, the first is row {first:,}", where=origin, hint="drop these rows, or give them a time"
+        )
     dtype = timestamps.dtype
+    if dtype.is_float() and not (known := timestamps.is_finite()).all():
+        first = int((~known).arg_max() or 0)
+        what = f"{int((~known).sum()):,} of {len(timestamps):,} rows have a timestamp that is no time, NaN or infinite"
+        what += f": the first is {timestamps[first]} in row {first + 1:,}"
+        raise InputError("I304", what, where=origin, hint="drop these rows, or give them a time")
     if dtype.is_temporal():
         return timestamps.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
     if not dtype.is_numeric():

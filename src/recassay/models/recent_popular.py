@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
+from recassay.data.time_kind import require_times
 from recassay.data.times import times
 from recassay.models.base import BuiltIn, Scoring
 
@@ -18,8 +19,8 @@ class RecentPopular(BuiltIn):
     """The score of an item is the number of distinct users who had it lately; equal ones stand by all users they had.
 
     Lately is the last ``window`` of time before the last event, in the unit of the log's times (seconds where they are
-    dates), both ends included. Without a window it is the latest ``share`` of the events, one at least, and all others
-    at the time of the first of them; a log without times is in the order of its rows then.
+    dates), both ends included; that needs clock times. Without a window it is the latest ``share`` of the events, one
+    at least, and all others at the time of the first of them; a log without times is in the order of its rows then.
 
     >>> import polars as pl
     >>> frame = {"user_id": [1, 2, 3, 3, 4], "item_id": [*"aaabb"], "timestamp": [1, 2, 3, 8, 9]}
@@ -46,7 +47,8 @@ class RecentPopular(BuiltIn):
 
     def fit(self, log: Interactions) -> FittedRecentPopular:
         """Counts the users of every item, lately."""
-        in_order = log.timestamps is None and self.window is None
+        require_times(log, None if self.window is None else "clock", self)
+        in_order = log.timestamps is None
         when = np.arange(len(log)) if in_order else times(log)
         ordered = np.sort(when)
         latest = ordered[-max(1, round(self.share * when.size)) :]

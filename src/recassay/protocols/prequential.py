@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from recassay import drift
+from recassay.data.time_kind import TimeKind
 from recassay.drift import Detector
 from recassay.protocols.base import Asking
 
@@ -50,8 +51,11 @@ class Prequential(Asking):
     and highest value so far. Repeats are scored then.
 
     ``folds`` plays ``copies`` of the model, of which each user meets one (``split``), all but one (``cv``), or each so
-    many times as a Poisson draw of mean 1 says (``bootstrap``). By ``order="sort"`` rows are sorted by time, those at
-    one time stay as they stand; ``error`` refuses time that runs back.
+    many times as a Poisson draw of mean 1 says (``bootstrap``).
+
+    A stream needs an order of all events, and clock times where a span is a time. By ``order="sort"`` rows are sorted
+    by time, those at one time stay as they stand; ``error`` refuses time that runs back. A log without times, or with
+    an order within each user only, is refused (I383, I385), unless ``order="row"`` says that its rows stand in order.
 
     A ``detector`` of drift, as text, watches the losses of scored events: 1 - x of the first metric, or the absolute
     error. When it says that they rose, the alarm is noted (``on_alarm="log"``); or, right after the event that raised
@@ -83,7 +87,7 @@ class Prequential(Asking):
     clip: bool = False
     folds: Literal["none", "split", "cv", "bootstrap"] = "none"
     copies: int = 10
-    order: Literal["sort", "error"] = "sort"
+    order: Literal["sort", "error", "row"] = "sort"
     seed: int = 0
     detector: str | None = None
     on_alarm: Literal["log", "reset", "refit"] = "log"
@@ -100,10 +104,19 @@ class Prequential(Asking):
             raise self.refuse("learn_until", f"the warm-up of {self.warmup} events is learnt", f"{self.warmup} or more")
         if len(self.regime) > 1:
             raise self.refuse(next(iter(self.regime)), f"there is {' and '.join(self.regime)}", "say one of them")
+        if self.timed and self.order == "row":
+            raise self.refuse("order", f"{next(iter(self.regime))} is a length of time, and rows have none", "'sort'")
         if self.watching is None and self.on_alarm != "log":
             raise self.refuse("on_alarm", "nothing raises an alarm", "detector='ADWIN'")
         if self.credit == "share" and self.match not in ("future", "window"):
             raise self.refuse("credit", f"with match={self.match!r} there is one item to hit", "match='future'")
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a stream that it accepts."""
+        if self.order == "row":
+            return None
+        return "clock" if self.timed else "global"
 
     @property
     def watching(self) -> Detector | None:

@@ -104,6 +104,8 @@ def _not_watched(found: Found, designs: set[str]) -> str:
 
 def _lacking(check: Check, found: Found) -> str:
     """What a check needs that was not given."""
+    if check.code == "L002" and any(one["code"] == "L004" for one in found.findings):
+        return "nobody can tell, as L004 says"
     if "fold" in check.needs:
         return _no_times(found)
     if check.code == "P001" and not found.settings.get("profile"):

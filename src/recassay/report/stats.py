@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recassay.data.stats import Ratings, Stats, Times
+from recassay.data.time_kind import KINDS
 
 UNDEFINED = "undefined"
 
@@ -38,7 +39,9 @@ def _lines(found: Stats) -> Iterator[tuple[str, str]]:
     shares = (("1 %", top.top_1_percent), ("10 %", top.top_10_percent), ("20 %", top.top_20_percent))
     yield "top items", ", ".join(f"{of} of items have {_percent(share)} of rows" for of, share in shares)
     yield "", f"Gini {_number(top.gini)}; {_percent(top.items_with_one_row)} of items have a single row"
-    if found.times is not None:
+    if found.times is None:
+        yield "time", KINDS[None]
+    else:
         yield from _times(found.times)
     if found.ratings is not None:
         yield from _ratings(found.ratings)
@@ -49,6 +52,9 @@ def _times(times: Times) -> Iterator[tuple[str, str]]:
         "time",
         f"{times.first} to {times.last} ({times.unit}){_missing(times.missing)}" if times.first else "all missing",
     )
+    yield "", KINDS[times.kind]
+    if times.problem:
+        yield "", times.problem
     yield (
         "",
         (

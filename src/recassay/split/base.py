@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.order import places
+from recassay.data.time_kind import TimeKind, require_times
 from recassay.errors import UsageError
 from recassay.named import Named
 from recassay.split.in_parts import Elsewhere, InParts, Rows, Whole, elsewhere
@@ -59,6 +60,11 @@ class Part:
 
 class Cut(Named):
     """Base of whatever divides: a frozen description whose parameters are shares and counts."""
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts; None: it looks at no times."""
+        return None
 
     def share(self, *parameters: str) -> None:
         """Refuse a parameter that is not strictly between 0 and 1."""
@@ -112,7 +118,9 @@ class Split(Cut):
     def __call__(self, log: Interactions | Elsewhere) -> tuple[Any, ...]:
         """The folds of a log; train and test keep the users and items of the whole log."""
         if not isinstance(log, Interactions):
+            require_times(elsewhere(log, str(self)), self.needs, self)
             return elsewhere(log, str(self)).cut(self)
+        require_times(log, self.needs, self)
         folds = tuple(self._fold(log, part) for part in self.parts(log))
         if not folds:
             raise nothing_left(self, len(log), log.n_users, "test")

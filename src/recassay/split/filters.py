@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.data.order import order_of
+from recassay.data.time_kind import TimeKind, require_times
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
 from recassay.named import Named, Registry
@@ -46,6 +47,11 @@ class Filter(Named):
     A filter says with :meth:`facts` what it must know of all rows, and with :meth:`kept` which rows of some users stay.
     One that cannot do without the whole log says :meth:`rows`.
     """
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts; None: it can do without times."""
+        return None
 
     def facts(self, log: InParts) -> Any:
         """What must be known of all rows before some of them are kept."""
@@ -71,7 +77,9 @@ class Filter(Named):
     def __call__(self, log: Interactions | Elsewhere) -> Any:
         """The log without what is to be left out; the other rows stay in their order."""
         if not isinstance(log, Interactions):
+            require_times(elsewhere(log, str(self)), self.needs, self)
             return elsewhere(log, str(self)).filtered([self])
+        require_times(log, self.needs, self)
         kept, removed = self.rows(log)
         if not kept.any():
             raise self.nothing_kept(len(log), log.n_users)
@@ -239,7 +247,7 @@ class Distinct(Filter):
 
 @dataclass(frozen=True, repr=False)
 class Between(Filter):
-    """Events of the time [start, end[; without one of them there is no such limit.
+    """Events of the time [start, end[; without one of them there is no such limit. Needs an order of all events.
 
     Instants are in the unit of the log for numbers, or a text such as '2024-05-31' if its times are dates.
 
@@ -258,6 +266,11 @@ class Between(Filter):
         """One limit at least."""
         if self.start is None and self.end is None:
             raise self.refuse("start", "give start=, end=, or both", "between(start='2024-01-01')")
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts."""
+        return "global"
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """The rows inside."""
@@ -314,6 +327,8 @@ def apply(log: Interactions | Elsewhere, filters: Filters) -> Any:
     """A log after one filter or several, one after the other; counts of the same reason are added up."""
     asked = REGISTRY.parse_list(filters)
     if not isinstance(log, Interactions):
+        for one in asked:
+            require_times(elsewhere(log, "filters"), one.needs, one)
         return elsewhere(log, "filters").filtered(asked)
     removed: dict[str, int] = {}
     for one in asked:

@@ -21,6 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
+from recassay.data.time_kind import HasTimes
 from recassay.data.vocabulary import Vocabulary, stacked
 from recassay.errors import UsageError
 
@@ -42,7 +43,7 @@ class InParts(Protocol):
         """The log without times and ratings, for those who only count."""
 
 
-class Elsewhere(InParts, Protocol):
+class Elsewhere(InParts, HasTimes, Protocol):
     """A log that is not in memory, and is divided where it is."""
 
     def cut(self, split: Any) -> tuple[Any, ...]:

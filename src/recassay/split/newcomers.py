@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
 from recassay.data.order import places
+from recassay.data.time_kind import TimeKind
 from recassay.data.times import times
 from recassay.split.base import Part, Split
 from recassay.split.lots import Lots, events, floor, places_by_lot, row_lots, user_lots
@@ -31,7 +32,7 @@ class UserFolds(Split):
     Of the n events of an asked user max(1, floor(reveal * n)) are the profile, by lot or the earliest (``by="time"``,
     ties in row order), and the others are test. The profile is in ``fold.train``, so that every model knows whom it
     answers, and ``fold.profile`` marks it, for models that can leave it out of their learning. An asked user of one
-    event has nothing to be asked about: the event is removed.
+    event has nothing to be asked about: the event is removed. ``by="time"`` needs an order within each user.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -54,6 +55,11 @@ class UserFolds(Split):
         """Folds and a share."""
         self.count("k", 2)
         self.share("reveal")
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts."""
+        return "user" if self.by == "time" else None
 
     def queue(self, log: Interactions) -> Lots:
         """Users are dealt out to folds in the order of their lots."""

@@ -31,6 +31,7 @@ from recassay.data.identity import mix
 from recassay.data.layout import stretch_of
 from recassay.data.order import places
 from recassay.data.sequences import ALONE, SequenceFold, Sequences
+from recassay.data.time_kind import TimeKind, require_order
 from recassay.errors import InputError, UsageError
 from recassay.named import Registry
 from recassay.rng import derive_seed
@@ -51,6 +52,8 @@ class SequenceSplit(Sequencing):
         """The folds; users and items keep the codes they have in the whole."""
         if not isinstance(sequences, Sequences):
             raise not_here(f"{self.name} orders all sequences", "sequences.here()", str(self))
+        if sequences.times is not None:
+            require_order(sequences.kind, self.needs, self, sequences.origin)
         return self.folds(sequences)
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
@@ -94,7 +97,7 @@ class RandomSequences(SequenceSplit):
 
 @dataclass(frozen=True, repr=False)
 class LatestSequences(SequenceSplit):
-    """A share of the sequences: those that begin last.
+    """A share of the sequences: those that begin last. Needs an order of all events.
 
     Sequences that begin at the same time stand by user id; ``how["ties"]`` counts those in test that begin with the
     last of training. Leakage: per user, for the end of a training sequence may be later than the beginning of a test
@@ -106,6 +109,11 @@ class LatestSequences(SequenceSplit):
 
     test: float = 0.2
     strict: bool = False
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of sequences that it accepts."""
+        return "global"
 
     @property
     def leakage(self) -> Leakage:
@@ -189,6 +197,7 @@ def _less(sequences: Sequences, kept: Rows) -> tuple[Sequences, dict[str, int]]:
         sequences.item_vocabulary,
         sequences.user_vocabulary,
         sequences.origin,
+        kind=sequences.kind,
     )
     late, alone = int(np.count_nonzero(~kept)), int(np.count_nonzero(size == 1))
     return left, {"not before the first test sequence": late, ALONE: alone}

@@ -22,6 +22,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.layout import order_within
 from recassay.data.order import order_of
 from recassay.data.sequences import ALONE, Sequences, no_sequence
+from recassay.data.time_kind import TimeKind, require_times
 from recassay.data.times import Moments, times
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.split.base import Cut
@@ -51,7 +52,9 @@ class Sequencer(Sequencing):
     def __call__(self, log: Interactions | Elsewhere) -> Any:
         """The sequences of a log."""
         if not isinstance(log, Interactions):
+            require_times(elsewhere(log, str(self)), self.needs, self)
             return elsewhere(log, str(self)).sequences(self)
+        require_times(log, self.needs, self)
         found = self.made(log)
         if not len(found):
             raise self.none_made(len(log), log.n_users, log.origin)
@@ -82,7 +85,8 @@ class ReadyMade(Sequencer):
         """The sequences of some users."""
         if not len(log) or events(log).max() < 2:
             return nothing_of(log, {ALONE: len(log)})
-        return Sequences.from_frame(log.frame().rename({"user_id": "sequence_id"}), origin=log.origin)
+        frame = log.frame().rename({"user_id": "sequence_id"})
+        return Sequences.from_frame(frame, origin=log.origin, kind=log.times)
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
         """The error for a log that has no sequence."""
@@ -91,7 +95,7 @@ class ReadyMade(Sequencer):
 
 @dataclass(frozen=True, repr=False)
 class Sessions(Sequencer):
-    """Events of a user belong together while each comes less than ``gap`` after the one before it.
+    """Events of a user belong together while each comes less than ``gap`` after the one before it. Needs clock times.
 
     ``gap`` is in the unit of the log's times, which is seconds where these are dates; ``inclusive=True`` lets a pause
     of exactly the gap join too. A sequence has two events or more: one on its own is in no sequence, and counted in
@@ -124,6 +128,11 @@ class Sessions(Sequencer):
         if self.gap <= 0:
             raise self.refuse("gap", "every event would stand on its own", "sessions(gap=3600) for an hour of seconds")
 
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts."""
+        return "clock"
+
     def made(self, log: Interactions) -> Sequences:
         """The sequences of some users."""
         time, gap = _clock(log, self.gap)
@@ -151,6 +160,7 @@ class Sessions(Sequencer):
             user_vocabulary,
             log.origin,
             {**removed, "event on its own": int(kept.size - order.size)},
+            log.times,
         )
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
@@ -180,18 +190,14 @@ def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
     time = None if log.timestamps is None else _plain(times(log))[:0]
     item_vocabulary, items = log.item_vocabulary.without_unused(none)
     user_vocabulary, users = log.user_vocabulary.without_unused(none)
-    return Sequences(np.zeros(1, np.int64), items, users, time, item_vocabulary, user_vocabulary, log.origin, removed)
+    offsets = np.zeros(1, np.int64)
+    vocabularies = (item_vocabulary, user_vocabulary)
+    return Sequences(offsets, items, users, time, *vocabularies, log.origin, removed, log.times)
 
 
 def _clock(log: Interactions, gap: float) -> tuple[Moments, float]:
     """Times and gap as numbers whose differences are exact: dates in microseconds, whole numbers as they are."""
-    if log.timestamps is None:
-        hint = "name the column, columns={'timestamp': ...}; or take each user for a sequence, ready_made"
-        raise InputError("I201", "sessions are cut by time, and the log has no timestamps", where=log.origin, hint=hint)
     time = _plain(times(log))
-    if wrong := int(np.count_nonzero(~np.isfinite(time))):
-        what = f"{wrong:,} of {len(log):,} rows have a timestamp that is no time: NaN, or infinite"
-        raise InputError("I304", what, where=log.origin, hint="drop these rows, or give them a time")
     if log.timestamps is not None and log.timestamps.dtype.is_temporal():
         return np.rint(time * TICKS).astype(np.int64), round(gap * TICKS)
     return time, gap

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
 from recassay.data.order import Keys, float_of, ordinals, places
+from recassay.data.time_kind import TimeKind
 from recassay.data.times import moment, times
 from recassay.errors import UsageError
 from recassay.split.base import Part, Split
@@ -40,8 +41,9 @@ MOST_WINDOWS = 1000
 class GlobalTime(Split):
     """Train on what is earlier than an instant, test on the rest: ``at`` itself, or the instant of a quantile of rows.
 
-    Leakage: none. Nothing is removed. ``validation`` is a share of the earlier rows: the last of them, from the
-    instant of their quantile on. Rows of one instant always stay together, so shares are met as nearly as that allows.
+    Needs an order of all events. Leakage: none. Nothing is removed. ``validation`` is a share of the earlier rows: the
+    last of them, from the instant of their quantile on. Rows of one instant always stay together, so shares are met as
+    nearly as that allows.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -64,6 +66,11 @@ class GlobalTime(Split):
         self.share(*(name for name in ("quantile", "validation") if getattr(self, name)))
         if self.quantile is not None:
             self.share("quantile")
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts."""
+        return "global"
 
     def facts(self, log: InParts) -> Cuts:
         """The instants at which test and validation begin."""
@@ -118,9 +125,9 @@ def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
 class Last(Split):
     """The last ``n`` events of each user; the ``validation`` events before them for validation.
 
-    Leakage: per user; others' training events may be later. Nothing is removed: a user with too few events (n +
-    validation, or fewer) keeps them all for training. Events of a user at the same time stand in row order; how many
-    users have such a tie across a cut is counted in ``how["ties"]``.
+    Needs an order within each user. Leakage: per user; others' training events may be later. Nothing is removed: a user
+    with too few events (n + validation, or fewer) keeps them all for training. Events of a user at the same time stand
+    in row order; how many users have such a tie across a cut is counted in ``how["ties"]``.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -140,6 +147,11 @@ class Last(Split):
         """Counts are counts."""
         self.count("n", 1)
         self.count("validation", 0)
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts."""
+        return "user"
 
     def cuts(self, log: Interactions, facts: None) -> Iterator[Part]:
         """One cut."""
@@ -163,8 +175,9 @@ class Windows(Split):
 
     Window j is [first + j * step, first + j * step + length[, for as long as it begins no later than the last event.
     ``step`` defaults to ``length``, ``first`` to the earliest time + ``length``. With ``train`` a system learns only
-    from that length of time before the window. Leakage: none. Rows later than the window, and earlier than ``train``
-    reaches, are removed. A window without training or test events is passed over; numbers go on counting.
+    from that length of time before the window. Needs clock times. Leakage: none. Rows later than the window, and
+    earlier than ``train`` reaches, are removed. A window without training or test events is passed over; numbers go on
+    counting.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -189,6 +202,11 @@ class Windows(Split):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise self.refuse(name, "a length of time is above 0", f"{name}=86400")
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """The weakest times of a log that it accepts."""
+        return "clock"
 
     def facts(self, log: InParts) -> list[Window]:
         """The windows that have something to learn from and something to be asked about."""

@@ -7,12 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.diagnose.future import leak_finding
-from recassay.errors import InputError
 from recassay.study.stream_fold import StreamFold
 
 Row = dict[str, Any]
@@ -22,14 +19,14 @@ def about_fold(fold: Fold | SequenceFold | StreamFold) -> Row:
     """What a fold is, without its rows: counts, what was removed, what leaks, and how it was made."""
     about: Row = {"fingerprint": fold.fingerprint, "number": fold.number}
     if isinstance(fold, StreamFold):
-        about |= {"times": fold.log.timestamps is not None, "stream": _counts(fold.log)}
+        about |= {"times": fold.log.times, "stream": _counts(fold.log)}
     elif isinstance(fold, SequenceFold):
         about |= {"leakage": fold.how["leakage"], "train": _sizes(fold.train), "test": _sizes(fold.test)}
     else:
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
         about |= {
             "leakage": fold.leakage,
-            "times": fold.train.timestamps is not None,
+            "times": fold.train.times,
             **{part: None if log is None else _counts(log) for part, log in parts.items()},
         }
     return {**about, "removed": dict(fold.removed), "how": dict(fold.how)}
@@ -43,14 +40,6 @@ def _counts(log: Interactions) -> dict[str, int]:
 def _sizes(part: Sequences) -> dict[str, int]:
     users, items = (pl.Series(codes).n_unique() for codes in (part.users, part.items))
     return {"sequences": len(part), "users": users, "items": items, "events": part.items.size}
-
-
-def leak_of(fold: Fold) -> Finding | None:
-    """What leaks from the future; nothing is said of a log whose times are not all there, or are no times."""
-    try:
-        return leak_finding(fold)
-    except InputError:
-        return None
 
 
 def merged_findings(findings: Iterable[Row]) -> list[Row]:

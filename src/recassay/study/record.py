@@ -94,14 +94,15 @@ class Record:
         if noted:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
-    def note_fold(self, name: str, split: Any, fold: Fold | SequenceFold | StreamFold, leak: Finding | None) -> None:
-        """What a fold is, and what of the future it can see."""
+    def note_fold(
+        self, name: str, split: Any, fold: Fold | SequenceFold | StreamFold, findings: Iterable[Finding] = ()
+    ) -> None:
+        """What a fold is, and what was found in it."""
         write_json(
             about_fold(fold),
             self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"),
         )
-        if leak is not None:
-            self.note_findings([leak], Cell(name, str(split), fold.number, 0), None)
+        self.note_findings(findings, Cell(name, str(split), fold.number, 0), None)
 
     def note(self, cell: Cell, design: str, verdict: Verdict) -> None:
         """The rows, the values per user and the findings of one fold under one design."""

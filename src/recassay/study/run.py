@@ -13,6 +13,7 @@ from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
+from recassay.diagnose.future import fold_findings
 from recassay.engine.play import answer, question_of
 from recassay.engine.question import Question
 from recassay.engine.score import ENGINES
@@ -23,7 +24,6 @@ from recassay.protocols.base import Survey
 from recassay.spec import check_word
 from recassay.split.base import Split
 from recassay.study.judging import judge_fold
-from recassay.study.notes import leak_of
 from recassay.study.plan import AnyPlan, Plan, SequencePlan, StreamPlan, plan_of
 from recassay.study.reading import read_document
 from recassay.study.rehearse import rehearse
@@ -116,9 +116,9 @@ class _ListRunner(Runner[Fold, Run]):
         """Fit, answer, and judge under every design."""
         rehearse(self.plan, split, fold, threads=self.threads)
 
-    def leak(self, fold: Fold) -> Finding | None:
-        """What is later than what is asked about."""
-        return leak_of(fold)
+    def told_of(self, fold: Fold) -> tuple[Finding, ...]:
+        """What leaks from the future, or cannot be told."""
+        return fold_findings(fold)
 
     def fit(self, model: Any, fold: Fold, checkpoint: Path, listener: Listener) -> Any:
         """A model fitted on a log."""

@@ -109,9 +109,9 @@ class Runner(ABC, Generic[AFold, Answer]):
     def show(self, cell: Cell, split: Any, fold: AFold, answers: dict[str, Answer]) -> None:
         """Make exhibits, of the first fold with the first seed."""
 
-    def leak(self, fold: AFold) -> Finding | None:
-        """What of the future a system could learn from."""
-        return None
+    def told_of(self, fold: AFold) -> tuple[Finding, ...]:
+        """What is found in a fold before it is judged, such as what leaks from the future."""
+        return ()
 
     def systems(self, fold: AFold) -> tuple[System, ...]:
         """Whom to ask: the systems of the study, settled on a fold."""
@@ -175,7 +175,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         steps = itertools.count(1)
         of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
         for fold in folds:
-            self.record.note_fold(name, split, fold, self.leak(fold))
+            self.record.note_fold(name, split, fold, self.told_of(fold))
             systems = self.systems(fold)
             for seed in self.plan.study.seeds:
                 cell = Cell(name, str(split), fold.number, seed)

@@ -42,6 +42,13 @@ class Data(Part):
         Field(description="where in the data folder, if not where the name says: `ml-1m/stream_positive`"),
     ] = None
     format: Annotated[str | None, Field(description="the file's format, where it is not recognised: `lines`")] = None
+    times: Annotated[
+        Literal["clock", "global", "user"] | None,
+        Field(
+            description="what its times are, where it is not recognised: `clock`, `global` (an order of all events) or "
+            "`user` (an order within each user)"
+        ),
+    ] = None
     filters: Annotated[Texts, Field(description="what to leave out of this log, before the filters of all")] = []
     generate: Annotated[
         str | None,

@@ -41,9 +41,9 @@ def load(data: Data, study_folder: Path, data_folder: Path | None = None) -> Int
     20
     """
     if data.generate:
-        return generated(data.generate)
+        return read_interactions(generated(data.generate), times=data.times)
     path = study_folder / data.path if data.path else located(data.name, data_folder, data.table)
-    return read_interactions(path, columns=data.columns or None, format=data.format)
+    return read_interactions(path, columns=data.columns or None, format=data.format, times=data.times)
 
 
 def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) -> Features | None:

@@ -54,7 +54,7 @@ class StreamFold:
 
     @cached_property
     def _in_order(self) -> Interactions:
-        return next(Source(self.log, self.protocol.order).batches()).log
+        return next(Source(self.log, self.protocol).batches()).log
 
     def first(self, events: int, protocol: Prequential) -> StreamFold:
         """The first so many events, of which something else may be asked."""

@@ -53,8 +53,8 @@ def test_units_of_time_are_told_by_size(scale, unit):
     assert (times.first, times.last) == ("2000-12-31 22:12:40", "2000-12-31 22:13:40")
 
 
-def test_small_numbers_are_an_order_and_dates_are_dates():
-    assert of(timestamp=[1, 2, 3, 4, 5, 6]).times.unit == "order"
+def test_small_numbers_are_a_clock_of_unknown_unit_and_dates_are_dates():
+    assert of(timestamp=[1, 2, 3, 4, 5, 6]).times.unit == "numbers"
     assert of(timestamp=[1, 2, 3, 4, 5, 6]).times.last == "6"
     times = of(timestamp=[datetime(2020, 1, day) for day in range(1, 7)]).times
     assert (times.unit, times.first, times.last) == ("date", "2020-01-01 00:00:00", "2020-01-06 00:00:00")

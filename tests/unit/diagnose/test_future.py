@@ -6,7 +6,7 @@ from recassay import split
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic import log as made_up
 from recassay.diagnose.base import load
-from recassay.diagnose.future import leak_finding
+from recassay.diagnose.future import fold_findings
 
 
 @pytest.fixture(scope="module")
@@ -15,15 +15,15 @@ def log():
 
 
 def test_l002_is_told_of_a_fold_that_leaks(log):
-    found = leak_finding(split.random(test=0.2)(log)[0])
+    (found,) = fold_findings(split.random(test=0.2)(log)[0])
     assert (found.code, found.severity, found.title) == ("L002", "warning", load()["L002"].title)
     counted = split.leaks(split.random(test=0.2)(log)[0])
     assert f"{counted.later} of {counted.train}" in found.detail
     assert f"{counted.later_of_user} of {counted.train}" in found.detail
-    assert "0 of" in leak_finding(split.last()(log)[0]).detail
+    assert "0 of" in fold_findings(split.last()(log)[0])[0].detail
 
 
 def test_l002_is_silent_where_nothing_leaks_or_nothing_has_a_time(log):
-    assert leak_finding(split.global_time(quantile=0.8)(log)[0]) is None
+    assert fold_findings(split.global_time(quantile=0.8)(log)[0]) == ()
     timeless = Interactions.from_frame(log.frame().drop("timestamp"))
-    assert leak_finding(split.random(test=0.2)(timeless)[0]) is None
+    assert fold_findings(split.random(test=0.2)(timeless)[0]) == ()

@@ -19,7 +19,11 @@ Q1 = [*zip(["u1", "u1", "u2", "u2", "u1", "u3", "u2", "u1", "u3", "u3", "u2", "u
 
 
 def log_of(rows, *more):
-    return ra.Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", *more], orient="row"))
+    """A log whose rows stand in the order of events; they are numbered where they have no times."""
+    frame = pl.DataFrame(rows, ["user_id", "item_id", *more], orient="row")
+    if "timestamp" in frame.columns:
+        return ra.Interactions.from_frame(frame)
+    return ra.Interactions.from_frame(frame.with_row_index("timestamp"), times="global")
 
 
 class TestWorkedExamples:
@@ -238,7 +242,7 @@ class TestRefusals:
             (prequential(), {"metrics": "precision"}, "U103"),
             (prequential(match="future"), {"metrics": "mrr@10"}, "U192"),
             (prequential(match="future"), {"metrics": "recall@20"}, "U192"),
-            (prequential(batch="1d"), {}, "I201"),
+            (prequential(batch="1d"), {}, "I385"),
             (prequential(predict="ratings"), {}, "U191"),
             (prequential(predict="ratings", refit=2), {}, "U191"),
         ],

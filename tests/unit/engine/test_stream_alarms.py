@@ -89,7 +89,7 @@ class TestAlarms:
             def predict(self, user, item):
                 return self.total / self.n if self.n else None
 
-        rows = [{"user_id": n % 7, "item_id": n, "rating": 1.0 if n < 300 else 5.0} for n in range(600)]
+        rows = [{"user_id": n % 7, "item_id": n, "timestamp": n, "rating": 1.0 if n < 300 else 5.0} for n in range(600)]
         ask = Prequential(predict="ratings", detector="PageHinkley(threshold=5)", on_alarm="refit", keep=1)
         stream = ra.play(Mean(), rows, ask, name="mean")
         [alarm] = stream.alarms
@@ -116,7 +116,7 @@ class TestAlarms:
                 right = np.arange(self.met) == (self.last + 1) % 3
                 return np.where(right if self.learnt < 20 else ~right, 1.0, 0.0)
 
-        rows = [{"user_id": 1, "item_id": "abc"[n % 3]} for n in range(100)]
+        rows = [{"user_id": 1, "item_id": "abc"[n % 3], "timestamp": n} for n in range(100)]
         with pytest.raises(InputError, match=r"event 40 of the stream.*tired"):
             ra.play(Tired(), rows, Prequential(at=1, repeats="allow"))
         ask = Prequential(at=1, repeats="allow", detector="PageHinkley(threshold=2, least=5)", on_alarm="reset")

@@ -493,6 +493,26 @@ def test_a_log_that_lacks_some_times_can_be_split_by_chance(study, tmp_path):
     path = study(replace=[('generate: "log(users=60, items=40, events=900)"', "path: log.parquet")])
     results = ra.run_study(path, tmp_path / "out")
     assert (results.failures, [one["code"] for one in results.findings if one["code"] == "L002"]) == ((), [])
+    (unknown,) = [one for one in results.findings if one["code"] == "L004"]
+    assert "have no timestamp" in unknown["detail"]
+
+
+def test_positions_in_histories_are_no_times(study, tmp_path):
+    table = log(users=60, items=40, events=900).frame().sort("timestamp")
+    table.with_columns(timestamp=pl.int_range(pl.len()).over("user_id")).write_parquet(tmp_path / "log.parquet")
+    generated, random = 'generate: "log(users=60, items=40, events=900)"', "split: k_folds(k=2)"
+    results = ra.run_study(study(replace=[(generated, "path: log.parquet"), (random, "split: last")]), tmp_path / "out")
+    codes = {one["code"] for one in results.findings}
+    assert ("L002" in codes, "L004" in codes) == (False, True)
+    (about,) = (tmp_path / "out" / "folds").rglob("*.json")
+    assert (json.loads(about.read_text())["times"], json.loads(about.read_text())["leakage"]) == ("user", "per user")
+    timed = [(generated, "path: log.parquet"), (random, "split: global_time(quantile=0.8)")]
+    with pytest.raises(ra.InputError, match="I385"):
+        ra.run_study(study(replace=timed), tmp_path / "not")
+    timed[0] = (generated, "path: log.parquet, times: global")
+    assert ra.run_study(study(replace=timed), tmp_path / "said").failures == ()
+    with pytest.raises(ra.UsageError, match=r"U133.*data"):
+        ra.run_study(study(replace=[(generated, "path: log.parquet, times: order")]), tmp_path / "no")
 
 
 def test_a_parquet_file_is_taken_before_others(tmp_path):

@@ -9,6 +9,10 @@ from recassay.errors import InputError
 
 # Every whole number below this is exact as a float.
 EXACT_FLOAT = 2**53
+# Day and month in some order, and the year behind them. A dot between them puts the day first wherever it is written.
+DAY_AND_MONTH = r"^\s*(?<first>\d{1,2})[/-](?<second>\d{1,2})[/-](?<year>\d{4}|\d{2})(?:\D|$)"
+TIMED = r"\d{1,2}:\d{2}"
+ZONED = r"\d{1,2}:\d{2}.*(?:[Zz]|[+-]\d{2}:?\d{2})\s*$"
 
 
 def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ranks: bool = True) -> pl.DataFrame:
@@ -93,6 +97,8 @@ def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
 def as_time(series: pl.Series, where: str = "") -> pl.Series:
     """Whole numbers, floats and datetimes as they are, dates as datetimes, text parsed; other things are I202.
 
+    Text that can be read in two ways, such as 03/04/2020, is I386.
+
     >>> as_time(pl.Series("timestamp", ["2014-04-07T10:51:09Z", None])).to_list()
     [datetime.datetime(2014, 4, 7, 10, 51, 9), None]
     """
@@ -135,12 +141,37 @@ def _time_of_text(series: pl.Series, where: str) -> pl.Series:
         numbers = series.cast(dtype, strict=False)
         if numbers.null_count() == series.null_count():
             return numbers
+    _refuse_ambiguous(series, where)
     try:
         times = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
     except pl.exceptions.PolarsError:
         times = pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us"))
     _refuse(series, times.is_null() & series.is_not_null(), "no time", where)
     return times
+
+
+def _refuse_ambiguous(series: pl.Series, where: str) -> None:
+    """I386 for dates of which no value shows whether day or month comes first, and for times with and without zone."""
+    zoned = series.str.contains(ZONED)
+    if zoned.any() and (bare := ~zoned & series.str.contains(TIMED)).any():
+        what = f"{int(zoned.sum()):,} of {len(series):,} times have a zone and {int(bare.sum()):,} have none, such as "
+        what += f"{series.filter(zoned.fill_null(False))[0]!r} and {series.filter(bare.fill_null(False))[0]!r}"
+        raise InputError("I386", what, where=_at(series, where), hint="give all of them a zone, or none")
+    parts = series.str.extract_groups(DAY_AND_MONTH).struct.unnest().drop_nulls()
+    if not parts.height:
+        return
+    first, second = (parts[name].cast(pl.Int64) for name in ("first", "second"))
+    two_digits = bool((parts["year"].str.len_chars() == 2).any())
+    if not two_digits and (first > 12).any() and not (second > 12).any():
+        return  # a day above 12 comes first, and so do all days
+    why = "the year has two digits" if two_digits else "it is not said whether day or month comes first"
+    example = series.filter(series.str.contains(DAY_AND_MONTH).fill_null(False))[0]
+    raise InputError(
+        "I386",
+        f"{parts.height:,} of {len(series):,} times are dates such as {example!r}, and {why}",
+        where=_at(series, where),
+        hint="write the year first: 2020-04-03, 2020-04-03 10:30:00 or 2020-04-03T10:30:00+02:00",
+    )
 
 
 def _text_of_bytes(series: pl.Series, where: str) -> pl.Series:

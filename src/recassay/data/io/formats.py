@@ -140,7 +140,7 @@ def sasrec(head: Head, role: Role) -> Table:
         frame = table.read({USER: USER, ITEM: ITEM})
         return frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).over(USER).alias(TIMESTAMP))
 
-    return Table([USER, ITEM, TIMESTAMP], read, table.where)
+    return Table([USER, ITEM, TIMESTAMP], read, table.where, positions=True)
 
 
 def json_document(head: Head, role: Role) -> Table:

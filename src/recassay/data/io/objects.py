@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
         rows = [(user, item, number) for user, items in source.items() for item, number in items.items()]
         return of_frame(_frame_of_tuples(rows, (USER, ITEM, role.value), where), where)
     if role.name != "items" and all(_is_list(value) for value in values):
-        return of_frame(_frame_of_lists(source, role, where), where)
+        return replace(of_frame(_frame_of_lists(source, role, where), where), positions=True)
     odd = {key: value for key, value in source.items() if not _is_list(value) and not isinstance(value, Mapping)}
     if role.name != "items" and not odd:
         dicts = [user for user, value in source.items() if isinstance(value, Mapping)]

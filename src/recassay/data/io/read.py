@@ -14,10 +14,11 @@ from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.formats import FORMATS, open_path
 from recassay.data.io.head import read_head
 from recassay.data.io.objects import object_table
-from recassay.data.io.roles import USER, Role, role_named
+from recassay.data.io.roles import TIMESTAMP, USER, Role, role_named
 from recassay.data.io.sources import PARQUET_SUFFIXES, parts_of
 from recassay.data.io.table import Columns, Table
 from recassay.data.io.unread import GROUP, Remarks, groups_in, numbers, remarks_on, several_tables
+from recassay.data.time_kind import holds_positions
 from recassay.errors import InputError, UsageError
 
 PIECE = 1_000_000  # rows read at a time where a table is not read whole
@@ -157,13 +158,14 @@ def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format
     full = [path for path in paths if path.stat().st_size]
     tables = [(path, _read(open_path(read_head(path), role, format), role, chosen, ordered)) for path in full]
     remarks = {code: text for _, table in reversed(tables) for code, text in table.remarks.items()}
+    positions = any(table.positions for _, table in tables)
     parts = [(path, table.frame()) for path, table in tables if table.rows]
     if not parts:
         return Columns.of(pl.DataFrame(schema=[role.required[0]]))
     kinds = {_kinds(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
     if len(kinds) > 1:
         raise _parts_differ(kinds)
-    return Columns.of(pl.concat((frame for _, frame in parts), how="vertical_relaxed"), remarks)
+    return Columns.of(pl.concat((frame for _, frame in parts), how="vertical_relaxed"), remarks, positions=positions)
 
 
 def _parts_differ(kinds: Mapping[str, str | Path]) -> InputError:
@@ -232,12 +234,13 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str], ordered: bool = F
         frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
         return clean(frame, columns=tuple(found), where=table.where, whole_ranks=role.whole_ranks)
 
+    positions = table.positions or (TIMESTAMP in found and holds_positions(found[TIMESTAMP]))
     rows = table.rows() if table.rows else 0
     if rows <= SMALL:
         frame = read(wanted | {GROUP + name: name for name in groups})
         for name in groups:
             remarks |= several_tables(frame, USER, GROUP + name, role)
-        return Columns.of(frame.select(list(wanted)), remarks)
+        return Columns.of(frame.select(list(wanted)), remarks, positions=positions)
     for name in groups:
         remarks |= several_tables(read({USER: found[USER], GROUP + name: name}), USER, GROUP + name, role)
 
@@ -246,7 +249,7 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str], ordered: bool = F
         return None if column is None else as_ids(column, table.where)
 
     fetch = {meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}
-    return Columns(fetch, rows, narrow, remarks)
+    return Columns(fetch, rows, narrow, remarks, positions=positions)
 
 
 def _only(read: Callable[[Mapping[str, str]], pl.DataFrame], meaning: str, name: str) -> pl.Series:

@@ -30,6 +30,8 @@ class Table:
     """A column of integers as 32-bit ones, in half the memory; None if it is not of integers, or they do not fit."""
     rows_from: Callable[[Wanted, int, int], pl.DataFrame] | None = None
     """The wanted columns of so many rows from a row on, and no more in memory; given where ``rows`` is."""
+    positions: bool = False
+    """The format is known for positions, not instants: the place of an item in the history of its user."""
     pack: Callable[[Wanted, Path], None] | None = None
     """Writes the table to a Parquet file without holding it in memory; given where it can be read only in full."""
     sample: Callable[[Sequence[str]], pl.DataFrame] | None = None
@@ -43,6 +45,8 @@ class Columns:
 
     A table in columns (Parquet) is so laid out with one column in memory at a time.
 
+    ``positions`` says that its times are positions, by the name of their column or by the format.
+
     >>> columns = Columns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape
     ([1, 2], (2, 1))
@@ -54,16 +58,20 @@ class Columns:
         rows: int | None = None,
         narrow: Callable[[str], pl.Series | None] | None = None,
         remarks: Mapping[str, str] | None = None,
+        *,
+        positions: bool = False,
     ) -> None:
         self._fetch = fetch
         self._narrow = narrow
         self.remarks = dict(remarks or {})  # what findings say of the table, by code
+        self.positions = positions
         self.rows = next(iter(fetch.values()))().len() if rows is None else rows
 
     @classmethod
-    def of(cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None) -> Columns:
-        """The columns of a frame."""
-        return cls({name: partial(frame.get_column, name) for name in frame.columns}, frame.height, None, remarks)
+    def of(cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, *, positions: bool = False) -> Columns:
+        """Return the columns of a frame."""
+        fetch = {name: partial(frame.get_column, name) for name in frame.columns}
+        return cls(fetch, frame.height, None, remarks, positions=positions)
 
     @property
     def columns(self) -> list[str]:

@@ -15,6 +15,7 @@ from recassay.data.io.roles import USER
 from recassay.engine.spark.logs import PLACE, Look, SparkLog
 from recassay.engine.spark.session import told
 from recassay.engine.spark.tables import SparkTable
+from recassay.engine.spark.times import LogTimes
 from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION, CutOf, Split, nothing_left
 
 if TYPE_CHECKING:
@@ -42,13 +43,17 @@ class SparkFold:
     number: int
     profile: DataFrame | None
     labelled: DataFrame = field(repr=False)
+    time_facts: LogTimes | None = field(default=None, repr=False)
 
     def here(self) -> Fold:
         """The fold in the memory of this machine."""
         with told():
             frame = pl.DataFrame(self.labelled.toArrow())
         labels = frame[label_of(self.number)].to_numpy()
-        log = Interactions.from_frame(frame)
+        facts = self.time_facts
+        log = Interactions.from_frame(frame, times=None if facts is None else facts.known)
+        if facts is not None and facts.known is None:
+            log = log.reading_times(named=facts.table.positions)
         train = (labels == TRAIN) | (labels == PROFILE)
         return Fold(
             log.take(train),
@@ -128,6 +133,7 @@ def _fold(log: SparkLog, split: Split, one: CutOf, labelled: DataFrame) -> Spark
         one.number,
         rows(PROFILE) if one.profiles else None,
         labelled,
+        log.time_facts,
     )
 
 

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import polars as pl
 
 from recassay.data.interactions import Interactions
-from recassay.data.io.roles import ITEM, USER
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns
+from recassay.data.time_kind import TimeKind, known_kind
+from recassay.data.time_scale import TimeScale
 from recassay.engine.spark.session import carried, is_spark, spark_session, told
 from recassay.engine.spark.tables import Piece, SparkTable, by_user, table, to_batches
+from recassay.engine.spark.times import LogTimes
 from recassay.split.filters import Filter, added_up
 from recassay.split.in_parts import Rows, Side
 
@@ -39,15 +42,17 @@ Found = TypeVar("Found")
 Keep = Callable[[Interactions], Rows]
 
 
-def spark_log(source: Any, *, columns: Columns = None) -> SparkLog:
+def spark_log(source: Any, *, columns: Columns = None, times: str | None = None) -> SparkLog:
     """A log that stays where it is: a Spark table, or Parquet files at a path that Spark can read.
 
     Splits, filters and sequencers take it as they take :class:`~recassay.Interactions`. Rows of a user that tie in time
     stand in the order of the files, or of a column ``row``; a Spark table without it has no order, and there they stand
-    by item id, then rating.
+    by item id, then rating. ``times`` says what its times can tell, as for :func:`~recassay.read_interactions`; what is
+    not said is found out when it matters.
     """
     spark = source.sparkSession if is_spark(source) else spark_session()
-    return SparkLog(table(spark, source, "log", columns=columns, rows=True))
+    found = table(spark, source, "log", columns=columns, rows=True)
+    return SparkLog(found, time_facts=LogTimes(found, known_kind(times, has_times=TIMESTAMP in found.columns)))
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,22 @@ class SparkLog:
 
     table: SparkTable
     keeps: tuple[Keep, ...] = ()
+    time_facts: LogTimes | None = None
+
+    @property
+    def times(self) -> TimeKind | None:
+        """What its times can tell; found out by a look at them the first time, unless it was said."""
+        return None if self.time_facts is None else self.time_facts.kind
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from."""
+        return self.table.where
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """How large its times are."""
+        return TimeScale() if self.time_facts is None else self.time_facts.scale
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
         """The sum of what is found in each part; parts are of whole users, or of whole items if asked for."""
@@ -85,7 +106,8 @@ class SparkLog:
         """The log without times and ratings; with them while they are needed to tell what is kept."""
         if self.keeps:
             return self
-        return replace(self, table=replace(self.table, frame=self.table.frame.select(USER, ITEM)))
+        table = replace(self.table, frame=self.table.frame.select(USER, ITEM))
+        return replace(self, table=table, time_facts=None)
 
     def cut(self, split: Split) -> tuple[SparkFold, ...]:
         """The folds of a split."""
@@ -130,21 +152,26 @@ class SparkLog:
     ) -> DataFrame:
         """The rows that ``work`` makes of each look at some users."""
         tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
-        return by_user(tables, _Made(self.keeps, self.table.where, work), schema)
+        return by_user(tables, _Made(self.keeps, self.table.where, self._kind, work), schema)
 
     def summed(self, look: Callable[[Look], Found], queue: SparkTable | None = None) -> Found | None:
         """The sum of what is found in each look; None of no rows."""
         tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
-        packed = by_user(tables, _Summed(self.keeps, self.table.where, look), f"{FOUND} binary")
+        packed = by_user(tables, _Summed(self.keeps, self.table.where, self._kind, look), f"{FOUND} binary")
         if int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0) > TOGETHER:
             packed = packed.repartition(TOGETHER).mapInArrow(carried(_added), f"{FOUND} binary")
         with told():
             found = [_unpacked(bytes(row[0])) for row in packed.collect()]
         return reduce(add, found) if found else None
 
+    @property
+    def _kind(self) -> TimeKind | None:
+        """The kind as far as it is known: who needs it has asked before."""
+        return None if self.time_facts is None else self.time_facts.known
+
     def _nothing(self) -> Interactions:
         empty = pl.DataFrame(self.table.frame.limit(0).toArrow())
-        return Interactions.from_frame(empty.select(self.table.columns), origin=self.table.where)
+        return Interactions.from_frame(empty.select(self.table.columns), origin=self.table.where, times=self._kind)
 
     def _with_sides_changed(self) -> SparkLog:
         """Items for users: parts are then of whole items."""
@@ -152,7 +179,7 @@ class SparkLog:
 
         rest = [F.col(name) for name in self.table.columns if name not in (USER, ITEM)]
         changed = self.frame.select(F.col(ITEM).alias(USER), F.col(USER).alias(ITEM), *rest)
-        return SparkLog(replace(self.table, frame=changed))
+        return SparkLog(replace(self.table, frame=changed), time_facts=self.time_facts)
 
 
 @dataclass(frozen=True)
@@ -177,12 +204,13 @@ class _Seen:
 
     keeps: tuple[Keep, ...]
     where: str
+    times: TimeKind | None
 
     def looks(self, pieces: Iterator[Piece]) -> Iterator[Look]:
         """A look at each piece of which something is kept."""
         for piece in pieces:
             frame = piece[LOG]
-            log = Interactions.from_frame(frame, origin=self.where)
+            log = Interactions.from_frame(frame, origin=self.where, times=self.times)
             for keep in self.keeps:
                 kept = keep(log)
                 frame, log = frame.filter(pl.Series(kept, dtype=pl.Boolean)), log.take(kept).compact()

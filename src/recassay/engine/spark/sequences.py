@@ -12,6 +12,7 @@ import polars as pl
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER
 from recassay.data.layout import stretch_of
 from recassay.data.sequences import Sequences
+from recassay.data.time_kind import TimeKind
 from recassay.engine.spark.logs import Look, SparkLog
 from recassay.engine.spark.session import told
 from recassay.engine.spark.tables import WHOLE
@@ -36,6 +37,7 @@ class SparkSequences:
     count: int
     removed: Mapping[str, int]
     origin: str = ""
+    kind: TimeKind | None = None
 
     def __len__(self) -> int:
         return self.count
@@ -46,7 +48,7 @@ class SparkSequences:
             frame = pl.DataFrame(self.frame.toArrow())
         number = pl.col(SEQUENCE).str.split("-").list.last().cast(pl.Int64)
         frame = frame.with_columns(pl.struct(USER, number.alias("number")).rank("dense").alias(SEQUENCE))
-        found = Sequences.from_frame(frame, origin=self.origin)
+        found = Sequences.from_frame(frame, origin=self.origin, kind=self.kind)
         return replace(found, removed=self.removed)
 
 
@@ -61,7 +63,8 @@ def sequences(log: SparkLog, sequencer: Sequencer) -> SparkSequences:
     schema = f"{SEQUENCE} string, {USER} {kind(USER)}, {ITEM} {kind(ITEM)}, {POSITION} bigint"
     if TIMESTAMP in log.table.columns:
         schema += f", {TIMESTAMP} {'bigint' if kind(TIMESTAMP) in WHOLE else 'double'}"
-    return SparkSequences(log.by_user(maker.rows, schema), found.sequences, found.removed, log.table.where)
+    made = log.by_user(maker.rows, schema)
+    return SparkSequences(made, found.sequences, found.removed, log.table.where, log.times)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ What a task sees is what the local engine sees: Polars frames with canonical col
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,11 @@ import polars as pl
 
 from recassay.data.io.clean import clean
 from recassay.data.io.columns import parse_columns, resolve
-from recassay.data.io.roles import ITEM, RANK, USER, Role, role_named
+from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role, role_named
 from recassay.data.io.table import SAMPLE_ROWS, Table
 from recassay.data.io.unread import Remarks, groups_in, numbers, remarks_on, several_tables
 from recassay.data.read import Columns
+from recassay.data.time_kind import holds_positions
 from recassay.data.vocabulary import Vocabulary, mixed_kinds
 from recassay.engine.spark.session import carried, is_spark, placed, told
 from recassay.errors import InputError, UsageError
@@ -44,6 +45,7 @@ class SparkTable:
     frame: DataFrame
     where: str
     remarks: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # what findings say of it, by code
+    positions: bool = field(default=False, kw_only=True)  # its times are, by the name of their column
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -57,7 +59,7 @@ class SparkTable:
 
     def without_rows(self) -> SparkTable:
         """The table without the place of its rows."""
-        return SparkTable(self.frame.drop(ROW), self.where, remarks=self.remarks)
+        return replace(self, frame=self.frame.drop(ROW))
 
     def kind(self, name: str) -> str:
         """The type of a column as Spark writes it."""
@@ -96,7 +98,9 @@ def table(
         kept = [frame[name].alias(meaning) for meaning, name in found.items()]
         if rows and (place := _row(frame, source)) is not None:
             kept.append(place)
-        return SparkTable(_cleaned(frame.select(kept), wanted, where), where, remarks=remarks)
+        positions = TIMESTAMP in found and holds_positions(found[TIMESTAMP])
+        cleaned = _cleaned(frame.select(kept), wanted, where)
+        return SparkTable(cleaned, where, remarks=remarks, positions=positions)
 
 
 def _several(frame: DataFrame, names: Sequence[str], found: Mapping[str, str], role: Role) -> Remarks:

@@ -16,7 +16,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.identity import mix
-from recassay.data.times import times
 from recassay.engine.stream.asking import HINT, Ask, Broken, learner_of, predict, recommend, step_by_step
 from recassay.engine.stream.guard import Anew, Guard, Lesson
 from recassay.engine.stream.history import History
@@ -157,8 +156,6 @@ class Player:
     def _values_of(self, batch: Batch) -> NDArray[np.float64]:
         """What was rated, 1 where nothing was; what the protocol needs and a batch has not is refused."""
         log = batch.log
-        if self.protocol.timed and batch.moments is None:
-            times(log)  # which says so
         if log.ratings is None and self.protocol.predict == "ratings":
             what = "ratings were to be foretold, and the stream has none"
             raise InputError("I307", what, where=log.origin, hint="prequential(predict='items')")
@@ -341,7 +338,7 @@ class Player:
         pieces.event.append(block.batch.places[rows])
         pieces.values.append(values)
         pieces.users.append(log.user_vocabulary.decode(log.users[rows]))
-        if log.timestamps is not None:
+        if log.times == "clock" and log.timestamps is not None:  # no window of time is over an order
             pieces.times.append(log.timestamps.gather(rows))
         pieces.asking.append(shown.asking[:answered][kept])
         pieces.learning.append(shown.learning)

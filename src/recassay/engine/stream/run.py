@@ -64,13 +64,13 @@ def play_stream(
     >>> from recassay.models.incremental import StreamPopular
     >>> rows = [("u1", "a"), ("u1", "b"), ("u2", "a"), ("u2", "b"), ("u1", "c")]
     >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id"], orient="row"))
-    >>> stream = play_stream(StreamPopular(), log, Prequential(at=2), metrics="recall@2")
+    >>> stream = play_stream(StreamPopular(), log, Prequential(at=2, order="row"), metrics="recall@2")
     >>> stream.outcomes.frame().rows()
     [(1, 'u1', 0.0), (3, 'u2', 1.0), (4, 'u1', 0.0)]
     >>> {why: n for why, n in stream.counts.items() if n}
     {'scored': 3, 'first': 2, 'unseen': 2, 'short': 3, 'learnt': 5, 'users': 2, 'items': 3}
     """
-    given = Source(source, protocol.order)
+    given = Source(source, protocol)
     _refuse_unfit(given, protocol)
     name = name or str(model)
     about = {"model": name, "protocol": str(protocol), "metrics": str(metrics), "lists": lists}

@@ -19,10 +19,12 @@ from recassay.data.identity import mix, pair_keys
 from recassay.data.interactions import Interactions
 from recassay.data.io.sources import PARQUET_SUFFIXES
 from recassay.data.read import read_interactions
+from recassay.data.time_kind import require_times
 from recassay.data.times import Moments, moments
 from recassay.data.vocabulary import Vocabulary, mixed_kinds
 from recassay.errors import InputError, UsageError
 from recassay.models.incremental.base import in_order_met
+from recassay.protocols.prequential import Prequential
 from recassay.split.lots import keys_of
 
 Int32 = NDArray[np.int32]
@@ -104,12 +106,12 @@ class Codes:
 class Source:
     """A stream that can be read from its begin, once or again and again.
 
-    ``training`` events stand before those that are to be judged. ``order`` is what is done about a time that is before
-    the one before it: rows of one table are sorted, and tables that run back refused.
+    ``training`` events stand before those that are to be judged. The ``order`` of the protocol is what is done about a
+    time that is before the one before it: rows of one table are sorted, and tables that run back refused.
     """
 
     given: Any
-    order: str
+    protocol: Prequential
 
     @property
     def training(self) -> int:
@@ -146,6 +148,7 @@ class Source:
         begin, latest = 0, -np.inf
         for part, follows in self._parts():
             self._check(part)
+            self._check_times(part)
             batch = self._sorted(part, begin)
             if batch.moments is not None and len(part):
                 if follows and batch.moments[0] < latest:
@@ -187,16 +190,26 @@ class Source:
                 what = f"{rows.size:,} events have no {kind}, the first is in row {rows[0]:,}"
                 raise InputError("I304", what, where=part.origin, hint="drop these rows, or give them an id")
 
+    def _check_times(self, part: Interactions) -> None:
+        """Raise where the times of a table do not put its events into an order, or measure no length of time."""
+        timed = self.protocol.timed
+        require_times(part, self.protocol.needs, self.protocol, missing="I201" if timed else "I383")
+        unit = None if part.timestamps is None or part.timestamps.dtype.is_temporal() else part.time_scale.unit
+        if timed and unit not in (None, "seconds"):
+            what = f"the times of the stream are numbers in {unit}, and {self.protocol} has a length of time in seconds"
+            hint = "give the times in seconds, or as dates"
+            raise InputError("I389", what, where=part.origin or "the stream", hint=hint)
+
     def _sorted(self, part: Interactions, begin: int) -> Batch:
         places, still = np.arange(begin, begin + len(part)), np.zeros(len(part), np.bool_)
-        if part.timestamps is None:
+        if part.timestamps is None or self.protocol.order == "row":
             return Batch(part, places, None, still)
         when = moments(part.timestamps, part.origin)
         highest = np.maximum.accumulate(when) if when.size else when
         back = when < highest
         if not back.any():
             return Batch(part, places, when, still)
-        if self.order == "error":
+        if self.protocol.order == "error":
             row = int(np.argmax(back))
             raise self._backwards(begin + row, highest[row], when[row], int(back.sum()), "time goes backwards")
         order = np.argsort(when, kind="stable")

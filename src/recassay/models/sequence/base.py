@@ -91,4 +91,5 @@ def as_log(sequences: Sequences) -> Interactions:
     users = Vocabulary(pl.Series(np.arange(len(sequences))))
     places = pl.Series(np.arange(numbers.size) - sequences.offsets[numbers])
     items = sequences.item_vocabulary
-    return Interactions(numbers.astype(np.int32), sequences.items, users, items, places, origin=sequences.origin)
+    origin = sequences.origin
+    return Interactions(numbers.astype(np.int32), sequences.items, users, items, places, origin=origin, times="user")

@@ -11,7 +11,7 @@ from recassay.models.incremental import PartialFit, RiverLike, StreamPopular
 from recassay.protocols.prequential import Prequential
 
 ROWS = [*zip("112212323123", "ababcacabcdd", strict=True)]
-FRAME = pl.DataFrame(ROWS, ["user_id", "item_id"], orient="row")
+FRAME = pl.DataFrame(ROWS, ["user_id", "item_id"], orient="row").with_row_index("timestamp")
 LOG = ra.read_interactions(FRAME)
 COUNTED = play_stream(StreamPopular(), LOG, Prequential(at=2)).outcomes
 
@@ -103,7 +103,7 @@ def test_ratings():
     """The worked example of errors: items a and b by their means, new items by the mean of all."""
     rows = [("u", "a", 4), ("v", "a", 5), ("u", "b", 2), ("v", "b", 3), ("w", "a", 3), ("w", "b", 1)]
     log = ra.read_interactions(pl.DataFrame(rows, ["user_id", "item_id", "rating"], orient="row"))
-    outcomes = play_stream(RiverLike(Mean()), log, Prequential(predict="ratings")).outcomes
+    outcomes = play_stream(RiverLike(Mean()), log, Prequential(predict="ratings", order="row")).outcomes
     assert outcomes.values["absolute_error"].tolist() == [1, 2.5, 1, 1.5, 1.5]
 
 
