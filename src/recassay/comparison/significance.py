@@ -206,6 +206,6 @@ def _wilcoxon(d: Floats, *, rank_zeros: bool) -> float:
     observed = abs(float(ranks.sum()))  # W+ - W-, of mean 0 under no difference
     if ranks.size <= EXACT_RANKS:
         every = np.abs(signed_sums(np.abs(ranks)[:, None])[0])
-        return np.count_nonzero(every >= observed - 1e-9) / every.size
+        return float(np.count_nonzero(every >= observed - 1e-9) / every.size)
     # The variance of W+ - W- is the sum of squared mid-ranks: ties and zeros are accounted for by the ranks themselves.
     return 2 * float(normal_cdf(-observed / np.sqrt(np.sum(ranks**2))))

@@ -36,4 +36,4 @@ def below(key: np.uint64, bound: int) -> np.int64:
 @njit(nogil=True, cache=True, inline="always")
 def normal(key: np.uint64) -> np.float64:
     """A standard normal number from a hash, by the quantile function."""
-    return normal_quantile((np.float64(key >> np.uint64(12)) + 0.5) * 2.0**-52)  # never 0 or 1
+    return np.float64(normal_quantile((np.float64(key >> np.uint64(12)) + 0.5) * 2.0**-52))  # never of 0 or 1

@@ -146,4 +146,5 @@ def times_of(who: Codes, users: int, seed: int) -> Codes:
     rng = derive(seed, "synthetic", "times")
     stretch = SPAN * rng.random((users, 3)).min(axis=1)  # Beta(1, 3)
     begin = rng.random(users) * (SPAN - stretch)
-    return START + (begin[who] + rng.random(who.size) * stretch[who]).astype(np.int64)
+    seconds: Codes = (begin[who] + rng.random(who.size) * stretch[who]).astype(np.int64)
+    return START + seconds

@@ -34,7 +34,7 @@ def pairs(values: Iterable[Decimal]) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 def _few_bits(value: float, bits: int) -> float:
     """Round a double between 1/2 and 1 down to its first bits, so that products with small integers are exact."""
-    return int(value * 2**bits) / 2**bits
+    return float(int(value * 2**bits)) / float(2**bits)
 
 
 _LN2 = DIGITS.ln(Decimal(2))

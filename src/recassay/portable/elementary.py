@@ -22,7 +22,7 @@ Number = float | np.floating[Any] | np.integer[Any]
 def log(x: Number) -> float: ...
 @overload
 def log(x: NDArray[Any]) -> Floats: ...
-def log(x: Number | NDArray[Any]) -> float | Floats:
+def log(x: Number | NDArray[Any]) -> Any:
     """Return the natural logarithm: -inf of 0, NaN of a negative number.
 
     >>> log(1.0), log(np.array([0.0, 1.0])).tolist()
@@ -35,7 +35,7 @@ def log(x: Number | NDArray[Any]) -> float | Floats:
 def log2(x: Number) -> float: ...
 @overload
 def log2(x: NDArray[Any]) -> Floats: ...
-def log2(x: Number | NDArray[Any]) -> float | Floats:
+def log2(x: Number | NDArray[Any]) -> Any:
     """Return the logarithm to base 2, exact for powers of 2.
 
     >>> log2(np.array([1, 2, 1024])).tolist()
@@ -48,7 +48,7 @@ def log2(x: Number | NDArray[Any]) -> float | Floats:
 def log1p(x: Number) -> float: ...
 @overload
 def log1p(x: NDArray[Any]) -> Floats: ...
-def log1p(x: Number | NDArray[Any]) -> float | Floats:
+def log1p(x: Number | NDArray[Any]) -> Any:
     """Return log(1 + x), precise where x is tiny.
 
     >>> log1p(1e-20)
@@ -61,7 +61,7 @@ def log1p(x: Number | NDArray[Any]) -> float | Floats:
 def exp(x: Number) -> float: ...
 @overload
 def exp(x: NDArray[Any]) -> Floats: ...
-def exp(x: Number | NDArray[Any]) -> float | Floats:
+def exp(x: Number | NDArray[Any]) -> Any:
     """Return e^x.
 
     >>> exp(0.0), exp(1.0)
@@ -74,7 +74,7 @@ def exp(x: Number | NDArray[Any]) -> float | Floats:
 def exp2(x: Number) -> float: ...
 @overload
 def exp2(x: NDArray[Any]) -> Floats: ...
-def exp2(x: Number | NDArray[Any]) -> float | Floats:
+def exp2(x: Number | NDArray[Any]) -> Any:
     """Return 2^x, exact for whole numbers.
 
     >>> exp2(np.array([-1, 0.5, 10])).tolist()
@@ -87,7 +87,7 @@ def exp2(x: Number | NDArray[Any]) -> float | Floats:
 def log_gamma(x: Number) -> float: ...
 @overload
 def log_gamma(x: NDArray[Any]) -> Floats: ...
-def log_gamma(x: Number | NDArray[Any]) -> float | Floats:
+def log_gamma(x: Number | NDArray[Any]) -> Any:
     """Return the logarithm of the gamma function of positive numbers, within 2e-15 or an ulp: log (n - 1)! for whole n.
 
     >>> log_gamma(np.array([1, 2, 5])).round(6).tolist()
@@ -130,7 +130,7 @@ def zeta(s: float) -> float:
     """
     n = 20.0
     found = float(np.sum(power(np.arange(1.0, n), -s)))
-    term = power(n, -s)
+    term = float(power(n, -s))
     found += term * n / (s - 1.0) + term / 2.0
     for k, weight in enumerate((1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)):
         term *= (s if k == 0 else (s + 2 * k - 1) * (s + 2 * k) / n) / n

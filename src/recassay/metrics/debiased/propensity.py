@@ -55,7 +55,7 @@ def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: flo
     [0.8, 0.4, nan]
     """
     known = np.where(counts > 0, counts, np.nan)
-    return np.maximum(power(known / max(users, 1), (gamma + 1) / 2), p_min)
+    return np.asarray(np.maximum(power(known / max(users, 1), (gamma + 1) / 2), p_min))
 
 
 @dataclass(frozen=True, eq=False)
