@@ -39,6 +39,7 @@ SPLITTER = 134217729.0  # 2^27 + 1
 ROOT_HALF = 0.7071067811865476
 LARGEST, SMALLEST = 709.782712893384, -745.1332191019412  # exponentials beyond are infinite, or 0
 TINY, HUGE = 2.0**-30, 2.0**100
+NEARLY = 2.0**-66
 
 # ``inline`` costs less compile time here than calls cost at run time: the functions are a few operations each.
 
@@ -119,6 +120,28 @@ def _log_of_mantissa(m: float) -> tuple[float, float]:
 
 
 @njit(nogil=True, cache=True)
+def _quick_log_of_mantissa(m: float) -> tuple[float, float]:
+    """Return what :func:`_log_of_mantissa` does, in a third of the time and to 70 bits: the series in doubles."""
+    step = int(m * LOG_STEPS + 0.5)
+    c = step / LOG_STEPS
+    below, below_low = two_sum(m, c)
+    s = (m - c) / below
+    p, p_low = two_product(s, below)
+    s_low = (((m - c) - p) - p_low - s * below_low) / below
+    t = s * s
+    rest = s * t * (2.0 / 3.0 + t * (2.0 / 5.0 + t * (2.0 / 7.0 + t * (2.0 / 9.0))))
+    p, p_low = two_sum(LOG_UPPER[step], 2.0 * s)
+    return quick_sum(p, p_low + (LOG_LOWER[step] + (2.0 * s_low + rest)))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _rounds_alike(p: float, p_low: float) -> bool:
+    """Return whether a double-double rounds to the same double wherever the true value is, within 2^-66 of it."""
+    slack = abs(p) * NEARLY
+    return p + (p_low - slack) == p + (p_low + slack)
+
+
+@njit(nogil=True, cache=True)
 def _parts(x: float) -> tuple[float, int]:
     """Return m and e with x = m 2^e and m between sqrt(1/2) and sqrt(2), of a positive finite number."""
     m, e = math.frexp(x)
@@ -151,7 +174,13 @@ def log(x: float) -> float:
     """Return the natural logarithm."""
     if not 0.0 < x < np.inf:
         return _no_log(x)
-    p, p_low = log_pair(x)
+    m, e = _parts(x)
+    p, p_low = _quick_log_of_mantissa(m)
+    if e != 0:
+        p, low = two_sum(e * LN2_HEAD, p)
+        p, p_low = quick_sum(p, low + (p_low + e * LN2_TAIL[0]))
+    if not _rounds_alike(p, p_low):
+        p, p_low = log_pair(x)
     return p + p_low
 
 
@@ -161,9 +190,14 @@ def log2(x: float) -> float:
     if not 0.0 < x < np.inf:
         return _no_log(x)
     m, e = _parts(x)
-    p, p_low = _log_of_mantissa(m)
+    p, p_low = _quick_log_of_mantissa(m)
     p, p_low = multiply(p, p_low, PER_LN2[0], PER_LN2[1])
-    p, p_low = add(float(e), 0.0, p, p_low)
+    p, low = two_sum(float(e), p)
+    p, p_low = quick_sum(p, low + p_low)
+    if not _rounds_alike(p, p_low):
+        p, p_low = _log_of_mantissa(m)
+        p, p_low = multiply(p, p_low, PER_LN2[0], PER_LN2[1])
+        p, p_low = add(float(e), 0.0, p, p_low)
     return p + p_low
 
 
