@@ -115,8 +115,14 @@ def test_students_t_is_that_of_scipy(t, freedom, p):
 @given(st.floats(0, 300), st.integers(1, 200), st.integers(1, 200))
 def test_chi_square_and_f_are_those_of_scipy(x, above, below):
     assert distributions.chi2_tail(x, above) == pytest.approx(float(scipy.special.chdtrc(above, x)), rel=1e-11)
-    expected = float(scipy.special.fdtrc(above, below, x))
-    assert distributions.f_tail(x, above, below) == pytest.approx(expected, rel=1e-10, abs=1e-300)
+    f = x + 0.01  # below that SciPy loses digits
+    expected = float(scipy.special.fdtrc(above, below, f))
+    assert distributions.f_tail(f, above, below) == pytest.approx(expected, rel=1e-10, abs=1e-300)
+
+
+def test_f_with_one_and_one_degree_is_an_arcus_tangent():
+    for f in (1e-14, 0.3, 1.0, 1e6):
+        assert distributions.f_tail(f, 1, 1) == pytest.approx(1 - 2 / math.pi * math.atan(math.sqrt(f)), rel=1e-13)
 
 
 @settings(deadline=None, max_examples=200)
