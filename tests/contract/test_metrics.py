@@ -432,3 +432,26 @@ class TestUndefined:
             ra.score({"run": RUN}, TRUTH, expression(kind))
         assert caught.value.code == "U105"
         assert all(f"--{need}" in caught.value.hint for need in kind.needs)
+
+
+def test_the_training_part_of_a_fold_scores_as_its_rows_do():
+    """A part of a log knows users and items of the whole log; metrics count those that have a training event."""
+    tables = world()
+    strange = pl.DataFrame({"user_id": [900, 900], "item_id": [2, 950], "rating": [1, 5], "timestamp": [1, 2]})
+    strange = strange.cast(dict(tables["train"].schema))
+    whole = read_interactions(pl.concat([tables["train"], strange]))
+    part = whole.take(np.arange(tables["train"].height))
+    assert part.n_items > read_interactions(tables["train"]).n_items
+    runs = {
+        name: frame.with_columns(item_id=pl.col("item_id").replace(3, 950)) for name, frame in tables["runs"].items()
+    }
+    texts = [text for text in ALL if "train" in parse_metric(text).needed]
+    found = [
+        ra.score(
+            runs, tables["truth"], texts, train=one, items=tables["items"], interval=None,
+            distances=table_of_distances(tables),
+        )
+        for one in (part, tables["train"])
+    ]  # fmt: skip
+    assert len(texts) > 20
+    assert bits(found[0])[:3] == bits(found[1])[:3]

@@ -44,6 +44,20 @@ def read_interactions(
     return log if said else log.reading_times(named=table.positions)
 
 
+def read_training(source: object, *, columns: Columns = None) -> Interactions:
+    """Return a training log whose items and users all have an event, as they do in a file.
+
+    The training part of a fold also knows the items and users of the test part, which metrics must not count.
+
+    >>> import numpy as np
+    >>> fold = read_interactions([("ann", "x"), ("bob", "y")])
+    >>> read_training(fold.take(np.array([0]))).n_items
+    1
+    """
+    log = read_interactions(source, columns=columns)
+    return log.compact() if isinstance(source, Interactions) else log
+
+
 def read_items(source: object, *, columns: Columns = None, format: str | None = None) -> Features:
     """Item features from a file or an object.
 

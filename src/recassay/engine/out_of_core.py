@@ -23,7 +23,7 @@ from recassay.data.distances import given_distances
 from recassay.data.interactions import Interactions
 from recassay.data.io import Stretch, open_stretches, run_sources
 from recassay.data.pieces import Pieces, borders
-from recassay.data.read import Columns, beside, read_interactions, read_truth
+from recassay.data.read import Columns, beside, read_training, read_truth
 from recassay.data.run import Nan, Run
 from recassay.data.scores import Scores
 from recassay.data.truth import Negative, Truth
@@ -144,7 +144,7 @@ class _Desk:
         opened = None if whole else self._opened(source, "log", self.how.columns)
         if opened is not None:
             return opened
-        return beside(lambda names: read_interactions(source, columns=names), self.how.columns)
+        return beside(lambda names: read_training(source, columns=names), self.how.columns)
 
     def answers(self, truth: Truth | _Opened, held: int) -> Answers:
         """What is known of the truth, after one look at all of it."""

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 from recassay.comparison.intervals import Uncertainty
 from recassay.data.distances import given_distances
-from recassay.data.read import Columns, beside, each_run, read_interactions, read_items, read_truth
+from recassay.data.read import Columns, beside, each_run, read_items, read_training, read_truth
 from recassay.data.run import Run
 from recassay.data.scores import Scores
 from recassay.data.truth import Truth
@@ -124,7 +124,7 @@ def score(
         reading = Reading(bytes_of(memory), columns, truth_columns, format, nan, negative, keep)
         return score_files(job, Files(runs, truth, train, distances), reading, uncertainty, profile)
     answers = beside(lambda names: read_truth(truth, columns=names, negative=negative), columns, truth_columns)
-    log = None if train is None else beside(lambda names: read_interactions(train, columns=names), columns)
+    log = None if train is None else beside(lambda names: read_training(train, columns=names), columns)
     table = None if distances is None or log is None else given_distances(distances, log.n_items)
     job = Job(answers, named, conventions, Context(log, features, table), excludes, threads, progress)
     job = job.settled(facts_for(named.values(), answers))

@@ -23,7 +23,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import run_sources
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER
 from recassay.data.item_counts import ItemCounts
-from recassay.data.read import Columns, beside, read_interactions
+from recassay.data.read import Columns, beside, read_training
 from recassay.data.truth import Truth
 from recassay.data.truth_facts import TruthFacts
 from recassay.engine.local import Job
@@ -189,7 +189,7 @@ def _context(context: Context, tables: Tables, others: Mapping[str, SparkTable])
     if tables.train is None:
         return context
     there = TRAIN in others
-    log = log_of_nobody(others[TRAIN]) if there else read_interactions(tables.train, columns=tables.columns)
+    log = log_of_nobody(others[TRAIN]) if there else read_training(tables.train, columns=tables.columns)
     distances = None if tables.distances is None else given_distances(tables.distances, log.n_items)
     return replace(context, train=log, distances=distances)
 
