@@ -55,7 +55,7 @@ ADVICE: dict[str, Advice] = {
         "An object in a JSON file has the same key twice: a user whose items stand in two places, or an item with two "
         "numbers for one user. JSON readers keep one of them and say nothing.",
         "Join the items of the user, or keep one number for each item, in what writes the file. A list of records may "
-        "repeat what it likes.",
+        "name a user or an item many times.",
     ),
     "I114": Advice(
         "In one dict, or JSON object, some users have `{item: number}`, others `[items]` or `[(item, number)]`. Their "
