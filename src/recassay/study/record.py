@@ -14,6 +14,7 @@ import polars as pl
 
 from recassay._version import __version__
 from recassay.data.exhibit import Exhibit
+from recassay.data.file_names import file_name
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.io import write_json, write_text
@@ -24,7 +25,7 @@ from recassay.study.notes import about_fold, merged_findings
 from recassay.study.page import write_report
 from recassay.study.plan import AnyPlan
 from recassay.study.results import Results, Row
-from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, file_name
+from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf
 from recassay.study.stream_fold import StreamFold
 from recassay.study.times import NAME as TIMES
 from recassay.study.values import Values
@@ -51,7 +52,7 @@ class Record:
     @cached_property
     def shelf(self) -> Shelf:
         """Where every piece lies."""
-        return Shelf(self.out)
+        return Shelf(self.out, names=tuple(self.plan.data))
 
     @cached_property
     def values(self) -> Values:
@@ -87,7 +88,8 @@ class Record:
 
     def _failure_places(self, cell: Cell, name: str) -> list[Path]:
         """Of what it was, and of what was scored until then."""
-        return [self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
+        home = self.shelf.of_cell(cell)
+        return [self.shelf.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
     def note_time(self, cell: Cell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
         """How long a piece took; nothing is said of one whose time is not known."""
@@ -98,7 +100,7 @@ class Record:
         """What a fold is, and what of the future it can see."""
         write_json(
             about_fold(fold),
-            self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"),
+            self.shelf.place(FOLDS, self.shelf.of_split(name, str(split)), f"fold-{fold.number}.json"),
         )
         if leak is not None:
             self.note_findings([leak], Cell(name, str(split), fold.number, 0), None)
