@@ -638,6 +638,13 @@ EXAMPLES: dict[str, str] = {
         of_ann = ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"] * 2, "item_id": ["x", "y"]}), log.item_counts)
         ra.score({"mine": {"ann": ["y", "z"]}}, {"ann": ["z"]}, "ild(distance='training')@2", train=of_ann)
         """,
+    "U231": """
+        from recassay.data.synthetic import log
+
+        fold = ra.split.latest_sequences(test=0.2)(ra.split.sessions(gap=3600)(log(users=20, items=9, events=200)))[0]
+        made = ra.generate(ra.models.sequence.MostPopular(), fold, k=5)
+        ra.score_sequences(fold, made, "seq_serendipity@5", primitive=["item-1", "item-2"])
+        """,
     "U225": """
         import polars as pl
         ra.split.last()(pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "timestamp": [3, 5]}))

@@ -145,6 +145,8 @@ CODES: dict[str, str] = {
     "U227": "Spark does not start",
     "U228": "table is none that Spark reads",
     "U229": "folder is not seen by all nodes",
+    "U231": "something was given that no metric asks for",
+    "U232": "workers of Spark have another Python",
     "U211": "too few places to rank systems across",
     "U212": "no scores from such a place",
     "U213": "no runs to let compete",

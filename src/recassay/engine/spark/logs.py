@@ -18,7 +18,7 @@ import polars as pl
 from recassay.data.interactions import Interactions
 from recassay.data.io.roles import ITEM, USER
 from recassay.data.read import Columns
-from recassay.engine.spark.session import carried, is_spark, spark_session, told
+from recassay.engine.spark.session import carried, is_spark, session_of, spark_session, told
 from recassay.engine.spark.tables import Piece, SparkTable, by_user, table, to_batches
 from recassay.split.filters import Filter, added_up
 from recassay.split.in_parts import Rows, Side
@@ -46,7 +46,7 @@ def spark_log(source: Any, *, columns: Columns = None) -> SparkLog:
     stand in the order of the files, or of a column ``row``; a Spark table without it has no order, and there they stand
     by item id, then rating.
     """
-    spark = source.sparkSession if is_spark(source) else spark_session()
+    spark = session_of(source) if is_spark(source) else spark_session()
     return SparkLog(table(spark, source, "log", columns=columns, rows=True))
 
 
