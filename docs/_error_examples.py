@@ -639,11 +639,15 @@ EXAMPLES: dict[str, str] = {
         ra.score({"mine": {"ann": ["y", "z"]}}, {"ann": ["z"]}, "ild(distance='training')@2", train=of_ann)
         """,
     "U231": """
-        from recassay.data.synthetic import log
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
 
-        fold = ra.split.latest_sequences(test=0.2)(ra.split.sessions(gap=3600)(log(users=20, items=9, events=200)))[0]
-        made = ra.generate(ra.models.sequence.MostPopular(), fold, k=5)
-        ra.score_sequences(fold, made, "seq_serendipity@5", primitive=["item-1", "item-2"])
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_serendipity@1", primitive=["item-1"])
         """,
     "U225": """
         import polars as pl

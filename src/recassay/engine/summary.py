@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -11,7 +11,8 @@ import polars as pl
 
 from recassay.comparison.intervals import Uncertainty, intervals
 from recassay.data.finding import Finding
-from recassay.data.scores import Scores, Values
+from recassay.data.scores import Scores, Summary, Values
+from recassay.diagnose.base import Uncut, diagnose
 from recassay.engine.local import Job, Judgement, Report
 
 CELLS = 16_000_000  # values stacked for one call to intervals; bounds memory, not bits
@@ -43,9 +44,15 @@ def assemble(
         per_unit=per_unit,
         per_unit_weights=weights,
         rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
-        findings=said_once([finding for one in judged.values() for finding in one.findings]),
+        findings=said_once([finding for one in judged.values() for finding in one.findings]) + of_lengths(rows),
         settings=settings_of(job, uncertainty, profile),
     )
+
+
+def of_lengths(rows: Iterable[Summary]) -> tuple[Finding, ...]:
+    """What is found in the lengths of lists that metrics without a cut-off looked at."""
+    about = ({"metric": row.metric, "system": row.system, "parameters": row.parameters} for row in rows)
+    return diagnose(Uncut.of(about))
 
 
 def settings_of(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:

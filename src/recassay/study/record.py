@@ -19,6 +19,7 @@ from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.io import write_json, write_text
 from recassay.data.sequences import SequenceFold
+from recassay.diagnose.base import OF_SETS, Uncut, diagnose
 from recassay.engine.stream.result import StreamError
 from recassay.errors import RecassayError
 from recassay.study.notes import about_fold, merged_findings
@@ -139,8 +140,18 @@ class Record:
         identity = self._identity(cell) | {"design": design}
         self.comparisons += [{**identity, **row} for row in rows]
 
+    def _note_lengths(self) -> None:
+        """What is found where a metric without a cut-off stands for lists and for target sets in one place."""
+        places: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.rows:
+            places.setdefault((row["dataset"], row["split"], row["seed"]), []).append(row)
+        for (dataset, split, seed), rows in places.items():
+            if any(OF_SETS in row for row in rows):
+                self.note_findings(diagnose(Uncut.of(rows)), Cell(dataset, split, 0, seed), None)
+
     def written(self) -> Results:
         """The files that are about everything."""
+        self._note_lengths()
         found = tuple(merged_findings(self.findings))
         failures, times, calls = tuple(self.failures), tuple(self.times), tuple(self.calls)
         results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times, calls)

@@ -23,8 +23,8 @@ class StreamItemKNN(Incremental):
 
     The similarity of i and j is c / (sqrt |i| sqrt |j|), where c users had both; every item is a neighbour. An event
     counts a pair of user and item; a repeated one changes nothing. ``recent`` looks at the user's last items alone,
-    which bounds what a question costs. 1 / sqrt |i| is rounded to a multiple of 2^-32, so that sums are exact and the order
-    in which the user met the items decides no tie.
+    which bounds what a question costs. 1 / sqrt |i| is rounded to a multiple of 2^-32, so that sums are exact and the
+    order in which the user met the items decides no tie.
 
     Edges: a user without items, or whose items nobody shared, has scores of 0.
 
