@@ -352,6 +352,14 @@ EXAMPLES = {
         findings = ra.play(model, ra.read_interactions(rows), ra.protocols.prequential(at=5)).findings()
         """,
     ),
+    "C016": Example(
+        "Say in the report whom the results are about; look whether the order of systems is another one without the filter.",
+        """
+        from recassay.diagnose.base import Removed, diagnose
+
+        findings = diagnose(Removed({"filters": (1_000, {"item too rare": 80, "user too quiet": 70})}))
+        """,
+    ),
     "S006": Example(
         "Ask for a cut-off that every list reaches, and compare with that.",
         """

@@ -127,6 +127,13 @@ class Streamed:
 
 
 @dataclass(frozen=True, eq=False)
+class Removed:
+    """Rows that filters and a split leave out of a study: by who does it, of how many rows, and how many by reason."""
+
+    by: Mapping[str, tuple[int, Mapping[str, int]]]
+
+
+@dataclass(frozen=True, eq=False)
 class Uncut:
     """How many places metrics without a cut-off looked at: by metric, then by system; None is the whole target set."""
 
@@ -191,7 +198,7 @@ class Stored:
     same: tuple[tuple[str, str, str], ...] = ()
 
 
-Known = Stored | Facts | Judging | Sampling | SequenceFold | Watched | Streamed | Uncut | Comparing | Hosting
+Known = Stored | Facts | Judging | Sampling | SequenceFold | Watched | Streamed | Removed | Uncut | Comparing | Hosting
 Answer = str | tuple[Severity, str] | None
 
 

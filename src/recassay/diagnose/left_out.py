@@ -1,9 +1,9 @@
-"""C014, C015: events that a rule leaves out of the mean, so many that it is a mean of something else."""
+"""C014 to C016: events that a rule leaves out, so many that the mean is one of something else."""
 
 from __future__ import annotations
 
 from recassay.data.finding import Severity
-from recassay.diagnose.base import Streamed, check, share
+from recassay.diagnose.base import Removed, Streamed, check, share
 
 MOST = 1 / 10  # of what could have counted
 MOST_FIRST = 1 / 2  # of the events after the warm-up: some must be the first of their user
@@ -44,3 +44,18 @@ def mostly_first(facts: Streamed) -> tuple[Severity, str] | None:
     if first <= MOST_FIRST * (first + asked):
         return None
     return "info", f"{share(first, first + asked)} events are the first of their user, and were not scored"
+
+
+@check("C016", "Filters or a split leave out many rows", "info", about=Removed)
+def removed(facts: Removed) -> str | None:
+    """More than a tenth of the rows of a log are in no part of a study: filters or the split left them out.
+
+    That is what they are for. The results are about the users and items that are left.
+    """
+    parts = []
+    for who, (whole, reasons) in facts.by.items():
+        gone = sum(reasons.values())
+        if gone > MOST * whole:
+            why = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.items() if count)
+            parts.append(f"{who} left out {share(gone, whole)} rows ({why})")
+    return "; ".join(parts) or None

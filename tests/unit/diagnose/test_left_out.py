@@ -6,6 +6,7 @@ import pytest
 import recassay as ra
 from recassay.data.synthetic import log
 from recassay.diagnose import Streamed, diagnose
+from recassay.diagnose.base import Removed
 from recassay.models.incremental import StreamPopular
 from recassay.report.checks import findings_in
 
@@ -79,3 +80,33 @@ def test_a_study_says_it_once_for_all_systems(tmp_path):
 def test_a_sound_stream_has_no_finding():
     stream = ra.play(StreamPopular(), log(users=60, items=40, events=900), ra.protocols.prequential(at=5))
     assert stream.findings() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("split: random(test=0.2)\n", ""),
+        (
+            "split: random(test=0.2)\nfilters: once(users=1, items=4)\n",
+            "filters left out 60 of 460 (13 %) rows (item too rare",
+        ),
+        ("split: random(test=0.2)\nfilters: once(users=1, items=2)\n", ""),
+    ],
+)
+def test_a_study_says_whether_filters_leave_out_more_than_a_tenth(tmp_path, text, said):
+    rare = [(f"u{n % 40}", f"rare {n // 3}") for n in range(60)]
+    rows = ra.read_interactions(rare).frame()
+    pl.concat([rows_of(0).frame(), rows]).write_csv(tmp_path / "events.csv")
+    (tmp_path / "study.yaml").write_text(
+        "study: rare\ndata: {path: events.csv}\nmodels: [Popular, Random]\nmetrics: [recall@5]\n" + text
+    )
+    results = ra.run_study(tmp_path / "study.yaml", tmp_path / "out")
+    found = [one for one in results.findings if one["code"] == "C016"]
+    assert [one["severity"] for one in found] == ["info"] * bool(said)
+    assert all(said in one["detail"] for one in found)
+
+
+def test_rows_that_a_split_leaves_out_are_counted_apart():
+    found = diagnose(Removed({"filters": (100, {"a": 10}), "the split": (90, {"too early": 9, "too late": 1})}))
+    assert [one.detail for one in found] == ["the split left out 10 of 90 (11 %) rows (too early: 9, too late: 1)"]
+    assert diagnose(Removed({})) == ()
