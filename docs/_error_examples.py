@@ -689,6 +689,17 @@ EXAMPLES: dict[str, str] = {
         of_ann = ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"] * 2, "item_id": ["x", "y"]}), log.item_counts)
         ra.score({"mine": {"ann": ["y", "z"]}}, {"ann": ["z"]}, "ild(distance='training')@2", train=of_ann)
         """,
+    "U231": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_serendipity@1", primitive=["item-1"])
+        """,
     "U225": """
         import polars as pl
         ra.split.last()(pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "timestamp": [3, 5]}))

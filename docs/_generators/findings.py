@@ -431,6 +431,39 @@ EXAMPLES = {
         findings = ra.judge(run, "TI-AR-AN", "mrr").findings
         """,
     ),
+    "C014": Example(
+        "Decide what the system is for: what users have not had yet, or what they take next. Play the stream with "
+        "`repeats='allow'` as well, and report both.",
+        """
+        rows = [(f"user {n % 20}", f"item {n % 20 + n // 40 % 3}") for n in range(2_000)]
+        model = ra.models.incremental.StreamPopular()
+        findings = ra.play(model, ra.read_interactions(rows), ra.protocols.prequential(at=5)).findings()
+        """,
+    ),
+    "C015": Example(
+        "Begin with a warm-up, so that users are known; or say that the mean is over users who come back.",
+        """
+        rows = [(f"user {n // 2}", f"item {n % 7}") for n in range(400)] + [(f"guest {n}", "item 1") for n in range(300)]
+        model = ra.models.incremental.StreamPopular()
+        findings = ra.play(model, ra.read_interactions(rows), ra.protocols.prequential(at=5)).findings()
+        """,
+    ),
+    "C016": Example(
+        "Say in the report whom the results are about; look whether the order of systems is another one without the filter.",
+        """
+        from recassay.diagnose.base import Removed, diagnose
+
+        findings = diagnose(Removed({"filters": (1_000, {"item too rare": 80, "user too quiet": 70})}))
+        """,
+    ),
+    "S006": Example(
+        "Ask for a cut-off that every list reaches, and compare with that.",
+        """
+        truth = {"ann": ["d"], "bob": ["b"]}
+        long = {"ann": ["a", "b", "c", "d"], "bob": ["a", "b", "c", "d"]}
+        scores = ra.score({"long": long, "short": {user: items[:2] for user, items in long.items()}}, truth, "mrr")
+        """,
+    ),
     "V001": Example(
         "Look at the curve (`ra.over_time`), report the stretches before and after apart, and ask what happened then: a new "
         "catalogue, other users, a fault of the model. [Compare over time](../howto/compare-over-time.md) marks alarms.",

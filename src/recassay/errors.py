@@ -157,6 +157,8 @@ CODES: dict[str, str] = {
     "U228": "table is none that Spark reads",
     "U229": "folder is not seen by all nodes",
     "U235": "kind of times said of a log without times",
+    "U231": "something was given that no metric asks for",
+    "U232": "workers of Spark have another Python",
     "U211": "too few places to rank systems across",
     "U212": "no scores from such a place",
     "U213": "no runs to let compete",

@@ -139,3 +139,19 @@ def test_mistakes_have_a_code_and_print_nothing_else(recassay, scores, arguments
 def test_findings_can_fail_a_build(recassay, scores):
     assert recassay("compare", "ml-1m.csv", "--correction", "none", "--fail-on", "info").code == 1
     assert recassay("compare", "ml-1m.csv", "--fail-on", "info").code == 0
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_an_infinite_value_is_said_with_its_count_and_makes_no_digits(recassay, tmp_path, kind):
+    frame = pl.DataFrame({"system": ["a"] * 20 + ["b"] * 20, "user": [*range(20)] * 2,
+                          "m": [0.5] * 19 + [float("inf")] + [0.25] * 20})  # fmt: skip
+    path = tmp_path / f"scores.{kind}"
+    getattr(frame, f"write_{kind}")(path)
+    answer = recassay("compare", path, "--baseline", "b")
+    assert (answer.code, answer.err) == (0, "")
+    assert "+∞" in answer.out
+    assert "1 unit has an infinite value" in answer.out
+    assert len(max(answer.out.replace("─", " ").split(), key=len)) < 30
+    (row,) = recassay("compare", path, "--baseline", "b", "--json").json["comparisons"]
+    assert (row["difference"], row["low"], row["p"], row["infinite"]) == (None, None, None, 1)
+    assert recassay("compare", path, "--power").code == 0

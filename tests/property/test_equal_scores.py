@@ -124,7 +124,7 @@ def test_recent_items_that_share_terms_in_another_order():
 
 
 def check_recent_items(pairs):
-    users, items = sets_of(pairs)
+    _users, items = sets_of(pairs)
     fitted = RecentItemKNN(last=9, decay=1.0).fit(log_of(pairs))
     history = np.arange(len(items), dtype=np.int32)[:9]
     found = fitted.next_scores(Histories(np.array([0, history.size]), history))[0]

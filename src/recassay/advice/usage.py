@@ -315,6 +315,18 @@ ADVICE: dict[str, Advice] = {
         "given, or the one of temporary files, is on one machine only.",
         "Name a folder of the lake: `work='s3a://bucket/scratch'`, `--work hdfs:///tmp/scratch`.",
     ),
+    "U231": Advice(
+        "Metrics of sequences take a primitive list or a matrix of similarities only where they say so; here none "
+        "does, so what was given would change no number.",
+        "Ask for the metric that takes it, such as `seq_serendipity(primitive='given')@5` or "
+        "`seq_diversity(similarity='given')@5`, or leave it out.",
+    ),
+    "U232": Advice(
+        "Spark starts Python on the machines of its workers. It is another version there than here, it is not found, "
+        "or recassay is not installed in it.",
+        "Set the environment variable `PYSPARK_PYTHON` before the session starts: to the Python that runs here "
+        "(`sys.executable`) on one machine, on a cluster to one of the same version that has recassay.",
+    ),
     "U211": Advice(
         "Systems are ranked within each data set and the ranks compared over data sets, so two of them are needed that "
         "have systems and a metric in common.",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recassay.comparison.differences import scale_of, spread_of
 from recassay.comparison.resampling import Floats
 from recassay.errors import UsageError
 from recassay.portable.distributions import t_cdf
@@ -79,7 +80,8 @@ def correlated_t(differences: Floats, *, rho: float, rope: float) -> Chances:
     if d.size < 2 or not 0 <= rho < 1:
         what = f"the correlated t-test was given {d.size} folds and a correlation of {rho:g}"
         raise UsageError("U102", what, hint="two folds or more, and rho=1/k for k folds")
-    mean, spread = float(d.mean()), float(np.sqrt((1 / d.size + rho / (1 - rho)) * d.var(ddof=1)))
+    mean = float(d.mean())
+    spread = float(np.sqrt(1 / d.size + rho / (1 - rho))) * spread_of(d, scale_of(d))
     if spread == 0:
         return Chances(float(mean < -rope), float(abs(mean) <= rope), float(mean > rope))
     worse = float(t_cdf((-rope - mean) / spread, d.size - 1))

@@ -16,9 +16,10 @@ import numpy as np
 import polars as pl
 
 from recassay.comparison.adjust import CORRECTIONS, adjust
-from recassay.comparison.differences import Differences
+from recassay.comparison.differences import Differences, scale_of
 from recassay.comparison.effect import EFFECTS
 from recassay.comparison.intervals import Flags, intervals, means
+from recassay.comparison.moments import with_weight
 from recassay.comparison.resampling import Floats, How, Progress
 from recassay.comparison.significance import TESTS, run_test
 from recassay.data.shown import Shown
@@ -59,7 +60,11 @@ class ComparedElsewhere(Protocol):
 
 @dataclass(frozen=True)
 class Row:
-    """One pair on one metric; the difference is a - b, and p_adjusted is p corrected for the family it belongs to."""
+    """One pair on one metric; the difference is a - b, and p_adjusted is p corrected for the family it belongs to.
+
+    ``infinite`` counts units with an infinite value. With one the difference is infinite, or undefined where both means
+    are, and there is no interval, no test of means and no effect that is made of means.
+    """
 
     metric: str
     a: str
@@ -77,6 +82,7 @@ class Row:
     resamples: int
     significant: bool
     note: str = ""
+    infinite: int = 0
 
 
 @dataclass(frozen=True)
@@ -205,6 +211,16 @@ class _Paired:
     shares_b: Floats
     ratio: tuple[Floats, Floats] | None  # differences and weights, when both systems share their weights
 
+    @property
+    def infinite(self) -> int:
+        """Units with an infinite value."""
+        return int(np.count_nonzero(np.isinf(self.shares_a) | np.isinf(self.shares_b)))
+
+    @property
+    def differences(self) -> Floats:
+        """What each unit adds to the difference of the means."""
+        return _less(self.shares_a, self.shares_b)
+
 
 def pair_up(scores: ComparableScores, question: Question) -> _Paired:
     """The units that both systems of a question have."""
@@ -217,8 +233,14 @@ def pair_up(scores: ComparableScores, question: Question) -> _Paired:
         dropped=int(keep.size - np.count_nonzero(keep)),
         shares_a=_shares(values_a, _kept(scores.weights(a, metric), keep)),
         shares_b=_shares(values_b, _kept(scores.weights(b, metric), keep)),
-        ratio=None if weights is None else (values_a - values_b, weights),
+        ratio=None if weights is None else (with_weight(_less(values_a, values_b), weights), weights),
     )
+
+
+def _less(a: Floats, b: Floats) -> Floats:
+    """a - b; NaN where both are infinite."""
+    with np.errstate(invalid="ignore"):
+        return a - b
 
 
 def _common_units(scores: ComparableScores, question: Question) -> Flags:
@@ -243,7 +265,7 @@ def _shares(values: Floats, weights: Floats | None) -> Floats:
     if weights is None:
         return values
     mean = weights.mean() if weights.size else np.nan
-    shares: Floats = weights * values / mean if mean != 0 else np.full_like(values, np.nan)
+    shares: Floats = weights * with_weight(values, weights) / mean if mean != 0 else np.full_like(values, np.nan)
     return shares
 
 
@@ -288,7 +310,8 @@ def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
             correction=testing.correction,
             resamples=tested.resamples,
             significant=False,
-            note=_note(differences.matrix[:, j]),
+            note=_note(differences.matrix[:, j], bool(differences.constant[j]), paired.infinite),
+            infinite=paired.infinite,
         )
         for j, paired in enumerate(batch)
     ]
@@ -297,7 +320,8 @@ def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
 def _stack(batch: list[_Paired], plan: _Plan) -> Differences:
     """Each system's column once, however many pairs it is in; a lone pair as one column of differences."""
     if plan.pairs == 1:
-        return Differences(np.column_stack([paired.shares_a - paired.shares_b for paired in batch]))
+        largest = np.array([scale_of(paired.shares_a, paired.shares_b) for paired in batch])
+        return Differences(np.column_stack([paired.differences for paired in batch]), largest=largest)
     columns: dict[tuple[str, str], Floats] = {}
     for paired in batch:
         metric, a, b = paired.question
@@ -326,13 +350,18 @@ def pairs_of(systems: Sequence[str], baseline: str | None) -> list[tuple[str, st
     return [(system, baseline) for system in systems if system != baseline]
 
 
-def _note(differences: Floats) -> str:
+def _note(differences: Floats, constant: bool, infinite: int) -> str:
     if not differences.size:
         return "no unit has a value for both systems"
     notes = []
     if differences.size < FEW_UNITS:
         notes.append(f"only {differences.size} units: the interval deserves little trust")
-    if differences.min() == differences.max() != 0:
+    if infinite:
+        units = "1 unit has" if infinite == 1 else f"{infinite:,} units have"
+        notes.append(
+            f"{units} an infinite value: the difference of the means has no interval, and no test of means a p-value"
+        )
+    elif constant and differences.any():
         notes.append("every unit differs by the same amount: there is no variance to test against")
     return "; ".join(notes)
 

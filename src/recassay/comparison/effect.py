@@ -1,7 +1,9 @@
 """Effect sizes of a paired difference: how large it is, which no p-value says.
 
 Every function takes the two aligned columns a and b; 0 means no effect and positive means a is larger (a12: 0.5 and
-above 0.5). Undefined is NaN; a constant difference that is not zero has an infinite d.
+above 0.5). Undefined is NaN; a constant difference that is not zero has an infinite d. Where a value is infinite, no
+mean and no standard deviation says how large an effect is; what looks at the order alone (cliff, a12, rank_biserial)
+does.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from recassay.comparison.differences import ROUNDING, scale_of, spread_of
 from recassay.comparison.ranks import signed_ranks
 from recassay.comparison.resampling import Floats
 from recassay.errors import UsageError
@@ -33,11 +36,10 @@ def d_z(a: Floats, b: Floats) -> float:
     >>> d_z(np.array([1.0, 2.0, 6.0]), np.array([0.0, 0.0, 3.0]))
     2.0
     """
-    d = a - b
-    if d.size < 2:
+    if a.size < 2 or not _finite(a, b):
         return np.nan
-    spread = 0.0 if d.min() == d.max() else float(d.std(ddof=1))
-    return _ratio(float(d.mean()), spread)
+    d, scale = a - b, scale_of(a, b)
+    return _ratio(_settled(float(d.mean()), scale), spread_of(d, scale))
 
 
 def hedges(a: Floats, b: Floats) -> float:
@@ -55,9 +57,11 @@ def d_av(a: Floats, b: Floats) -> float:
     >>> d_av(np.array([1.0, 3.0]), np.array([0.0, 2.0])) == 1 / 2**0.5
     True
     """
-    if a.size < 2:
+    if a.size < 2 or not _finite(a, b):
         return np.nan
-    return _ratio(float((a - b).mean()), float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2)))
+    scale = scale_of(a, b)
+    spreads = spread_of(a, scale), spread_of(b, scale)
+    return _ratio(_settled(float((a - b).mean()), scale), float(np.sqrt((spreads[0] ** 2 + spreads[1] ** 2) / 2)))
 
 
 def cliff(a: Floats, b: Floats) -> float:
@@ -89,7 +93,11 @@ def rank_biserial(a: Floats, b: Floats) -> float:
     >>> rank_biserial(np.array([1.0, 2.0]), np.array([0.0, 4.0]))
     -0.333...
     """
-    ranks = signed_ranks(a - b)
+    with np.errstate(invalid="ignore"):  # what is infinite twice has no difference
+        d = a - b
+    if np.isnan(d).any():
+        return np.nan
+    ranks = signed_ranks(d, scale=scale_of(a, b))
     return _ratio(float(ranks.sum()), float(np.abs(ranks).sum())) if ranks.any() else np.nan
 
 
@@ -99,7 +107,16 @@ def relative(a: Floats, b: Floats) -> float:
     >>> relative(np.array([3.0]), np.array([2.0]))
     0.5
     """
-    return _ratio(float((a - b).mean()), float(b.mean())) if a.size else np.nan
+    return _ratio(float((a - b).mean()), float(b.mean())) if a.size and _finite(a, b) else np.nan
+
+
+def _finite(a: Floats, b: Floats) -> bool:
+    return bool(np.isfinite(a).all() and np.isfinite(b).all())
+
+
+def _settled(mean: float, scale: float) -> float:
+    """0 for a mean difference that is nothing but rounding."""
+    return 0.0 if abs(mean) <= ROUNDING * scale else mean
 
 
 def _ratio(top: float, bottom: float) -> float:

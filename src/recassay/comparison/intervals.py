@@ -7,13 +7,22 @@ References: Efron (1987) for BCa; DiCiccio and Efron (1992) for ABC; Efron and T
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.comparison.moments import Moments, Spread, Totals, acceleration_of, curvature_of, standard_error
+from recassay.comparison.moments import (
+    Moments,
+    Spread,
+    Totals,
+    acceleration_of,
+    curvature_of,
+    standard_error,
+    with_weight,
+)
 from recassay.comparison.resampling import Floats, How, Progress, bootstrap_sums
 from recassay.errors import UsageError
 from recassay.portable.distributions import normal_cdf, normal_quantile, t_quantile
@@ -72,10 +81,13 @@ def means(values: Floats, weights: Floats | None = None) -> Floats:
     """
     values = np.asfortranarray(values)  # columns in one piece: a sum must not round differently beside other columns
     if weights is None:
-        return values.sum(axis=0) / len(values) if len(values) else np.full(values.shape[1], np.nan)
+        with np.errstate(invalid="ignore"):  # infinity less infinity is undefined
+            return values.sum(axis=0) / len(values) if len(values) else np.full(values.shape[1], np.nan)
     weights = np.asfortranarray(weights)
+    values = with_weight(values, weights)
     total, mean = weights.sum(axis=0), np.full(values.shape[1], np.nan)
-    np.divide((weights * values).sum(axis=0), total, out=mean, where=total != 0)
+    with np.errstate(invalid="ignore"):
+        np.divide((weights * values).sum(axis=0), total, out=mean, where=total != 0)
     return mean
 
 
@@ -94,13 +106,15 @@ def intervals(
 
     ``bca`` corrects the bootstrap percentiles for bias and skewness; ``bootstrap`` is ``bca``, or beyond 50,000 units
     its analytic form ``abc``; ``percentile`` takes the plain percentiles; ``normal`` is mean ± t sd / sqrt(n).
-    Fewer than two units (with weight): NaN. All values equal: both bounds are the mean. A NaN value: NaN.
+    Fewer than two units (with weight): NaN. All values equal: both bounds are the mean. A value that is NaN or
+    infinite: NaN, as nothing says how far an infinite mean could be from itself.
 
     >>> low, high = intervals(np.array([[0.50], [0.62], [0.30], [0.81]]), method="normal")
     >>> float(low[0].round(6)), float(high[0].round(6))
     (0.217118, 0.897882)
     """
     method = _resolve(method, values.shape[0])
+    values = values if weights is None else with_weight(values, weights)
     _check_level(level)
     estimate = means(values, weights)
     low, high = np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
@@ -127,6 +141,8 @@ def bounds_of_moments(totals: Totals, spread: Spread, *, method: str, level: flo
     ``method`` is ``normal`` or ``abc``; ``bootstrap`` is then ``abc``.
     """
     _check_level(level)
+    if not math.isfinite(totals.greatest - totals.least):
+        return np.nan, np.nan
     if totals.constant:
         return totals.mean, totals.mean
     if not totals.varying:
@@ -234,11 +250,12 @@ def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags
         return nothing, nothing
     if weights is None:
         low, high = values.min(axis=0), values.max(axis=0)
-        return low == high, high > low
+        finite = np.isfinite(low) & np.isfinite(high)
+        return finite & (low == high), finite & (high > low)
     counted = weights > 0
     low = np.min(values, axis=0, where=counted, initial=np.inf)
     high = np.max(values, axis=0, where=counted, initial=-np.inf)
-    enough = counted.sum(axis=0) >= 2
+    enough = (counted.sum(axis=0) >= 2) & np.isfinite(low) & np.isfinite(high)
     return enough & (low == high), enough & (high > low)
 
 

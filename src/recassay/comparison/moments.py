@@ -42,6 +42,16 @@ class Moments(Protocol):
         """k in t + lambda sigma / (1 + lambda k): 0 for a plain mean."""
 
 
+def with_weight(values: Floats, weights: Floats) -> Floats:
+    """Return values with 0 for what is infinite and has no weight: it adds nothing to any sum.
+
+    >>> with_weight(np.array([np.inf, 2.0, np.inf]), np.array([0.0, 0.0, 1.0])).tolist()
+    [0.0, 2.0, inf]
+    """
+    idle = (weights == 0) & np.isinf(values)
+    return np.where(idle, 0.0, values) if idle.any() else values
+
+
 def standard_error(moments: Moments) -> float:
     """sqrt(sum L_i^2 / (n (n - 1))): for a plain mean that is sd / sqrt(n)."""
     return float(np.sqrt(moments.squares / (moments.units * (moments.units - 1))))
@@ -85,7 +95,7 @@ class Totals:
         if weights is None:
             least, greatest = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
             return cls(units, units, sum_of_values, Exact.of(units), sum_of_values, least, greatest, 1.0)
-        has_weight = weights > 0
+        has_weight, values = weights > 0, with_weight(values, weights)
         return cls(
             units,
             int(has_weight.sum()),
@@ -160,6 +170,7 @@ class Spread:
     @classmethod
     def of(cls, values: Floats, weights: Floats | None, totals: Totals) -> Spread:
         """Of the values of some units, given what all add up to; without weights it is that of the plain mean."""
+        values = values if weights is None else with_weight(values, weights)
         estimate = totals.plain if weights is None else totals.mean
         mean_weight = 1.0 if weights is None else totals.mean_weight
         farthest = max(totals.greatest - estimate, estimate - totals.least)

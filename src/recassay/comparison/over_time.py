@@ -39,7 +39,8 @@ class Curve:
 
     ``n`` is how many scored events stand behind the value, and ``partial`` marks those that have less behind them than
     the window asks for. ``marks`` are events of the stream worth a line in the picture, an alarm say, and what they
-    are. ``undefined`` counts scored events where the metric is undefined: they are no points.
+    are. ``undefined`` counts scored events where the metric is undefined: they are no points. ``notes`` are about the
+    whole of it.
     """
 
     system: str
@@ -48,6 +49,7 @@ class Curve:
     table: pl.DataFrame
     undefined: int = 0
     marks: tuple[tuple[int, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         size, partial = self.table.height, int(self.table["partial"].sum())
@@ -57,6 +59,7 @@ class Curve:
             lines.append(f"last {values[-1]:.4f}, lowest {values.min():.4f}, highest {values.max():.4f}")
         lines.append(f"{size:,} points, {partial:,} of them with less than a window behind them")
         lines += [f"event {event:,}: {what}" for event, what in self.marks]
+        lines += self.notes
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -125,6 +128,7 @@ def exhibit(curves: Iterable[Curve], name: str = "over-time") -> Exhibit:
     undefined = sum(one.undefined for one in curves)
     told = [f"{one.system} at event {event:,}: {what}." for one in curves for event, what in one.marks]
     told += [f"{undefined:,} scored events have no value."] if undefined else []
+    told += [f"{note}." for note in dict.fromkeys(note for one in curves for note in one.notes)]
     note = "Points with less than a window behind them are marked partial."
     return Exhibit(
         name,

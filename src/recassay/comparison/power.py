@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 from scipy.special import nctdtr
 
 from recassay.comparison.compare import Question, pair_up, pairs_of
+from recassay.comparison.differences import scale_of, spread_of
+from recassay.comparison.intervals import means
 from recassay.comparison.resampling import Floats
 from recassay.data.scores import Scores
 from recassay.errors import UsageError
@@ -110,14 +113,17 @@ def users_needed(
     for metric in chosen:
         for a, b in pairs:
             paired = pair_up(scores, Question(metric, a, b))
-            rows.append(_need(metric, a, b, paired.shares_a - paired.shares_b, wanted, alpha, chance))
+            scale = scale_of(paired.shares_a, paired.shares_b)
+            rows.append(_need(metric, a, b, paired.differences, scale, wanted, alpha, chance))
     return Power(tuple(rows), level, chance, wanted is None, correction)
 
 
-def _need(metric: str, a: str, b: str, d: Floats, wanted: float | None, alpha: float, chance: float) -> Need:
+def _need(
+    metric: str, a: str, b: str, d: Floats, scale: float, wanted: float | None, alpha: float, chance: float
+) -> Need:
     n = int(d.size)
-    mean = float(d.mean()) if n else float("nan")
-    sd = float(d.std(ddof=1)) if n > 1 else float("nan")
+    mean = float(means(d[:, None])[0])
+    sd = spread_of(d, scale) if n > 1 and np.isfinite(d).all() else float("nan")
     goal = abs(mean) if wanted is None else wanted
     users = None if not goal > 0 or math.isnan(sd) else users_for(goal / sd if sd else math.inf, alpha, chance)
     reach = detectable(n, alpha, chance) * sd if n > 1 else float("nan")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.comparison.differences import Differences
+from recassay.comparison.differences import ROUNDING, Differences
 from recassay.comparison.intervals import means
 from recassay.comparison.ranks import signed_ranks
 from recassay.comparison.resampling import Floats, How, bootstrap_sums, flipped_sums, signed_sums
@@ -37,13 +37,15 @@ class Tested:
 
 Test = Callable[[Differences, How], Tested]
 TESTS: dict[str, Test] = {}
+OF_ORDER: set[str] = set()  # tests that look at the order of differences alone, and so at infinite ones, too
 
 
-def significance_test(name: str) -> Callable[[Test], Test]:
+def significance_test(name: str, *, of_order: bool = False) -> Callable[[Test], Test]:
     """Register a test under the name it is asked for by."""
 
     def register(function: Test) -> Test:
         TESTS[name] = function
+        OF_ORDER.update({name} if of_order else ())
         return function
 
     return register
@@ -52,8 +54,9 @@ def significance_test(name: str) -> Callable[[Test], Test]:
 def run_test(name: str, differences: Floats | Differences, how: How | None = None) -> Tested:
     """p-values of the named test for each question of differences, which may be a plain matrix (n, m).
 
-    No unit, or an undefined one: NaN. A p-value that rounds to 0 (a difference without any variance) is the smallest
-    normal float.
+    No unit, or an undefined one: NaN. So are tests of means where a difference is infinite; a test of the order alone
+    (sign, Wilcoxon) takes it as larger than all others. A p-value that rounds to 0 (a difference without any
+    variance) is the smallest normal float.
 
     >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
     [0.375]
@@ -65,8 +68,9 @@ def run_test(name: str, differences: Floats | Differences, how: How | None = Non
     d = differences.matrix
     if not differences.n:
         return Tested(np.full(d.shape[1], np.nan))
-    tested = TESTS[name](differences, how or How())
-    p = np.where(np.isnan(d).any(axis=0), np.nan, tested.p)
+    undefined = np.isnan(d).any(axis=0) if name in OF_ORDER else ~np.isfinite(d).all(axis=0)
+    tested = TESTS[name](differences if name in OF_ORDER else differences.finite(), how or How())
+    p = np.where(undefined, np.nan, tested.p)
     return Tested(np.clip(p, SMALLEST_P, 1.0), tested.resamples)
 
 
@@ -105,29 +109,29 @@ def paired_t(differences: Differences, _how: How) -> Tested:
     n, d = differences.n, differences.matrix
     if n < 2:
         return Tested(np.full(d.shape[1], np.nan))
-    mean = d.mean(axis=0)
-    constant = d.min(axis=0) == d.max(axis=0)
+    mean, constant = d.mean(axis=0), differences.constant
     error = np.where(constant, 1.0, d.std(axis=0, ddof=1)) / np.sqrt(n)
-    return Tested(np.where(constant, np.where(mean == 0, 1.0, 0.0), t_both_tails(mean / error, n - 1)))
+    nothing = np.abs(mean) <= ROUNDING * differences.scale
+    return Tested(np.where(constant, np.where(nothing, 1.0, 0.0), t_both_tails(mean / error, n - 1)))
 
 
-@significance_test("wilcoxon")
+@significance_test("wilcoxon", of_order=True)
 def wilcoxon(differences: Differences, _how: How) -> Tested:
     """Wilcoxon signed rank, zeros dropped before ranking: exact up to 12 units, then normal with tie correction."""
-    return Tested(np.array([_wilcoxon(column, rank_zeros=False) for column in differences.matrix.T]))
+    return _ranked(differences, rank_zeros=False)
 
 
-@significance_test("wilcoxon-pratt")
+@significance_test("wilcoxon-pratt", of_order=True)
 def wilcoxon_pratt(differences: Differences, _how: How) -> Tested:
     """Wilcoxon signed rank with zeros ranked, then dropped (Pratt 1959)."""
-    return Tested(np.array([_wilcoxon(column, rank_zeros=True) for column in differences.matrix.T]))
+    return _ranked(differences, rank_zeros=True)
 
 
-@significance_test("sign")
+@significance_test("sign", of_order=True)
 def sign(differences: Differences, _how: How) -> Tested:
     """Binomial test of as many ups as downs, zeros dropped; nothing left: 1."""
-    d = differences.matrix
-    return Tested(_binomial((d > 0).sum(axis=0), (d < 0).sum(axis=0)))
+    d, rounding = differences.matrix, ROUNDING * differences.scale
+    return Tested(_binomial((d > rounding).sum(axis=0), (d < -rounding).sum(axis=0)))
 
 
 @significance_test("mcnemar")
@@ -199,8 +203,15 @@ def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
     return p
 
 
-def _wilcoxon(d: Floats, *, rank_zeros: bool) -> float:
-    ranks = signed_ranks(d, rank_zeros=rank_zeros)
+def _ranked(differences: Differences, *, rank_zeros: bool) -> Tested:
+    columns = zip(differences.matrix.T, differences.scale.tolist(), strict=True)
+    return Tested(np.array([_wilcoxon(d, scale, rank_zeros=rank_zeros) for d, scale in columns]))
+
+
+def _wilcoxon(d: Floats, scale: float, *, rank_zeros: bool) -> float:
+    if np.isnan(d).any():
+        return np.nan
+    ranks = signed_ranks(d, scale=scale, rank_zeros=rank_zeros)
     if not ranks.size:
         return 1.0
     observed = abs(float(ranks.sum()))  # W+ - W-, of mean 0 under no difference

@@ -28,6 +28,9 @@ def weight_of(metric: str) -> str:
     return f"{WEIGHT} of {metric}"
 
 
+PLACES = "places"  # among the parameters of a metric without a cut-off: how many places of lists it looked at
+
+
 @dataclass(frozen=True)
 class Summary:
     """One mean with everything that must travel with it."""

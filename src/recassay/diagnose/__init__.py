@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
-from recassay.diagnose.base import CHECKS, Check, Facts, Hosting, Judging, Sampling, TieRange, Watched, diagnose
+from recassay.diagnose.base import (
+    CHECKS,
+    Check,
+    Facts,
+    Hosting,
+    Judging,
+    Sampling,
+    Streamed,
+    TieRange,
+    Watched,
+    diagnose,
+)
 
-__all__ = ["CHECKS", "Check", "Facts", "Hosting", "Judging", "Sampling", "TieRange", "Watched", "diagnose"]
+__all__ = ["CHECKS", "Check", "Facts", "Hosting", "Judging", "Sampling", "Streamed", "TieRange", "Watched", "diagnose"]

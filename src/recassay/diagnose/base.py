@@ -16,13 +16,17 @@ from recassay.data.finding import Finding, Severity
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.outcomes import Outcomes, Played, outcomes_of
-from recassay.data.scores import Summary
+from recassay.data.scores import PLACES, Summary
 from recassay.data.sequences import SequenceFold
 from recassay.data.standings import Standings
 from recassay.diagnose.counts import Counted, Sight
 from recassay.drift import Alarm, Detector
 from recassay.drift import alarms as raised
+from recassay.errors import RecassayError
 from recassay.metrics.align import Conventions, Meeting, Met
+from recassay.metrics.registry import parse_metric
+
+OF_SETS = "rho"  # in the rows of a summary that are of target sets: the share of relevant items in them
 
 
 class TieRange(NamedTuple):
@@ -108,6 +112,53 @@ class Watched:
         return cls(one.system, metric, len(one), raised(one, metric, detectors))
 
 
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """All that is known of the events of a stream once a system was played on it: how many were scored, or why not."""
+
+    system: str
+    counts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, outcomes: Outcomes | Played) -> Streamed:
+        """The counts of outcomes."""
+        one = outcomes_of(outcomes)
+        return cls(one.system, one.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Removed:
+    """Rows that filters and a split leave out of a study: by who does it, of how many rows, and how many by reason."""
+
+    by: Mapping[str, tuple[int, Mapping[str, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Uncut:
+    """How many places metrics without a cut-off looked at: by metric, then by system; None is the whole target set."""
+
+    places: Mapping[str, Mapping[str, tuple[int | None, ...]]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> Uncut:
+        """Rows of a summary of one place, of lists and of target sets; ranking metrics alone count."""
+        found: dict[str, dict[str, list[int | None]]] = {}
+        for row in rows:
+            if _is_uncut_ranking(str(row["metric"])):
+                places = (row.get("parameters") or {}).get(PLACES)
+                if places is not None or OF_SETS in row:
+                    found.setdefault(row["metric"], {}).setdefault(row["system"], []).append(places)
+        return cls({metric: {name: tuple(of) for name, of in systems.items()} for metric, systems in found.items()})
+
+
+def _is_uncut_ranking(heading: str) -> bool:
+    try:
+        metric = parse_metric(heading)
+    except RecassayError:
+        return False
+    return metric.is_uncut and metric.family == "ranking"
+
+
 class Beaten(NamedTuple):
     """A system that a system which knows nothing of the user is significantly better than, and by how much."""
 
@@ -147,7 +198,7 @@ class Stored:
     same: tuple[tuple[str, str, str], ...] = ()
 
 
-Known = Stored | Facts | Judging | Sampling | SequenceFold | Watched | Comparing | Hosting
+Known = Stored | Facts | Judging | Sampling | SequenceFold | Watched | Streamed | Removed | Uncut | Comparing | Hosting
 Answer = str | tuple[Severity, str] | None
 
 
@@ -176,7 +227,7 @@ class Check:
         if answer is None:
             return None
         severity, detail = (self.severity, answer) if isinstance(answer, str) else answer
-        system = facts.system if isinstance(facts, Facts | Watched) else ""
+        system = facts.system if isinstance(facts, Facts | Watched | Streamed) else ""
         return Finding(self.code, severity, self.title, detail, system)
 
 

@@ -16,6 +16,7 @@ from recassay.comparison.adjust import holm
 from recassay.comparison.compare import PERMUTATION, Comparison, HowTested, compare
 from recassay.comparison.resampling import Progress
 from recassay.comparison.sudden_death import SuddenDeath
+from recassay.data.file_names import text_of
 from recassay.data.finding import Finding
 from recassay.data.score_set import GIVEN, Place, ScoreSet
 from recassay.diagnose import diagnose
@@ -27,7 +28,7 @@ from recassay.metrics.registry import parse_metric
 from recassay.spec import suggest
 
 LOCK, RUNS, STANDINGS, TRUTH = "study.lock.yaml", "runs", "standings", "truth.parquet"
-FOLD = "fold-"  # how the folders of folds begin
+FOLD, FOLD_AT = "fold-", 2  # how the folders of folds begin, and how deep they lie: data set, split, fold, seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +174,7 @@ def contests(scores: ScoreSet, at: int | Iterable[int], *, threads: int | None =
     folds: dict[tuple[tuple[str, ...], frozenset[str]], dict[str, SuddenDeath]] = defaultdict(dict)
     for parts, name, runs, truth in cells:
         if truth is not None:
-            around = tuple(part for part in parts if not part.startswith(FOLD))
+            around = tuple(part for place, part in enumerate(parts) if place != FOLD_AT or not part.startswith(FOLD))
             folds[around, frozenset(runs)][name] = sudden_death(runs, truth, at, threads=threads)
     if not folds:
         raise UsageError(
@@ -198,9 +199,10 @@ def _cells(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str, Path]
     """Runs that were asked the same, where they lie, with what was relevant: standings say, or a truth beside them."""
     for cell in sorted({path.parent for path in (folder / RUNS).rglob("*.parquet")}):
         name = cell.relative_to(folder / RUNS)
-        runs = {path.stem: path for path in sorted(cell.glob("*.parquet"))}
+        runs = {text_of(path.stem): path for path in sorted(cell.glob("*.parquet"))}
         standings = sorted((folder / STANDINGS / name).glob("*.parquet"))
         truth: Any = folder / TRUTH if (folder / TRUTH).is_file() and not name.parts else None
         if standings:
             truth = pl.read_parquet(standings[0], columns=["user_id", "item_id"])
-        yield name.parts, ", ".join(name.parts) or folder.name, runs, truth
+        parts = tuple(map(text_of, name.parts))
+        yield parts, ", ".join(parts) or folder.name, runs, truth

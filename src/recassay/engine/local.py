@@ -18,7 +18,7 @@ import numpy as np
 from recassay.data.finding import Finding
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.data.scores import Summary, Values
+from recassay.data.scores import PLACES, Summary, Values
 from recassay.data.truth import Truth
 from recassay.data.truth_facts import TruthFacts
 from recassay.diagnose import Facts, TieRange, diagnose
@@ -146,6 +146,7 @@ class Job:
             counts_of(Sight(meeting, self.deepest, self.context.train)),
             bool(self.excludes) and any((column == 0).any() for column in values.values()),
             bool(self.excludes) and scores is not None and bool((scores <= 0).any()),
+            int(lengths.max(initial=0)),
         )
 
     def _exclusions(self, tally: Tally) -> tuple[str, ...]:
@@ -195,7 +196,7 @@ class Job:
             duplicate=met.duplicate_rows,
             undefined=0,
             higher_is_better=metric.higher_is_better,
-            parameters=metric.parameters,
+            parameters=metric.parameters | ({PLACES: tally.longest} if metric.is_uncut else {}),
             accompanying=metric.accompanying(tally.pieces[heading], self.context),
         )
         if isinstance(metric, CatalogueMetric):

@@ -48,6 +48,7 @@ class Tally:
     counted: Counted
     some_zero: bool  # a value of 0 under any metric
     low_scores: bool  # a score of 0 or less
+    longest: int  # list of a user of the truth
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
@@ -60,6 +61,7 @@ class Tally:
             _added(self.counted, other.counted),
             self.some_zero or other.some_zero,
             self.low_scores or other.low_scores,
+            max(self.longest, other.longest),
         )
 
     def refuse(self, conventions: Conventions) -> None:

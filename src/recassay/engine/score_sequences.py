@@ -32,6 +32,8 @@ from recassay.metrics.sequence.known import Known
 from recassay.threads import each_block
 
 SEQUENCES_PER_BLOCK = 16_384
+GIVEN = "given"  # says of a metric that it takes what was given beside the fold
+ASKED_BY = {"similarities": ("similarity", "seq_diversity"), "primitive": ("primitive", "seq_serendipity")}
 
 
 def sequeval(k: int) -> str:
@@ -63,7 +65,8 @@ def score_sequences(
 
     A unit is a test sequence, each of the same weight, whoever its user. ``metrics`` are the eight of Sequeval at the
     generated length unless named. ``items`` (features), ``similarities`` (a matrix over the items of the fold, by
-    ascending id) and ``primitive`` (ids, the most obvious first) are for the metrics that ask for them.
+    ascending id) and ``primitive`` (ids, the most obvious first) are for the metrics that ask for them; a list or a
+    matrix that no metric asks for is refused (U231).
 
     A system that generated with several seeds counts with the mean over them, sequence by sequence; ``sd_seeds`` beside
     its mean says by how much the seeds differ. A metric that is infinite for a system has no interval, and its values
@@ -81,6 +84,7 @@ def score_sequences(
     systems = by_system(fold, generated)
     shortest = min((made for runs in systems.values() for made in runs), key=lambda made: made.k)
     asked = asked_of(sequeval(shortest.k) if metrics is None else metrics, shortest)
+    _refuse_unused(asked, similarities=similarities, primitive=primitive)
     features = None if items is None else read_items(items, columns=columns)
     job = _Job(Known(fold, features, similarities, primitive, threads), asked, threads)
     judged = {name: [job.judge(made) for made in runs] for name, runs in systems.items()}
@@ -104,6 +108,20 @@ def asked_of(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]
             )  # fmt: skip
         asked[heading] = metric
     return asked
+
+
+def _refuse_unused(asked: Mapping[str, SequenceMetric], **given: Any) -> None:
+    """Raise U231 where something was given that would change no number, as no metric asks for it."""
+    for name, one in given.items():
+        parameter, metric = ASKED_BY[name]
+        if one is None or any(getattr(metric, parameter, "") == GIVEN for metric in asked.values()):
+            continue
+        near = [heading for heading, one in asked.items() if hasattr(one, parameter)]
+        what = f"{name}= was given, and no metric asks for it"
+        if near:
+            what += f": {near[0]} takes {parameter}={getattr(asked[near[0]], parameter)!r}"
+        cut = asked[near[0]].k if near else max((one.k or 0 for one in asked.values()), default=0) or 5
+        raise UsageError("U231", what, where=", ".join(asked), hint=f"{metric}({parameter}='given')@{cut}")
 
 
 @dataclass(frozen=True, eq=False)

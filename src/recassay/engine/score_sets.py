@@ -220,7 +220,7 @@ def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -
     own = next((name for name in (weight_of(metric), WEIGHT) if name in rows.columns and rows[name].count()), None)
     weight = np.ones(values.size) if own is None else rows[own].cast(pl.Float64).fill_null(1.0).to_numpy()
     weight = np.where(np.isnan(values), 0.0, weight)
-    total = np.bincount(at, np.where(weight > 0, np.nan_to_num(values), 0.0) ** power * weight, size)
+    total = np.bincount(at, np.where(weight > 0, values, 0.0) ** power * weight, size)
     counted: Values = np.bincount(at, weight, size).astype(np.float64)
     value = np.full(size, np.nan)
     np.divide(total, counted, out=value, where=counted > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,8 +12,8 @@ import polars as pl
 
 from recassay.comparison.intervals import Uncertainty, intervals
 from recassay.data.finding import Finding
-from recassay.data.scores import Scores, Values
-from recassay.diagnose.base import Stored, diagnose
+from recassay.data.scores import Scores, Summary, Values
+from recassay.diagnose.base import Stored, Uncut, diagnose
 from recassay.engine.local import Job, Judgement, Report
 from recassay.portable import elementary
 
@@ -47,7 +47,8 @@ def assemble(
         per_unit=per_unit,
         per_unit_weights=weights,
         rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
-        findings=said_once([finding for one in judged.values() for finding in one.findings] + same_values(judged)),
+        findings=said_once([finding for one in judged.values() for finding in one.findings] + same_values(judged))
+        + of_lengths(rows),
         settings=settings_of(job, uncertainty, profile),
     )
 
@@ -61,6 +62,12 @@ def same_values(judged: Mapping[str, Judgement]) -> list[Finding]:
 
     alike = [("", a, b) for a, b in itertools.combinations(judged, 2) if same(judged[a], judged[b])]
     return list(diagnose(Stored((), tuple(alike))))
+
+
+def of_lengths(rows: Iterable[Summary]) -> tuple[Finding, ...]:
+    """What is found in the lengths of lists that metrics without a cut-off looked at."""
+    about = ({"metric": row.metric, "system": row.system, "parameters": row.parameters} for row in rows)
+    return diagnose(Uncut.of(about))
 
 
 def settings_of(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:

@@ -77,6 +77,8 @@ def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
 
 
 def standard_error(values: Values) -> float:
-    """Of the mean of the defined values; 0 for fewer than two."""
+    """Of the mean of the defined values; 0 for fewer than two; NaN where one is infinite."""
     defined = values[~np.isnan(values)]
+    if np.isinf(defined).any():
+        return float("nan")
     return float(defined.std(ddof=1) / np.sqrt(defined.size)) if defined.size > 1 else 0.0

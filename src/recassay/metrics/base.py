@@ -86,6 +86,11 @@ class Metric:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "k"}
 
     @property
+    def is_uncut(self) -> bool:
+        """Whether it could look at the first k places and was not told k: then it looks at all there are."""
+        return self.k is None and self.cutoff == "optional"
+
+    @property
     def limits(self) -> tuple[float, float]:
         """The bounds of its values under these parameters, where they are narrower than those of the class."""
         return self.bounds

@@ -8,6 +8,7 @@ import polars as pl
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from recassay.data.file_names import file_name
 from recassay.data.io import make_folder, write_json, write_text
 from recassay.data.score_set import ScoreSet
 from recassay.engine.decide import Decision
@@ -86,6 +87,7 @@ def write_decision(found: Decision, folder: str | Path) -> Path:
     for exhibit in found.exhibits:
         home = target / "exhibits"
         home.mkdir(exist_ok=True)
-        write_json(exhibit.to_dict(), home / f"{exhibit.name}.json")
-        write_text(exhibit.table.write_csv(), home / f"{exhibit.name}.csv")
+        name = file_name(exhibit.name, (one.name for one in found.exhibits))
+        write_json(exhibit.to_dict(), home / f"{name}.json")
+        write_text(exhibit.table.write_csv(), home / f"{name}.csv")
     return target

@@ -20,7 +20,7 @@ from rich.text import Text
 from recassay.data.assay import Assay
 from recassay.errors import UsageError
 from recassay.report import wording
-from recassay.report.page.board import Grid, boards
+from recassay.report.page.board import Grid, boards, uncut
 from recassay.spec import suggest
 
 DESIGN_WIDTH = 36
@@ -77,6 +77,7 @@ class _Designs:
             parts += [Text(grid.metric, style="bold"), self._long(grid, width) if matrix is None else matrix]
             if any(_order(grid, design).startswith("≠") for design in grid.designs):
                 parts.append(Text(f"≠: another order than under {grid.designs[0]}; τ: Kendall's tau", style="dim"))
+            parts += [Text(note, style="dim") for note in [uncut(grid)] if note]
         yield from console.render(Group(*parts), options.update_width(width))
 
     def _matrix(self, grid: Grid, width: int) -> Table | None:

@@ -93,5 +93,5 @@ def _caption(board: Board) -> str:
     if board.comparison:
         level = f"{1 - board.comparison.level:.4g}"
         parts.append(f"Superscripts: significantly better than the system of that letter (adjusted p ≤ {level}).")
-    parts.append(wording.conventions(board.scores))
+    parts += [wording.uncut(board.scores), wording.conventions(board.scores)]
     return escape(" ".join(part for part in parts if part))

@@ -29,7 +29,7 @@ def to_markdown(scores: Scores, comparison: Comparison | None = None, *, digits:
     ]
     parts = [wording.conventions(scores)]
     parts.append(_table(["system", *map(escape, scores.metrics)], rows))
-    parts.append(" ".join(filter(None, [wording.method(scores, comparison), _legend(board)])))
+    parts.append(" ".join(filter(None, [wording.method(scores, comparison), _legend(board), wording.uncut(scores)])))
     parts.append(_counts(board))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -41,7 +41,7 @@ def _scores(scores: Scores) -> str:
     """Means with intervals, the best in bold, and below them what was found."""
     board = Board(scores)
     rows = [[_text(system), *(_mean(board, system, metric) for metric in scores.metrics)] for system in scores.systems]
-    note = wording.method(scores, None)
+    note = " ".join(filter(None, [wording.method(scores, None), wording.uncut(scores)]))
     parts = [_table(["system", *scores.metrics], rows), f"<p{SMALL}>{_text(note)}</p>" if note else ""]
     return "".join([*parts, html(Findings(scores.findings)) if scores.findings else ""])
 

@@ -213,12 +213,12 @@ class _TextTable:
 
     def _notes(self) -> str:
         comparison = self.board.comparison
-        notes = wording.method(self.board.scores, comparison)
-        if comparison is None or not comparison.rows:
-            return notes
-        baseline = comparison.baseline
-        of = "the best system of each metric" if baseline is None else f"the baseline, {wording.printable(baseline)}"
-        return f"{notes} Differences are to {of}."
+        notes = [wording.method(self.board.scores, comparison)]
+        if comparison is not None and comparison.rows:
+            known = comparison.baseline
+            of = "the best system of each metric" if known is None else f"the baseline, {wording.printable(known)}"
+            notes.append(f"Differences are to {of}.")
+        return " ".join(filter(None, [*notes, wording.uncut(self.board.scores)]))
 
 
 def bare_table() -> Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from recassay.comparison.intervals import LARGE
-from recassay.data.scores import Scores
+from recassay.data.scores import PLACES, Scores
 from recassay.metrics.align import Conventions
 
 if TYPE_CHECKING:
@@ -150,6 +150,27 @@ def conventions(scores: Scores) -> str:
     return f"{'; '.join(sentences)}." if sentences else ""
 
 
+def lengths(known: Iterable[tuple[str, str, int]]) -> str:
+    """How many places metrics without a cut-off looked at, from metrics, systems and places; nothing without any.
+
+    >>> lengths([("mrr", "a", 10), ("map", "a", 10)])
+    'mrr and map are over the first 10 places, the longest list of the run.'
+    >>> lengths([("mrr", "a", 10), ("mrr", "b", 100)])
+    'mrr is over the longest list of each run: 10 places of a, 100 of b.'
+    """
+    known = list(known)
+    metrics, places = list(dict.fromkeys(one[0] for one in known)), {one[1]: one[2] for one in known}
+    if not known:
+        return ""
+    which = f"{', '.join(metrics[:-1])} and {metrics[-1]} are" if len(metrics) > 1 else f"{metrics[0]} is"
+    counts = list(places.values())
+    if len(set(counts)) == 1:
+        return f"{which} over the first {counts[0]:,} places, the longest list of the run{'s' * (len(places) > 1)}."
+    each = [f"{count:,} of {printable(name)}" for name, count in places.items()]
+    each[0] = each[0].replace(" of ", " places of ", 1)
+    return f"{which} over the longest list of each run: {', '.join(each)}."
+
+
 def level(scores: Scores) -> str:
     """The level of the intervals, in percent."""
     return f"{100 * scores.settings.get('interval', {}).get('level', 0.95):.4g} %"
@@ -160,6 +181,12 @@ def method(scores: Scores, comparison: Comparison | None) -> str:
     parts = [part for part in (_interval_used(scores), test_used(comparison)) if part]
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def uncut(scores: Scores) -> str:
+    """How far metrics without a cut-off look, or nothing."""
+    places = ((row.metric, row.system, row.parameters.get(PLACES)) for row in scores.rows)
+    return lengths((metric, system, found) for metric, system, found in places if isinstance(found, int))
 
 
 def _interval_used(scores: Scores) -> str:

@@ -14,17 +14,19 @@ import polars as pl
 
 from recassay._version import __version__
 from recassay.data.exhibit import Exhibit
+from recassay.data.file_names import file_name
 from recassay.data.finding import Finding
 from recassay.data.fold import Fold
 from recassay.data.io import write_json, write_text
 from recassay.data.sequences import SequenceFold
+from recassay.diagnose.base import OF_SETS, Uncut, diagnose
 from recassay.engine.stream.result import StreamError
 from recassay.errors import RecassayError
 from recassay.study.notes import about_fold, merged_findings
 from recassay.study.page import write_report
 from recassay.study.plan import AnyPlan
 from recassay.study.results import Results, Row
-from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf, file_name
+from recassay.study.shelf import FAILURES, FOLDS, Cell, Shelf
 from recassay.study.stream_fold import StreamFold
 from recassay.study.times import NAME as TIMES
 from recassay.study.values import Values
@@ -51,7 +53,7 @@ class Record:
     @cached_property
     def shelf(self) -> Shelf:
         """Where every piece lies."""
-        return Shelf(self.out)
+        return Shelf(self.out, names=tuple(self.plan.data))
 
     @cached_property
     def values(self) -> Values:
@@ -87,7 +89,8 @@ class Record:
 
     def _failure_places(self, cell: Cell, name: str) -> list[Path]:
         """Of what it was, and of what was scored until then."""
-        return [self.shelf.place(FAILURES, cell.path, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
+        home = self.shelf.of_cell(cell)
+        return [self.shelf.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
     def note_time(self, cell: Cell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
         """How long a piece took; nothing is said of one whose time is not known."""
@@ -100,7 +103,7 @@ class Record:
         """What a fold is, and what was found in it."""
         write_json(
             about_fold(fold),
-            self.shelf.place(FOLDS, file_name(name), file_name(str(split)), f"fold-{fold.number}.json"),
+            self.shelf.place(FOLDS, self.shelf.of_split(name, str(split)), f"fold-{fold.number}.json"),
         )
         self.note_findings(findings, Cell(name, str(split), fold.number, 0), None)
 
@@ -138,8 +141,18 @@ class Record:
         identity = self._identity(cell) | {"design": design}
         self.comparisons += [{**identity, **row} for row in rows]
 
+    def _note_lengths(self) -> None:
+        """What is found where a metric without a cut-off stands for lists and for target sets in one place."""
+        places: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.rows:
+            places.setdefault((row["dataset"], row["split"], row["seed"]), []).append(row)
+        for (dataset, split, seed), rows in places.items():
+            if any(OF_SETS in row for row in rows):
+                self.note_findings(diagnose(Uncut.of(rows)), Cell(dataset, split, 0, seed), None)
+
     def written(self) -> Results:
         """The files that are about everything."""
+        self._note_lengths()
         found = tuple(merged_findings(self.findings))
         failures, times, calls = tuple(self.failures), tuple(self.times), tuple(self.calls)
         results = Results(self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times, calls)

@@ -17,6 +17,7 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import make_folder, write_text
 from recassay.data.sequences import SequenceFold
+from recassay.diagnose.base import Removed, diagnose
 from recassay.errors import RecassayError
 from recassay.models.training import Listener
 from recassay.split import filters
@@ -51,6 +52,7 @@ class Runner(ABC, Generic[AFold, Answer]):
     told: Report
     ahead: Callable[[Any, Logs], Failures] | None = None  # puts answers on the shelf before the runner asks for them
     failed_ahead: Failures = field(default_factory=dict)  # those it could not have
+    filtered: dict[str, tuple[int, Mapping[str, int]]] = field(default_factory=dict)  # rows, and those left out, by log
 
     @cached_property
     def record(self) -> Record:
@@ -152,7 +154,8 @@ class Runner(ABC, Generic[AFold, Answer]):
         try:
             log = load(data, self.plan.folder, self.data)
             if left_out := (*self.plan.own_filters[name], *self.plan.filters):
-                log = filters.apply(log, left_out).log
+                whole, found = len(log), filters.apply(log, left_out)
+                log, self.filtered[name] = found.log, (whole, found.removed)
         except RecassayError as error:
             raise self.plan.at_data(list(self.plan.data).index(name), error) from error
         self.told(f"reading {name}", 1, 1)
@@ -176,6 +179,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
         for fold in folds:
             self.record.note_fold(name, split, fold, self.told_of(fold))
+            self._note_removed(name, split, fold)
             systems = self.systems(fold)
             for seed in self.plan.study.seeds:
                 cell = Cell(name, str(split), fold.number, seed)
@@ -205,6 +209,15 @@ class Runner(ABC, Generic[AFold, Answer]):
             together = self.record.together(cell, design, parts, len(folds), self.threads)
             if together is not None:
                 self.compare(cell, design, together)
+
+    def _note_removed(self, name: str, split: Any, fold: AFold) -> None:
+        """Whether many rows of a log are in no part of a fold; a sequence of one event never is, and is not counted."""
+        by = {"filters": self.filtered[name]} if name in self.filtered else {}
+        if isinstance(fold, Fold):
+            parts = (fold.train, fold.test, fold.validation)
+            kept = sum(len(part) for part in parts if part is not None)
+            by["the split"] = kept + sum(fold.removed.values()), fold.removed
+        self.record.note_findings(diagnose(Removed(by)), Cell(name, str(split), fold.number, 0), None)
 
     def _answer(self, cell: Cell, system: System, fold: AFold) -> Answer | None:
         """What a system answers, from the shelf if it is there; None if it fails, in whatever way."""

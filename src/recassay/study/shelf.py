@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import polars as pl
 
 from recassay._version import __version__
 from recassay.data.exhibit import Exhibit
+from recassay.data.file_names import file_name
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import atomic, write_json, write_parquet, write_text
@@ -36,7 +36,6 @@ RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "fail
 FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
 MADE_FROM = "made from"  # in the metadata of a table: its key
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in what Python says of an object that does not describe itself
-LONGEST = 120  # bytes of a file name; some systems take 143
 
 
 @dataclass(frozen=True)
@@ -48,26 +47,6 @@ class Cell:
     fold: int
     seed: int
 
-    @property
-    def path(self) -> Path:
-        """Its place below a folder."""
-        return self.of_fold / f"seed-{self.seed}"
-
-    @property
-    def of_fold(self) -> Path:
-        """The place of what all seeds share."""
-        return Path(file_name(self.dataset), file_name(self.split), f"fold-{self.fold}")
-
-
-def file_name(text: str) -> str:
-    """A name for files that reads like the text, and is another one for another text.
-
-    >>> file_name("k_folds(k=5, by='user')"), file_name("a/b")
-    ('k_folds(k=5,by=%27user%27)', 'a%2Fb')
-    """
-    name = quote(text.replace(", ", ","), safe="()=,@+ ")
-    return name if len(name) <= LONGEST else f"{name[:LONGEST]}~{digest_of(text)[:8]}"
-
 
 def digest_of(*parts: object) -> str:
     """A digest of plain values."""
@@ -76,10 +55,26 @@ def digest_of(*parts: object) -> str:
 
 @dataclass
 class Shelf:
-    """Pieces of a study below a folder, and which of its files belong to the study as it is now."""
+    """Pieces of a study below a folder, and which of its files belong to the study as it is now.
+
+    ``names`` are those of the data sets: two that differ in case alone have names of files that differ in more.
+    """
 
     folder: Path
     current: set[Path] = field(default_factory=set)
+    names: tuple[str, ...] = ()
+
+    def of_fold(self, cell: Cell) -> Path:
+        """The place, below a folder, of what all seeds share."""
+        return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
+
+    def of_split(self, dataset: str, split: str) -> Path:
+        """The place, below a folder, of a split of a data set."""
+        return Path(file_name(dataset, self.names), file_name(split))
+
+    def of_cell(self, cell: Cell) -> Path:
+        """The place of a cell below a folder."""
+        return self.of_fold(cell) / f"seed-{cell.seed}"
 
     def place(self, *parts: str | Path) -> Path:
         """The path of a piece that belongs to the study; its folder is made."""
@@ -137,14 +132,14 @@ class Shelf:
 
     def _shared_places(self, cell: Cell) -> list[Path]:
         names = "asked.parquet", "items.parquet", "users.parquet"
-        return [self.place(STANDINGS, cell.of_fold, name) for name in names]
+        return [self.place(STANDINGS, self.of_fold(cell), name) for name in names]
 
     def _answer_places(self, cell: Cell, system: str) -> tuple[Path, Path, Path]:
         name = file_name(system)
         return (
             self._run_place(cell, system),
-            self.place(STANDINGS, cell.path, f"{name}.parquet"),
-            self.place(STANDINGS, cell.path, f"{name}.json"),
+            self.place(STANDINGS, self.of_cell(cell), f"{name}.parquet"),
+            self.place(STANDINGS, self.of_cell(cell), f"{name}.json"),
         )
 
     # --- answers that are one table ---------------------------------------------------------------------------------
@@ -159,7 +154,7 @@ class Shelf:
         return path.is_file() and pl.read_parquet_metadata(path).get(MADE_FROM) == key
 
     def _run_place(self, cell: Cell, system: str) -> Path:
-        return self.place(RUNS, cell.path, f"{file_name(system)}.parquet")
+        return self.place(RUNS, self.of_cell(cell), f"{file_name(system)}.parquet")
 
     def keep_table(self, cell: Cell, system: str, answer: pl.DataFrame, key: str) -> None:
         """Write the answer of a system, with the key in the file itself: it is whole or it is not there."""
@@ -193,7 +188,7 @@ class Shelf:
 
     def show_exhibit(self, dataset: str, split: str, exhibit: Exhibit, *, order: int = 0) -> None:
         """Write an exhibit for readers: its table, what it is, where it is from, and its place among the others."""
-        home = Path(EXHIBITS, file_name(dataset), file_name(split))
+        home = EXHIBITS / self.of_split(dataset, split)
         name = file_name(exhibit.name)
         write_text(exhibit.table.write_csv(), self.place(home, f"{name}.csv"))
         about = {"dataset": dataset, "split": split, "order": order}

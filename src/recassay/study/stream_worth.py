@@ -18,10 +18,10 @@ from recassay.data.exhibit import Exhibit
 from recassay.data.finding import Finding
 from recassay.data.outcomes import EVENT, TIME, USER, Outcomes
 from recassay.data.scores import Scores, Summary, Values
-from recassay.diagnose.base import Watched, diagnose
+from recassay.diagnose.base import Streamed, Watched, diagnose
 from recassay.diagnose.drift import drifts
 from recassay.engine.stream.result import mean
-from recassay.engine.summary import bounds_of
+from recassay.engine.summary import bounds_of, said_once
 from recassay.metrics.base import Metric
 from recassay.portable import elementary
 from recassay.study.plan import StreamPlan
@@ -206,9 +206,10 @@ def _told(row: Row, correction: str, alpha: float) -> Row:
 # --- the course of it -----------------------------------------------------------------------------------------------
 
 
-def alarms_of(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[Finding, ...]:
-    """What is found in the alarms of detectors."""
-    return tuple(found for one in played.values() for found in diagnose(_watched(one, plan)))
+def found_in(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[Finding, ...]:
+    """What is found in the alarms of detectors, and in the events that were left out."""
+    left_out = [found for one in played.values() for found in diagnose(Streamed.of(one))]
+    return said_once(left_out) + tuple(found for one in played.values() for found in diagnose(_watched(one, plan)))
 
 
 def _watched(one: Outcomes, plan: StreamPlan) -> Watched:

@@ -19,7 +19,7 @@ from recassay.study.plan import STREAM, StreamPlan
 from recassay.study.runner import Runner
 from recassay.study.shelf import Cell
 from recassay.study.stream_fold import StreamFold, Whole, on_trial
-from recassay.study.stream_worth import Declared, alarms_of, exhibits_of, verdict_of
+from recassay.study.stream_worth import Declared, exhibits_of, found_in, verdict_of
 from recassay.study.systems import System
 from recassay.study.tuning import Setting, best, place_of, tried, tuning_exhibit
 from recassay.study.verdict import Verdict
@@ -169,9 +169,9 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
     def judged(
         self, split: Whole, fold: StreamFold, answers: dict[str, Outcomes], *, trial: bool = False
     ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
-        """At every event that was scored, and by what detectors say of them."""
+        """At every event that was scored, and by what detectors and counts say of them."""
         verdict = verdict_of(answers, self.plan.metrics, self.plan.study.judge, trial=trial, threads=self.threads)
-        return {STREAM: verdict}, () if trial else alarms_of(answers, self.plan)
+        return {STREAM: verdict}, () if trial else found_in(answers, self.plan)
 
     def compare(self, cell: Cell, design: str, verdict: Verdict) -> None:
         """Event by event; what is claimed in the end is corrected for all streams together."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from recassay.comparison.intervals import intervals, means
 from recassay.data.assay import Worth
-from recassay.data.scores import Scores, Summary, Values
+from recassay.data.scores import PLACES, Scores, Summary, Values
 from recassay.portable import elementary
 from recassay.study.schema import Judge
 
@@ -174,7 +174,12 @@ def _summed(rows: Sequence[Summary]) -> Summary:
         name: float(np.mean([row.accompanying.get(name, math.nan) for row in rows])) for name in rows[0].accompanying
     }
     mean = float(np.mean([row.mean for row in rows]))
-    return dataclasses.replace(rows[0], mean=mean, low=float("nan"), high=float("nan"), accompanying=beside, **counts)
+    parameters = dict(rows[0].parameters)
+    if PLACES in parameters:
+        parameters[PLACES] = max(int(row.parameters.get(PLACES, 0)) for row in rows)  # type: ignore[arg-type]
+    return dataclasses.replace(
+        rows[0], mean=mean, low=math.nan, high=math.nan, parameters=parameters, accompanying=beside, **counts
+    )
 
 
 def _worth(row: Summary, folds: Sequence[Worth], weights: Sequence[float]) -> Worth:

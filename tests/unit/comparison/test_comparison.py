@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import FrozenInstanceError, dataclass, field
 
@@ -10,6 +11,7 @@ import pytest
 
 from recassay.comparison.adjust import adjust
 from recassay.comparison.compare import compare
+from recassay.comparison.differences import Differences
 from recassay.comparison.intervals import intervals
 from recassay.comparison.significance import run_test
 from recassay.errors import UsageError
@@ -247,3 +249,87 @@ def test_more_questions_than_a_batch(monkeypatch):
         for name, value in limit.items():
             monkeypatch.setattr(f"recassay.comparison.compare.{name}", value)
         assert compare(table, resamples=500) == whole
+
+
+class TestInfiniteValues:
+    """A system that held something that happened to be impossible is infinitely surprised: its mean is infinite."""
+
+    @pytest.fixture
+    def table(self):
+        found = systems(n=60, metrics=("m", "n"))
+        found.columns["x", "m"][[3, 7]] = np.inf
+        found.columns["y", "m"][7] = np.inf
+        return found
+
+    @pytest.mark.parametrize("test", ["permutation", "bootstrap", "t", "wilcoxon", "wilcoxon-pratt", "sign"])
+    @pytest.mark.parametrize("n", [12, 60])
+    def test_a_difference_is_infinite_and_nothing_is_said_that_is_made_of_means(self, table, test, n):
+        table.columns = {key: column[:n] for key, column in table.columns.items()}
+        rows = {(row.metric, row.a, row.b): row for row in compare(table, test=test, resamples=300).rows}
+        row = rows["m", "x", "z"]
+        assert (row.difference, row.infinite, row.n) == (np.inf, 2, n)
+        assert np.isnan([row.low, row.high, row.effect]).all()
+        assert np.isnan(row.p) == (test in ("permutation", "bootstrap", "t"))
+        assert "2 units have an infinite value" in row.note
+        both = rows["m", "x", "y"]  # infinity less infinity
+        assert np.isnan([both.difference, both.p, both.effect]).all()
+        assert both.infinite == 2
+        assert rows["n", "x", "z"].infinite == 0
+
+    def test_other_pairs_and_metrics_are_as_they_would_be_without(self, table):
+        found = {row[:3]: row[3:8] for row in map(dataclasses.astuple, compare(table, resamples=300).rows)}
+        table.columns = {key: column for key, column in table.columns.items() if key[1] == "n"}
+        alone = {row[:3]: row[3:8] for row in map(dataclasses.astuple, compare(table, resamples=300).rows)}
+        assert {key: row for key, row in found.items() if key[0] == "n"} == alone
+
+    @pytest.mark.parametrize(("effect", "known"), [("d_z", False), ("hedges", False), ("d_av", False),
+                                                   ("relative", False), ("cliff", True), ("a12", True),
+                                                   ("rank_biserial", True)])  # fmt: skip
+    def test_effects_that_look_at_the_order_alone_are_known(self, table, effect, known):
+        row = next(row for row in compare(table, effect=effect, resamples=300).rows if (row.a, row.b) == ("x", "z"))
+        assert np.isfinite(row.effect) == known
+
+    def test_an_infinite_difference_ranks_above_all_others(self):
+        a, b = np.array([np.inf, 0.1, 0.3, 0.1]), np.array([0.0, 0.2, 0.1, 0.1])
+        # Ranks of sizes 0.1, 0.2, infinite: 1, 2, 3; signs -, +, +; of 8 patterns 4 are as far from 0 as 4.
+        row = compare(Table({("a", "m"): a, ("b", "m"): b}), test="wilcoxon", effect="rank_biserial").rows[0]
+        assert (row.p, row.effect) == (pytest.approx(0.5), pytest.approx(4 / 6))
+
+    def test_weighted_means_count_the_infinite_too_but_not_without_weight(self):
+        a, b = np.array([np.inf, 0.5, 0.7]), np.array([0.1, 0.2, 0.3])
+        table = Table({("a", "m"): a, ("b", "m"): b})
+        for weights, infinite in ((np.ones(3), 1), (np.array([0.0, 1.0, 1.0]), 0)):
+            table.unit_weights = {("a", "m"): weights, ("b", "m"): weights.copy()}
+            row = compare(table, resamples=100).rows[0]
+            assert row.infinite == infinite
+            assert row.difference == (np.inf if infinite else pytest.approx(0.35))
+
+
+class TestRounding:
+    def test_a_difference_that_is_the_same_for_all_but_for_rounding_has_no_spread(self):
+        a = np.array([0.3, 0.2, 0.7, 0.9] * 5)
+        b = np.array([0.2, 0.1, 0.6, 0.8] * 5)  # 0.1 less, each in its own rounding
+        assert np.unique(a - b).size > 1
+        for test in ("t", "permutation"):
+            row = compare(Table({("a", "m"): a, ("b", "m"): b}), test=test, resamples=200).rows[0]
+            assert row.effect == np.inf
+            assert "same amount" in row.note
+        assert run_test("t", Differences(np.column_stack([a, b]), np.array([[0, 1]]))).p[0] < 1e-300
+
+    def test_what_is_equal_but_for_rounding_is_no_difference(self):
+        a = np.array([0.1 + 0.2, 0.7 + 0.1, 0.5] * 4)
+        b = np.array([0.3, 0.8, 0.5] * 4)
+        assert (a != b).any()
+        for test in ("t", "sign", "wilcoxon", "permutation"):
+            row = compare(Table({("a", "m"): a, ("b", "m"): b}), test=test).rows[0]
+            assert row.p == 1.0
+            assert np.isnan(row.effect)
+
+    @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+    def test_the_size_of_values_changes_no_rank_test(self, size):
+        table = systems(n=40, metrics=("m",))
+        plain = compare(table, test="wilcoxon", effect="rank_biserial").rows
+        table.columns = {key: size * column for key, column in table.columns.items()}
+        sized = compare(table, test="wilcoxon", effect="rank_biserial").rows
+        assert [row.p for row in sized] == pytest.approx([row.p for row in plain])
+        assert [row.effect for row in sized] == pytest.approx([row.effect for row in plain])

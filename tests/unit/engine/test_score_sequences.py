@@ -121,6 +121,28 @@ class TestRefused:
             score_sequences(FOLD, mine(), metric)
         assert caught.value.code == "U105"
 
+    @pytest.mark.parametrize(
+        ("metrics", "given", "words", "hint"),
+        [
+            ("seq_serendipity@3", {"primitive": ["d", "b"]}, "takes primitive='popular'", "primitive='given')@3"),
+            ("seq_precision@2", {"primitive": ["d", "b"]}, "no metric asks for it", "(primitive='given')@2"),
+            (None, {"primitive": ["d", "b"]}, "seq_serendipity@3 takes", "seq_serendipity(primitive='given')@3"),
+            ("seq_diversity@3", {"similarities": np.eye(5)}, "takes similarity='training'", "similarity='given')@3"),
+            ("seq_perplexity", {"similarities": np.eye(5)}, "no metric asks", "seq_diversity(similarity='given')@5"),
+        ],
+    )
+    def test_what_was_given_and_no_metric_asks_for(self, metrics, given, words, hint):
+        with pytest.raises(UsageError) as caught:
+            score_sequences(FOLD, mine(), metrics, **given)
+        assert caught.value.code == "U231"
+        assert words in caught.value.what
+        assert hint in caught.value.hint
+
+    def test_a_list_that_one_metric_of_several_asks_for_is_used(self):
+        metrics = "seq_serendipity@3 seq_serendipity(primitive='given', k_p=2)@3"
+        rows = score_sequences(FOLD, mine(), metrics, primitive=["d", "b"]).rows
+        assert rows[0].mean != rows[1].mean
+
     def test_a_primitive_list_must_have_an_obvious_item(self):
         with pytest.raises(UsageError, match="k_p=0"):
             ra.parse_metric("seq_serendipity(k_p=0)@3")

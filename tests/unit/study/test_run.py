@@ -15,6 +15,7 @@ import yaml
 
 import recassay as ra
 from recassay.data.synthetic import log
+from recassay.engine.comparing import contests
 from recassay.errors import InputError, UsageError
 from recassay.models.popular import Popular
 from recassay.models.random import Random
@@ -356,6 +357,35 @@ def test_names_of_files_tell_names_apart():
     names = [shelves.file_name(text) for text in texts]
     assert len(set(names)) == len(texts)
     assert all(len(name) < 143 and "/" not in name for name in names)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "CON", "a/b", "a b ", "é"])
+def test_the_name_of_a_data_set_changes_no_number_and_leaves_no_folder(study, tmp_path, name):
+    given = ("generate:", f"name: {json.dumps(name)}, generate:")
+    plain = ra.run_study(study(), tmp_path / "plain")
+    named = ra.run_study(study(replace=[given]), tmp_path / "named" / "out")
+    assert [row["mean"] for row in named.rows] == [row["mean"] for row in plain.rows]
+    assert {row["dataset"] for row in named.rows} == {name}
+    kinds = [{path.name for path in out.iterdir()} for out in (tmp_path / "plain", tmp_path / "named" / "out")]
+    assert kinds[0] == kinds[1]
+    assert [path.name for path in (tmp_path / "named").iterdir()] == ["out"]
+    assert len([*(tmp_path / "named/out/runs").iterdir()]) == len([*(tmp_path / "named/out/standings").iterdir()]) == 1
+
+
+def test_data_sets_whose_names_differ_in_case_alone_lie_apart(study, tmp_path):
+    both = """[{name: log, generate: "log(users=60, items=40, events=900)"},
+      {name: LOG, generate: "log(users=60, items=40, events=900, seed=2)"}]"""
+    ra.run_study(study(replace=[('{generate: "log(users=60, items=40, events=900)"}', both)]), tmp_path / "out")
+    for kind in ("runs", "standings", "folds"):
+        assert len({path.name.lower() for path in (tmp_path / "out" / kind).iterdir()}) == 2
+
+
+def test_contests_of_a_study_call_systems_and_data_sets_by_their_names(study, tmp_path):
+    replace = [("generate:", 'name: "..", generate:'), ("svd:", '"svd: 4":')]
+    ra.run_study(study(replace=replace), tmp_path / "out")
+    ((name, contest),) = contests(ra.read_scores(str(tmp_path / "out")), 5).items()
+    assert name.startswith("..")
+    assert set(contest.competitors) == {"popular", "random", "svd: 4"}
 
 
 def test_a_small_part_is_a_fold_of_its_own():

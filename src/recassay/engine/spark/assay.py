@@ -37,7 +37,7 @@ from recassay.engine.spark.kept import Kept
 from recassay.engine.spark.play import SparkRun
 from recassay.engine.spark.score import new_folder
 from recassay.engine.spark.scores import KeptScores
-from recassay.engine.spark.session import carried, told
+from recassay.engine.spark.session import carried, session_of, told
 from recassay.engine.spark.standing import LISTED, WORTH, About, Sets, standings_of
 from recassay.engine.spark.sums import bounds_of_kept
 from recassay.engine.spark.tables import TAG, Piece, SparkTable, by_user, to_batches
@@ -241,7 +241,7 @@ def _in_parts(
 ) -> Assay:
     """The assay of all users, by all tasks."""
     first = next(iter(runs.values()))
-    spark, played = first.rows.sparkSession, first.played
+    spark, played = session_of(first.rows), first.played
     tables = {table_of(name): SparkTable(run.rows.drop(LISTED, WORTH), name) for name, run in runs.items()}
     about = {name: replace(run.about, name=name) for name, run in runs.items()}
     judging = Judging(how, about, played.users > played.owners, played.alone, played.together)

@@ -22,7 +22,7 @@ from recassay.data.truth import Truth
 from recassay.engine.local import Job
 from recassay.engine.parts import Column, Part, Tally
 from recassay.engine.sources import Origin
-from recassay.engine.spark.session import carried, told
+from recassay.engine.spark.session import carried, session_of, told
 from recassay.engine.spark.tables import Piece, SparkTable, by_user, to_batches
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
@@ -164,7 +164,7 @@ def judge(judging: Judging, beside: Mapping[str, SparkTable], runs: Mapping[str,
     with told():
         rows = by_user(tables, judging, judging.schema(beside[TRUTH].kind(USER)), order=order)
         rows.write.parquet(folder)
-        return tallied(beside[TRUTH].frame.sparkSession, folder)
+        return tallied(session_of(beside[TRUTH].frame), folder)
 
 
 ORDER = ("rank", "-score", "row")  # of the rows of a list

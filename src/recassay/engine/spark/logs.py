@@ -20,7 +20,7 @@ from recassay.data.io.roles import ITEM, TIMESTAMP, USER
 from recassay.data.read import Columns
 from recassay.data.time_kind import TimeKind, known_kind
 from recassay.data.time_scale import TimeScale
-from recassay.engine.spark.session import carried, is_spark, spark_session, told
+from recassay.engine.spark.session import carried, is_spark, session_of, spark_session, told
 from recassay.engine.spark.tables import Piece, SparkTable, by_user, table, to_batches
 from recassay.engine.spark.times import LogTimes
 from recassay.split.filters import Filter, added_up
@@ -50,7 +50,7 @@ def spark_log(source: Any, *, columns: Columns = None, times: str | None = None)
     by item id, then rating. ``times`` says what its times can tell, as for :func:`~recassay.read_interactions`; what is
     not said is found out when it matters.
     """
-    spark = source.sparkSession if is_spark(source) else spark_session()
+    spark = session_of(source) if is_spark(source) else spark_session()
     found = table(spark, source, "log", columns=columns, rows=True)
     return SparkLog(found, time_facts=LogTimes(found, known_kind(times, has_times=TIMESTAMP in found.columns)))
 

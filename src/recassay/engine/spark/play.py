@@ -29,7 +29,7 @@ from recassay.data.run import Run
 from recassay.engine.play import answer, question_of
 from recassay.engine.spark.folds import SparkFold, label_of
 from recassay.engine.spark.score import new_folder
-from recassay.engine.spark.session import is_spark, told
+from recassay.engine.spark.session import is_spark, session_of, told
 from recassay.engine.spark.standing import LISTED, WORTH, About, Played, rows_of, standings_of
 from recassay.engine.spark.tables import Piece, SparkTable, by_user
 from recassay.errors import UsageError
@@ -149,7 +149,7 @@ def play_on_spark(
             f"{model} would learn from the users of each task alone",
             hint="fit it elsewhere, and play its factors: ra.models.FactorTable, or its scores: ra.models.ScoreBatches",
         )
-    spark, label = fold.labelled.sparkSession, label_of(fold.number)
+    spark, label = session_of(fold.labelled), label_of(fold.number)
     log = SparkTable(fold.labelled.select(*fold.train.columns, label), "the log")
     tables = {LOG: log}
     name, items = name or str(model), None

@@ -9,7 +9,7 @@ from recassay.data.fold import Leakage
 from recassay.data.read import Columns
 from recassay.data.time_kind import TimeKind
 from recassay.engine.spark.folds import SparkFold, label_of
-from recassay.engine.spark.session import is_spark, spark_session, told
+from recassay.engine.spark.session import is_spark, session_of, spark_session, told
 from recassay.engine.spark.tables import refuse_two_kinds, table
 from recassay.engine.spark.times import LogTimes
 from recassay.split.base import TEST, TRAIN, VALIDATION
@@ -35,7 +35,7 @@ def spark_fold(
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     given = {"train": train, "test": test} | ({} if validation is None else {"validation": validation})
-    spark = next((one.sparkSession for one in given.values() if is_spark(one)), None) or spark_session()
+    spark = next((session_of(one) for one in given.values() if is_spark(one)), None) or spark_session()
     parts = {name: table(spark, one, "log", columns=columns) for name, one in given.items()}
     refuse_two_kinds(parts)
     with told():

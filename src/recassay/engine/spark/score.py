@@ -33,7 +33,7 @@ from recassay.engine.spark.kept import FOUND, Kept
 from recassay.engine.spark.means import worths
 from recassay.engine.spark.progress import watched
 from recassay.engine.spark.scores import KeptScores
-from recassay.engine.spark.session import REMOTE, is_local, is_spark, placed, spark_session, told
+from recassay.engine.spark.session import REMOTE, is_local, is_spark, placed, session_of, spark_session, told
 from recassay.engine.spark.tables import ROW, Piece, SparkTable, by_user, table
 from recassay.engine.summary import settings_of
 from recassay.errors import InputError, UsageError
@@ -118,8 +118,7 @@ def _session(tables: Tables) -> SparkSession:
     for one in [tables.truth, *_each(tables.runs)]:
         frame = one.frame if isinstance(one, SparkTable) else one
         if is_spark(frame):
-            found: SparkSession = frame.sparkSession
-            return found
+            return session_of(frame)
     return spark_session()
 
 

@@ -19,6 +19,7 @@ from recassay.optional import need
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+DEFAULT_PYTHON = "python3"  # what Spark starts where nothing is said
 JAVA = "Java 17 or later"
 INSTALL = "on Debian and Ubuntu: apt-get install openjdk-17-jre-headless; elsewhere set JAVA_HOME"
 
@@ -36,14 +37,25 @@ REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")  # hdfs://, s3a://, dbfs:/, fi
 CARRIED = re.compile(r"recassay-error:([A-Za-z0-9+/=]+)")
 FILE = re.compile(r"((?:[a-z0-9]+:/|/)[^\s'\"]*\.(?:parquet|pq|orc|avro|csv|json)[^\s'\",:]*)")
 
+OTHER_PYTHON = {
+    r"PYTHON_VERSION_MISMATCH|Python in worker has different version": "have another version of Python than is here",
+    r"Cannot run program \"[^\"]*\"": "do not find the Python that they are to start",
+    r"from pyspark.daemon's stdout": "start a Python that ends at once",
+    r"No module named '(recassay|polars|numpy|numba|pyarrow)": "have a Python without recassay, or what it needs",
+}
+
 Result = TypeVar("Result")
 
 
 def spark_session() -> SparkSession:
-    """The active session; else that of ``spark-submit``, or one on all cores of this machine."""
+    """The active session; else that of ``spark-submit``, or one on all cores of this machine.
+
+    The workers of an active session on this machine get the Python that runs here, unless somebody chose another one.
+    """
     pyspark = need("pyspark.sql", for_="the Spark engine")
     active: SparkSession | None = pyspark.SparkSession.getActiveSession()
     if active is not None:
+        _settle_python(active)
         return active
     if not _java():
         raise UsageError("U227", f"Spark needs {JAVA}, which is not installed", where="engine='spark'", hint=INSTALL)
@@ -63,6 +75,22 @@ def spark_session() -> SparkSession:
         ) from error
     made.sparkContext.setLogLevel("ERROR")
     return made
+
+
+def session_of(table: DataFrame) -> SparkSession:
+    """The session of a table, whose workers get the Python that runs here as those of :func:`spark_session` do."""
+    found: SparkSession = table.sparkSession
+    _settle_python(found)
+    return found
+
+
+def _settle_python(spark: SparkSession) -> None:
+    """Spark starts whatever is called python3, perhaps another version, or one without recassay: start this one."""
+    if "PYSPARK_PYTHON" in os.environ or not is_local(spark) or spark.conf.get("spark.pyspark.python", None):
+        return
+    context = getattr(spark, "_sc", None)  # there is none behind Spark Connect
+    if context is not None and context.pythonExec == DEFAULT_PYTHON:
+        context.pythonExec = sys.executable
 
 
 def is_local(spark: SparkSession) -> bool:
@@ -117,6 +145,10 @@ def _ours(text: str) -> RecassayError | None:
     if found:
         error: RecassayError = pickle.loads(base64.b64decode(found[1]))
         return error
+    python = next((what for sign, what in OTHER_PYTHON.items() if re.search(sign, text)), None)
+    if python is not None:
+        hint = f"PYSPARK_PYTHON={sys.executable} before the session starts; on a cluster, a path that all nodes have"
+        return UsageError("U232", f"the workers of Spark {python}", where="PYSPARK_PYTHON", hint=hint)
     if "PATH_NOT_FOUND" in text or "FILE_NOT_EXIST" in text:
         return InputError("I101", "file not found", where=_file(text), hint="check the path, and that all nodes see it")
     if any(sign in text for sign in ("FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER", "is not a Parquet file")):

@@ -21,7 +21,7 @@ from recassay.engine.local import Job
 from recassay.engine.parts import Order, Tally
 from recassay.engine.spark.judge import ORDERS, Key
 from recassay.engine.spark.kept import Columns, Kept
-from recassay.engine.summary import Bounds, bounds_of, rooted, said_once
+from recassay.engine.summary import Bounds, bounds_of, of_lengths, rooted, said_once
 from recassay.engine.worth import Worth
 from recassay.metrics.base import UnitMetric
 from recassay.portable import elementary
@@ -44,7 +44,7 @@ def from_sums(
     bounded = [(row, *bounds.get((row.system, row.metric), nothing)) for row in rows]
     return (
         tuple(replace(row, low=low, high=high) for row, low, high in bounded),
-        said_once([finding for _, found in judged.values() for finding in found]),
+        said_once([finding for _, found in judged.values() for finding in found]) + of_lengths(rows),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import polars as pl
 from recassay.comparison.over_time import Curve, over_time
 from recassay.data.finding import Finding
 from recassay.data.outcomes import Outcomes
-from recassay.diagnose import Watched, diagnose
+from recassay.diagnose import Streamed, Watched, diagnose
 from recassay.drift import Alarm
 from recassay.engine.stream.values import ERROR
 from recassay.errors import InputError, UsageError
@@ -49,13 +49,13 @@ class Stream:
         return self.raised[self.copies.index(self.outcomes)] if self.raised else ()
 
     def findings(self) -> list[Finding]:
-        """What the alarms of each copy say of it: V001."""
+        """What the alarms of each copy say of it (V001), and whether many events were left out (C014, C015)."""
         metric = self.copies[0].metrics[0]
-        return [
-            found
-            for one, alarms in zip(self.copies, self.raised, strict=True)
-            for found in diagnose(Watched(one.system, metric, len(one), alarms))
+        alarmed = zip(self.copies, self.raised, strict=True) if self.raised else ()
+        watched = [
+            found for one, alarms in alarmed for found in diagnose(Watched(one.system, metric, len(one), alarms))
         ]
+        return [found for one in self.copies for found in diagnose(Streamed.of(one))] + watched
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -63,8 +63,9 @@ class Stream:
         return self.outcomes.counts
 
     def over_time(self, metric: str, **how: Any) -> Curve:
-        """The course of a metric, with a mark at each alarm: see :func:`recassay.over_time`."""
-        return over_time(self.outcomes, metric, **how).marked(alarm.mark for alarm in self.alarms)
+        """The course of a metric, with a mark at each alarm, and what was left out: see :func:`recassay.over_time`."""
+        curve = over_time(self.outcomes, metric, **how).marked(alarm.mark for alarm in self.alarms)
+        return replace(curve, notes=tuple(found.detail for found in diagnose(Streamed.of(self.outcomes))))
 
     def summary(self, *, per_user: bool = False) -> pl.DataFrame:
         """A row per metric: the mean over scored events, or of the means of users, and how many events are behind it.

@@ -40,12 +40,12 @@ def write_figures(exhibits: Iterable[Exhibit], folder: Path, kind: str) -> list[
 
 
 def plain(name: str) -> str:
-    """A name as any system takes it for a file.
+    """A name as any system and LaTeX take it for a part of a file's; what tells files apart is their number.
 
     >>> plain("ndcg(gain='exp2')@10 of a/b")
     'ndcg(gain=_exp2_)@10_of_a_b'
     """
-    return re.sub(r"[^\w.@()=,+-]+", "_", name)[:100]
+    return re.sub(r"[^\w.@()=,+-]+", "_", name, flags=re.ASCII)[:100]
 
 
 def _numbered(exhibit: Exhibit) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 from recassay.data.agreement import kendall
+from recassay.data.scores import PLACES
+from recassay.diagnose.base import OF_SETS
 from recassay.errors import RecassayError
 from recassay.metrics.describe import describe
 from recassay.metrics.registry import parse_metric
+from recassay.report import wording
 
 Row = Mapping[str, Any]
 PLACE = ("dataset", "split", "protocol", "seed")
@@ -147,6 +150,26 @@ def _grid(metric: str, rows: list[Row], comparisons: list[Row]) -> Grid:
     pairs = {(design_of(row), row["a"], row["b"]): row for row in comparisons if row["metric"] == metric}
     systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
     return Grid(metric, systems, designs, chosen, pairs)
+
+
+def uncut(grid: Grid) -> str:
+    """How far a metric without a cut-off looks, in lists and in target sets; nothing of one with a cut-off."""
+    lists = {
+        system: int(places)
+        for (system, _), row in grid.rows.items()
+        if (places := (row.get("parameters") or {}).get(PLACES)) is not None
+    }
+    parts = [wording.lengths((grid.metric, system, places) for system, places in lists.items())]
+    if any(OF_SETS in row for row in grid.rows.values()) and _looks_at_all(grid.metric):
+        parts.append(f"{'Under a design it' if lists else grid.metric} is over the whole of every target set.")
+    return " ".join(filter(None, parts))
+
+
+def _looks_at_all(metric: str) -> bool:
+    try:
+        return parse_metric(metric).is_uncut
+    except RecassayError:
+        return False
 
 
 def _place(row: Row) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from recassay.report import wording
-from recassay.report.page.board import Board, Grid, Row, design_of, real
+from recassay.report.page.board import Board, Grid, Row, design_of, real, uncut
 from recassay.report.page.verdict import verdict
 
 DIGITS = 4
@@ -78,6 +78,7 @@ def _grid(grid: Grid, level: float, name: str) -> dict[str, Any]:
         "otherwise": {design: _tau(grid, design) for design in grid.designs if _moved(grid, design)},
         "some_level": any(cell["level"] for cell in cells.values()),
         "beside": _beside(grid),
+        "uncut": uncut(grid),
     }
 
 
