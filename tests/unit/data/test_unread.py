@@ -1,6 +1,8 @@
 """What a file leaves unread or open: it is refused, remarked on, or was meant."""
 
+import gzip
 import json
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import recassay as ra
 from recassay.data.io import open_stretches, open_table
+from recassay.data.io.padded import may_have_padded
 from recassay.data.order_signs import LONG, signs_of_ranks, signs_of_scores
 from recassay.errors import InputError, UsageError
 
@@ -170,6 +173,41 @@ class TestSeveralTables:
         assert small.remarks == large.remarks == stretch.remarks
         assert "1 of 2 users" in small.remarks["R003"]
         assert large.columns == ["user_id", "item_id", "score"]
+
+
+class TestPaddedNumbers:
+    """Ids are integers if all of them are written as integers are, also beyond the lines that are looked at first."""
+
+    MANY = tuple(f"{number // 5},{number % 5 + 1},{1 - number % 5 / 10}" for number in range(20_000))
+
+    @pytest.mark.parametrize("field", ["007", "+7", " 7", "00"])
+    @pytest.mark.parametrize("place", [3, 15_000])
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_a_field_that_is_written_otherwise_makes_the_column_text(self, field, place, packed, tmp_path):
+        lines = ["user_id,item_id,score", *self.MANY[:place], f"1,{field},0.05", *self.MANY[place:]]
+        data = "\n".join(lines).encode()
+        path = tmp_path / ("run.csv.gz" if packed else "run.csv")
+        path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
+        ids = open_table(path, "run")["item_id"]
+        assert ids.unique().sort().to_list() == sorted(["1", "2", "3", "4", "5", field])
+        if not packed:
+            (stretch,) = open_stretches(path, "run", tmp_path)
+            assert stretch.read(["item_id"], 0, stretch.rows)["item_id"].to_list() == ids.to_list()
+
+    def test_other_columns_may_be_padded(self, tmp_path):
+        rows = [f"{line},0{number % 10}.01.2020" for number, line in enumerate(self.MANY)]
+        (tmp_path / "run.csv").write_text("\n".join(["user_id,item_id,score,day", *rows]))
+        assert open_table(tmp_path / "run.csv", "run")["item_id"].dtype == pl.Int64
+
+    @pytest.mark.parametrize("at_once", [1, 2, 7, 1 << 20])
+    @pytest.mark.parametrize(
+        "text", [b"1,7\n10,70", b"1,7\n07,7", b'1,"07"\n', b"1, 7\n", b"1,0\n0,0.5\n", b"+1,2\n3,+4"]
+    )
+    def test_bytes_are_looked_at_however_they_are_cut(self, text, at_once, tmp_path, monkeypatch):
+        monkeypatch.setattr("recassay.data.io.padded.AT_ONCE", at_once)
+        (tmp_path / "a.gz").write_bytes(gzip.compress(text, mtime=0))
+        expected = re.search(rb'[,\n"](0[0-9]|[+ ])', text) is not None
+        assert may_have_padded(text, ",") == may_have_padded(tmp_path / "a.gz", ",") == expected
 
 
 class TestWholeLines:
