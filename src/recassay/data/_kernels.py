@@ -170,4 +170,4 @@ def has_padded(data: NDArray[np.uint8], separator: int, begin: int, end: int) ->
         padded = (here[place] == zero) & (behind[place] >= zero) & (behind[place] <= nine)
         signed = (here[place] == plus) | ((here[place] == blank) & (separator != blank))
         found |= np.uint8(starts & (padded | signed))
-    return found != 0
+    return bool(found)
