@@ -119,7 +119,7 @@ def _otherwise_written(head: Head, layout: Layout, names: list[str]) -> list[str
     if not names or not may_have_padded(source, separator):
         return []
     rows = _scan(source, separator, layout, {}, head.lines_above_data(layout.header_lines))
-    plain = rows.select(pl.col(names).str.contains(f"^(?:{INTEGER.pattern})$").all())
+    plain = rows.select(pl.col(names).str.contains(rf"^(?:{INTEGER.pattern}|\s*)$").all())  # a blank line is no id
     try:
         found = plain.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
