@@ -114,6 +114,29 @@ def test_a_table_without_order_is_refused_and_files_have_one(lake, spark, tmp_pa
     assert tasks.rows == ra.score(tmp_path, lake / "truth.parquet", "mrr").rows
 
 
+def test_what_a_file_leaves_open_is_said_as_on_the_laptop(lake, spark, tmp_path):
+    rows = pl.read_parquet(lake / "runs" / "pop")
+    half = pl.when(pl.col("rank") < 4).then(pl.lit("a")).otherwise(pl.lit("b"))
+    rows.with_columns(half.alias("model")).drop("rank").write_parquet(tmp_path / "pop.parquet")
+    truth = tmp_path / "truth.parquet"
+    answers = pl.read_parquet(lake / "truth.parquet")
+    answers.with_columns(Bewertung=pl.int_range(pl.len()) % 5).write_parquet(truth)
+    runs = {"pop": tmp_path / "pop.parquet"}
+    tasks, whole = (ra.score(runs, truth, "mrr", engine=engine) for engine in ("spark", "local"))
+    assert {one.code for one in tasks.findings} >= {"R001", "R002", "R003"}
+    assert tasks.findings == whole.findings
+    meant = ra.score(runs, truth, "mrr", engine="spark", order="row")
+    assert meant.rows == whole.rows
+    assert "R001" not in {one.code for one in meant.findings}
+    rows.rename({"rank": "Platz"}).write_parquet(tmp_path / "pop.parquet")
+    with pytest.raises(InputError) as caught:
+        ra.score(runs, truth, "mrr", engine="spark")
+    assert caught.value.code == "I204"
+    with pytest.raises(UsageError) as refused:
+        ra.score({"pop": spark.createDataFrame(rows.to_arrow())}, truth, "mrr", engine="spark", order="row")
+    assert refused.value.code == "U228"
+
+
 @pytest.mark.parametrize(
     ("how", "code"),
     [

@@ -151,3 +151,23 @@ def sort_judged(
                 items[place] = item
                 if graded:
                     gains[place] = gain
+
+
+@njit(nogil=True, cache=True)
+def has_padded(data: NDArray[np.uint8], separator: int, begin: int, end: int) -> bool:
+    """Whether a field of text begins, in these bytes, with a zero and a digit, or with a plus or a blank.
+
+    Nothing ends the loop early, and nothing in it branches: so it takes many bytes at a time.
+    """
+    newline, quote, zero, nine, plus, blank = 10, 34, 48, 57, 43, 32
+    first, last = max(begin, 1), min(end, data.size - 1)
+    if last <= first:
+        return False
+    before, here, behind = data[first - 1 : last - 1], data[first:last], data[first + 1 : last + 1]
+    found = np.uint8(0)
+    for place in range(here.size):
+        starts = (before[place] == separator) | (before[place] == newline) | (before[place] == quote)
+        padded = (here[place] == zero) & (behind[place] >= zero) & (behind[place] <= nine)
+        signed = (here[place] == plus) | ((here[place] == blank) & (separator != blank))
+        found |= np.uint8(starts & (padded | signed))
+    return bool(found)

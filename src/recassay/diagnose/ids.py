@@ -48,8 +48,8 @@ def _empty(sight: Sight) -> Empty:
     words = {table: ids.filter(ids.str.contains(NOTHING) | ids.str.contains(HEADER)) for table, ids in users.items()}
     things = {table: ids.filter(ids.str.contains(NOTHING)) for table, ids in items.items()}
     found = [(table, id) for part in (words, things) for table, ids in part.items() for id in ids.to_list()]
-    counts = (sum(ids.len() for ids in part.values()) for part in (words, things))
-    return Empty(*counts, min(found) if found else None)
+    users_found, items_found = (sum(ids.len() for ids in part.values()) for part in (words, things))
+    return Empty(users_found, items_found, min(found) if found else None)
 
 
 @check("R006", "Ids that say there is none", "warning", count=_empty)

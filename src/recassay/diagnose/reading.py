@@ -142,7 +142,7 @@ def low_gains(facts: Facts) -> tuple[Severity, str] | None:
     A gain of 0.5 is not relevant unless `--relevant-from` says so.
     """
     found: Gains = facts.counted["R009"]
-    levels = [_level(row) for row in facts.rows if _level(row) is not None]
+    levels = [level for row in facts.rows if (level := _level(row)) is not None]
     if found.highest <= 0:
         return "error", "no gain of the truth is above 0: nobody has anything to find"
     if not levels:

@@ -13,6 +13,7 @@ import polars as pl
 from recassay.data.io.clean import typed
 from recassay.data.io.head import BOM, GZIP_MAGIC, Head, opened
 from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
+from recassay.data.io.padded import may_have_padded
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
 from recassay.errors import UsageError
@@ -107,7 +108,23 @@ def _kinds(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[list
     samples = _samples(head, layout)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
     safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
+    whole = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] == pl.Int64]
+    guesses |= dict.fromkeys(_otherwise_written(head, layout, whole), pl.String)
     return [guesses] if guesses == safe else [guesses, safe], safe
+
+
+def _otherwise_written(head: Head, layout: Layout, names: list[str]) -> list[str]:
+    """Which of some columns, all whole numbers in the sample, have a field that is not written as one: ``007``."""
+    source, separator = next(_sources(head, layout))
+    if not names or not may_have_padded(source, separator):
+        return []
+    rows = _scan(source, separator, layout, {}, head.lines_above_data(layout.header_lines))
+    plain = rows.select(pl.col(names).str.contains(rf"^(?:{INTEGER.pattern}|\s*)$").all())  # a blank line is no id
+    try:
+        found = plain.collect()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return []  # whoever reads all columns says what is wrong
+    return [name for name in names if not found[name].item()]
 
 
 def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:

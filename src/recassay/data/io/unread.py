@@ -83,9 +83,10 @@ def _unread_gains(sample: pl.DataFrame, found: Mapping[str, str]) -> Remarks:
     if not unread:
         return {}
     name, values = min(unread.items(), key=lambda one: one[1].n_unique() > FEW_VALUES)
+    low, high = values.sort()[[0, -1]].to_list()
     return {
-        "R002": f"column {name!r} of the truth holds numbers ({values.min():g} to {values.max():g} in its first rows) "
-        f"that are not read: every row counts as a gain of 1; if they say how relevant an item is, say "
+        "R002": f"column {name!r} of the truth holds numbers ({low:g} to {high:g} in its first rows) that are not "
+        "read: every row counts as a gain of 1; if they say how relevant an item is, say "
         f"--truth-columns {_keys(found)},gain={name}"
     }
 

@@ -93,7 +93,8 @@ def table(
 
         chosen = parse_columns(columns)
         found = resolve(names, wanted, chosen, where=where, numbers=lambda some: numbers(sample(some)))
-        remarks = remarks_on(Table(names, sample, where), sample, found, wanted, ordered=ordered)
+        opened = Table(names, lambda some: sample(list(some.values())), where)
+        remarks = remarks_on(opened, sample, found, wanted, ordered=ordered)
         remarks |= _several(frame, names, found, wanted)
         kept = [frame[name].alias(meaning) for meaning, name in found.items()]
         if rows and (place := _row(frame, source)) is not None:
