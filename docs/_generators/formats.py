@@ -23,7 +23,11 @@ ascending id unless [`--ties`](cli.md#recassay-score) says otherwise. Ranks coun
 In a **truth** a gain of 0 is a judgement too: looked at, and not relevant. Without a gain every row counts 1. What
 counts as relevant is said by `--relevant-from`.
 
-In a **log** the timestamp may be a number, a date or a date with time. Nothing that exists today needs it.
+In a **log** the timestamp may be a number, a date or a date with time, or text: `2020-05-31`, `2020-05-31 10:30:00`,
+`2020-05-31T10:30:00+02:00`, with a slash for the dash, or day, month and year where a day above 12 (or a dot between
+them) shows the order. Text that can be read in two ways is refused ([I386](errors.md#i386)). Positions in histories and row
+numbers are read too, and are no times: [what times a log has](../explanation/conventions.md#what-times-a-log-has) says how
+they are told apart, and what each can be used for.
 
 The features of **items** may be a column of lists (Parquet), names joined by `|` as in MovieLens, or one name a row. If
 no column is a list and none has a `|`, text columns whose values recur are taken; numbers and titles are not features.
@@ -49,7 +53,7 @@ A run is named by its file without the suffixes: `runs/als.parquet` is `als`.
 
 - a table of Polars, pandas, pyarrow, DuckDB, or anything else that exports Arrow
 - `{{user: {{item: number}}}}`: the number is the score of a run, the gain of a truth, the rating of a log
-- `{{user: [item, ...]}}`: best first in a run, in the order of time in a log
+- `{{user: [item, ...]}}`: best first in a run; oldest first in a log, which then has an order within each user
 - `[(user, item, number), ...]`, or a list of dicts with column names
 - a dict of columns: `{{"user_id": [...], "item_id": [...]}}`
 

@@ -60,10 +60,12 @@ class HasTimes(Protocol):
         """How large its times are."""
 
 
-def require_times(log: HasTimes, needs: TimeKind | None, where: object, *, missing: str = "I201") -> None:
+def require_times(
+    log: HasTimes, needs: TimeKind | None, where: object, *, missing: str = "I201", instead: str = ""
+) -> None:
     """Raise if the times of a whole log tell less than is needed, or cannot be true: I385, or I387 and I388.
 
-    ``missing`` is the code for a log without times, and ``where`` says what needs them.
+    ``where`` says what needs times. ``missing`` is the code for a log without them, and ``instead`` what else would do.
     """
     if needs is None:
         return
@@ -72,23 +74,24 @@ def require_times(log: HasTimes, needs: TimeKind | None, where: object, *, missi
             missing,
             f"the log has no timestamps, and {where} needs {NEEDS[needs]}",
             where=log.origin or str(where),
-            hint="name the column of times or positions (columns={'timestamp': ...}), or take a split by chance such "
-            "as random(test=0.2)",
+            hint="name the column of times or positions (columns={'timestamp': ...}), or "
+            + (instead or "take a split by chance such as random(test=0.2)"),
         )
-    require_order(log.times, needs, where, log.origin)
+    require_order(log.times, needs, where, log.origin, instead)
     if log.times == "clock":
         refuse_scale(log.time_scale, log.origin)
 
 
-def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, origin: str) -> None:
+def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, origin: str, instead: str = "") -> None:
     """Raise I385 where times of a kind tell less than is needed."""
-    if kind is None or STRENGTH[kind] >= STRENGTH[needs]:
+    if kind is None or needs is None or STRENGTH[kind] >= STRENGTH[needs]:
         return
+    take = instead or f"take {INSTEAD[kind]}"
     raise InputError(
         "I385",
         f"the times of the log are {KINDS[kind]}, and {where} needs {NEEDS[needs]}",
         where=origin or str(where),
-        hint=f"take {INSTEAD[kind]}; if the column has {NEEDS[needs]}, say times='{needs}' where the log is read",
+        hint=f"{take}; if the column has {NEEDS[needs]}, say times='{needs}' where the log is read",
     )
 
 

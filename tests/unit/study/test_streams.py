@@ -246,6 +246,22 @@ def test_a_model_that_fails_at_an_event_is_told_and_what_it_did_is_kept(write, t
     assert {row["system"] for row in results.rows} == {"isgd", "uknn", "popular"}
 
 
+def test_rows_are_an_order_only_if_the_study_says_so(study, tmp_path):
+    made().frame().drop("timestamp").write_csv(tmp_path / "rows.csv")
+    generated, asked = 'generate: "drifting(users=80, items=50, events=1500, changes=1, seed=1)"', "prequential(at=5)"
+    models = ('{isgd: "ISGD(factors=4)", uknn: UKNN, popular: StreamPopular}', "{popular: StreamPopular}")
+    compared = ("compare: {baseline: popular}\n", "")
+    with pytest.raises(RecassayError, match="I383"):
+        ra.run_study(study(STUDY, replace=[(generated, "path: rows.csv"), models, compared]), tmp_path / "out")
+    said = (asked, "\"prequential(at=5, order='row')\"")
+    text = study(STUDY, replace=[(generated, "path: rows.csv"), said, models, compared])
+    results = ra.run_study(text, tmp_path / "said")
+    assert {row["protocol"] for row in results.rows} == {"prequential(at=5, order='row')"}
+    whole = by_hand()["popular"]
+    (mean,) = [row["mean"] for row in results.rows if (row["metric"], row["fold"]) == ("recall@5", "all")]
+    assert mean == whole.outcomes.mean("recall@5")
+
+
 def test_ratings_are_foretold(study, tmp_path):
     rng_free = np.arange(600)
     frame = pl.DataFrame(

@@ -30,6 +30,8 @@ from recassay.split.lots import keys_of
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 ROWS = 1 << 20  # read at a time from a file of columns
+ROWS_IN_ORDER = "say prequential(order='row') if its rows stand in the order of events"
+LENGTHS = "count in events, as batch=1000 does"
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,9 +195,11 @@ class Source:
     def _check_times(self, part: Interactions) -> None:
         """Raise where the times of a table do not put its events into an order, or measure no length of time."""
         timed = self.protocol.timed
-        require_times(part, self.protocol.needs, self.protocol, missing="I201" if timed else "I383")
-        unit = None if part.timestamps is None or part.timestamps.dtype.is_temporal() else part.time_scale.unit
-        if timed and unit not in (None, "seconds"):
+        missing, instead = ("I201", LENGTHS) if timed else ("I383", ROWS_IN_ORDER)
+        require_times(part, self.protocol.needs, self.protocol, missing=missing, instead=instead)
+        if not timed or part.timestamps is None or part.timestamps.dtype.is_temporal():
+            return
+        if (unit := part.time_scale.unit) not in (None, "seconds"):
             what = f"the times of the stream are numbers in {unit}, and {self.protocol} has a length of time in seconds"
             hint = "give the times in seconds, or as dates"
             raise InputError("I389", what, where=part.origin or "the stream", hint=hint)
