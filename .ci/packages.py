@@ -1,6 +1,6 @@
 """Build the wheel and the source archive, install each on every Python there is, as users do, and run the demo.
 
-    python .ci/packages.py
+    python .ci/packages.py [3.11 3.12 ...]
 
 Versions of dependencies are what pip chooses today: this tells whether today's newest still work.
 """
@@ -17,8 +17,8 @@ from lock import PYTHONS, ROOT, interpreter
 PIP = ("-m", "pip", "--disable-pip-version-check", "--quiet")
 
 
-def main() -> int:
-    """Try both packages on every Python that is there."""
+def main(pythons: list[str]) -> int:
+    """Try both packages on these Pythons, or on all that are there."""
     with tempfile.TemporaryDirectory() as folder:
         environment = Path(folder) / "builder"
         subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
@@ -26,7 +26,7 @@ def main() -> int:
         subprocess.run([str(builder), *PIP, "install", "hatchling"], check=True)
         dist = Path(folder) / "dist"
         subprocess.run([str(builder), "-m", "hatchling", "build", "--directory", str(dist)], cwd=ROOT, check=True)
-        for python in PYTHONS:
+        for python in pythons or PYTHONS:
             found = interpreter(python)
             if found is None:
                 print(f"python{python} is not on the path: no package is tried on it", file=sys.stderr)
@@ -45,4 +45,4 @@ def works(found: str, package: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))
