@@ -16,8 +16,9 @@ ON_OLDEST := CI= NUMBA_CACHE_DIR=$(CURDIR)/.oldest/numba .oldest/bin/python -m p
 # what old versions break first: files of every format, tables, options, pages, models, Spark
 SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/engine tests/unit/report tests/contract/test_models.py
 SEEDS ?= 1 2 3 4 5
+WHICH ?= all
 
-.PHONY: demo test test-all oldest oldest-all fuzz packages update lint format docs site bench agreement clean help
+.PHONY: demo test test-all oldest oldest-all processors fuzz packages update lint format docs site bench agreement clean help
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -38,6 +39,9 @@ oldest-all: .oldest/installed  ## all tests on the oldest versions, but what pag
 fuzz: .venv/tested  ## tests on random input, on other input than make test, and more: SEEDS="6 7 8"
 	for seed in $(SEEDS); do $(BIN)/python -m pytest -n auto --dist loadfile -q --hypothesis-profile fuzz \
 	  --hypothesis-seed $$seed $$(grep -rl --include 'test_*.py' '^from hypothesis' tests) || exit 1; done
+
+processors: .venv/tested  ## tests whose digits could depend on the processor, with instructions turned off: WHICH=gate for few
+	$(BIN)/python tests/processor/settings.py $(WHICH)
 
 packages: .venv/tested  ## build wheel and source, install each on Python 3.11 to 3.13 as users do, and run the demo
 	$(BIN)/python .ci/packages.py
