@@ -40,7 +40,7 @@ fuzz: .venv/tested  ## tests on random input, on other input than make test, and
 	for seed in $(SEEDS); do $(BIN)/python -m pytest -n auto --dist loadfile -q --hypothesis-profile fuzz \
 	  --hypothesis-seed $$seed $$(grep -rl --include 'test_*.py' '^from hypothesis' tests) || exit 1; done
 
-processors: .venv/tested  ## tests whose digits could depend on the processor, with instructions turned off: WHICH=gate for few
+processors: .venv/tested  ## tests whose digits could depend on the processor, under other settings of it
 	$(BIN)/python tests/processor/settings.py $(WHICH)
 
 packages: .venv/tested  ## build wheel and source, install each on Python 3.11 to 3.13 as users do, and run the demo

@@ -52,7 +52,7 @@ def main(pythons: list[str]) -> int:
             same = (REQUIREMENTS / f"newest-{OLDEST}.txt").read_text(encoding="utf-8")
             lock(found, python, "newest", f"those of Python {OLDEST}", GROUPS, same)
     for python in missing:
-        print(f"python{python} is not on the path: its file stays as it is", file=sys.stderr)
+        print(f"python{python} is not on the path, or does not run: its file stays as it is", file=sys.stderr)
     return 1 if missing else 0
 
 
@@ -89,10 +89,16 @@ def normal(name: str) -> str:
 
 
 def interpreter(python: str) -> str | None:
-    """Return where this Python is, from its environment variable or the path."""
+    """Return where this Python is, from its environment variable or the path, if it runs and is of this version."""
     if sys.version_info[:2] == tuple(int(part) for part in python.split(".")):
         return sys.executable
-    return os.environ.get(f"RECASSAY_PYTHON_{python.replace('.', '_')}") or shutil.which(f"python{python}")
+    name = f"python{python}"
+    found = os.environ.get(f"RECASSAY_PYTHON_{python.replace('.', '_')}") or shutil.which(name)
+    if found is None:
+        return None
+    # a version manager may have a python3.12 on the path that says only that 3.12 is not switched on
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    return found if said.startswith(f"Python {python}.") else None
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def main(pythons: list[str]) -> int:
         for python in pythons or PYTHONS:
             found = interpreter(python)
             if found is None:
-                print(f"python{python} is not on the path: no package is tried on it", file=sys.stderr)
+                print(f"python{python} is not on the path, or does not run: no package is tried on it", file=sys.stderr)
                 continue
             for package in sorted(dist.iterdir()):
                 works(found, package, Path(folder) / f"{python}-{package.suffix}")
