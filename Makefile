@@ -3,7 +3,8 @@ BIN := .venv/bin
 PIP := python -m pip --disable-pip-version-check --quiet
 SOURCES := src tests bench docs examples .ci
 # the first of these Pythons ($(1)) that is there and fulfils a condition ($(2))
-found = $(shell for python in $(1); do $$python -c 'import sys; sys.exit(not $(2))' 2>/dev/null && echo $$python && break; done)
+found = $(shell for python in $(1); do \
+  $$python -c 'import sys; sys.exit(not $(2))' 2>/dev/null && echo $$python && break; done)
 PYTHON ?= $(or $(call found,python3 python3.13 python3.12 python3.11,(3, 11) <= sys.version_info < (3, 14)),python3)
 # Tests, linters and the site get the exact versions that were tested, and so does whatever is built for them.
 EXACT = requirements/newest-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
@@ -11,14 +12,15 @@ EXACTLY = --constraint $(EXACT) --build-constraint $(EXACT)
 # The oldest versions that pyproject.toml allows are tested on the oldest Python.
 PYTHON_3_11 ?= $(call found,$(PYTHON) python3.11 python3,sys.version_info[:2] == (3, 11))
 OLDEST := --constraint requirements/oldest-3.11.txt --build-constraint requirements/oldest-3.11.txt
-# PyTorch and its oracles are missing there, so nothing says that all are expected (CI); kernels have a cache of their own
+# PyTorch is missing there, so nothing says that all libraries are expected (CI); kernels have a cache of their own
 ON_OLDEST := CI= NUMBA_CACHE_DIR=$(CURDIR)/.oldest/numba .oldest/bin/python -m pytest -n auto --dist loadfile
 # what old versions break first: files of every format, tables, options, pages, models, Spark
 SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/engine tests/unit/report tests/contract/test_models.py
 SEEDS ?= 1 2 3 4 5
 WHICH ?= all
 
-.PHONY: demo test test-all oldest oldest-all processors fuzz packages update lint format docs site bench agreement clean help
+.PHONY: demo test test-all oldest oldest-all processors fuzz packages update
+.PHONY: lint format docs site bench agreement clean help
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
