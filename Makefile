@@ -35,8 +35,8 @@ test-all: test oldest-all processors packages fuzz  ## all that can be tested: t
 oldest: .oldest/installed  ## part of the tests on the oldest versions that are allowed
 	$(ON_OLDEST) $(SENSITIVE)
 
-oldest-all: .oldest/installed  ## all tests on the oldest versions, but what pages print
-	$(ON_OLDEST) --ignore tests/docs
+oldest-all: .oldest/installed  ## all tests on the oldest versions, but what pages and examples print, and digests
+	$(ON_OLDEST) --ignore tests/docs --ignore tests/processor tests
 
 fuzz: .venv/tested  ## tests on random input, on other input than make test, and more: SEEDS="6 7 8"
 	for seed in $(SEEDS); do $(BIN)/python -m pytest -n auto --dist loadfile -q --hypothesis-profile fuzz \
