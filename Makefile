@@ -1,18 +1,55 @@
-# Everything lives in .venv; nothing is taken from the machine but Python 3.11 or newer and make.
-PYTHON ?= python3
+# Everything lives in .venv and .oldest; nothing is taken from the machine but Python 3.11 to 3.13 and make.
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-SOURCES := src tests bench docs examples
+PIP := python -m pip --disable-pip-version-check --quiet
+SOURCES := src tests bench docs examples .ci
+# the first of these Pythons ($(1)) that is there and fulfils a condition ($(2))
+found = $(shell for python in $(1); do \
+  $$python -c 'import sys; sys.exit(not $(2))' 2>/dev/null && echo $$python && break; done)
+PYTHON ?= $(or $(call found,python3 python3.13 python3.12 python3.11,(3, 11) <= sys.version_info < (3, 14)),python3)
+# Tests, linters and the site get the exact versions that were tested, and so does whatever is built for them.
+EXACT = requirements/newest-$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])').txt
+EXACTLY = --constraint $(EXACT) --build-constraint $(EXACT)
+# The oldest versions that pyproject.toml allows are tested on the oldest Python.
+PYTHON_3_11 ?= $(call found,$(PYTHON) python3.11 python3,sys.version_info[:2] == (3, 11))
+OLDEST := --constraint requirements/oldest-3.11.txt --build-constraint requirements/oldest-3.11.txt
+# PyTorch is missing there, so nothing says that all libraries are expected (CI); kernels have a cache of their own
+ON_OLDEST := CI= NUMBA_CACHE_DIR=$(CURDIR)/.oldest/numba .oldest/bin/python -m pytest -n auto --dist loadfile
+# what old versions break first: files of every format, tables, options, pages, models, Spark
+SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/engine tests/unit/report tests/contract/test_models.py
+SEEDS ?= 1 2 3 4 5
+WHICH ?= all
 
-.PHONY: demo test lint format docs site bench agreement clean help
+.PHONY: demo test test-all oldest oldest-all processors fuzz packages update
+.PHONY: lint format docs site bench agreement clean help
 help:  ## what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/installed  ## install, run the main job on generated data, say where the results are
 	$(BIN)/recassay demo -o recassay-demo
 
-test: .venv/tested  ## install what the tests need and run them all
+test: .venv/tested  ## install what the tests need, in the versions that were tested, and run them all
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+test-all: test oldest-all processors packages fuzz  ## all that can be tested: takes an hour, and Python 3.11 to 3.13
+
+oldest: .oldest/installed  ## part of the tests on the oldest versions that are allowed
+	$(ON_OLDEST) $(SENSITIVE)
+
+oldest-all: .oldest/installed  ## all tests on the oldest versions, but what pages and examples print, and digests
+	$(ON_OLDEST) --ignore tests/docs --ignore tests/processor tests
+
+fuzz: .venv/tested  ## tests on random input, on other input than make test, and more: SEEDS="6 7 8"
+	for seed in $(SEEDS); do $(BIN)/python -m pytest -n auto --dist loadfile -q --hypothesis-profile fuzz \
+	  --hypothesis-seed $$seed $$(grep -rl --include 'test_*.py' '^from hypothesis' tests) || exit 1; done
+
+processors: .venv/tested  ## tests whose digits could depend on the processor, under other settings of it
+	$(BIN)/python tests/processor/settings.py $(WHICH)
+
+packages: .venv/tested  ## build wheel and source, install each on Python 3.11 to 3.13 as users do, and run the demo
+	$(BIN)/python .ci/packages.py
+
+update: .venv/pip  ## move requirements/*.txt on to the newest versions, and to the oldest that are allowed
+	$(BIN)/python .ci/lock.py
 
 lint: .venv/linted  ## style, types, layers
 	$(BIN)/ruff check $(SOURCES)
@@ -24,7 +61,7 @@ format: .venv/linted  ## put the code into shape
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-docs: .venv/installed  ## write the generated pages of docs/reference and docs/explanation again
+docs: .venv/tested  ## write the generated pages of docs/reference and docs/explanation again
 	$(BIN)/python docs/generate.py
 
 site: .venv/sited  ## the documentation as a site in site/; a dead link or anchor ends it
@@ -37,31 +74,43 @@ bench: .venv/installed  ## measure against the peers, side by side in one run
 	$(BIN)/python bench/score.py
 
 clean:  ## remove what was made
-	rm -rf .venv .peers site recassay-demo .pytest_cache .hypothesis .mypy_cache .ruff_cache dist build
+	rm -rf .venv .oldest .peers site recassay-demo .pytest_cache .hypothesis .mypy_cache .ruff_cache dist build
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "recassay needs Python 3.11 or newer; say: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "recassay needs Python 3.11 to 3.13; say: make PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv .venv || \
 	  { rm -rf .venv; echo "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
-	@$(PIP) install --upgrade "pip>=25.1"
 
-.venv/installed: pyproject.toml | .venv/bin/python
+.venv/pip: $(wildcard requirements/newest-*.txt) | .venv/bin/python
+	@$(BIN)/$(PIP) install --upgrade --constraint $(EXACT) pip
+	@touch $@
+
+.venv/installed: pyproject.toml | .venv/pip
 	@echo "Installing recassay into .venv"
-	@$(PIP) install --editable .
+	@$(BIN)/$(PIP) install --editable .
 	@touch $@
 
-.venv/tested: pyproject.toml .venv/installed
+.venv/tested: pyproject.toml .venv/pip
 	@echo "Installing what the tests need into .venv"
-	@$(PIP) install --group test --group oracles
+	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group test --group oracles --group torch
 	@touch $@
 
-.venv/sited: pyproject.toml .venv/installed
+.venv/sited: pyproject.toml .venv/pip
 	@echo "Installing what makes the site into .venv"
-	@$(PIP) install --group site
+	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group site
 	@touch $@
 
-.venv/linted: pyproject.toml .venv/installed
+.venv/linted: pyproject.toml .venv/pip
 	@echo "Installing the linters into .venv"
-	@$(PIP) install --group lint
+	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group lint
+	@touch $@
+
+.oldest/installed: pyproject.toml requirements/oldest-3.11.txt
+	@test -n "$(PYTHON_3_11)" || \
+	  { echo "the oldest versions need Python 3.11; say: make PYTHON_3_11=/where/it/is/python3.11"; exit 1; }
+	@echo "Installing the oldest versions into .oldest"
+	@$(PYTHON_3_11) -m venv .oldest
+	@.oldest/bin/$(PIP) install --upgrade --constraint requirements/oldest-3.11.txt pip
+	@.oldest/bin/$(PIP) install $(OLDEST) --editable . --group test --group oracles
 	@touch $@

@@ -8,7 +8,6 @@ import cornac
 import numpy as np
 import polars as pl
 import pytest
-import torch
 from implicit.cpu.lmf import LogisticMatrixFactorization
 from implicit.nearest_neighbours import TFIDFRecommender
 from scipy.sparse import csr_matrix
@@ -18,6 +17,7 @@ from recassay import models
 from recassay.data.synthetic import log
 from recassay.errors import InputError
 from recassay.models.base import profiles
+from recassay.models.neural.base import Neural
 from recassay.testing import SQUARES, check_recommender, checkerboard
 
 
@@ -75,6 +75,8 @@ OTHERS = [  # who had what tells them nothing, or its order does and the board h
 
 @pytest.mark.parametrize("model", OTHERS, ids=str)
 def test_models_that_do_not(model):
+    if isinstance(model, Neural):
+        pytest.importorskip("torch")
     check_recommender(model, learns=False)
 
 
@@ -96,15 +98,19 @@ def best(user, k):
     [
         models.ScoreTable(board().astype(float)),
         models.ScoreTable(csr_matrix(board().astype(np.float32))),
-        models.ScoreTable(torch.tensor(board().astype(np.float32))),
         models.Scores(parity),
         models.Recommends(best),
         models.Implicit(TFIDFRecommender(K=21)),
     ],
-    ids=["numpy", "scipy", "torch", "function", "lists", "implicit"],
+    ids=["numpy", "scipy", "function", "lists", "implicit"],
 )
 def test_adapters(model):
     check_recommender(model)
+
+
+def test_adapter_of_a_tensor():
+    torch = pytest.importorskip("torch")
+    check_recommender(models.ScoreTable(torch.tensor(board().astype(np.float32))))
 
 
 class TestOtherLibraries:

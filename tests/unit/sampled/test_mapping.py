@@ -64,7 +64,7 @@ def test_hits_of_a_sample_are_hits_among_all():
     assert table.height == sample + 1
     assert table["cutoff"].is_sorted()
     assert table["hit"][-1] == 1
-    for k, hit, cutoff in table.gather([1, 4, 9, 19, 49]).iter_rows():
+    for k, hit, cutoff in table[[1, 4, 9, 19, 49]].iter_rows():
         assert hit == pytest.approx((above + 1 <= cutoff).mean(), abs=0.01), k
 
 

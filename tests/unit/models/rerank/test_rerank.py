@@ -112,6 +112,7 @@ class TestModels:
         assert (given.recommend(USERS, 10)[0] == fitted.recommend(USERS, 10)[0]).all()
 
     def test_a_network_is_trained_as_it_would_be_alone(self, tmp_path):
+        pytest.importorskip("torch")
         fold = ra.split.last(n=1, validation=1)(log(users=60, items=30, events=900, seed=1))[0]
         ask = ra.protocols.next_item(k=10)
         network = ra.models.GRU(dim=6, hidden=6, epochs=2)
