@@ -73,8 +73,8 @@ def main() -> None:
         rows.append(f"| `{text}` | {plain[text]['mean']:.4f} | {lists / len(plain[text]['lists']):.2%} | {moved:.1e} |")
     page = (
         "# Models on other processors\n\n"
-        f"`python bench/processors.py`: {LOG['users']:,} users, the last event of each held out, {len(results)} settings "
-        "that turn off instructions of the processor. The largest change under any of them:\n\n"
+        f"`python bench/processors.py`: {LOG['users']:,} users, the last event of each held out, {len(results)} "
+        "settings that turn off instructions of the processor. The largest change under any of them:\n\n"
         f"| model | {METRIC} | users with another list of ten | change of the mean |\n"
         "| --- | ---: | ---: | ---: |\n"
     )

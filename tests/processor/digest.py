@@ -105,9 +105,9 @@ def scored(interval: str) -> Any:
     metrics = [
         "ndcg@10", "ndcg(gain='exp2')@20", "ndcg(gain='exp2', ideal='retrieved')@20", "ndcg(discount='jk')@10",
         "rbp(p=0.8)", "rbp(p=0.95, normalize=True)@30", "rbp_residual(p=0.9)", "err(scale=3)@20", "mrr", "map",
-        "dcg@20", "map@10", "mean_precision@25", "recall@20", "precision@10", "hit@10", "f1@10", "efd@10", "epd@10", "ild@10", "eild@10",
-        "alpha_ndcg@10", "err_ia@10", "calibration@10", "ips@10", "snips@10", "stratified_recall@10", "coverage@10",
-        "gini@10", "entropy@10", "gini_simpson@10",
+        "dcg@20", "map@10", "mean_precision@25", "recall@20", "precision@10", "hit@10", "f1@10", "efd@10", "epd@10",
+        "ild@10", "eild@10", "alpha_ndcg@10", "err_ia@10", "calibration@10", "ips@10", "snips@10",
+        "stratified_recall@10", "coverage@10", "gini@10", "entropy@10", "gini_simpson@10",
     ]  # fmt: skip
     made = tables()
     runs = {name: ra.read_run(frame, name) for name, frame in made["runs"].items()}
