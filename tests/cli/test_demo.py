@@ -15,7 +15,6 @@ from recassay.cli import app
 from recassay.demo import METRICS, run_demo
 from recassay.errors import UsageError
 
-
 FOUND: set[tuple[str, str]] = set()  # findings about a sound study
 
 
