@@ -2,6 +2,28 @@
 
 from __future__ import annotations
 
-from recassay.diagnose.base import CHECKS, Check, Facts, Hosting, Judging, Sampling, TieRange, Watched, diagnose
+from recassay.diagnose.base import (
+    CHECKS,
+    Approximating,
+    Check,
+    Facts,
+    Hosting,
+    Judging,
+    Sampling,
+    TieRange,
+    Watched,
+    diagnose,
+)
 
-__all__ = ["CHECKS", "Check", "Facts", "Hosting", "Judging", "Sampling", "TieRange", "Watched", "diagnose"]
+__all__ = [
+    "CHECKS",
+    "Approximating",
+    "Check",
+    "Facts",
+    "Hosting",
+    "Judging",
+    "Sampling",
+    "TieRange",
+    "Watched",
+    "diagnose",
+]
