@@ -34,7 +34,7 @@ MOST = 2_000  # candidates
 def why_not(systems: Mapping[str, Any], base: str) -> str:
     """Why these systems have no exact law, in words; empty if they have one."""
     for name, one in systems.items():
-        standings = one.standings if isinstance(one, Run) else one
+        standings: Any = one.standings if isinstance(one, Run) else one
         if base in standings.pool and int(standings.pool[base].max(initial=0)) > MOST:
             return f"there are up to {int(standings.pool[base].max()):,} candidates, and more than {MOST:,}"
         if not (isinstance(one, Run) and isinstance(one.source, Source) and _has_scores(one.source)):
