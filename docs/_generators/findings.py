@@ -28,7 +28,7 @@ another meaning.
 `recassay check FOLDER` asks every check of a folder of results, and says of each: a finding, fine, or not applicable and
 why ([check a study](../howto/check-a-study.md)). `--fail-on warning` ends a command with status 1 if a finding is at least that severe
 ([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`; those of group S by `ra.correct`,
-those of group G by `ra.score_sequences`. A check that needs data which was not given, a training log say, does not apply.
+`ra.judge` and `ra.sampling_curve`, those of group G by `ra.score_sequences`. A check that needs data which was not given, a training log say, does not apply.
 """
 
 GROUPS = {
@@ -410,6 +410,19 @@ EXAMPLES = {
         fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=90, events=7_000, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         findings = ra.judge(run, "AI-1R-NN(80)", "mrr", short="all").findings
+        """,
+    ),
+    "S004": Example(
+        "Give runs whose systems can be asked again, and at most 2,000 candidates; or draw: "
+        "`ra.judge(runs, \"AI-1R-NN(100, by='popularity', replace=False)\", metrics, method='sample')`.",
+        """
+        from recassay.data.synthetic import log
+
+        fold = ra.split.last(n=1)(log(users=200, items=90, events=5_000, seed=2))[0]
+        run = ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
+        findings = ra.sampling_curve(
+            run.standings, [20], by="popularity", replace=False, resamples=10
+        ).findings
         """,
     ),
     "T001": Example(

@@ -77,15 +77,15 @@ def twin(scores, keys, weight, drawn, law, seeds, levels, level_keys):
         if law == _draws.REPLACED:
             reach = np.cumsum(weight)
             at = unit(mix(seed + mix(np.arange(drawn, dtype=np.uint64)))) * reach[-1]
-            chosen, copies = np.searchsorted(reach, at, side="right"), np.arange(drawn)
+            chosen = np.searchsorted(reach, at, side="right")
         else:
             number = unit(mix(seed ^ keys))
             if law == _draws.MASS:
                 with np.errstate(divide="ignore"):
                     number = -np.log(number) / weight
-            chosen, copies = np.argsort(number, kind="stable")[:drawn], np.zeros(drawn)
+            chosen = np.argsort(number, kind="stable")[:drawn]
         check += int(sum(int(one) for one in mix(seed ^ keys[chosen])))
-        lots = mix(mix(seed ^ keys[chosen] ^ _draws.TIES) + copies.astype(np.uint64)).tolist()
+        lots = mix(mix(seed ^ keys[chosen] ^ _draws.TIES)).tolist()  # of an item, however often it was drawn
         mine = mix(mix(seed ^ level_keys ^ _draws.TIES)).tolist()
         others = list(zip(scores[chosen].tolist(), lots, strict=True))
         relevant = list(zip(levels.tolist(), mine, strict=True))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from recassay.data.vocabulary import Vocabulary
 
 Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
 
 ALL, TEST, RATED = "AI", "TI", "rated"  # base sets: all items; items with a test rating; what the user rated in test
 
@@ -46,10 +47,16 @@ class Standings:
     query. The base set ``rated`` holds what the user rated in test and did not like.
     ``mass_above``, ``mass_tied`` and ``mass`` are the same with sampling weights (users of each item in training) in
     place of counts.
+    ``tied_masses`` (pair) and ``pool_masses`` (query) have a row for the masses of the tied candidates, and of all:
+    their number, then the masses if there are no more than seven, else the sums of their powers 1..4. Candidates
+    without mass are left out. Where draws may repeat a candidate, its copies are above a tied item together, so the
+    sums alone do not tell the law.
+
     ``tie_relevant`` counts other relevant items of the query with the same score; they stand side by side. An item the
     system could not score ties at the bottom with all others it could not score.
 
-    ``users`` is the number of users of the whole log, asked or not, and ``everyone`` their ids. ``popularity`` is the
+    ``users`` is the number of users of the whole log, asked or not, and ``everyone`` their ids; ``others`` are the
+    numbers of candidates of those who were not asked, in the order of ``everyone``. ``popularity`` is the
     number of training users of each item. ``unlisted`` counts pairs whose item the system could not score, or a ranked
     list did not hold where the standings come from lists: they tie at the bottom with everything else that is not
     there. ``how`` says what was asked.
@@ -67,7 +74,10 @@ class Standings:
     mass_above: Mapping[str, Int64] = field(default_factory=dict)
     mass_tied: Mapping[str, Int64] = field(default_factory=dict)
     mass: Mapping[str, Int64] = field(default_factory=dict)
+    tied_masses: Mapping[str, Float] = field(default_factory=dict)
+    pool_masses: Mapping[str, Float] = field(default_factory=dict)
     percentiles: Mapping[int, Percentiles] = field(default_factory=dict)  # by number of bins
+    others: Mapping[str, Int64] = field(default_factory=dict)
     users: int = 0
     everyone: pl.Series | None = None
     popularity: Int64 = field(default_factory=lambda: np.empty(0, np.int64))

@@ -17,7 +17,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from recassay.designs._laws import NEGLIGIBLE, numbers, rising
+from recassay.designs._laws import NEGLIGIBLE, STEEP, numbers, rising
+from recassay.designs._places import places
+from recassay.designs._repeats import earn, through
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
@@ -31,8 +33,8 @@ WORK = 4_000_000  # steps in one tangle; beyond it each item is placed by itself
 @njit(nogil=True, cache=True)
 def walk(
     begin: int, end: int, chosen: Bool, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float,
-    drawn: Int64, replace: bool, apart: bool, only_first: bool, share: Float, credit: Float, limit: Int64, logs: Float,
-    moments: Float,
+    drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
+    credit: Float, limit: Int64, logs: Float, moments: Float,
 ) -> None:  # fmt: skip
     """Mean and second moment of the sum over pairs of share * credit[rank - 1], for chosen queries and every metric.
 
@@ -63,12 +65,19 @@ def walk(
                 for one in range(many):
                     for x in range(low, high + 1):
                         earn(now[x], share[pair + one], credit, x + place + (0 if apart else one), top)
+            elif replace:
+                classes = slice(level[pair], level[pair + 1])
+                low, high = through(
+                    now, then, low, high, number[classes], mass[classes], rest - gap, q, top, logs, law, place, apart,
+                    share[pair : pair + many], credit, done,
+                )  # fmt: skip
+                now, then = then, now
             else:
                 bottom, peak = top, -1
                 for x in range(low, high + 1):
                     if now[x, 0] > NEGLIGIBLE:
                         some, more = tangle(
-                            now[x], x, tied[pair], rest - gap, q - x, replace, top, logs, law, place, apart,
+                            now[x], x, tied[pair], rest - gap, q - x, top, logs, law, place, apart,
                             share[pair : pair + many], credit, inner, outer, then, done,
                         )  # fmt: skip
                         bottom, peak = min(bottom, some), max(peak, more)
@@ -80,18 +89,6 @@ def walk(
             done += now[x]
             now[x] = 0
         moments[query, 0], moments[query, 1] = done[1 : 1 + metrics], done[1 + metrics :]
-
-
-@njit(nogil=True, cache=True)
-def earn(state: Float, share: Float, credit: Float, place: int, top: int) -> None:
-    """A relevant item at a rank (from 0) enters the moments of the sum."""
-    if place >= top:
-        return
-    metrics = credit.shape[0]
-    for metric in range(metrics):
-        value = share[metric] * credit[metric, place]
-        state[1 + metrics + metric] += 2 * value * state[1 + metric] + value * value * state[0]
-        state[1 + metric] += value * state[0]
 
 
 @njit(nogil=True, cache=True)
@@ -121,12 +118,13 @@ def onward(
 
 @njit(nogil=True, cache=True)
 def tangle(
-    state: Float, x: int, tied: float, rest: float, q: int, replace: bool, top: int, logs: Float, law: Float,
-    place: int, apart: bool, share: Float, credit: Float, inner: Float, outer: Float, then: Float, done: Float,
+    state: Float, x: int, tied: float, rest: float, q: int, top: int, logs: Float, law: Float, place: int,
+    apart: bool, share: Float, credit: Float, inner: Float, outer: Float, then: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Pass candidates that tie with some relevant items, all in random order; the states that come of it."""
+    """Pass candidates that tie with some relevant items, all in random order, drawn without replacement; return the
+    first and last state that come of it."""
     many, bottom, peak = share.shape[0], top, -1
-    first, last = numbers(tied, rest, q, replace, q, logs, law)
+    first, last = numbers(tied, rest, q, False, q, logs, law)
     for y in range(first, last + 1):
         room = min(y, top - 1 - x)  # sampled ties above a relevant item that still earns something
         inner[: room + 1] = 0
@@ -214,83 +212,67 @@ def shuffle(
 
 @njit(nogil=True, cache=True)
 def alone(
-    begin: int, end: int, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float, drawn: Int64,
-    replace: bool, apart: bool, only_first: bool, share: Float, credit: Float, logs: Float, parts: Float,
-    nodes: Float, weights: Float, moments: Float,
+    begin: int, end: int, chosen: Bool, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float,
+    drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
+    credit: Float, limit: Int64, logs: Float, parts: Float, moments: Float,
 ) -> None:  # fmt: skip
     """Means as of :func:`walk`, item by item: quicker, and blind to what items have in common.
 
     The second moment adds up the items' own second moments: that of the sum where only one item earns anything.
-    ``parts`` are 1 / x; ``nodes`` and ``weights`` are of Gauss' rule on [0, 1], for ties of candidates that are drawn
-    with replacement.
+    ``parts`` are 1 / x. ``number`` and ``mass`` are the classes of candidates that tie with pair p,
+    ``level[p]:level[p + 1]``, where they are drawn with replacement.
     """
     law, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
+    own, lone = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])
     for query in range(begin, end):
-        q, rest, first, number = drawn[query], pool[query], offsets[query], 0
-        both = moments[query]
+        if not chosen[query]:
+            continue
+        q, rest, first, place, i = drawn[query], pool[query], offsets[query], 0, 1
+        top, both = min(limit[query], credit.shape[1]), moments[query]
         both[:] = 0
         for pair in range(first, first + 1 if only_first else offsets[query + 1]):
+            new = pair == first or above[pair] != above[pair - 1] or tied[pair] != tied[pair - 1]
             many = 1 if apart else ties[pair] + 1
-            new = apart or pair == first or above[pair] != above[pair - 1] or tied[pair] != tied[pair - 1]
-            number = 1 if new else number + 1
-            place = 0 if apart else pair - first
+            i = 1 if new or apart else i + 1
+            if not apart:
+                place = pair - first
+            elif not new:  # in a set of its own as the one before
+                both += own
+                continue
+            own[:] = 0
+            worth = lone if apart else share[pair]
+            if place >= top:
+                continue
             if tied[pair] == 0 or q == 0:
-                credited(
-                    above[pair],
-                    rest,
-                    q,
-                    replace,
-                    1.0,
-                    place,
-                    share[pair],
-                    credit,
-                    logs,
-                    parts,
-                    law,
-                    both,
-                )
-            elif many == 1:
-                slots(
-                    above[pair],
-                    tied[pair],
-                    rest,
-                    q,
-                    replace,
-                    place,
-                    share[pair],
-                    credit,
-                    logs,
-                    law,
-                    more,
-                    both,
-                )
+                credited(above[pair], rest, q, replace, 1.0, place, worth, credit, top, logs, parts, law, own)
             elif replace:
-                for node in range(nodes.size):
-                    lot = nodes[node]
-                    chance = weights[node] * number
-                    for step in range(1, many + 1):  # density of the number-th of many uniform lots
-                        chance *= lot if step < number else (1 - lot) * step / (step - number) if step > number else 1.0
-                    gap = above[pair] + lot * tied[pair]
-                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, parts, law, both)
+                classes = slice(level[pair], level[pair + 1])
+                gaps, chances = places(
+                    number[classes], mass[classes], above[pair], i, many, q, rest, top - 1 - place, logs
+                )
+                for at in range(gaps.size):
+                    credited(gaps[at], rest, q, True, chances[at], place, worth, credit, top, logs, parts, law, own)
+            elif many == 1 and rest + 1 <= STEEP * (tied[pair] + 1) * (q + 1):
+                slots(above[pair], tied[pair], rest, q, place, worth, credit, top, logs, law, more, own)
             else:
                 size, chance = int(tied[pair]), 1.0
-                for step in range(number):
+                for step in range(i):
                     chance *= (many - step) / (size + many - step)
                 for w in range(size + 1):
-                    gap = above[pair] + w
-                    credited(gap, rest, q, replace, chance, place, share[pair], credit, logs, parts, law, both)
+                    credited(above[pair] + w, rest, q, False, chance, place, worth, credit, top, logs, parts, law, own)
                     if w < size:
-                        chance *= (w + number) / (w + 1.0) * (size - w) / (size - w + many - number)
+                        chance *= (w + i) / (w + 1.0) * (size - w) / (size - w + many - i)
+            both += own
 
 
 @njit(nogil=True, cache=True)
 def credited(
-    gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, logs: Float,
-    parts: Float, law: Float, moments: Float,
+    gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, top: int,
+    logs: Float, parts: Float, law: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Credit an item with ``gap`` candidates above it."""
-    most = min(q, credit.shape[1] - 1 - place)
-    if chance < NEGLIGIBLE or most < 0:
+    """Credit an item with ``gap`` candidates above it; ranks beyond ``top`` earn nothing."""
+    most = min(q, top - 1 - place)
+    if abs(chance) < NEGLIGIBLE or most < 0:
         return
     first, last = 0, -1
     if most <= SHORT and gap < rest:
@@ -307,23 +289,22 @@ def credited(
 
 @njit(nogil=True, cache=True)
 def slots(
-    above: float, tied: float, rest: float, q: int, replace: bool, place: int, share: Float, credit: Float, logs: Float,
+    above: float, tied: float, rest: float, q: int, place: int, share: Float, credit: Float, top: int, logs: Float,
     law: Float, more: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Credit an item that ties with ``tied`` candidates, at any of its places alike.
+    """Credit an item that ties with ``tied`` candidates, at any of its places alike; draws without replacement.
 
     The law of y, summed over all places, is a difference of two tails: the sum over b <= B of C(b, y) C(N - b, q - y)
-    is C(N + 1, q + 1) times the chance that more than y of q + 1 draws from N + 1 fall on the first B + 1.
+    is C(N + 1, q + 1) times the chance that more than y of q + 1 draws from N + 1 fall on the first B + 1. The factor
+    before the difference must be small (STEEP), or rounding would show.
     """
-    one = 0.0 if replace else 1.0
-    least, least_end = numbers(above, rest + one, q + 1, replace, q + 1, logs, law)
-    most, most_end = numbers(above + tied + one, rest + one, q + 1, replace, q + 1, logs, more)
-    factor = rest / tied / (q + 1) if replace else (rest + 1) / (tied + 1) / (q + 1)
-    below, beyond = 0.0, 0.0
+    least, least_end = numbers(above, rest + 1, q + 1, False, q + 1, logs, law)
+    most, most_end = numbers(above + tied + 1, rest + 1, q + 1, False, q + 1, logs, more)
+    factor, below, beyond = (rest + 1) / (tied + 1) / (q + 1), 0.0, 0.0
     for y in range(q, -1, -1):
         below += law[y + 1 - least] if least <= y + 1 <= least_end else 0.0
         beyond += more[y + 1 - most] if most <= y + 1 <= most_end else 0.0
-        if place + y < credit.shape[1]:
+        if place + y < top:
             for metric in range(share.size):
                 value = share[metric] * credit[metric, place + y]
                 moments[0, metric] += factor * (beyond - below) * value

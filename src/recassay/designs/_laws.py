@@ -10,6 +10,7 @@ Float = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-22  # of a chance: far below the rounding of the sums it would enter
 BOTTOM = -600.0  # logarithm of a chance from which others are still reached without loss
+STEEP = 2.0  # factor of a difference of two distribution functions from which its rounding would show
 NONE, NOTHING = -60.0, -2  # logarithm of a sum of chances that is none, and how that is said
 
 

@@ -49,7 +49,9 @@ def _auc(design: Design, groups: Sets) -> Moments:
     total = np.bincount(of, weights=expected, minlength=group)
     relevant, pool, drawn = groups.relevant.astype(float), groups.pool, groups.drawn.astype(float)
     smaller = np.bincount(of, weights=(2 * (relevant[of] - start - 1) + 1) * expected, minlength=group)
-    one = groups.tied**2 / 12 if design.with_replacement else groups.tied * (many + groups.tied + 1) / 12
+    # Of m relevant items among tied masses v the sum of the masses above them varies by m times this: a rank-sum test
+    squares = groups.tied if groups.level is None else groups.level.squares
+    one = (squares * (many + 1) + groups.tied**2) / 12
     order = np.bincount(of, weights=one, minlength=group)
     with np.errstate(invalid="ignore", divide="ignore"):
         law = np.ones(group) if design.with_replacement else np.where(pool > 1, (pool - drawn) / (pool - 1), 0.0)

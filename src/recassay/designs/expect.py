@@ -56,7 +56,9 @@ class Judged:
 
     ``sets`` is their number, ``users`` the number of users the mean is over, ``zeros`` of them with a value of 0 for
     want of a relevant item, ``short`` the sets with fewer candidates than asked for. ``rho`` is the mean share of
-    relevant items in a set: the exact precision of a random order. ``t`` is the harmonic mean of the sizes of the sets.
+    relevant items in a set: the exact precision of a random order, unless draws may repeat an item. ``t`` is the
+    harmonic mean of the sizes of the sets. Both are over the users that the mean is over: a user without a
+    relevant item has a set of non-relevant ones.
     ``bins`` describes popularity bins.
     """
 
@@ -113,7 +115,8 @@ def pooled(
     standings: Standings, design: Design, groups: Sets, moments: Mapping[str, Moments], users: Users, variance: bool
 ) -> Judged:
     """From the moments of groups to means, and what the target sets look like."""
-    found = Pooled.of(design, groups, moments, zeros_of(standings, design, groups, users))
+    zeros = zeros_of(standings, design, groups, users)
+    found = Pooled.of(design, groups, moments, zeros, bare_sets(standings, design, zeros))
     queries = standings.queries.len()
     return judged_of(found, design, variance, {name: by_query(groups, one, queries) for name, one in moments.items()})
 
@@ -123,6 +126,18 @@ def zeros_of(standings: Standings, design: Design, groups: Sets, users: Users) -
     if users != "all" or design.relevant != "AR" or design.bins:
         return 0
     return max(standings.users, standings.queries.len()) - groups.owner.size
+
+
+def bare_sets(standings: Standings, design: Design, zeros: int) -> NDArray[np.int64]:
+    """Sizes of the target sets of users who count 0: non-relevant candidates and nothing else, where there are any."""
+    if not zeros or design.base not in standings.pool:
+        return np.empty(0, np.int64)
+    asked = standings.pool[design.base][standings.relevant == 0]
+    sizes = np.concatenate([asked, standings.others.get(design.base, np.empty(0, np.int64))])
+    sizes = sizes[sizes > 0]
+    if design.n is None:
+        return sizes
+    return np.full(sizes.size, design.n) if design.with_replacement else np.minimum(sizes, design.n)
 
 
 def by_query(groups: Sets, moments: Moments, queries: int) -> tuple[Float, Float]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from recassay.data.layout import readonly, stretch_of
 from recassay.data.standings import Standings
-from recassay.designs import _kernels
+from recassay.designs import _kernels, _places
+from recassay.designs.classes import Classes
 from recassay.designs.credit import Credit
 from recassay.designs.grammar import Design
 from recassay.designs.sets import Sets, begins_level
@@ -61,6 +61,9 @@ def moments_of(
         table = np.stack([credits[heading].table(last) for heading in headings])
         share = np.stack([_shares(standings, groups, credits[heading], apart) for heading in headings], axis=1)
         mean, second = sums_of(design, groups, only_first, share, table, limit, variance, threads)
+        chance = None
+        if groups.whole is not None:
+            chance = _random_again(design, groups, [credits[heading] for heading in headings], table, limit, threads)
         for column, heading in enumerate(headings):
             credit = credits[heading]
             own = _norm(standings, groups, credit, relevant, apart)
@@ -68,7 +71,7 @@ def moments_of(
             scaled = mean[:, column] / norm
             spread = np.maximum(second[:, column] / norm**2 - scaled**2, 0.0)
             spread[spread < 1e-13 * np.maximum(scaled**2, 1e-300)] = 0.0  # rounding of what cannot vary
-            random = _random(credit, relevant, groups.drawn, table[column], limit)
+            random = chance[column] if chance is not None else _random(credit, relevant, groups, table[column], limit)
             best = _best(credit, relevant, table[column], limit)
             if credit.weight is not None and not apart:  # weights sum to the norm
                 random, best = random / relevant, np.ones_like(best)
@@ -89,40 +92,104 @@ def sums_of(
     threads: int | None,
 ) -> tuple[Float, Float]:
     """Means and second moments of the sums of credits; a second moment is NaN where it would cost too much."""
-    n, apart, replace = groups.owner.size, design.relevant == "1R", design.with_replacement
-    moments = np.zeros((n, 2, table.shape[0]))
-    pool = 0 if replace else int(groups.pool.max(initial=0))
-    whole = np.arange(max(pool, int(groups.drawn.max(initial=0))) + 4.0)
-    logs, parts = gammaln(whole + 1), readonly(1 / np.maximum(whole, 1))
+    n, apart, again = groups.owner.size, design.relevant == "1R", design.with_replacement
     limited = bool((limit < table.shape[1]).any())
+    alike = np.bincount(stretch_of(groups.offsets), weights=groups.tied > 0, minlength=n) > 0
+    single = np.full(n, only_first) | (groups.relevant == 1)
     if not variance and not limited:  # a mean of a sum is the sum of means: nothing to follow, but through ties
-        jointly = np.bincount(stretch_of(groups.offsets), weights=groups.tied > 0, minlength=n) > 0
+        jointly = alike
     elif limited or table.shape[1] <= SHALLOW:
         jointly = np.ones(n, np.bool_)
     else:
         jointly = _cheap(groups, table.shape[1], variance)
-    nodes, weights = _gauss(groups, replace and not jointly.all() and not apart)
-    read: tuple[Any, ...] = tuple(
-        readonly(np.ascontiguousarray(one))
-        for one in (groups.offsets, groups.above, groups.tied, groups.ties, groups.pool, groups.drawn)
-    )
+    by_place = alike & again  # means over places are exact; what items have in common is followed beside them
+    if again:
+        jointly = jointly & ~(by_place & (single | (not variance)))
+    moments, means = np.zeros((n, 2, table.shape[0])), np.zeros((n, 2, table.shape[0]))
+    read, logs, parts = _read(groups, with_replacement=again)
     share, table, limit, jointly = readonly(share), readonly(table), readonly(limit), readonly(jointly)
-
+    one_by_one = readonly(~jointly | by_place)
     kernels: Any = _kernels  # compiled functions do not tell their parameters
 
     def work(begin: int, end: int) -> None:
-        if not jointly[begin:end].all():
+        if one_by_one[begin:end].any():
             kernels.alone(
-                begin, end, *read, replace, apart, only_first, share, table, logs, parts, nodes, weights, moments
+                begin, end, one_by_one, *read, again, apart, only_first, share, table, limit, logs, parts, means
             )
-        kernels.walk(
-            begin, end, jointly, *read, replace, apart, only_first, share, table, limit, logs, moments
-        )  # fmt: skip
+        if jointly[begin:end].any():
+            kernels.walk(
+                begin, end, jointly, *read, again, apart, only_first, share, table, limit, logs, moments
+            )  # fmt: skip
 
     each_block(work, n, size=GROUPS_PER_BLOCK, threads=threads)
-    single = np.full(n, only_first) | (groups.relevant == 1)
-    moments[~jointly & ~single, 1] = np.nan
+    both = by_place & jointly
+    moments[both, 1] += means[both, 0] ** 2 - moments[both, 0] ** 2
+    moments[one_by_one, 0] = means[one_by_one, 0]
+    moments[~jointly, 1] = np.where(single, 1.0, np.nan)[~jointly, None] * means[~jointly, 1]
     return moments[:, 0], moments[:, 1]
+
+
+def _read(groups: Sets, *, with_replacement: bool) -> tuple[tuple[Any, ...], Float, Float]:
+    """Groups as kernels read them, and logarithms of factorials and quotients 1 / x as far as a law needs them."""
+    classes = Classes.alike(groups.ties * 0, groups.tied) if groups.level is None else groups.level
+    most = int(groups.drawn.max(initial=0))
+    if not with_replacement:
+        most = max(most, int(groups.pool.max(initial=0)))
+    most = max(most, _places.FEW * int(classes.number.max(initial=0)) + int(groups.ties.max(initial=0)) + 1)
+    whole = np.arange(most + 4.0)
+    read = (
+        groups.offsets, groups.above, groups.tied, groups.ties, groups.pool, groups.drawn, classes.offsets,
+        classes.number, classes.mass,
+    )  # fmt: skip
+    ready = tuple(readonly(np.ascontiguousarray(one)) for one in read)
+    return ready, readonly(gammaln(whole + 1)), readonly(1 / np.maximum(whole, 1))
+
+
+def _random_again(
+    design: Design, groups: Sets, credits: Sequence[Credit], table: Float, limit: NDArray[np.int64],
+    threads: int | None,
+) -> Float:  # fmt: skip
+    """The expected sums of credits, a row per metric, when all items are in random order and draws may repeat.
+
+    A random order is one in which all candidates tie with all relevant items.
+    """
+    assert groups.whole is not None
+    relevant = np.ones_like(groups.relevant) if design.relevant == "1R" else groups.relevant
+    rows, inverse = np.arange(relevant.size), np.arange(relevant.size)
+    if design.by == "uniform":  # then many groups are one
+        kinds = np.column_stack([relevant, groups.drawn, limit, groups.pool.astype(np.int64)])
+        _, rows, inverse = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
+    top = np.minimum(limit[rows], table.shape[1])
+    pairs = np.maximum(np.minimum(relevant[rows], top), 1)  # the others are beyond the last rank that earns anything
+    of = np.repeat(rows, pairs)
+    offsets = np.append(0, np.cumsum(pairs))
+    tied = replace(
+        groups,
+        offsets=offsets,
+        above=np.zeros(of.size),
+        tied=groups.pool[of],
+        ties=(relevant[of] - 1).astype(np.int32),
+        pool=groups.pool[rows],
+        drawn=groups.drawn[rows],
+        level=groups.whole.take(of),
+    )
+    place = np.arange(of.size) - np.repeat(offsets[:-1], pairs) + 1.0
+    share = np.stack([place if one.part == "place" else np.ones(of.size) for one in credits], axis=1)
+    only_first = credits[0].part == "first"
+    moments = np.zeros((rows.size, 2, table.shape[0]))
+    read, logs, parts = _read(tied, with_replacement=True)
+    chosen = np.ones(rows.size, np.bool_)
+    kernels: Any = _kernels
+
+    def work(begin: int, end: int) -> None:
+        kernels.alone(
+            begin, end, readonly(chosen), *read, True, False, only_first, readonly(share), readonly(table),
+            readonly(limit[rows]), logs, parts, moments,
+        )  # fmt: skip
+
+    each_block(work, rows.size, size=GROUPS_PER_BLOCK, threads=threads)
+    found: Float = moments[inverse.ravel(), 0].T
+    return found
 
 
 def _cheap(groups: Sets, ranks: int, variance: bool) -> NDArray[np.bool_]:
@@ -137,14 +204,6 @@ def _cheap(groups: Sets, ranks: int, variance: bool) -> NDArray[np.bool_]:
     work = groups.relevant * states**2 + np.bincount(of, weights=tangled, minlength=groups.owner.size)
     cheap: NDArray[np.bool_] = work <= STEPS
     return cheap
-
-
-def _gauss(groups: Sets, needed: bool) -> tuple[Float, Float]:
-    """Nodes and weights on [0, 1] that integrate the law of any number of draws exactly."""
-    if not needed:
-        return np.empty(0), np.empty(0)
-    nodes, weights = leggauss(int(groups.drawn.max(initial=0) + groups.ties.max(initial=0)) // 2 + 1)
-    return (nodes + 1) / 2, weights / 2
 
 
 def _shares(standings: Standings, groups: Sets, credit: Credit, apart: bool) -> Float:
@@ -180,10 +239,9 @@ def _norm(
     return np.maximum(credit.norm(relevant), 1e-300)
 
 
-def _random(
-    credit: Credit, relevant: NDArray[np.int64], drawn: NDArray[np.int64], table: Float, limit: NDArray[np.int64]
-) -> Float:
-    """The expected sum of credits when relevant and drawn items stand in random order, before the norm."""
+def _random(credit: Credit, relevant: NDArray[np.int64], groups: Sets, table: Float, limit: NDArray[np.int64]) -> Float:
+    """The expected sum of credits when relevant and drawn items are in random order, before the norm."""
+    drawn = groups.drawn
     sizes = relevant + drawn
     if credit.part == "each":  # every rank holds a relevant item with chance R / size
         earned = np.append(0.0, np.cumsum(table))

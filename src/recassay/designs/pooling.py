@@ -63,8 +63,9 @@ class Sums:
 class Pooled:
     """What the target sets of a design add up to: ``owners`` are users who have one, ``zeros`` users who count 0.
 
-    ``shares`` are those of relevant items in sets, ``inverse`` one over the sizes of sets, both weighted; ``bins`` has
-    the number of sets of each bin, and one over their sizes. ``metrics`` are by heading.
+    ``shares`` are those of relevant items in sets, ``sized`` the number of sets and ``inverse`` one over their sizes,
+    also of sets without a relevant item, all weighted; ``bins`` has the number of sets of each bin, and one over their
+    sizes. ``metrics`` are by heading.
     """
 
     sets: int
@@ -73,13 +74,16 @@ class Pooled:
     short: int
     weights: Exact
     shares: Exact
+    sized: Exact
     inverse: Exact
     bins: Mapping[int, tuple[int, Exact]]
     metrics: Mapping[str, Sums]
 
     @classmethod
-    def of(cls, design: Design, groups: Sets, moments: Mapping[str, Moments], zeros: int) -> Pooled:
-        """Of some users' target sets."""
+    def of(
+        cls, design: Design, groups: Sets, moments: Mapping[str, Moments], zeros: int, bare: NDArray[np.int64]
+    ) -> Pooled:
+        """Of some users' target sets; ``bare`` are sizes of sets without a relevant item, of users who count 0."""
         apart = design.relevant == "1R"
         relevant = np.ones_like(groups.relevant) if apart else groups.relevant
         sizes = relevant + groups.drawn
@@ -92,7 +96,8 @@ class Pooled:
             short=groups.short,
             weights=Exact.of(groups.weight),
             shares=Exact.of(groups.weight * (relevant / np.maximum(sizes, 1))),
-            inverse=Exact.of(groups.weight / sizes),
+            sized=Exact.of(groups.weight) + Exact.of([bare.size]),
+            inverse=Exact.of(groups.weight / sizes) + Exact.of(1 / bare),
             bins={b: (int(many[own].sum()), Exact.of((many / sizes)[own])) for b, own in of_bin.items()},
             metrics={heading: Sums.of(groups, one) for heading, one in moments.items()},
         )
@@ -105,6 +110,7 @@ class Pooled:
             self.short + other.short,
             self.weights + other.weights,
             self.shares + other.shares,
+            self.sized + other.sized,
             self.inverse + other.inverse,
             merged(self.bins, other.bins, lambda one, more: (one[0] + more[0], one[1] + more[1])),
             {heading: sums + other.metrics[heading] for heading, sums in self.metrics.items()},
@@ -123,7 +129,7 @@ class Pooled:
     @property
     def t(self) -> float:
         """The harmonic mean of the sizes of sets."""
-        return self.weights / self.inverse
+        return self.sized / self.inverse
 
     def mean_of(self, heading: str, what: str) -> float:
         """The mean of ``values``, of ``random`` orders or of the ``best``, over all users."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from recassay.data.layout import stretch_of
 from recassay.data.standings import Standings
+from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
 from recassay.errors import UsageError
 
@@ -26,6 +27,8 @@ class Sets:
     The pairs of group g are ``order[offsets[g]:offsets[g + 1]]``, best first; ``owner`` is its query. ``above``,
     ``tied`` (per pair of ``order``) and ``pool`` (per group) are numbers of candidates, or their mass where they are
     drawn by it. ``drawn`` candidates are sampled. ``weight`` is the group's weight in the mean, and ``bin`` its bin.
+    Where candidates are drawn with replacement, ``level`` says what those weigh that tie with each pair, and ``whole``
+    what all candidates of each group weigh.
     """
 
     owner: Int64
@@ -39,6 +42,8 @@ class Sets:
     short: int
     weight: Float
     bin: Int64
+    level: Classes | None = None
+    whole: Classes | None = None
 
     @property
     def relevant(self) -> Int64:
@@ -76,7 +81,28 @@ def sets_of(standings: Standings, design: Design, short: Short, whole: Float | N
     weight = sets / of_one_bin[of_bin] / np.count_nonzero(of_one_bin) if design.bins else sets
     missing = int((sets[lacking]).sum())
     ties = _ties(standings, order, offsets) if design.bins else standings.tie_relevant
-    return Sets(owner, order, offsets, above, tied, ties, pool, drawn.astype(np.int64), missing, weight, of_bin)
+    level, whole_pool = _classes(standings, design, owner)
+    return Sets(
+        owner, order, offsets, above, tied, ties, pool, drawn.astype(np.int64), missing, weight, of_bin, level,
+        whole_pool,
+    )  # fmt: skip
+
+
+def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classes | None, Classes | None]:
+    """What tied candidates weigh, and what all weigh, where they are drawn with replacement (never within bins).
+
+    Standings that do not say what each tied candidate weighs are taken to have candidates of equal mass.
+    """
+    if not design.with_replacement:
+        return None, None
+    base = design.base
+    tied, pool = standings.tied[base], standings.pool[base]
+    if design.by == "uniform":
+        return Classes.alike(tied, tied.astype(float)), Classes.alike(pool[owner], pool[owner].astype(float))
+    if base in standings.tied_masses:
+        return Classes.of(standings.tied_masses[base]), Classes.of(standings.pool_masses[base][owner])
+    masses = standings.mass_tied[base].astype(float), standings.mass[base][owner].astype(float)
+    return Classes.alike(tied, masses[0]), Classes.alike(pool[owner], masses[1])
 
 
 def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:

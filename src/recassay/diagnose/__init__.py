@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from recassay.diagnose.base import (
     CHECKS,
+    Approximating,
     Check,
     Facts,
     Hosting,
@@ -15,4 +16,16 @@ from recassay.diagnose.base import (
     diagnose,
 )
 
-__all__ = ["CHECKS", "Check", "Facts", "Hosting", "Judging", "Sampling", "Streamed", "TieRange", "Watched", "diagnose"]
+__all__ = [
+    "CHECKS",
+    "Approximating",
+    "Check",
+    "Facts",
+    "Hosting",
+    "Judging",
+    "Sampling",
+    "Streamed",
+    "TieRange",
+    "Watched",
+    "diagnose",
+]

@@ -85,6 +85,14 @@ class Sampling:
 
 
 @dataclass(frozen=True, eq=False)
+class Approximating:
+    """Ways to draw whose law was approximated in a sampling curve, and why it was."""
+
+    laws: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
 class Hosting:
     """All that is known once every system was judged by every metric: ranks (1 is best) by metric and system.
 
@@ -198,7 +206,20 @@ class Stored:
     same: tuple[tuple[str, str, str], ...] = ()
 
 
-Known = Stored | Facts | Judging | Sampling | SequenceFold | Watched | Streamed | Removed | Uncut | Comparing | Hosting
+Known = (
+    Stored
+    | Facts
+    | Judging
+    | Sampling
+    | Approximating
+    | SequenceFold
+    | Watched
+    | Streamed
+    | Removed
+    | Uncut
+    | Comparing
+    | Hosting
+)
 Answer = str | tuple[Severity, str] | None
 
 

@@ -30,7 +30,8 @@ def draw(
 
     Candidates have ``scores``, ``keys`` (hashes of their ids) and weights; relevant items ``levels`` and
     ``level_keys``. ``seeds[d]`` is a hash of seed, draw and user. ``above[d, r]`` counts drawn candidates above
-    relevant item r, and ``place[d, r]`` relevant ones; equal scores stand in the order of hashes.
+    relevant item r, each as often as it was drawn, and ``place[d, r]`` relevant ones; equal scores are in the order of
+    hashes, which an item has one of.
     """
     check = np.uint64(0)
     chosen, tie = np.empty(drawn, np.int64), np.empty(levels.size, np.uint64)
@@ -46,8 +47,7 @@ def draw(
         for j in range(drawn):
             c = chosen[j]
             check += mix(seeds[d] ^ keys[c])
-            copy = np.uint64(j if law == REPLACED else 0)  # an item drawn twice is two candidates
-            own = mix(mix(seeds[d] ^ keys[c] ^ TIES) + copy)
+            own = mix(mix(seeds[d] ^ keys[c] ^ TIES))  # all copies of an item have its one place
             for r in range(levels.size):
                 above[d, r] += scores[c] > levels[r] or (scores[c] == levels[r] and own > tie[r])
         for r in range(levels.size):

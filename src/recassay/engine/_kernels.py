@@ -10,10 +10,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from recassay.data._top import best
+from recassay.designs._places import FEW as FEW_MASSES
+from recassay.designs._places import POWERS
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
+Float = NDArray[np.float64]
 Counts = NDArray[np.signedinteger]  # 32 bits for items, 64 for weights
 Scores = NDArray[np.floating]  # single or double precision, as the system gives them
 
@@ -25,8 +28,8 @@ CHUNK = 1024  # weights added as 32-bit numbers before they go to a 64-bit sum
 def stand(
     scores: Scores, asked: Int32, seen_offsets: Int64, seen: Int32, offsets: Int64, relevant: Int32, ids: Int32,
     cells: Int64, member: Bool, bins: Int32, rated_offsets: Int64, rated: Int32, weight: Int32, above: Int32,
-    tied: Int32, mass_above: Int64, mass_tied: Int64, tie_relevant: Int32, bottom: Bool, top: Int32,
-    top_scores: Scores,
+    tied: Int32, mass_above: Int64, mass_tied: Int64, tied_masses: Float, tie_relevant: Int32, bottom: Bool,
+    top: Int32, top_scores: Scores,
 ) -> None:  # fmt: skip
     """Counts for the queries of a tile, whose scores are the rows of ``scores`` (overwritten); nobody is below 0.
 
@@ -34,8 +37,9 @@ def stand(
     cell c are ``cells[c]:cells[c + 1]``. ``relevant`` is sorted in place: score descending, then id. Columns of
     ``above`` count items above the pair that are neither relevant nor seen: one for each base set (the cells with
     ``member[b, c]``), one for each way to cut into bins (the cells in the bin of the pair's own item), and the last for
-    the places of ``rated``. ``weight`` may be empty: no masses. ``bottom`` is true where the score is minus infinity.
-    ``top`` has a list for every query, ``top_scores`` one for every row.
+    the places of ``rated``. ``weight`` may be empty: no masses. ``tied_masses[b, p]``, zeros before, says what
+    the candidates weigh that tie with pair p (``Standings.tied_masses``). ``bottom`` is true where the score
+    is minus infinity. ``top`` has a list for every query, ``top_scores`` one for every row.
     """
     n_cells = cells.size - 1
     for row in range(scores.shape[0]):
@@ -74,6 +78,14 @@ def stand(
                 mass_above[first:last],
                 mass_tied[first:last],
             )
+            for pair in range(first, last):
+                again = pair > first and levels[pair - first] == levels[pair - 1 - first]
+                for base in range(member.shape[0]):
+                    own = tied_masses[base, pair]
+                    if again:
+                        own[:] = tied_masses[base, pair - 1]
+                    elif mass_tied[pair, base]:
+                        list_masses(line, weight, levels[pair - first], cells, member[base], mass_tied[pair, base], own)
         start = first
         for pair in range(first, last):
             level = levels[pair - first]
@@ -196,6 +208,40 @@ def weigh(line: Scores, weight: Int32, level: float, above: Int64, tied: Int64, 
         reaching += int(more)
     above[cell] = over
     tied[cell] = reaching - over
+
+
+@njit(nogil=True, cache=True)
+def list_masses(line: Scores, weight: Int32, level: float, cells: Int64, inside: Bool, total: int, row: Float) -> None:
+    """Write how many items with a weight have a score, and their weights, or sums of powers of them if they are many.
+
+    ``total`` is the sum of the weights, so that the search ends with the last of these items.
+    """
+    row[:] = 0
+    powers, found = np.zeros(POWERS), 0
+    for cell in range(cells.size - 1):
+        if not inside[cell]:
+            continue
+        for place in range(cells[cell], cells[cell + 1]):
+            if line[place] == level and weight[place] > 0:
+                found += weight[place]
+                add_mass(row, powers, float(weight[place]))
+                if found == total:
+                    break
+    if row[0] > FEW_MASSES:
+        row[1:] = 0
+        row[1 : 1 + POWERS] = powers
+
+
+@njit(nogil=True, cache=True)
+def add_mass(row: Float, powers: Float, mass: float) -> None:
+    """One more item in a row of masses and in the sums of their powers."""
+    row[0] += 1
+    if row[0] <= FEW_MASSES:
+        row[int(row[0])] = mass
+    power = 1.0
+    for place in range(POWERS):
+        power *= mass
+        powers[place] += power
 
 
 @njit(nogil=True, cache=True)

@@ -75,7 +75,7 @@ def judge(
     """
     if method not in ("exact", "sample"):
         raise UsageError("U102", f"there is no method '{method}'", hint="method is 'exact' or 'sample'")
-    played = dict(_named(runs))
+    played = dict(named(runs))
     if any(isinstance(one, SparkTable) for one in played.values()):
         options = {"users": users, "short": short, "variance": variance}
         uncertainty = Uncertainty(interval, level, resamples, seed)
@@ -150,12 +150,12 @@ def _on_spark(
 
 def together(runs: Systems) -> dict[str, Standings]:
     """The standings of systems that were asked the same, by name."""
-    systems = {name: _standings_of(name, one) for name, one in _named(runs)}
+    systems = {name: _standings_of(name, one) for name, one in named(runs)}
     refuse_others(systems)
     return systems
 
 
-def _named(runs: Systems) -> Iterator[tuple[str, Any]]:
+def named(runs: Systems) -> Iterator[tuple[str, Any]]:
     """What was given, by the names of the systems."""
     if isinstance(runs, Mapping):
         items: Iterable[tuple[str | None, Any]] = runs.items()

@@ -15,11 +15,13 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.layout import stretch_of
 from recassay.data.standings import ALL, TEST
+from recassay.designs._places import FEW, POWERS, WIDTH
 from recassay.engine.tiles import rows_of
 from recassay.errors import InputError
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,14 +124,51 @@ class Question:
 
     def pools(self, weight: Int64) -> Int64:
         """For each query and cell the weight (of items, by code) of candidates that are not relevant for it."""
+        return self._left(weight).astype(np.int64)
+
+    def _left(self, weight: NDArray[Any]) -> Float:
+        """As :func:`pools`, of weights that need not be whole numbers."""
         n_cells, weight = self.cells.size - 1, weight[self.item]
         cell = np.repeat(np.arange(n_cells), np.diff(self.cells))
         whole = np.bincount(cell, weights=weight, minlength=n_cells)
-        left = np.broadcast_to(whole, (self.users.size, n_cells)).copy()
+        left: Float = np.broadcast_to(whole, (self.users.size, n_cells)).astype(np.float64, order="C")
         for out in (self.seen, self.relevant):
             at = stretch_of(out.offsets) * n_cells + cell[out.places]
             left -= np.bincount(at, weights=weight[out.places], minlength=left.size).reshape(left.shape)
-        return left.astype(np.int64)
+        return left
+
+    @functools.cached_property
+    def others(self) -> dict[str, Int64]:
+        """The number of candidates of every user who is not asked, for each base set."""
+        idle = np.setdiff1d(np.arange(self.train.user_vocabulary.size), self.users)
+        offsets, profile = self.past.by_user
+        who, found = stretch_of(offsets), {}
+        for base, inside in zip(self.bases, self.member, strict=True):
+            member = np.empty(self.item.size, np.bool_)
+            member[self.item] = np.repeat(inside, np.diff(self.cells))
+            known = np.bincount(who, weights=member[profile], minlength=self.train.user_vocabulary.size)
+            size = np.count_nonzero(member)
+            found[base] = np.full(idle.size, size) - (known[idle].astype(np.int64) if self.how["mask_seen"] else 0)
+        return found
+
+    @functools.cached_property
+    def pool_masses(self) -> dict[str, Float]:
+        """For each base set and query what its candidates weigh (``Standings.pool_masses``)."""
+        mass = self.weight.astype(np.float64)
+        sums = [self._left((mass > 0).astype(float)), *(self._left(mass**power) for power in range(1, POWERS + 1))]
+        found = {}
+        for base, inside in zip(self.bases, self.member, strict=True):
+            table = np.zeros((self.users.size, WIDTH))
+            table[:, : POWERS + 1] = np.stack([one @ inside for one in sums], axis=1)
+            for query in np.flatnonzero(table[:, 0] <= FEW):  # so few that each is known
+                free = np.repeat(inside, np.diff(self.cells))
+                for out in (self.seen, self.relevant):
+                    free[out.places[out.offsets[query] : out.offsets[query + 1]]] = False
+                masses = mass[self.item[free]]
+                table[query, 1:] = 0
+                table[query, 1 : 1 + np.count_nonzero(masses)] = masses[masses > 0]
+            found[base] = table
+        return found
 
 
 def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:

@@ -275,4 +275,5 @@ def _groups(standings: Standings, question: Question, design: Design, short: Sho
     if lacking.any() and short == "error":
         raise too_short(standings, design, groups.owner, available, lacking)
     missing = int((groups.weight * lacking).sum())
-    return replace(groups, drawn=np.minimum(available, design.n), short=missing), replace(design, replace=True)
+    drawn = np.minimum(available, design.n)
+    return replace(groups, drawn=drawn, short=missing, level=None, whole=None), replace(design, replace=True)

@@ -22,6 +22,7 @@ from recassay.data.recoding import Recoding
 from recassay.data.run import Run
 from recassay.data.standings import RATED, Percentiles, Standings
 from recassay.data.vocabulary import Vocabulary, mixed_kinds, positions
+from recassay.designs._places import WIDTH
 from recassay.engine import _kernels
 from recassay.engine.question import Question
 from recassay.engine.tiles import NOBODY, TILE, tiles_of
@@ -100,6 +101,7 @@ def _read(
     )
     above, tied = (np.zeros((pairs, bases + len(question.bins) + 1), np.int32) for _ in range(2))
     mass_above, mass_tied = (np.zeros((pairs if popularity else 0, bases), np.int64) for _ in range(2))
+    tied_masses = np.zeros((bases, pairs if popularity else 0, WIDTH))
     weight = question.weight
     weights = weight[question.item].astype(np.int32) if popularity else np.empty(0, np.int32)
     bins = np.array([*question.bins.values()], np.int32).reshape(-1, question.cells.size - 1)
@@ -114,8 +116,8 @@ def _read(
             table, readonly(asked), readonly(question.seen.offsets), readonly(question.seen.places),
             readonly(question.relevant.offsets), relevant, readonly(question.item), readonly(question.cells),
             readonly(question.member), readonly(bins), readonly(question.rated.offsets),
-            readonly(question.rated.places), readonly(weights), above, tied, mass_above, mass_tied, tie_relevant,
-            bottom, places, best,
+            readonly(question.rated.places), readonly(weights), above, tied, mass_above, mass_tied, tied_masses,
+            tie_relevant, bottom, places, best,
         )  # fmt: skip
         there = asked != NOBODY
         values[asked[there]] = best[there]
@@ -148,10 +150,13 @@ def _read(
         mass_above=named(mass_above, question.bases) if popularity else {},
         mass_tied=named(mass_tied, question.bases) if popularity else {},
         mass=question.by_base(masses) if popularity else {},
+        tied_masses=dict(zip(question.bases, tied_masses, strict=True)) if popularity else {},
+        pool_masses=question.pool_masses if popularity else {},
         percentiles={
             m: _percentiles(question, m, relevant, pools, above[:, place], tied[:, place])
             for place, m in enumerate(question.bins, start=bases)
         },
+        others=question.others,
         users=question.train.user_vocabulary.size,
         everyone=question.train.user_vocabulary.ids,
         popularity=weight,

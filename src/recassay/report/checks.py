@@ -16,6 +16,7 @@ from recassay.data.finding import Finding
 from recassay.data.score_set import Place, ScoreSet
 from recassay.data.sequences import SequenceFold
 from recassay.diagnose.base import (
+    Approximating,
     Check,
     Comparing,
     Facts,
@@ -89,6 +90,7 @@ def _why_not(check: Check, found: Found, now: set[type]) -> str:
         Judging: "" if drawn else "no design was judged; ask for one in a study, TI-AR-AN say",
         SequenceFold: "" if SEQUENCES in designs else "no sequences were generated",
         Sampling: "asked by recassay correct, of ranks among sampled items",
+        Approximating: "asked by ra.sampling_curve, of draws by popularity without replacement",
         Watched: _not_watched(found, designs),
         Streamed: "" if STREAM in designs else "no stream was played",
         Removed: "" if found.lock else "asked of the folds of a study",

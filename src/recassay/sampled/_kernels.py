@@ -13,13 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from recassay.designs._laws import NEGLIGIBLE, NOTHING, numbers, rising
+from recassay.designs._laws import NEGLIGIBLE, NOTHING, STEEP, numbers, rising
+from recassay.designs._places import places
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 PLAIN, AGAIN, TWO = 0, 1, 2  # laws: without replacement, with it, and by two weights without it
-STEEP = 2.0  # factor of a difference of two distribution functions from which its rounding would show
 FEW = 64  # trials up to which the chances of a law of two weights are made to sum to 1
 NODES = np.array([0.0694318442029737, 0.3300094782075719, 0.6699905217924281, 0.9305681557970263])  # Gauss, [0, 1]
 WEIGHTS = np.array([0.1739274225687269, 0.3260725774312731, 0.3260725774312731, 0.1739274225687269])
@@ -28,15 +28,17 @@ WEIGHTS = np.array([0.1739274225687269, 0.3260725774312731, 0.3260725774312731, 
 @njit(nogil=True, cache=True)
 def worth(
     begin: int, end: int, group: Int64, above: Float, tied: Float, pool: Float, heavy: Float, equal: Float,
-    mass: Float, sizes: Int64, law: int, credit: Float, logs: Float, parts: Float, auc: bool, sums: Float,
-    spread: Float,
+    mass: Float, level: Int64, number: Int64, masses: Float, sizes: Int64, law: int, credit: Float, logs: Float,
+    parts: Float, auc: bool, sums: Float, spread: Float,
 ) -> None:  # fmt: skip
     """Add the worth of cases begin..end to ``sums[group, size]`` and its variance over draws to ``spread[size]``.
 
     ``above``, ``tied`` and ``pool`` are numbers of candidates, ``heavy``, ``equal`` and ``mass`` what they weigh; for
-    ``AGAIN`` the former may be weights, and the latter are not looked at, nor are they for ``PLAIN``. ``sizes`` rise;
-    one beyond the pool means all of it. ``credit[metric, x]`` is earned with x sampled candidates above. ``logs`` are
-    log factorials, ``parts`` are 1 / x. With ``auc`` the last column of ``sums`` and ``spread`` is AUC.
+    ``AGAIN`` the former may be weights, and the latter are not looked at, nor are they for ``PLAIN``. ``number`` and
+    ``masses``, from ``level[c]`` to ``level[c + 1]``, are the classes of tied candidates of case c, for ``AGAIN``.
+    ``sizes`` rise; one beyond the pool means all of it. ``credit[metric, x]`` is earned with x sampled candidates
+    above. ``logs`` are log factorials, ``parts`` are 1 / x. With ``auc`` the last column of ``sums`` and
+    ``spread`` is AUC.
     """
     metrics, most = credit.shape
     chances, work = np.zeros(most + 2), np.zeros(most + 2)
@@ -60,6 +62,11 @@ def worth(
                     above[case], tied[case], pool[case], heavy[case], equal[case], mass[case], q, time, most, chances,
                     work,
                 )  # fmt: skip
+            elif law == AGAIN and tied[case] > 0:
+                classes = slice(level[case], level[case + 1])
+                first, last, mean, variance = repeated(
+                    above[case], tied[case], pool[case], number[classes], masses[classes], q, logs, most, chances, work
+                )
             else:
                 first, last, mean, variance = drawn(
                     above[case], tied[case], pool[case], q, law == AGAIN, logs, most, chances, work
@@ -87,33 +94,61 @@ def ranked(above: float, tied: float, most: int, chances: Float) -> tuple[int, i
 
 
 @njit(nogil=True, cache=True)
+def repeated(
+    above: float, tied: float, pool: float, number: Int64, masses: Float, q: int, logs: Float, most: int,
+    chances: Float, work: Float,
+) -> tuple[int, int, float, float]:  # fmt: skip
+    """As :func:`drawn` for ties and draws with replacement: the mean law over the places of the item."""
+    last, squares = min(q, most - 1), 0.0
+    chances[: last + 1] = 0
+    gaps, weights = places(number, masses, above, 1, 1, q, pool, last, logs)
+    for at in range(gaps.size):
+        begin, end = numbers(gaps[at], pool, q, True, last, logs, work)
+        for x in range(begin, end + 1):
+            chances[x] += weights[at] * work[x - begin]
+    for one in range(number.size):
+        squares += number[one] * masses[one] ** 2
+    mean, variance = moments_of(above, tied, squares, pool, q, 1.0)
+    return 0, last, mean, variance
+
+
+@njit(nogil=True, cache=True)
+def moments_of(above: float, tied: float, squares: float, pool: float, q: int, fewer: float) -> tuple[float, float]:
+    """Mean and variance of the number of sampled candidates above an item, over draws and places.
+
+    ``squares`` is the sum of the squared masses of the tied candidates; ``fewer`` is less than 1 without replacement.
+    """
+    middle, share = above + tied / 2, q / pool
+    order = (2 * squares + tied * tied) / 12
+    within = fewer * share / pool * (pool * middle - middle * middle - order)
+    return middle * share, max(0.0, within + share * share * order)
+
+
+@njit(nogil=True, cache=True)
 def drawn(
     above: float, tied: float, pool: float, q: int, again: bool, logs: Float, most: int, chances: Float, work: Float
 ) -> tuple[int, int, float, float]:
     """The law of the number of sampled candidates above an item; its mean and variance.
 
-    With ties it is the mean over all places among them: a sum of laws, which is a difference of two distribution
-    functions for one more draw from one more candidate.
+    With ties (and draws without replacement) it is the mean over all places among them: a sum of laws, which is a
+    difference of two distribution functions for one more draw from one more candidate.
     """
-    one = 0.0 if again else 1.0
     if tied == 0:
         first, last = head(above, pool, q, again, most, logs, chances, work)
-    elif not again and pool + one > STEEP * (tied + one) * (q + 1):
+    elif pool + 1 > STEEP * (tied + 1) * (q + 1):
         first, last = one_by_one(above, tied, pool, q, most, logs, chances, work)
     else:
-        first, stop = head(above, pool + one, q + 1, again, most, logs, chances, work)
-        begin, end = numbers(above + tied + one, pool + one, q + 1, again, min(q + 1, most - 1), logs, work)
+        first, stop = head(above, pool + 1, q + 1, False, most, logs, chances, work)
+        begin, end = numbers(above + tied + 1, pool + 1, q + 1, False, min(q + 1, most - 1), logs, work)
         last = max(end if end >= begin else most - 1, stop)
-        factor, least, beyond = (pool + one) / (tied + one) / (q + 1), 0.0, 0.0
+        factor, least, beyond = (pool + 1) / (tied + 1) / (q + 1), 0.0, 0.0
         for x in range(first, last + 1):
             least += chances[x] if x <= stop else 0.0
             beyond += work[x - begin] if begin <= x <= end else 0.0
             chances[x] = factor * max(0.0, least - beyond)
-    middle, share = above + tied / 2, q / pool
-    order = tied * tied / 12 if again else tied * (tied + 2) / 12
     fewer = 1.0 if again else (pool - q) / (pool - 1) if pool > 1 else 0.0
-    within = fewer * share / pool * (pool * middle - middle * middle - order)
-    return first, last, middle * share, max(0.0, within + share * share * order)
+    mean, variance = moments_of(above, tied, tied, pool, q, fewer)
+    return first, last, mean, variance
 
 
 @njit(nogil=True, cache=True)

@@ -9,9 +9,11 @@ import numpy as np
 import polars as pl
 
 from recassay.data.standings import ALL, Standings
-from recassay.engine.judge import Systems, together
+from recassay.diagnose import Approximating, diagnose
+from recassay.engine.judge import Systems, named, together
 from recassay.errors import UsageError
 from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.sampled.exact import measured_exactly, why_not
 from recassay.sampled.law import Law, laws
 from recassay.sampled.measure import Cases, Measured, grouped, measured
 from recassay.sampled.orders import Standing, stable_from
@@ -48,6 +50,11 @@ def sampling_curve(
     ``replace`` says whether an item may be drawn twice (left open: no for uniform draws, yes by popularity). Several
     relevant items of a user are ranked one at a time. Intervals are over users, from ``resamples`` of them.
 
+    Draws by popularity without replacement have an exact law for up to 2,000 candidates. It takes the weight of every
+    candidate above and below an item, so runs are asked for their scores again, and it is slow: with 1,500 candidates
+    some hundredths of a second for each item and size. Beyond that, and for standings alone, it is approximated, and
+    finding S004 says so.
+
     >>> import recassay as ra
     >>> from recassay.data.synthetic import log
     >>> fold = ra.split.last(n=1, validation=1)(log(users=300, items=120, events=6_000, seed=1))[0]
@@ -58,17 +65,24 @@ def sampling_curve(
     >>> curve.orders.select("size", "tau_a", "same").rows()
     [(5, 1.0, True), (20, 1.0, True)]
     """
-    systems, drawn, metrics = together(runs), laws(by, replace), parse_metrics(metric)
+    given = dict(named(runs))
+    systems, drawn, metrics = together(given), laws(by, replace), parse_metrics(metric)
     first = next(iter(systems.values()))
     asked = checked_sizes(sizes, drawn, first, base)
     groups = grouped(first)
     cases = {name: Cases.of(standings, groups, base) for name, standings in systems.items()}
     samples = Resamples.of(int(groups.max()) + 1, resamples, seed)
+    approximate = [law for law in drawn if law.approximate]
+    why = why_not(given, base) if approximate else ""
 
     def measure(law: Law, sizes: list[int]) -> dict[str, Measured]:
         found = {}
         for name, one in cases.items():
-            found[name] = measured(one, law, sizes, metrics, threads=threads)
+            if law.approximate and not why:
+                about = (given[name], systems[name], groups, base, sizes, metrics)
+                found[name] = measured_exactly(*about, threads=threads)
+            else:
+                found[name] = measured(one, law, sizes, metrics, threads=threads)
             if progress is not None:
                 progress(1)
         return found
@@ -104,8 +118,9 @@ def sampling_curve(
             "users": first.queries.len(),
             "relevant": first.pairs,
             "candidates": int(first.pool[base].max()),
-            "approximate": [str(law) for law in drawn if law.approximate],
+            "approximate": [str(law) for law in approximate] if why else [],
         },
+        findings=diagnose(Approximating(tuple(map(str, approximate)), why)) if why else (),
     )
 
 
@@ -116,7 +131,10 @@ def checked_sizes(
     if not standings.pairs:
         raise UsageError("U122", "no relevant item stands anywhere", hint="lower relevant_from, or look at the split")
     asking = standings.relevant > 0
-    least = int(standings.pool[base][asking].min()) if base in standings.pool else 0
+    pool = standings.pool.get(base, np.zeros(asking.size, np.int64))
+    if base in standings.pool_masses and any(law.approximate for law in drawn):  # what has no weight is never drawn
+        pool = standings.pool_masses[base][:, 0].astype(np.int64)
+    least = int(pool[asking].min())
     if sizes is None:
         steps = (step * 10**power for power in range(len(str(least))) for step in STEPS)
         return [size for size in steps if size < least]
@@ -124,7 +142,7 @@ def checked_sizes(
     if not asked or asked[0] < 1:
         raise UsageError("U102", f"a sample of {asked[0] if asked else 'no'} candidates", hint="sizes=[10, 100, 1000]")
     if asked[-1] > least and not all(law.replace for law in drawn):
-        user = standings.queries.filter(pl.Series(asking & (standings.pool.get(base, standings.relevant) == least)))[0]
+        user = standings.queries.filter(pl.Series(asking & (pool == least)))[0]
         raise UsageError(
             "U120",
             f"{asked[-1]:,} candidates cannot be drawn without replacement: user {user!r} has {least:,}",

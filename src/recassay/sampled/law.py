@@ -18,8 +18,9 @@ class Law:
     """Candidates are drawn ``by`` chance or popularity; with ``replace`` one may be drawn twice.
 
     Uniform draws follow a hypergeometric or a binomial law, draws by popularity with replacement a binomial one: these
-    are exact. Draws by popularity without replacement depend on the weight of every candidate above and below; they are
-    ``approximate``, from the numbers and the mean weights of both.
+    are exact. Draws by popularity without replacement depend on the weight of every candidate above and below; from
+    standings, which have the numbers and the mean weights of both, they are ``approximate``
+    (:mod:`recassay.sampled.exact` is not).
     """
 
     by: By
@@ -27,7 +28,7 @@ class Law:
 
     @property
     def approximate(self) -> bool:
-        """Whether there is no exact law."""
+        """Whether standings do not tell the law."""
         return self.by == "popularity" and not self.replace
 
     def __str__(self) -> str:

@@ -13,6 +13,8 @@ from scipy.special import gammaln
 from recassay.data.identity import id_keys
 from recassay.data.layout import readonly, stretch_of
 from recassay.data.standings import Standings
+from recassay.designs._places import FEW
+from recassay.designs.classes import Classes
 from recassay.designs.credit import credit_of
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
@@ -69,13 +71,14 @@ class Cases:
     """The relevant items of a system, those of one group of users side by side: ``bounds`` say where each group lies.
 
     ``counts`` are the numbers of candidates above, level with, and in all, and ``weights`` what these weigh in a draw
-    by popularity.
+    by popularity. ``masses`` has a row for those of the candidates that tie with each (``Standings.tied_masses``).
     """
 
     group: Int64
     bounds: Int64
     counts: Candidates
     weights: Candidates | None
+    masses: Float | None
 
     @classmethod
     def of(cls, standings: Standings, groups: Int64, base: str) -> Cases:
@@ -97,7 +100,16 @@ class Cases:
         counts = each(standings.above, standings.tied, standings.pool)
         weighed = base in standings.mass
         weights = each(standings.mass_above, standings.mass_tied, standings.mass) if weighed else None
-        return cls(group[order], bounds, counts, weights)
+        masses = standings.tied_masses[base][order] if base in standings.tied_masses else None
+        return cls(group[order], bounds, counts, weights, masses)
+
+    def classes(self, law: Law) -> Classes:
+        """What the candidates weigh that tie with each, in draws with replacement; equally much unless it is known."""
+        tied = self.counts[1]
+        if not law.replace or law.by == "uniform":
+            return Classes.alike(tied if law.replace else tied * 0, tied)
+        assert self.weights is not None
+        return Classes.alike(tied, self.weights[1]) if self.masses is None else Classes.of(self.masses)
 
 
 def measured(
@@ -123,13 +135,14 @@ def measured(
     pool = int(counts[2].max(initial=0))
     largest = int(asked.max()) if law.replace else min(int(asked.max()), pool)
     credit = credits(metrics, largest + 1)
-    whole = np.arange(max(largest, pool) + 4.0)
+    classes = cases.classes(law)
+    whole = np.arange(max(largest, pool, FEW * int(classes.number.max(initial=0))) + 4.0)
     logs, parts = readonly(gammaln(whole + 1)), readonly(1 / np.maximum(whole, 1))
     auc = any(isinstance(metric, AUC) for metric in metrics.values())
     groups = cases.bounds.size - 1
     sums = np.zeros((groups, asked.size, credit.shape[0] + 1))
     arrays = (*weights, *counts) if law.replace else (*counts, *weights)
-    ready = tuple(readonly(one) for one in (cases.group, *arrays, asked))
+    ready = tuple(readonly(one) for one in (cases.group, *arrays, classes.offsets, classes.number, classes.mass, asked))
     kernels: Any = _kernels  # compiled functions do not tell their parameters
 
     def work(begin: int, end: int) -> Float:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from recassay.data.exhibit import Exhibit
+from recassay.data.finding import Finding
 from recassay.errors import UsageError
 from recassay.spec import suggest
 
@@ -35,6 +36,7 @@ class SamplingCurve:
     orders: pl.DataFrame
     stable: pl.DataFrame
     settings: Mapping[str, Any]
+    findings: tuple[Finding, ...] = ()
 
     def table(self, metric: str | None = None) -> pl.DataFrame:
         """A row per law and size, a column per system, and how the order agrees with the full ranking's."""
@@ -67,7 +69,11 @@ class SamplingCurve:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         tables = {"points": self.points, "orders": self.orders, "stable": self.stable}
-        return {**{name: table.to_dicts() for name, table in tables.items()}, "settings": dict(self.settings)}
+        return {
+            **{name: table.to_dicts() for name, table in tables.items()},
+            "findings": [finding.to_dict() for finding in self.findings],
+            "settings": dict(self.settings),
+        }
 
     def exhibits(self) -> tuple[Exhibit, ...]:
         """Means, ranks and agreement over the size of the sample; the full ranking stands at the right end."""
@@ -80,8 +86,7 @@ class SamplingCurve:
         points = named.with_columns(rank=rank)
         axes: Any = {"x": "candidates", "facet": "setting", "log_x": True}
         note = f"The last point is the full ranking, of up to {self.settings['candidates']:,} candidates."
-        if self.settings["approximate"]:
-            note += f" By {', '.join(self.settings['approximate'])} values are approximate."
+        note += "".join(f" {finding.detail}." for finding in self.findings)
         orders = self.orders.with_columns(law, pl.col("swaps").list.join(", "), candidates=pl.col("size"))
         return (
             Exhibit(

@@ -112,7 +112,7 @@ class Shelf:
         """Whether there are a run and standings that were made from what the key says."""
         *tables, mark = self._answer_places(cell, system)
         there = all(path.is_file() for path in (*tables, *self._shared_places(cell)))
-        return there and _marked(mark, key)
+        return there and _marked(mark, key) and "masses" in json.loads(mark.read_text(encoding="utf-8"))  # or older
 
     def keep_answer(self, cell: Cell, run: Run, key: str) -> None:
         """Write a run and its standings; the mark that makes them valid comes last.

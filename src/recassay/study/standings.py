@@ -9,6 +9,9 @@ import polars as pl
 
 from recassay.data.standings import Percentiles, Standings
 from recassay.data.vocabulary import Vocabulary, positions
+from recassay.designs._places import WIDTH
+
+MASSES = pl.Array(pl.Float64, WIDTH)
 
 Parts = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, Any]]
 
@@ -18,11 +21,16 @@ def standings_parts(standings: Standings) -> Parts:
     asked: dict[str, Any] = {"user_id": standings.queries, "relevant": standings.relevant}
     asked |= {f"pool {base}": pool for base, pool in standings.pool.items()}
     asked |= {f"mass {base}": mass for base, mass in standings.mass.items()}
+    asked |= {f"masses {base}": pl.Series(rows, dtype=MASSES) for base, rows in standings.pool_masses.items()}
+    pairs = standings.frame().with_columns(
+        pl.Series(f"masses {base}", rows, dtype=MASSES) for base, rows in standings.tied_masses.items()
+    )
     ids = standings.vocabulary.ids
     assert ids is not None, "the ids of a log are dense"
     about = {
         "bases": list(standings.above),
         "mass_bases": list(standings.mass_above),
+        "masses": list(standings.tied_masses),
         "bins": list(standings.percentiles),
         "users": standings.users,
         "everyone": standings.everyone is not None,
@@ -31,7 +39,12 @@ def standings_parts(standings: Standings) -> Parts:
     }
     items = pl.DataFrame({"item_id": ids, "popularity": standings.popularity})
     users = pl.DataFrame({"user_id": standings.queries if standings.everyone is None else standings.everyone})
-    return standings.frame(), pl.DataFrame(asked), items, users, about
+    idle = np.flatnonzero(~users["user_id"].is_in(standings.queries.implode()).to_numpy())
+    for base, pools in standings.others.items():
+        candidates = np.full(users.height, -1)
+        candidates[idle] = pools
+        users = users.with_columns(pl.Series(f"other {base}", candidates))
+    return pairs, pl.DataFrame(asked), items, users, about
 
 
 def standings_from(name: str, parts: Parts) -> Standings:
@@ -55,7 +68,14 @@ def standings_from(name: str, parts: Parts) -> Standings:
         mass_above={base: column(pairs, f"mass above {base}") for base in masses},
         mass_tied={base: column(pairs, f"mass tied {base}") for base in masses},
         mass={base: column(asked, f"mass {base}") for base in masses},
+        tied_masses={base: column(pairs, f"masses {base}") for base in about["masses"]},
+        pool_masses={base: column(asked, f"masses {base}") for base in about["masses"]},
         percentiles={m: _percentiles(pairs, m) for m in about["bins"]},
+        others={
+            base: users.filter(pl.col(f"other {base}") >= 0)[f"other {base}"].to_numpy().copy()
+            for base in bases
+            if f"other {base}" in users.columns
+        },
         users=about["users"],
         everyone=users["user_id"] if about["everyone"] else None,
         popularity=column(items, "popularity"),

@@ -75,6 +75,25 @@ class TestThreeUsers:
         )
         assert [one.sets for one in found.values()] == [3, 3, 5, 5]
 
+    def test_who_has_nothing_relevant_has_a_set_all_the_same(self):
+        """rho and t are over the same users: u4 was asked and likes nothing, u5 was not asked.
+
+        TI candidates A..F. |T| is 4, 3 and 4 for u1, u2 and u3; u4 had A and leaves B..F (E is rated low), 5; u5 had A
+        and B, 4. t = 5 / (1/4 + 1/3 + 1/4 + 1/5 + 1/4) = 5 / (77/60). With two drawn candidates |T| is 4, 3, 4, 2, 2.
+        """
+        more = [("u1", "G", 1), ("u1", "H", 1), ("u4", "A", 3), ("u5", "A", 3), ("u5", "B", 1)]
+        fold = fold_of([*TRAIN, *more], [*TEST, ("u4", "E", 1)])
+        system = ranked(fold, lambda user: EVERYBODY)
+        one = play(system, fold, protocols.ranking(relevant_from=4, bins=0), name="everybody").standings
+        found = judged(one, "TI-AR-AN")
+        assert (found.users, found.zeros) == (5, 2)
+        assert found.rho == pytest.approx((2 / 4 + 1 / 3 + 2 / 4) / 5)
+        assert found.t == pytest.approx(5 / (77 / 60))
+        assert judged(one, "TI-AR-NN(2)").t == pytest.approx(5 / (1 / 4 + 1 / 3 + 1 / 4 + 1 / 2 + 1 / 2))
+        alone = designs.expect(one, designs.parse("TI-AR-AN"), parse_metrics("precision@1"), users="with_relevant")
+        assert alone.t == pytest.approx(3.6)
+        assert judged(one, "TI-1R-AN").t == pytest.approx(3.0)  # nobody else has a set with a relevant item
+
     @pytest.mark.parametrize(
         ("n", "lower", "value", "upper"), [(1, 0.2, 0.4, 0.4), (2, 0.3, 0.3, 0.4), (3, 0.266667, 0.333333, 0.333333)]
     )

@@ -27,7 +27,7 @@ from recassay.data.io.roles import USER
 from recassay.data.scores import Scores, Values
 from recassay.data.standings import Standings
 from recassay.data.vocabulary import positions
-from recassay.designs.expect import Users, by_query, judged_of, moments_by, zeros_of
+from recassay.designs.expect import Users, bare_sets, by_query, judged_of, moments_by, zeros_of
 from recassay.designs.grammar import Design
 from recassay.designs.pooling import Pooled, merged
 from recassay.designs.sets import Short, sets_of
@@ -214,7 +214,9 @@ class Judging:
         for name, standings in systems.items():
             groups = sets_of(standings, design, how.short, None if design.bins is None else sets.get(design.bins))
             moments = moments_by(standings, design, groups, how.metrics, how.variance, 1)
-            pooled[number, name] = Pooled.of(design, groups, moments, zeros_of(standings, design, groups, how.users))
+            zeros = zeros_of(standings, design, groups, how.users)
+            bare = bare_sets(standings, design, zeros)
+            pooled[number, name] = Pooled.of(design, groups, moments, zeros, bare)
             for heading, one in moments.items():
                 values, weights = spread(*by_query(groups, one, queries), places, units.len(), zeros=together)
                 columns |= {Key(name, ("value", heading)): values, Key(name, ("weight", heading)): weights}

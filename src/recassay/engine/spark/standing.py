@@ -19,6 +19,7 @@ from recassay.data.layout import stretch_of
 from recassay.data.run import Run
 from recassay.data.standings import ALL, RATED, TEST, Percentiles, Standings
 from recassay.data.vocabulary import Vocabulary
+from recassay.designs._places import WIDTH
 
 ASKED, ITEMS, TIES, LISTED, WORTH = "asked", "item", "tie_relevant", "listed", "score"
 BASES, SAMPLED = (ALL, TEST, RATED), (ALL, TEST)  # base sets; those of them that candidates are sampled from
@@ -43,16 +44,22 @@ class About:
         counts = {f"{what}_{base}": "int" for base in BASES for what in ("above", "tied")}
         masses = {f"mass_{what}_{base}": "bigint" for base in SAMPLED for what in ("above", "tied")}
         bins = {f"{what}_of_{m}": "int" for m in self.bins for what in KINDS}
-        return {ITEMS: "int", TIES: "int", **counts, **masses, **bins}
+        tied = {name: "double" for base in SAMPLED for name in _masses("tied", base)}
+        return {ITEMS: "int", TIES: "int", **counts, **masses, **tied, **bins}
 
     @property
     def of_users(self) -> tuple[str, ...]:
         """Columns with a number for every user."""
         return (*(f"pool_{base}" for base in BASES), *(f"mass_{base}" for base in SAMPLED))
 
+    @property
+    def of_pools(self) -> tuple[str, ...]:
+        """Columns with a number for every user that need not be whole."""
+        return tuple(name for base in SAMPLED for name in _masses("pool", base))
+
     def schema(self, user: str, item: str) -> str:
         """Of the table; a user who was not asked has nothing but the id."""
-        users = ", ".join(f"{name} bigint" for name in self.of_users)
+        users = ", ".join([f"{name} bigint" for name in self.of_users] + [f"{name} double" for name in self.of_pools])
         pairs = ", ".join(f"{name} array<{kind}>" for name, kind in self.of_pairs.items())
         return f"{USER} {user}, {ASKED} boolean, {users}, {pairs}, {LISTED} array<{item}>, {WORTH} array<double>"
 
@@ -117,9 +124,10 @@ def rows_of(run: Run, everyone: pl.Series, about: About) -> pl.DataFrame:
     for base in SAMPLED:
         masses = standings.mass_above[base], standings.mass_tied[base]
         numbers |= {f"mass_above_{base}": masses[0], f"mass_tied_{base}": masses[1]}
+        numbers |= dict(zip(_masses("tied", base), standings.tied_masses[base].T, strict=True))
     for m, one in standings.percentiles.items():
         numbers |= {f"{what}_of_{m}": getattr(one, what) for what in KINDS}
-    kinds = {"int": pl.Int32, "bigint": pl.Int64}
+    kinds = {"int": pl.Int32, "bigint": pl.Int64, "double": pl.Float64}
     pairs = pl.DataFrame({name: pl.Series(numbers[name], dtype=kinds[kind]) for name, kind in about.of_pairs.items()})
     query = pl.Series("query", stretch_of(standings.offsets), dtype=pl.Int64)
     asked = pl.DataFrame({USER: standings.queries, "query": np.arange(standings.queries.len())})
@@ -127,15 +135,25 @@ def rows_of(run: Run, everyone: pl.Series, about: About) -> pl.DataFrame:
         pl.lit(value=True).alias(ASKED),
         *(pl.Series(f"pool_{base}", standings.pool[base], dtype=pl.Int64) for base in BASES),
         *(pl.Series(f"mass_{base}", standings.mass[base], dtype=pl.Int64) for base in SAMPLED),
+        *(
+            pl.Series(name, column)
+            for base in SAMPLED
+            for name, column in zip(_masses("pool", base), standings.pool_masses[base].T, strict=True)
+        ),
+    )
+    idle = pl.DataFrame({USER: everyone.filter(~everyone.is_in(standings.queries.implode()))}).with_columns(
+        pl.Series(f"other_{base}", pools, dtype=pl.Int64) for base, pools in standings.others.items()
     )
     lists = run.frame().select(USER, pl.col(ITEM).alias(LISTED), WORTH)
     return (
         everyone.alias(USER)
         .to_frame()
         .join(asked, on=USER, how="left", maintain_order="left")
+        .join(idle, on=USER, how="left", maintain_order="left")
+        .with_columns(pl.coalesce(f"pool_{base}", f"other_{base}").alias(f"pool_{base}") for base in SAMPLED)
         .join(pairs.with_columns(query).group_by("query", maintain_order=True).agg(pl.all()), on="query", how="left")
         .join(lists.group_by(USER, maintain_order=True).agg(pl.all()), on=USER, how="left", maintain_order="left")
-        .select(USER, ASKED, *about.of_users, *about.of_pairs, LISTED, WORTH)
+        .select(USER, ASKED, *about.of_users, *about.of_pools, *about.of_pairs, LISTED, WORTH)
         .sort(USER)
     )
 
@@ -165,13 +183,25 @@ def standings_of(rows: pl.DataFrame, about: About, unlisted: int = 0) -> Standin
         mass_above={base: each(f"mass_above_{base}") for base in SAMPLED},
         mass_tied={base: each(f"mass_tied_{base}") for base in SAMPLED},
         mass={base: one(f"mass_{base}") for base in SAMPLED},
+        tied_masses={
+            base: np.stack([each(name, np.float64) for name in _masses("tied", base)], axis=1) for base in SAMPLED
+        },
+        pool_masses={base: asked.select(_masses("pool", base)).to_numpy().astype(np.float64) for base in SAMPLED},
         percentiles={m: Percentiles(m, *_of_bins(m, each)) for m in about.bins},
+        others={
+            base: rows.filter(pl.col(ASKED).is_null())[f"pool_{base}"].to_numpy().astype(np.int64) for base in SAMPLED
+        },
         users=rows.height,
         everyone=rows[USER],
         popularity=about.popularity,
         unlisted=unlisted,
         how=about.how,
     )
+
+
+def _masses(what: str, base: str) -> list[str]:
+    """The columns of a row of masses."""
+    return [f"masses_{what}_{base}_{place}" for place in range(WIDTH)]
 
 
 def _of_bins(m: int, each: Any) -> Iterator[NDArray[Any]]:

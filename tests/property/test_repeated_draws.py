@@ -1,0 +1,295 @@
+"""Draws with replacement: an item has one place among those it ties with, and all its drawn copies are there.
+
+From scores and item ids to every sample and every order on catalogues of seven items; from places to laws on large
+ones; and against systems that order at random.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.polynomial.legendre import leggauss
+from scipy import stats
+
+import recassay as ra
+from recassay import designs
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.standings import Standings
+from recassay.data.synthetic import log
+from recassay.data.vocabulary import Vocabulary
+from recassay.metrics.registry import parse_metrics
+
+METRICS = "precision@1 precision@2 recall@2 hit@1 hit@2 mrr mrr@2 map map@3 ndcg ndcg@2 dcg@2 rprec auc"
+ASKED = parse_metrics(METRICS.replace("dcg@2 rprec", "dcg@2 hit(form='count')@3 rprec"))
+DESIGNS = [
+    f"{base}-{relevant}-{draw}"
+    for base, relevant in itertools.product(("AI", "TI"), ("AR", "1R"))
+    for draw in ("NN(2)", "NN(3, replace=True)", "NN(3, by='popularity')")
+] + ["P1R(bins=2, n=1)", "PAR(bins=2, n=1)"]
+ITEMS = "abcdefg"
+
+
+def by_hand(heading, ranks, sampled):
+    """One metric of one target set from the ranks of its relevant items."""
+    ranks, R = sorted(ranks), len(ranks)
+    gains = {k: sum(1 / math.log2(r + 1) for r in ranks if r <= k) for k in (2, math.inf)}
+    ideal = {k: sum(1 / math.log2(r + 1) for r in range(1, R + 1) if r <= k) for k in (2, math.inf)}
+    hits = {k: sum(r <= k for r in ranks) for k in (1, 2, 3, R)}
+    precisions = [(i / r, r) for i, r in enumerate(ranks, start=1)]
+    return {
+        "precision@1": hits[1], "precision@2": hits[2] / 2, "recall@2": hits[2] / R, "hit@1": min(hits[1], 1),
+        "hit@2": min(hits[2], 1), "hit(form='count')@3": hits[3], "mrr": 1 / ranks[0],
+        "mrr@2": 1 / ranks[0] if ranks[0] <= 2 else 0.0, "map": sum(p for p, _ in precisions) / R,
+        "map@3": sum(p for p, r in precisions if r <= 3) / R, "ndcg": gains[math.inf] / ideal[math.inf],
+        "ndcg@2": gains[2] / ideal[2], "dcg@2": gains[2], "rprec": hits[R] / R,
+        "auc": 1 - sum(r - i for i, r in enumerate(ranks, start=1)) / (R * sampled) if sampled else math.nan,
+    }[heading]  # fmt: skip
+
+
+def row_of(masses):
+    """What standings keep of masses: their number, and up to seven of them, or sums of powers."""
+    masses = np.asarray(masses, float)
+    kept = masses if masses.size <= 7 else [(masses**power).sum() for power in (1, 2, 3, 4)]
+    return np.pad([masses.size, *kept], (0, 7 - len(kept)))
+
+
+@functools.cache
+def values_by_hand(ranks, sampled, apart):
+    """Every metric, of all relevant items together or as the mean over sets of one each."""
+    alone = [(r - sum(other < r for other in ranks),) for r in ranks] if apart else [ranks]
+    return np.array([np.mean([by_hand(heading, one, sampled) for one in alone]) for heading in ASKED])
+
+
+class Study:
+    """Seven items, some with a test rating, and two users who are asked; scores with many ties."""
+
+    def __init__(self, seed):
+        rng = np.random.default_rng(seed)
+        weights = rng.integers(1, 5, len(ITEMS))
+        crowd = [(f"x{n}", item) for item, weight in zip(ITEMS, weights, strict=True) for n in range(weight)]
+        relevant = {"u": rng.choice(7, 2, replace=False), "v": rng.choice(7, 1)}
+        test = [(user, ITEMS[item]) for user, items in relevant.items() for item in items]
+        known = {"u": "", "v": ITEMS[int(rng.choice([i for i in range(7) if i not in relevant["v"]]))]}
+        train = crowd + [(user, item) for user in known for item in known[user]]
+        # others' test ratings say what TI is; they have seen all else, so that nothing is relevant for them but this
+        low = [("y", item, 1.0) for item in ITEMS[:5]]
+        rows = [(*row, 5.0) for row in train] + [(*row, 5.0) for row in test] + low
+        log = Interactions.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id", "rating"], orient="row"))
+        at = np.arange(len(rows))
+        self.fold = Fold(log.take(at[: len(train)]), log.take(at[len(train) :]), "global", {})
+        self.scores = rng.choice([0.0, 1.0, 2.0], (4, 7), p=[0.5, 0.3, 0.2])
+        users, items = (one.ids.to_list() for one in (log.user_vocabulary, log.item_vocabulary))
+        self.score = {
+            (user, item): self.scores[{"u": 0, "v": 1}.get(user, 2), ITEMS.index(item)]
+            for user in users
+            for item in items
+        }
+        table = np.array([[self.score[user, item] for item in items] for user in users])
+        system = SimpleNamespace(scores=lambda codes: table[codes])
+        ask = ra.protocols.ranking(relevant_from=5, bins=2)
+        self.run = ra.play(system, self.fold, ask, name="made")
+        self.weight = {item: len({user for user, other in train if other == item}) for item in ITEMS}
+        self.known, self.relevant = known, {user: [ITEMS[i] for i in items] for user, items in relevant.items()}
+        self.tested = {item for _, item in test} | set(ITEMS[:5])
+        counts = {item: len({user for user, other, _ in rows if other == item}) for item in ITEMS}
+        order = sorted(self.tested, key=lambda item: (-counts[item], items.index(item)))
+        self.bin = {item: place for place, part in enumerate(np.array_split(order, 2)) for item in part.tolist()}
+
+    def sets(self, design):
+        """(user, relevant items, candidates, weight of the set in the mean)."""
+        found = []
+        for user, relevant in self.relevant.items():
+            groups = [relevant] if not design.bins else [[i for i in relevant if self.bin[i] == b] for b in (0, 1)]
+            for b, group in enumerate(groups):
+                base = self.tested if design.base == "TI" else set(ITEMS)
+                pool = [i for i in sorted(base) if i not in relevant and i not in self.known[user]]
+                pool = [i for i in pool if not design.bins or self.bin[i] == b]
+                if group:
+                    found.append((user, group, pool, b))
+        return found
+
+
+def samples(pool, weights, design):
+    if design.n is None:
+        yield tuple(pool), 1.0
+    elif design.with_replacement:
+        share = np.array([weights[i] for i in pool], float) if design.by == "popularity" else np.ones(len(pool))
+        share = dict(zip(pool, share / share.sum(), strict=True))
+        for draw in itertools.product(pool, repeat=design.n):
+            yield draw, math.prod(share[i] for i in draw)
+    else:
+        draws = list(itertools.combinations(pool, design.n))
+        yield from ((draw, 1 / len(draws)) for draw in draws)
+
+
+def enumerated(study, design, constant=False):
+    """Mean of every metric of every set over all samples and all orders of the items in them."""
+    found = []
+    for user, relevant, pool, b in study.sets(design):
+        total = np.zeros(len(ASKED))
+        for draw, chance in samples(pool, study.weight, design):
+            items = [*relevant, *sorted(set(draw))]
+            orders = list(itertools.permutations(range(len(items))))
+            for lots in orders:
+                key = {
+                    i: (-0.0 if constant else -study.score[user, i], lot) for i, lot in zip(items, lots, strict=True)
+                }
+                in_order = sorted(items, key=key.get)
+                copies = {i: 1 if i in relevant else draw.count(i) for i in items}
+                ranks = dict(zip(in_order, itertools.accumulate(copies[i] for i in in_order), strict=True))
+                mine = tuple(sorted(ranks[i] for i in relevant))
+                total += chance / len(orders) * values_by_hand(mine, len(draw), design.relevant == "1R")
+        total = dict(zip(ASKED, total.tolist(), strict=True))
+        found.append((len(relevant) if design.relevant == "1R" else 1, b, total))
+    return found
+
+
+def mean_of(found, design, heading, users):
+    """Over sets, or over users, or over bins that count alike."""
+    if design.bins:
+        each = []
+        for b in (0, 1):
+            own = [(weight, total[heading]) for weight, at, total in found if at == b]
+            if own:
+                each.append(sum(w * v for w, v in own) / sum(w for w, _ in own))
+        return float(np.mean(each))
+    weights = [weight for weight, _, _ in found]
+    zeros = users - len(found) if design.relevant == "AR" else 0
+    return sum(weight * total[heading] for weight, _, total in found) / (sum(weights) + zeros)
+
+
+@pytest.mark.parametrize("text", DESIGNS)
+def test_from_scores_to_every_sample_and_every_order(text):
+    design = designs.parse(text)
+    for seed in range(2):
+        study = Study(seed)
+        judged = designs.expect(study.run.standings, design, ASKED, short="all")
+        if judged.short:
+            continue
+        ordered, random = enumerated(study, design), enumerated(study, design, constant=True)
+        users = study.run.standings.users
+        for heading, outcome in judged.outcomes.items():
+            where = (seed, heading)
+            assert outcome.mean == pytest.approx(mean_of(ordered, design, heading, users), abs=1e-12), where
+            assert outcome.random == pytest.approx(mean_of(random, design, heading, users), abs=1e-12), where
+
+
+def test_one_target_two_tied_candidates_two_draws():
+    """At its three places none, one or both candidates are above: (1 + 1/4 + 0) / 3, not 1/3."""
+    one = standings_of(above=[0], tied=[2], pool=[2])
+    (outcome,) = designs.expect(
+        one, designs.parse("AI-1R-NN(2, replace=True)"), parse_metrics("hit@1")
+    ).outcomes.values()
+    assert outcome.mean == pytest.approx(5 / 12, abs=1e-15)
+    assert outcome.random == pytest.approx(5 / 12, abs=1e-15)
+    assert outcome.variance == pytest.approx(5 / 12 * 7 / 12, abs=1e-15)  # 0 or 1
+    assert outcome.corrected == pytest.approx(0, abs=1e-15)
+    curve = ra.sampling_curve([one], [2], metric="hit@1", replace=True, resamples=2)
+    assert curve.points["mean"][0] == pytest.approx(5 / 12, abs=1e-12)
+
+
+def test_a_random_order_of_ten_candidates_and_five_draws():
+    """(1/11) sum over w = 0..10 of (1 - w/10)^5 = 220,825 / 1,100,000."""
+    one = standings_of(above=[3], tied=[0], pool=[10])
+    judged = designs.expect(one, designs.parse("AI-1R-NN(5, replace=True)"), parse_metrics("precision@1"))
+    assert judged.outcomes["precision@1"].random == pytest.approx(220_825 / 1_100_000, abs=1e-15)
+
+
+def standings_of(above, tied, pool, *, ties=None, masses=None, pool_masses=None):
+    """Users with one relevant item each; masses of tied candidates, and of all."""
+    n = len(above)
+    above, tied, pool = (np.array(one, np.int64) for one in (above, tied, pool))
+    masses = [np.ones(one) for one in tied] if masses is None else masses
+    pool_masses = [np.ones(one) for one in pool] if pool_masses is None else pool_masses
+    heavy = np.array(
+        [(whole.sum() - own.sum()) * (many > 0) for own, whole, many in zip(masses, pool_masses, above, strict=True)]
+    )
+    return Standings(
+        "made", pl.Series(range(n)), np.arange(n + 1), np.zeros(n, np.int32), Vocabulary.dense(pl.Series([0]))[0],
+        np.zeros(n, np.int32), {"AI": above}, {"AI": tied}, {"AI": pool}, {"AI": heavy.astype(np.int64)},
+        {"AI": np.array([int(own.sum()) for own in masses])}, {"AI": np.array([int(one.sum()) for one in pool_masses])},
+        tied_masses={"AI": np.array([row_of(own) for own in masses])},
+        pool_masses={"AI": np.array([row_of(own) for own in pool_masses])}, users=n, popularity=np.array([1]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("above", "tied", "pool", "q"), [
+    (0, 60, 60, 5), (0, 300, 300, 100), (20, 3000, 3400, 100), (0, 13_000, 13_000, 20), (5, 40, 90, 500),
+    (0, 100_000, 100_000, 1), (2, 1, 900, 50), (7, 129, 140, 3),
+])  # fmt: skip
+def test_many_tied_candidates_are_a_mean_over_all_places(above, tied, pool, q):
+    one = standings_of([above], [tied], [pool])
+    metrics = parse_metrics("hit@1 hit@10 ndcg@10 mrr")
+    judged = designs.expect(one, designs.parse(f"AI-1R-NN({q}, replace=True)"), metrics)
+    share = np.arange(above, above + tied + 1) / pool
+    law = np.array([stats.binom.pmf(x, q, share).mean() for x in range(q + 1)])
+    for outcome, credit in zip(judged.outcomes.values(), (1, 10, "ndcg", "mrr"), strict=True):
+        x = np.arange(q + 1)
+        worth = 1 / (x + 1) if credit == "mrr" else (x < 10) / np.log2(x + 2) if credit == "ndcg" else x < credit
+        assert outcome.mean == pytest.approx(float(law @ worth), rel=1e-11)
+        assert outcome.variance == pytest.approx(float(law @ worth**2 - (law @ worth) ** 2), abs=1e-11)
+    curve = ra.sampling_curve([one], [q], metric="hit@1 hit@10 ndcg@10 mrr", replace=True, resamples=2)
+    for heading, outcome in judged.outcomes.items():
+        (point,) = curve.points.filter(pl.col("size").is_not_null(), metric=heading)["mean"]
+        assert point == pytest.approx(outcome.mean, abs=2e-12)
+
+
+def mixed_law(masses, q, ranks, nodes=40):
+    """The law of the copies above an item that ties with candidates of whole masses, all of them: by Fourier's sum."""
+    total = int(masses.sum())
+    angle = 2 * np.pi * np.arange(total // 2 + 1) / (total + 1)
+    kinds, counts = np.unique(masses, return_counts=True)
+    turn, law = np.exp(-1j * np.outer(angle, kinds)), np.zeros(total + 1)
+    for lot, weight in zip(*leggauss(nodes), strict=True):
+        u = (lot + 1) / 2  # the place of the item as a number in 0..1: every candidate is above it with this chance
+        law += weight / 2 * np.fft.irfft(np.exp(np.log(1 - u + u * turn) @ counts), total + 1)
+    share = np.arange(total + 1) / total
+    return np.array([stats.binom.pmf(x, q, share) @ law for x in range(ranks)])
+
+
+@pytest.mark.parametrize(
+    ("items", "q", "bound"), [(1_000, 100, 2e-3), (200, 20, 1e-4), (200, 99, 2e-2), (50, 10, 1e-3)]
+)
+def test_many_masses_are_nearly_two_classes(items, q, bound):
+    """More than seven masses are two classes with the same sums of powers: what is lost, at chance, relative.
+
+    Each copy by itself, as 1 / (q + 1), would be off by 8 to 60 %.
+    """
+    masses = np.maximum(1, np.round(400 / (np.arange(items) + 5.0))).astype(int)
+    one = standings_of([0], [items], [items], masses=[masses], pool_masses=[masses])
+    metrics = parse_metrics("hit@1 hit@10")
+    judged = designs.expect(one, designs.parse(f"AI-1R-NN({q}, by='popularity')"), metrics)
+    law = mixed_law(masses, q, 10)
+    first, ten = (outcome.mean for outcome in judged.outcomes.values())
+    assert first == pytest.approx(law[0], rel=bound)
+    assert ten == pytest.approx(law.sum(), rel=bound)
+    assert abs(1 / (q + 1) - law[0]) / law[0] > 4 * bound
+    assert [outcome.random for outcome in judged.outcomes.values()] == pytest.approx([first, ten], rel=1e-12)
+
+
+FOLD = ra.split.random(test=0.2, seed=3)(log(users=120, items=40, events=2_400, seed=4))[0]
+
+
+RANDOM = [f"{kind}-NN(15, {how})" for kind in ("AI-1R", "TI-AR") for how in ("replace=True", "by='popularity'")]
+
+
+@pytest.mark.parametrize("design", RANDOM)
+def test_thirty_random_systems_score_what_the_column_says(design):
+    runs = [ra.play(ra.models.Random(seed), FOLD, ra.protocols.ranking(bins=0)) for seed in range(30)]
+    metrics = parse_metrics("precision@1 ndcg@5")
+    design = designs.parse(design)
+    judged = [designs.expect(run.standings, design, metrics, variance=False) for run in runs]
+    for heading in metrics:
+        scores = np.array([one.outcomes[heading].mean for one in judged])
+        random = judged[0].outcomes[heading].random
+        error = scores.std(ddof=1) / math.sqrt(len(scores))
+        assert abs(scores.mean() - random) < 3.3 * error, heading
+        if heading == "precision@1":  # where each copy had a place of its own it would be the share of relevant items
+            assert abs(scores.mean() - judged[0].rho) > 6 * error
