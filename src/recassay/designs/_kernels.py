@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from recassay.designs._laws import NEGLIGIBLE, STEEP, numbers, rising
 from recassay.designs._places import places
 from recassay.designs._repeats import earn, through
+from recassay.portable._kernels import log1p
 
 Int64 = NDArray[np.int64]
 Int32 = NDArray[np.int32]
@@ -276,7 +277,7 @@ def credited(
         return
     first, last = 0, -1
     if most <= SHORT and gap < rest:
-        least = np.log1p(-gap / rest) if replace else 0.0
+        least = log1p(-gap / rest) if replace else 0.0
         last = rising(gap, rest, q, replace, least, most + 1, logs, parts, law)
     if last == -1:
         first, last = numbers(gap, rest, q, replace, most, logs, law)

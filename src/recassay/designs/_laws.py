@@ -6,6 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.portable._kernels import exp, log, log1p
+
 Float = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-22  # of a chance: far below the rounding of the sums it would enter
@@ -30,7 +32,7 @@ def numbers(gap: float, rest: float, q: int, replace: bool, most: int, logs: Flo
         return 0, -1
     mode = int((q + 1) * (gap / rest)) if replace else int((q + 1.0) * (gap + 1.0) / (rest + 2.0))
     first = stop = min(max(mode, low), last)
-    start = np.exp(log_chance(first, gap, rest, q, replace, logs))
+    start = exp(log_chance(first, gap, rest, q, replace, logs))
     law[first - low] = start
     chance = start
     while first > low:
@@ -69,8 +71,8 @@ def rising(
     start = q * least if again else logs[outside] - logs[outside - q] - logs[int(rest)] + logs[int(rest) - q]
     if start < BOTTOM:
         each = q * gap / (rest - gap) if again else q * gap / (outside - q + 1.0)  # no step up multiplies by more
-        return -1 if start + (most - 1) * np.log(max(each, 1.0)) > NONE else NOTHING
-    last, now = min(q, most - 1), np.exp(start)
+        return -1 if start + (most - 1) * log(max(each, 1.0)) > NONE else NOTHING
+    last, now = min(q, most - 1), exp(start)
     chances[0] = now
     if again:
         odds = gap / (rest - gap)
@@ -91,7 +93,7 @@ def log_chance(y: int, gap: float, rest: float, q: int, replace: bool, logs: Flo
     """Logarithm of the chance of y."""
     if replace:
         part = gap / rest
-        return float(logs[q] - logs[y] - logs[q - y] + y * np.log(part) + (q - y) * np.log1p(-part))
+        return float(logs[q] - logs[y] - logs[q - y] + y * log(part) + (q - y) * log1p(-part))
     inside, all_of_them = int(gap), int(rest)
     outside = all_of_them - inside
     ways = logs[inside] - logs[y] - logs[inside - y] + logs[outside] - logs[q - y] - logs[outside - q + y]

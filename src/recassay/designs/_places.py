@@ -16,6 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.portable._kernels import exp
+
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
@@ -162,9 +164,9 @@ def places(
         if hopeless(gap, pool, q, most):
             at[0] = number[0]  # as are those with more of the first class above
         elif log > -UNSEEN and cells:
-            share_out(gap / width, np.exp(log), chances)
+            share_out(gap / width, exp(log), chances)
         elif log > -UNSEEN:
-            gaps[filled], chances[filled] = gap, np.exp(log)
+            gaps[filled], chances[filled] = gap, exp(log)
             filled += 1
         at[0] += 1
         for one in range(number.size - 1):  # the next place

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from recassay.data.layout import readonly, stretch_of
 from recassay.data.standings import Standings
@@ -17,6 +16,7 @@ from recassay.designs.classes import Classes
 from recassay.designs.credit import Credit
 from recassay.designs.grammar import Design
 from recassay.designs.sets import Sets, begins_level
+from recassay.portable.elementary import log_gamma
 from recassay.threads import each_block
 
 Float = NDArray[np.float64]
@@ -142,7 +142,7 @@ def _read(groups: Sets, *, with_replacement: bool) -> tuple[tuple[Any, ...], Flo
         classes.number, classes.mass,
     )  # fmt: skip
     ready = tuple(readonly(np.ascontiguousarray(one)) for one in read)
-    return ready, readonly(gammaln(whole + 1)), readonly(1 / np.maximum(whole, 1))
+    return ready, readonly(log_gamma(whole + 1)), readonly(1 / np.maximum(whole, 1))
 
 
 def _random_again(

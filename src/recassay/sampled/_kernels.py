@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from recassay.designs._laws import NEGLIGIBLE, NOTHING, STEEP, numbers, rising
 from recassay.designs._places import places
+from recassay.portable._kernels import exp, expm1, log, log1p
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -44,7 +45,7 @@ def worth(
     chances, work = np.zeros(most + 2), np.zeros(most + 2)
     for case in range(begin, end):
         time = 0.0
-        least = np.log1p(-above[case] / pool[case]) if law == AGAIN and above[case] < pool[case] else 0.0
+        least = log1p(-above[case] / pool[case]) if law == AGAIN and above[case] < pool[case] else 0.0
         for place in range(sizes.size):
             q, mean, variance = sizes[place], 0.0, 0.0
             first, last = 0, -1
@@ -225,12 +226,12 @@ def two_weights(
     fast, slow = load / gap, light / rest
     time = max(time, q / mass)
     for _ in range(100):  # Newton's method on a concave function, from the left
-        stay, wait = np.exp(-fast * time), np.exp(-slow * time)
+        stay, wait = exp(-fast * time), exp(-slow * time)
         step = (q - gap * (1 - stay) - rest * (1 - wait)) / (load * stay + light * wait)
         time += step
         if step <= 1e-10 * time:
             break
-    came, come = -np.expm1(-fast * time), -np.expm1(-slow * time)
+    came, come = -expm1(-fast * time), -expm1(-slow * time)
     mean = gap * came
     one, other = mean * (1 - came), rest * come * (1 - come)
     variance = one * other / (one + other) * pool / (pool - 1) if one + other > 0 else 0.0
@@ -257,7 +258,7 @@ def binomial(trials: float, chance: float, most: int, chances: Float) -> tuple[i
     top = int(np.ceil(trials))
     mode = max(0, min(int((trials + 1) * chance), top, most - 1))
     ways = lgamma(trials + 1) - lgamma(mode + 1.0) - lgamma(max(trials - mode, 0.0) + 1)
-    start = np.exp(ways + mode * np.log(chance) + (trials - mode) * np.log1p(-chance))
+    start = exp(ways + mode * log(chance) + (trials - mode) * log1p(-chance))
     odds, end = chance / (1 - chance), min(top, most - 1)
     chances[mode] = start
     first, last, now = mode, mode, start

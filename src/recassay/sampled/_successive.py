@@ -17,6 +17,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from recassay.portable._kernels import exp, expm1
+
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
@@ -38,7 +40,7 @@ def arrived(weights: Float, time: float, last: int, chances: Float, rates: Float
     for place in range(weights.size):
         weight = weights[place]
         if weight != before:
-            stay, come, before = np.exp(-weight * time), -np.expm1(-weight * time), weight
+            stay, come, before = exp(-weight * time), -expm1(-weight * time), weight
         one, two, other, another = chances[now], rates[now], chances[1 - now], rates[1 - now]
         other[low] = stay * one[low]
         another[low] = stay * (two[low] + weight * one[low])
@@ -88,18 +90,18 @@ def middle(weights: Float, q: int) -> tuple[float, float]:
     wanted, low, high = min(q + 0.5, weights.size - 0.5), -80.0, 80.0
     for _ in range(200):
         log = (low + high) / 2
-        time, come = np.exp(log), 0.0
+        time, come = exp(log), 0.0
         for place in range(weights.size):
-            come -= np.expm1(-weights[place] * time)
+            come -= expm1(-weights[place] * time)
         if come < wanted:
             low = log
         else:
             high = log
         if high - low < 1e-3:
             break
-    time, slope, variance = np.exp(log), 0.0, 0.0
+    time, slope, variance = exp(log), 0.0, 0.0
     for place in range(weights.size):
-        stay = np.exp(-weights[place] * time)
+        stay = exp(-weights[place] * time)
         slope += weights[place] * time * stay
         variance += stay * (1 - stay)
     return log, np.sqrt(variance + 0.1) / max(slope, 1e-3)
@@ -120,7 +122,7 @@ def successive(above: Float, level: Float, below: Float, q: int, law: Float) -> 
     for way in (-1, 1):  # outwards from the middle, to where nothing is left to add
         at = 0 if way == 1 else -1
         while True:
-            time = np.exp(centre + at * step)
+            time = exp(centre + at * step)
             leaving(above, level, below, q, time, law, work, whole)
             _, last = arrived(pool, time, q, work[6], work[7])
             rate = time * work[7, 0, q] if last == q else 0.0
@@ -137,7 +139,7 @@ def successive(above: Float, level: Float, below: Float, q: int, law: Float) -> 
     for _ in range(HALVINGS):
         finer[:] = 0
         for at in range(left - 1, right + 1):
-            leaving(above, level, below, q, np.exp(centre + (at + 0.5) * step), law, work, finer)
+            leaving(above, level, below, q, exp(centre + (at + 0.5) * step), law, work, finer)
         whole += finer
         step /= 2
         left, right, worst = 2 * left, 2 * right, 0.0

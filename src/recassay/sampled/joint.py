@@ -19,10 +19,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal, svd
-from scipy.special import gammaln
 
 from recassay.data.layout import readonly
 from recassay.designs._laws import numbers
+from recassay.portable.elementary import exp, log, log1p, log_gamma
 from recassay.sampled.polynomials import coefficients, log_edges, values
 
 Float = NDArray[np.float64]
@@ -74,8 +74,8 @@ def _degrees_kept(pool: int, sample: int, replace: bool) -> int:
     full = log_edges(pool, most)
     kept = log_edges(sample, most) - full
     if replace:
-        kept += np.append(0.0, np.cumsum(np.log1p(-np.arange(most - 1) / pool)))
-    return max(1, int(((kept >= np.log(LOST)) & (full >= np.log(SMALLEST_EDGE))).sum()))
+        kept += np.append(0.0, np.cumsum(log1p(-np.arange(most - 1) / pool)))
+    return max(1, int(((kept >= log(LOST)) & (full >= log(SMALLEST_EDGE))).sum()))
 
 
 def _plain(pool: int, sample: int, degrees: int) -> Joint:
@@ -88,7 +88,7 @@ def _plain(pool: int, sample: int, degrees: int) -> Joint:
         pool=pool,
         sample=sample,
         chances=np.full(sample + 1, 1 / (sample + 1)),
-        kept=np.exp(log_edges(sample, degrees) - log_edges(pool, degrees)),
+        kept=exp(log_edges(sample, degrees) - log_edges(pool, degrees)),
         seen=values(sample, degrees),
         pairs=min(pool, sample) + 1,
         coefficients=lambda worth: coefficients(pool, degrees, worth),
@@ -154,7 +154,7 @@ def _under(prior: Float, pool: int, sample: int, replace: bool) -> Joint:
 
 def _laws(above: Float, pool: int, sample: int, *, replace: bool) -> Float:
     """For numbers of candidates above an item (rows), the chances of each number of sampled ones above it."""
-    logs = readonly(gammaln(np.arange(max(pool, sample) + 2) + 1.0))
+    logs = readonly(log_gamma(np.arange(max(pool, sample) + 2) + 1.0))
     found: Float = _fill(readonly(np.clip(above, 0.0, pool)), pool, sample, replace, logs)
     found /= found.sum(axis=1, keepdims=True)  # what logarithms of large factorials lack in digits cancels
     return found

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from recassay.errors import UsageError
+from recassay.portable.elementary import exp, log, log_gamma
 from recassay.sampled.ranks import checked_ranks
 from recassay.spec import suggest
 
@@ -56,7 +56,7 @@ def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", 
         raise UsageError(
             "U102", f"the beta family with a={a}", hint=f"a positive number: fit_a(ranks, sample={sample})"
         )
-    return float(1 + pool * np.exp(_log_share(np.array(float(k)), sample, a) / a))
+    return float(1 + pool * exp(_log_share(np.array(float(k)), sample, a) / a))
 
 
 def fit_a(ranks: ArrayLike, *, sample: int) -> float:
@@ -89,7 +89,7 @@ def mapped_hits(
 
 def _log_share(k: Float, sample: int, a: float) -> Float:
     """Logarithm of the share of items that are expected among the first k of a sample."""
-    found: Float = gammaln(sample + 1.0) - gammaln(sample + 1 + a) + gammaln(k + a) - gammaln(k)
+    found: Float = log_gamma(sample + 1.0) - log_gamma(sample + 1 + a) + log_gamma(k + a) - log_gamma(k)
     return found
 
 
@@ -105,7 +105,7 @@ def _fitted(hits: Float, sample: int) -> float:
     k = np.arange(1.0, sample + 1)
 
     def distance(log_a: float) -> float:
-        return float(((np.exp(_log_share(k, sample, np.exp(log_a))) - hits) ** 2).sum())
+        return float(((exp(_log_share(k, sample, exp(log_a))) - hits) ** 2).sum())
 
-    bounds = (np.log(SMALLEST), np.log(LARGEST))
-    return float(np.exp(minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x))
+    bounds = (log(SMALLEST), log(LARGEST))
+    return float(exp(minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x))

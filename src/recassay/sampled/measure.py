@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from recassay.data.identity import id_keys
 from recassay.data.layout import readonly, stretch_of
@@ -19,6 +18,7 @@ from recassay.designs.credit import credit_of
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.ranking.auc import AUC
+from recassay.portable.elementary import log_gamma
 from recassay.sampled import _kernels
 from recassay.sampled.law import Law
 from recassay.threads import each_block
@@ -137,7 +137,7 @@ def measured(
     credit = credits(metrics, largest + 1)
     classes = cases.classes(law)
     whole = np.arange(max(largest, pool, FEW * int(classes.number.max(initial=0))) + 4.0)
-    logs, parts = readonly(gammaln(whole + 1)), readonly(1 / np.maximum(whole, 1))
+    logs, parts = readonly(log_gamma(whole + 1)), readonly(1 / np.maximum(whole, 1))
     auc = any(isinstance(metric, AUC) for metric in metrics.values())
     groups = cases.bounds.size - 1
     sums = np.zeros((groups, asked.size, credit.shape[0] + 1))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from recassay.rng import derive
 
@@ -35,7 +34,8 @@ class Resamples:
         [[1.0], [0.5]]
         """
         both = np.column_stack([sums.reshape(len(sums), -1), counts])
-        with threadpool_limits(1):  # a product rounds by the number of its threads
-            totals = self.times @ both
+        totals = np.zeros((len(self.times), both.shape[1]))
+        for times, group in zip(self.times.T, both, strict=True):  # one after the other: a product rounds as BLAS likes
+            totals += times[:, None] * group
         found: Float = totals[:, :-1] / totals[:, -1:]
         return found.reshape(-1, *sums.shape[1:])
