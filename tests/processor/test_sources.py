@@ -85,11 +85,12 @@ def orders(path):
                 yield node.lineno
 
 
-# Sorts of keys that are all different, or whose ties are put into order afterwards; no kernel sorts by NumPy.
+# Sorts of keys that are all different, or whose ties are put into order afterwards.
 DISTINCT = {"data/order.py", "engine/ask.py", "models/incremental/base.py", "testing.py"}
+REPLAYED = {"metrics/_kernels.py"}  # the sort of numba, which ranx uses: the same on every processor
 
 
 def test_sorts_keep_the_order_of_ties():
     """NumPy's default sort leaves equal keys in an order that depends on the width of vector instructions."""
     found = {path: list(orders(path)) for path in modules()}
-    assert {path for path, lines in found.items() if lines} <= DISTINCT, {p: n for p, n in found.items() if n}
+    assert {path for path, lines in found.items() if lines} <= DISTINCT | REPLAYED, {p: n for p, n in found.items() if n}

@@ -55,7 +55,7 @@ def read_training(source: object, *, columns: Columns = None) -> Interactions:
     1
     """
     log = read_interactions(source, columns=columns)
-    return log.compact() if isinstance(source, Interactions) else log
+    return log.compact() if isinstance(source, Interactions) and log.whole is None else log
 
 
 def read_items(source: object, *, columns: Columns = None, format: str | None = None) -> Features:

@@ -357,3 +357,11 @@ def test_parts_of_text_may_differ_in_what_their_ids_look_like(tmp_path: Path) ->
     assert read_table(tmp_path, "run")["user_id"].to_list() == ["1", "1", "u2"]
     (tmp_path / "part-2.csv").write_bytes(b"user_id,item_id\nu2,a\n")
     assert error_of(tmp_path).code == "I202"
+
+
+def test_a_file_without_line_ends_is_no_table(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_bytes(b"user_id,item_id,score," + b"x," * 10_000_000)
+    with pytest.raises(RecassayError, match="the first line of run.csv has more than") as caught:
+        ra.read_run(path)
+    assert caught.value.code == "I116"

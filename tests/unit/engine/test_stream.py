@@ -305,9 +305,9 @@ class TestRefusals:
         assert len(caught.value.stream.outcomes) == 0
 
     def test_a_model_that_loses_its_way_is_stopped(self):
-        log = synthetic(users=40, items=30, events=500, seed=2)
+        log = synthetic(users=40, items=30, events=500, seed=3)
         with pytest.raises(StreamError, match=r"I375.*gave NaN scores") as caught:
-            ra.play(ISGD(rate=5.0), log, prequential())
+            ra.play(ISGD(rate=20.0), log, prequential())
         outcomes = caught.value.stream.outcomes
         assert len(outcomes) == outcomes.counts["scored"] > 0
         assert outcomes.event[-1] < int(str(caught.value).split()[2])
