@@ -64,7 +64,7 @@ def main() -> None:
         done = subprocess.run(command, env=ours.environment(name), check=True, capture_output=True)
         results[name] = json.loads(done.stdout)
         print(name, {text: round(one["mean"], 6) for text, one in results[name].items()}, flush=True)
-    plain = results["as it is"]
+    plain = results["plain"]
     rows = []
     for text in MODELS:
         others = [one[text] for one in results.values()]

@@ -21,7 +21,7 @@ NO_AVX512 = "X86_V4 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL
 NO_AVX2 = f"X86_V3 AVX2 FMA3 {NO_AVX512}"
 TORCH = {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 SETTINGS: dict[str, dict[str, str]] = {
-    "as it is": {},
+    "plain": {},
     "NumPy without AVX-512": {"NPY_DISABLE_CPU_FEATURES": NO_AVX512},
     "NumPy without AVX2": {"NPY_DISABLE_CPU_FEATURES": NO_AVX2},
     **{f"OpenBLAS for {core}": {"OPENBLAS_CORETYPE": core} for core in ("Prescott", "Haswell", "Zen", "SkylakeX")},

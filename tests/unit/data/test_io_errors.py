@@ -362,6 +362,6 @@ def test_parts_of_text_may_differ_in_what_their_ids_look_like(tmp_path: Path) ->
 def test_a_file_without_line_ends_is_no_table(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     path.write_bytes(b"user_id,item_id,score," + b"x," * 10_000_000)
-    with pytest.raises(RecassayError, match="the first line of run.csv has more than") as caught:
+    with pytest.raises(RecassayError, match=r"the first line of run\.csv has more than") as caught:
         ra.read_run(path)
     assert caught.value.code == "I116"
