@@ -439,7 +439,7 @@ EXAMPLES = {
         """
         from recassay.data.synthetic import log
 
-        fold = ra.split.random(test=0.2, seed=7)(log(users=40, items=90, events=400, seed=2))[0]
+        fold = ra.split.random(test=0.2, seed=7)(log(users=30, items=90, events=200, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         findings = ra.judge(run, "TI-AR-AN", "mrr").findings
         """,

@@ -131,7 +131,8 @@ def sums_of(
 
 def _read(groups: Sets, *, with_replacement: bool) -> tuple[tuple[Any, ...], Float, Float]:
     """Groups as kernels read them, and logarithms of factorials and quotients 1 / x as far as a law needs them."""
-    classes = Classes.alike(groups.ties * 0, groups.tied) if groups.level is None else groups.level
+    # Where nothing says what tied candidates weigh, nobody reads their means: they weigh together what they weigh.
+    classes = Classes.alike(groups.tied > 0, groups.tied) if groups.level is None else groups.level
     most = int(groups.drawn.max(initial=0))
     if not with_replacement:
         most = max(most, int(groups.pool.max(initial=0)))

@@ -142,3 +142,14 @@ def test_lists_from_a_file_are_judged_as_far_as_they_reach(runs):
     row = ra.judge(short, "TI-1R-NN(20)", "mrr", interval=None).rows[0]
     assert 0 < row.unlisted < FOLD.test.users.size
     assert row.random < row.mean < whole.rows[1].mean
+
+
+def test_drawn_by_popularity_without_replacement_chance_depends_on_the_sizes_of_sets_alone():
+    """Ten places of a list for one relevant item among 20 others, though candidates tie for ``Popular``."""
+    from recassay.data.synthetic import log
+
+    fold = ra.split.last(n=1)(log(users=60, items=60, events=900, seed=3))[0]
+    runs = [ra.play(model, fold, ra.protocols.next_item()) for model in (ra.models.Popular(), ra.models.Random())]
+    design = "AI-1R-NN(20, by='popularity', replace=False)"
+    judged = ra.judge(runs, design, "hit@10", method="sample", draws=3, interval=None).summary()
+    assert judged["random"].to_list() == pytest.approx([10 / 21, 10 / 21], abs=1e-12)
