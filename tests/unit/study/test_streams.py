@@ -349,15 +349,15 @@ def test_a_table_of_the_data_folder(study, tmp_path):
 
 
 def test_a_drifting_stream_changes_where_it_says():
-    one = drifting(users=200, items=80, events=6000, changes=2, seed=3)
+    one = drifting(users=600, items=80, events=18_000, changes=2, seed=3)
     frame = one.frame()
-    assert frame.height == 6000
-    assert frame.unique(["user_id", "item_id"]).height == 6000
+    assert frame.height == 18_000
+    assert frame.unique(["user_id", "item_id"]).height == 18_000
     assert (frame["timestamp"].diff().drop_nulls() >= 0).all()
-    assert changes_of(6000, 2) == [2000, 4000]
+    assert changes_of(18_000, 2) == [6000, 12_000]
     counts = [
         np.bincount(part["item_id"].to_numpy(), minlength=81)
-        for part in (frame[:1000], frame[1000:2000], frame[2000:4000], frame[4000:])
+        for part in (frame[:3000], frame[3000:6000], frame[6000:12_000], frame[12_000:])
     ]
     alike = np.corrcoef(counts)
     assert alike[0, 1] > 0.5, "one world has one popularity"
