@@ -155,7 +155,7 @@ def sort_judged(
 
 @njit(nogil=True, cache=True)
 def has_padded(data: NDArray[np.uint8], separator: int, begin: int, end: int) -> bool:
-    """Whether a field of text begins, in these bytes, with a zero and a digit, or with a plus or a blank.
+    """Return whether a field of text begins, in these bytes, with a zero and a digit, or with a plus or a blank.
 
     Nothing ends the loop early, and nothing in it branches: so it takes many bytes at a time.
     """

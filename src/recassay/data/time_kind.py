@@ -116,7 +116,7 @@ def known_kind(times: str | None, *, has_times: bool, where: str = "") -> TimeKi
 
 
 def holds_positions(name: str) -> bool:
-    """Whether the name of a column says that it holds positions.
+    """Return whether the name of a column says that it holds positions.
 
     >>> holds_positions("pos"), holds_positions("order_number"), holds_positions("timestamp")
     (True, True, False)
@@ -192,7 +192,7 @@ class Positions:
 
     @property
     def numbers_all(self) -> bool:
-        """Whether the values are n numbers that follow each other, each once: row numbers."""
+        """Return whether the values are n numbers that follow each other, each once: row numbers."""
         return self.whole and self.n > 0 and self.high - self.low + 1 == self.n and self.digest == _digest_of(self)
 
     @property
@@ -231,7 +231,7 @@ def read_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named: 
 
 
 def _each_once(users: NDArray[np.int32], values: NDArray[np.int64], lowest: NDArray[np.int64]) -> bool:
-    """Whether users whose values span no more numbers than they have events have each of these numbers once."""
+    """Return whether users whose values span no more numbers than they have events have each of these numbers once."""
     size = np.bincount(users)
     slots = (np.cumsum(size) - size - lowest)[users] + values
     return int(np.bincount(slots).max()) == 1
@@ -258,7 +258,7 @@ def _is_calendar(values: NDArray[np.int64]) -> bool:
 
 
 def is_calendar_time(values: NDArray[Any]) -> bool:
-    """Whether numbers are dates with times as in 20200531235959."""
+    """Return whether numbers are dates with times as in 20200531235959."""
     if float(values.min()) < DATES[0] * 10**6 or float(values.max()) > (DATES[1] + 1) * 10**6:
         return False
     whole = values.astype(np.int64)

@@ -52,7 +52,7 @@ def _empty(sight: Sight) -> Empty:
     return Empty(users_found, items_found, min(found) if found else None)
 
 
-@check("R006", "Ids that say there is none", "warning", count=_empty)
+@check("R006", "Ids that stand for a missing value", "warning", count=_empty)
 def empty_ids(facts: Facts) -> str | None:
     """An id is `nan`, `None`, `null` or blank, or a user is called `user_id`: a missing value, or a second header.
 
@@ -63,7 +63,7 @@ def empty_ids(facts: Facts) -> str | None:
         return None
     table, word = found.first
     of = " and ".join(several(n, noun) for n, noun in ((found.users, "user"), (found.items, "item")) if n)
-    return f"{of} of run and truth have an id that says there is none, such as {word!r} in the {table}"
+    return f"{of} of run and truth have an id that stands for a missing value, such as {word!r} in the {table}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,7 +58,7 @@ class Conventions:
 
     @property
     def reads_rows(self) -> bool:
-        """Whether the order of rows in a file can decide."""
+        """Return whether the order of rows in a file can decide."""
         return self.ties in OF_ROWS or self.duplicates == "last"
 
 

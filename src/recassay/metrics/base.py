@@ -87,7 +87,7 @@ class Metric:
 
     @property
     def is_uncut(self) -> bool:
-        """Whether it could look at the first k places and was not told k: then it looks at all there are."""
+        """Return whether it could look at the first k places and was not told k: then it looks at all there are."""
         return self.k is None and self.cutoff == "optional"
 
     @property
@@ -274,7 +274,7 @@ class Accuracy(UnitMetric):
 
     @property
     def defined_if_relevant(self) -> bool:
-        """Whether every query with a relevant item has a value."""
+        """Return whether every query with a relevant item has a value."""
         return type(self).judgeable is Accuracy.judgeable
 
     def evaluate(self, lists: Aligned) -> Values:

@@ -28,7 +28,7 @@ class Law:
 
     @property
     def approximate(self) -> bool:
-        """Whether standings do not tell the law."""
+        """Return whether standings do not tell the law."""
         return self.by == "popularity" and not self.replace
 
     def __str__(self) -> str:

@@ -214,7 +214,7 @@ def _is_list(value: object) -> bool:
 
 
 def _is_pair(entry: object) -> bool:
-    """Whether an entry of a list is (item, number)."""
+    """Return whether an entry of a list is (item, number)."""
     return isinstance(entry, list | tuple) and len(entry) == 2
 
 

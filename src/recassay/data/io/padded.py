@@ -19,7 +19,7 @@ AT_ONCE = 1 << 23  # bytes
 
 
 def may_have_padded(source: Path | bytes, separator: str) -> bool:
-    """Whether a field of any column begins with a zero and another digit, with ``+``, or with a blank.
+    """Return whether a field of any column begins with a zero and another digit, with ``+``, or with a blank.
 
     >>> may_have_padded(b"user,item\\n1,7\\n1,10\\n", ","), may_have_padded(b"user,item\\n1,7\\n1,007\\n", ",")
     (False, True)

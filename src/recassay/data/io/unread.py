@@ -146,12 +146,12 @@ def _as_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def _counts_rows(values: pl.Series) -> bool:
-    """Whether the numbers are 0, 1, 2, ... or 1, 2, 3, ..., as an index column has them."""
+    """Return whether the numbers are 0, 1, 2, ... or 1, 2, 3, ..., as an index column has them."""
     return values.len() > 2 and values[0] in (0, 1) and bool((values.diff().drop_nulls() == 1).all())
 
 
 def _looks_like_ranks(values: pl.Series, users: pl.Series) -> bool:
-    """Whether they are whole numbers from 0 or 1 on, and no user has one twice."""
+    """Return whether they are whole numbers from 0 or 1 on, and no user has one twice."""
     if values.len() != users.len() or values.min() not in (0, 1) or (values != values.floor()).any():
         return False
     return not pl.DataFrame({"user": users, "value": values}).is_duplicated().any()

@@ -73,7 +73,7 @@ class LogTimes:
         return kind_of(reduce(add, parts, Positions()), named=self.table.positions)
 
     def _calendar_times(self) -> bool:
-        """Whether numbers are dates and times written as one number; few of them show that they are not."""
+        """Return whether numbers are dates and times written as one number; few of them show that they are not."""
         if self.scale.counts[0] or self.scale.unit != "milliseconds":
             return False
         with told():

@@ -152,7 +152,7 @@ def _finish(query: int, offsets: Int64, left: Int64, picked: int, n: int, order:
 
 @njit(nogil=True, inline="always")
 def _equal(low: float, high: float) -> bool:
-    """Whether two numbers, the smaller one first, differ by no more than rounding."""
+    """Return whether two numbers, the smaller one first, differ by no more than rounding."""
     return bool(high - low <= CLOSE * max(abs(low), abs(high)))
 
 
