@@ -212,8 +212,9 @@ def splits() -> Iterator[Any]:
 @section
 def samples_and_designs() -> Iterator[Any]:
     import recassay as ra
+    from recassay.data.synthetic import log
 
-    fold = tables()["fold"]
+    fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=150, events=4_000, seed=12))[0]
     runs = [ra.play(model, fold, ra.protocols.ranking()) for model in (ra.models.Popular(), ra.models.Random(seed=3))]
     metrics = ["precision@10", "ndcg@10", "mrr", "hit@10", "map"]
     for method, designs in (
