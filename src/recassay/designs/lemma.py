@@ -55,7 +55,7 @@ def lemma(
     >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
     >>> bounds = lemma(run.standings, ra.designs.parse("TI-1R-NN(20)"), 10)
     >>> [round(value, 4) for value in (bounds.lower, bounds.value, bounds.upper)]
-    [0.0511, 0.062, 0.0688]
+    [0.0527, 0.0626, 0.0681]
     """
     precision = Precision(k=n)
     value = expect(standings, design, {"p": precision}, short=short, variance=False, threads=threads).outcomes["p"].mean

@@ -69,7 +69,7 @@ def sample(
     >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
     >>> (drawn,) = sample(run, ra.designs.parse_list("TI-1R-NN(20)"), parse_metrics("precision@5"))
     >>> drawn.checksum, round(drawn.judged.outcomes["precision@5"].mean, 3)
-    ('4f0d812245286bd7', 0.075)
+    ('f5d4c97261fdbebd', 0.079)
     """
     if draws < 1:
         raise UsageError("U102", f"{draws} draws cannot be made", hint="draws is at least 1")

@@ -129,7 +129,7 @@ class Recommends:
     >>> from recassay.data.synthetic import log
     >>> fitted = Recommends(lambda user, k: [3, 1, 2][:k]).fit(log(users=30, items=20, events=150))
     >>> fitted.recommend(np.array([4], np.int32), 2)[0].tolist()
-    [[2, 0]]
+    [[2, 1]]
     """
 
     function: Callable[[Any, int], Iterable[Any]]

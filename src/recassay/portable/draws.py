@@ -29,7 +29,8 @@ def uniforms(rng: np.random.Generator, shape: Shape) -> Floats:
 def normals(rng: np.random.Generator, shape: Shape) -> Floats:
     """Draw standard normal numbers, by the quantile function.
 
-    >>> drawn = normals(np.random.default_rng(1), 100_000)
+    >>> from recassay.rng import derive
+    >>> drawn = normals(derive(1, "example"), 100_000)
     >>> abs(float(drawn.mean())) < 0.01, abs(float(drawn.std()) - 1) < 0.01
     (True, True)
     """
@@ -48,7 +49,8 @@ def gammas(rng: np.random.Generator, alpha: float, shape: Shape) -> Floats:
     By Marsaglia and Tsang (2000): d v with v = (1 + c x)^3 for a normal x, accepted if
     log u < x^2 / 2 + d - d v + d log v. A shape below 1 is that of alpha + 1 times u^(1 / alpha).
 
-    >>> drawn = gammas(np.random.default_rng(1), 0.5, 100_000)
+    >>> from recassay.rng import derive
+    >>> drawn = gammas(derive(1, "example"), 0.5, 100_000)
     >>> abs(float(drawn.mean()) - 0.5) < 0.01, abs(float(drawn.var()) - 0.5) < 0.02
     (True, True)
     """
@@ -73,7 +75,8 @@ def gammas(rng: np.random.Generator, alpha: float, shape: Shape) -> Floats:
 def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
     """Draw rows of shares that sum to 1, Dirichlet distributed.
 
-    >>> dirichlets(np.random.default_rng(1), np.ones(3), 2).sum(axis=1).round(12).tolist()
+    >>> from recassay.rng import derive
+    >>> dirichlets(derive(1, "example"), np.ones(3), 2).sum(axis=1).round(12).tolist()
     [1.0, 1.0]
     """
     drawn = np.empty((rows, alphas.size))
@@ -87,7 +90,8 @@ def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
 def multinomials(rng: np.random.Generator, n: int, weights: NDArray[Any], rows: int) -> NDArray[np.int64]:
     """Draw how n draws fall on cells with these weights, ``rows`` times.
 
-    >>> drawn = multinomials(np.random.default_rng(1), 100, np.array([1.0, 0.0, 3.0]), 1000)
+    >>> from recassay.rng import derive
+    >>> drawn = multinomials(derive(1, "example"), 100, np.array([1.0, 0.0, 3.0]), 1000)
     >>> drawn.sum(axis=1).tolist() == [100] * 1000, drawn[:, 1].any().item(), round(drawn[:, 0].mean())
     (True, False, 25)
     """

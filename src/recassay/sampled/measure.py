@@ -124,7 +124,7 @@ def measured(
     >>> standings = ra.play(ra.models.Popular(), fold, ra.protocols.next_item()).standings
     >>> law, cases = Law("uniform", replace=False), Cases.of(standings, grouped(standings), "AI")
     >>> measured(cases, law, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
-    [[0.9], [0.433]]
+    [[0.874], [0.395]]
     """
     counts = cases.counts
     weights = counts if law.by == "uniform" else cases.weights

@@ -5,7 +5,7 @@
 >>> from recassay.data.synthetic import log
 >>> fold = split.random(test=0.2, seed=7)(log(users=50, items=40, events=600))[0]
 >>> len(fold.train), len(fold.test), split.parse(fold.how["split"])
-(499, 101, random(test=0.2, seed=7))
+(482, 118, random(test=0.2, seed=7))
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ test alone can be recommended, and no system has learnt it.
 >>> made = Sessions(gap=1e6)(log(users=50, items=40, events=600))
 >>> fold = RandomSequences(test=0.2, seed=7)(made)[0]
 >>> len(fold.train), len(fold.test)
-(92, 23)
+(89, 22)
 """
 
 from __future__ import annotations

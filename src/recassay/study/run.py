@@ -72,7 +72,7 @@ def run_study(
     ...     _ = (Path(folder) / "tiny.yaml").write_text(study)
     ...     found = run_study(Path(folder) / "tiny.yaml", Path(folder) / "out")
     >>> [(row["system"], row["metric"], row["n"]) for row in found.rows if row["fold"] == "all"]
-    [('Popular', 'recall@5', 35), ('Random', 'recall@5', 35)]
+    [('Popular', 'recall@5', 32), ('Random', 'recall@5', 32)]
     """
     check_word("engine", engine, ENGINES)
     document = read_document(path)

@@ -42,21 +42,24 @@ def rows_of(repeated):
 
 
 def test_repeats_are_counted_in_the_finding_of_a_stream_and_beside_its_curve():
-    stream = ra.play(StreamPopular(), rows_of(5), ra.protocols.prequential(at=5), metrics="recall@5")
+    stream = ra.play(StreamPopular(), rows_of(5), ra.protocols.prequential(at=5, order="row"), metrics="recall@5")
     (finding,) = stream.findings()
     assert (finding.code, finding.system) == ("C014", stream.name)
     assert "200 of 560 (36 %) events of known users were not scored" in finding.detail  # 400 events, 40 are first
     assert "repeats='allow'" in finding.detail
     picture = stream.over_time("recall@5", window=50).exhibit()
     assert finding.detail in picture.caption
-    for calm in (ra.protocols.prequential(at=5, repeats="allow"), ra.protocols.prequential(at=5, warmup=300)):
+    for calm in (
+        ra.protocols.prequential(at=5, order="row", repeats="allow"),
+        ra.protocols.prequential(at=5, order="row", warmup=300),
+    ):
         assert [one.code for one in ra.play(StreamPopular(), rows_of(0), calm).findings()] == []
-    allowed = ra.play(StreamPopular(), rows_of(5), ra.protocols.prequential(at=5, repeats="allow"))
+    allowed = ra.play(StreamPopular(), rows_of(5), ra.protocols.prequential(at=5, order="row", repeats="allow"))
     assert allowed.findings() == []
 
 
 def test_every_copy_has_findings_of_its_own():
-    split = ra.protocols.prequential(at=5, folds="split", copies=2)
+    split = ra.protocols.prequential(at=5, order="row", folds="split", copies=2)
     stream = ra.play(StreamPopular(), rows_of(5), split, metrics="recall@5")
     assert [one.code for one in stream.findings()] == ["C014", "C014"]
 
@@ -78,7 +81,7 @@ def test_a_study_says_it_once_for_all_systems(tmp_path):
 
 
 def test_a_sound_stream_has_no_finding():
-    stream = ra.play(StreamPopular(), log(users=60, items=40, events=900), ra.protocols.prequential(at=5))
+    stream = ra.play(StreamPopular(), log(users=60, items=40, events=900), ra.protocols.prequential(at=5, order="row"))
     assert stream.findings() == []
 
 

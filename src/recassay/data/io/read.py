@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -84,7 +84,7 @@ class Stretch:
     rows: int
     columns: tuple[str, ...]
     read: Callable[[Sequence[str], int, int], pl.DataFrame]
-    remarks: Remarks
+    remarks: Remarks = field(default_factory=dict)
 
 
 def open_stretches(
