@@ -9,6 +9,7 @@ A setting without effect on a processor (AVX-512 turned off where there is none)
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -17,8 +18,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NO_AVX512 = "X86_V4 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"
-NO_AVX2 = f"X86_V3 AVX2 FMA3 {NO_AVX512}"
+# NumPy names its copies by version otherwise, and warns of names that it does not have.
+DISPATCHED = list(importlib.import_module("numpy._core._multiarray_umath").__cpu_dispatch__)
+NO_AVX512 = " ".join(one for one in DISPATCHED if one.startswith(("AVX512", "X86_V4")))
+NO_AVX2 = " ".join(one for one in DISPATCHED if one.startswith(("AVX", "FMA", "X86_V")))
 TORCH = {"MKL_ENABLE_INSTRUCTIONS": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 SETTINGS: dict[str, dict[str, str]] = {
     "plain": {},
