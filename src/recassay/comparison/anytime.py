@@ -16,6 +16,7 @@ differences so far, whatever they are.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,6 @@ from recassay.portable.elementary import exp, exp2, log, log1p, log_gamma
 
 TUNED_FOR = 500.0  # the sum of squares at which bounds are made tightest: so many events where one alone is right
 STEPS, CLOSE = 60, 1e-9  # of Newton's method: at most so many, until a step is that small; it takes about three
-KNOTS = np.append(0.0, exp2(np.arange(-40, 241) / 4))  # of spread
 
 Floats = NDArray[np.float64]
 
@@ -94,11 +94,18 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
     """
     v, place = np.unique(spread, return_inverse=True)
     rho, goal = best_rho(tuned_for, alpha), log(1 / alpha)
-    knots = KNOTS[: np.searchsorted(KNOTS, v[-1]) + 1]  # u is smooth: between knots a straight line is a good start
+    knots = _knots()  # u is smooth: between knots a straight line is a good start
+    knots = knots[: np.searchsorted(knots, v[-1]) + 1]
     ends = goal + log1p(knots / rho)
     at_knots = _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
     found: Floats = _root(np.interp(v, knots, at_knots), v, rho, c, goal)[place]
     return found
+
+
+@functools.cache
+def _knots() -> Floats:
+    """Return values of spread between which the boundary is nearly straight; made when first needed, not at import."""
+    return np.append(0.0, exp2(np.arange(-40, 241) / 4))
 
 
 def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:

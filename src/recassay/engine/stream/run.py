@@ -31,8 +31,6 @@ from recassay.threads import Progress
 
 Int64 = NDArray[np.int64]
 
-OFTEN = np.cumsum([exp(-1.0) / float(np.prod(np.arange(1.0, n + 1))) for n in range(20)])  # Poisson of mean 1
-
 
 class _Copy(NamedTuple):
     """What came of one copy of a model."""
@@ -144,7 +142,8 @@ def _often(log: Interactions, protocol: Prequential, number: int) -> Int64:
     """How often a copy learns each event: drawn for its user."""
     if protocol.folds == "bootstrap":
         lots = uniform(user_lots(log, protocol.seed, f"bootstrap copy {number}"))
-        found = np.searchsorted(OFTEN, lots, side="right")
+        often = np.cumsum(exp(-1.0) / np.cumprod(np.append(1.0, np.arange(1.0, 20))))  # Poisson of mean 1
+        found = np.searchsorted(often, lots, side="right")
     else:
         home = np.floor(uniform(user_lots(log, protocol.seed, "copies")) * protocol.copies).astype(np.int64)
         found = (home == number if protocol.folds == "split" else home != number).astype(np.int64)
