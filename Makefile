@@ -17,12 +17,14 @@ OLDEST := --constraint requirements/oldest-3.11.txt --build-constraint requireme
 ON_OLDEST := CI= NUMBA_CACHE_DIR=$(CURDIR)/.oldest/numba .oldest/bin/python -m pytest -n auto --dist loadfile \
   -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning
 # what old versions break first: files of every format, tables, options, pages, models, and the bits of results
-SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/engine tests/unit/report tests/contract/test_models.py \
+SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/columnar tests/unit/evaluate tests/unit/report tests/contract/test_models.py \
   tests/processor/test_same_bits.py::test_every_digest_is_the_stored_one[plain]
 SEEDS ?= 1 2 3 4 5
+SECONDS ?= 60
+SEED ?=
 WHICH ?= all
 
-.PHONY: demo test test-all oldest oldest-all processors fuzz packages update
+.PHONY: demo live test check test-all oldest oldest-all processors properties fuzz kill flip audit bill packages update
 .PHONY: lint format docs site bench agreement clean help
 help:  ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,9 +33,12 @@ demo: .venv/installed  ## install, run the main job on generated data, say where
 	$(BIN)/recassay demo -o recassay-demo
 
 test: .venv/tested  ## install what the tests need, in the versions that were tested, and run them all
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-test-all: test oldest-all processors packages fuzz  ## all that can be tested: takes an hour, and Python 3.11 to 3.13
+check: .venv/tested .venv/linted  ## in under a minute: style, types, and the tests next to what changed since the last commit
+	$(BIN)/python .ci/check.py
+
+test-all: test oldest-all processors packages properties fuzz kill flip live  ## all that can be tested: takes an hour, and Python 3.11 to 3.13
 
 oldest: .oldest/installed  ## part of the tests on the oldest versions that are allowed
 	$(ON_OLDEST) $(SENSITIVE)
@@ -41,9 +46,28 @@ oldest: .oldest/installed  ## part of the tests on the oldest versions that are 
 oldest-all: .oldest/installed  ## all tests on the oldest versions, but what pages and examples print
 	$(ON_OLDEST) --ignore tests/docs tests
 
-fuzz: .venv/tested  ## tests on random input, on other input than make test, and more: SEEDS="6 7 8"
+fuzz: .venv/tested  ## hostile inputs for SECONDS, of SEED if it is given; what is found is kept as small files
+	$(BIN)/python -m tests.harness.fuzz --store --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+kill: .venv/tested  ## studies that are killed, started twice or out of disk, for SECONDS: the same bits in the end
+	$(BIN)/python -m tests.harness.kill --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+flip: .venv/tested  ## results folders with a flipped bit, for SECONDS: the same results, or an error that names the file
+	$(BIN)/python -m tests.harness.flip --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
+audit: .venv/bin/python  ## known holes in what recassay depends on, where the package index answers
+	$(BIN)/python .ci/audit.py
+
+bill: .venv/installed  ## the wheel, and beside it a software bill of materials as CycloneDX: dist/recassay-VERSION.cdx.json
+	$(BIN)/$(PIP) wheel --no-deps --wheel-dir dist .
+	$(BIN)/python .ci/bill.py
+
+properties: .venv/tested  ## tests on random input, on other input than make test, and more: SEEDS="6 7 8"
 	for seed in $(SEEDS); do $(BIN)/python -m pytest -n auto --dist loadfile -q --hypothesis-profile fuzz \
 	  --hypothesis-seed $$seed $$(grep -rl --include 'test_*.py' '^from hypothesis' tests) || exit 1; done
+
+live: .venv/tested  ## the long tests of the live judge: hundreds of kills
+	RECASSAY_LONG=1 $(BIN)/python -m pytest -q tests/property/test_live.py tests/unit/live
 
 processors: .venv/tested  ## tests whose digits could depend on the processor, under other settings of it
 	$(BIN)/python tests/processor/settings.py $(WHICH)
@@ -96,7 +120,7 @@ clean:  ## remove what was made
 
 .venv/tested: pyproject.toml .venv/pip
 	@echo "Installing what the tests need into .venv"
-	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group test --group oracles --group torch
+	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group test --group oracles --group torch --group site
 	@touch $@
 
 .venv/sited: pyproject.toml .venv/pip

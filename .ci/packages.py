@@ -1,4 +1,4 @@
-"""Build the wheel and the source archive, install each on every Python there is, as users do, and run the demo.
+"""Build the wheel and the source archive, check them, install each on every Python there is, and run the demo.
 
     python .ci/packages.py [3.11 3.12 ...]
 
@@ -23,15 +23,17 @@ def main(pythons: list[str]) -> int:
         environment = Path(folder) / "builder"
         subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
         builder = environment / "bin" / "python"
-        subprocess.run([str(builder), *PIP, "install", "hatchling"], check=True)
+        subprocess.run([str(builder), *PIP, "install", "hatchling", "twine"], check=True)
         dist = Path(folder) / "dist"
         subprocess.run([str(builder), "-m", "hatchling", "build", "--directory", str(dist)], cwd=ROOT, check=True)
+        packages = sorted(dist.iterdir())
+        subprocess.run([str(builder), "-m", "twine", "check", "--strict", *map(str, packages)], check=True)
         for python in pythons or PYTHONS:
             found = interpreter(python)
             if found is None:
                 print(f"python{python} is not on the path, or does not run: no package is tried on it", file=sys.stderr)
                 continue
-            for package in sorted(dist.iterdir()):
+            for package in packages:
                 works(found, package, Path(folder) / f"{python}-{package.suffix}")
                 print(f"Python {python}: {package.name} works", flush=True)
     return 0

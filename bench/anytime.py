@@ -17,11 +17,11 @@ import time
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from recassay.comparison.anytime import anytime_bounds
-from recassay.comparison.signed_mcnemar import signed_mcnemar
-from recassay.comparison.significance import mcnemar_p
-from recassay.comparison.windows import windows
+from recassay.comparison.over_time.signed_mcnemar import signed_mcnemar
+from recassay.comparison.over_time.windows import windows
 from recassay.rng import derive
+from recassay.stats.anytime import anytime_bounds
+from recassay.stats.significance import mcnemar_p
 from standings import write_section
 
 TITLE = "Bounds that hold at every event"

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.stats
 
-from recassay.comparison.differences import Differences
-from recassay.comparison.resampling import How
-from recassay.comparison.significance import run_test
+from recassay.stats.differences import Differences
+from recassay.stats.resampling import ResamplingOptions
+from recassay.stats.significance import run_test
 from recassay.threads import available
 from standings import write_section
 
@@ -44,7 +44,7 @@ def main() -> None:
     values = _values(units)
     times = []
     for test, others in OTHERS.items():
-        run_test(test, Differences(values[:100], PAIRS), How(resamples=10))
+        run_test(test, Differences(values[:100], PAIRS), ResamplingOptions(resamples=10))
         counts = sorted({1, 2, available()})
         for threads in counts:
             way = f"recassay, {threads} thread{'s' if threads > 1 else ''}"
@@ -66,7 +66,7 @@ def _values(units: int) -> np.ndarray:
 
 
 def _tested(values: np.ndarray, test: str, threads: int) -> np.ndarray:
-    return run_test(test, Differences(values, PAIRS), How(1, RESAMPLES, threads)).p
+    return run_test(test, Differences(values, PAIRS), ResamplingOptions(1, RESAMPLES, threads)).p
 
 
 def _timed(work: Callable[[], object], repeats: int = 5) -> tuple[float, float]:

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import recassay as ra
-from recassay.data.synthetic import log
+from recassay.data.synthetic.tastes import log
 from recassay.designs import Design, expect
-from recassay.engine.sampling import sample
+from recassay.evaluate.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 from recassay.threads import available
 

@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from recassay.data.io import write_json
-from recassay.report.pages import write_page
-from recassay.report.reading import read_results
-from recassay.study.values import Values
+from recassay.report.folder.page import write_page
+from recassay.report.folder.read import read_results
+from recassay.study.store.values import Values
 from recassay.threads import available
 from standings import write_section
 

@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 
 import recassay as ra
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.standings import Standings
-from recassay.data.vocabulary import Vocabulary
-from recassay.engine.question import Question
-from recassay.engine.standings import stand
+from recassay.evaluate.ranks.standings import compute_standings
+from recassay.evaluate.ranks.task import RankingTask
 from recassay.threads import available
 from standings import write_section
 
@@ -33,7 +33,7 @@ QUICK = {"a tenth of Steam": (33_454, 13_046, 11)}
 LOOP_USERS, VECTOR_USERS = 400, 20_000
 
 
-def made(users: int, items: int, seen: int) -> tuple[Question, list[SimpleNamespace]]:
+def made(users: int, items: int, seen: int) -> tuple[RankingTask, list[SimpleNamespace]]:
     """A popularity curve, profiles and one held-out item drawn from it, and four systems that know it more or less."""
     rng = np.random.default_rng(0)
     worth = -0.9 * np.log(np.arange(items) + 10.0)
@@ -45,7 +45,7 @@ def made(users: int, items: int, seen: int) -> tuple[Question, list[SimpleNamesp
     log = Interactions(owner, item, *(Vocabulary(pl.Series(np.arange(size))) for size in (users, items)))
     held = np.zeros(pairs.size, np.bool_)
     held[np.unique(owner, return_index=True)[1]] = True
-    question = Question.of(Fold(log.take(~held), log.take(held), "per user", {}), bins=())
+    question = RankingTask.of(Fold(log.take(~held), log.take(held), "per user", {}), bins=())
     return question, [_system(users, items, worth, strength, rng) for strength in np.linspace(0.6, 1.2, SYSTEMS)]
 
 
@@ -65,7 +65,7 @@ def sizes(standings: Standings) -> list[int]:
 class Drawn:
     """What both ways to draw need: profiles as sorted keys, popularity, factors, the held-out item of each user."""
 
-    def __init__(self, question: Question, system: SimpleNamespace) -> None:
+    def __init__(self, question: RankingTask, system: SimpleNamespace) -> None:
         self.question, self.system = question, system
         self.items = question.train.n_items
         self.offsets, self.profile = question.train.by_user
@@ -130,7 +130,7 @@ def median(work: object, times: int = 3) -> float:
 
 def rows(name: str, users: int, items: int, seen: int) -> list[str]:
     question, systems = made(users, items, seen)
-    found = [stand(question, system, f"system {place}")[0] for place, system in enumerate(systems)]
+    found = [compute_standings(question, system, f"system {place}")[0] for place, system in enumerate(systems)]
     asked = sizes(found[0])
     settings = SYSTEMS * 2 * len(asked)
 
@@ -139,7 +139,7 @@ def rows(name: str, users: int, items: int, seen: int) -> list[str]:
 
     def passes() -> None:
         for place, system in enumerate(systems):
-            stand(question, system, f"system {place}")
+            compute_standings(question, system, f"system {place}")
 
     ours, scoring = median(curve), median(passes, 1)
     drawn, n = Drawn(question, systems[0]), question.users.size

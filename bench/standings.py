@@ -21,11 +21,11 @@ import numpy as np
 import polars as pl
 from threadpoolctl import threadpool_limits
 
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.vocabulary import Vocabulary
-from recassay.engine.question import Question
-from recassay.engine.standings import TILE, stand
+from recassay.evaluate.ranks.standings import BLOCK_ROWS, compute_standings
+from recassay.evaluate.ranks.task import RankingTask
 from recassay.threads import available, each_block
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
@@ -34,7 +34,7 @@ SIZES = ((6_040, 3_416, 7, 100), (6_040, 3_416, 33, 130), (50_000, 50_000, 8, 20
 QUICK = ((2_000, 3_416, 7, 100), (4_000, 50_000, 8, 20))
 
 
-def made(users: int, items: int, relevant: int, seen: int) -> tuple[Question, SimpleNamespace]:
+def made(users: int, items: int, relevant: int, seen: int) -> tuple[RankingTask, SimpleNamespace]:
     """A fold with so many relevant and seen items a user, and factors."""
     rng = np.random.default_rng(0)
     pairs = np.unique(rng.integers(0, users * items, int(users * (relevant + seen) * 1.02)))
@@ -46,22 +46,22 @@ def made(users: int, items: int, relevant: int, seen: int) -> tuple[Question, Si
         user_factors=rng.standard_normal((users, RANK)).astype(np.float32),
         item_factors=rng.standard_normal((items, RANK)).astype(np.float32),
     )
-    return Question.of(Fold(log.take(~held), log.take(held), "global", {})), factors
+    return RankingTask.of(Fold(log.take(~held), log.take(held), "global", {})), factors
 
 
-def product(question: Question, factors: SimpleNamespace) -> None:
+def product(question: RankingTask, factors: SimpleNamespace) -> None:
     """Every tile's product, into one table per thread, and nothing else."""
     columns, own = np.ascontiguousarray(factors.item_factors.T), threading.local()
 
     def work(begin: int, end: int) -> None:
         if not hasattr(own, "table"):
-            own.table = np.empty((TILE, columns.shape[1]), np.float32)
-        tile = np.zeros((TILE, RANK), np.float32)
+            own.table = np.empty((BLOCK_ROWS, columns.shape[1]), np.float32)
+        tile = np.zeros((BLOCK_ROWS, RANK), np.float32)
         tile[: end - begin] = factors.user_factors[question.users[begin:end]]
         np.matmul(tile, columns, out=own.table)
 
     with threadpool_limits(1):
-        each_block(work, question.users.size, size=TILE)
+        each_block(work, question.users.size, size=BLOCK_ROWS)
 
 
 def medians(runs: dict[str, Callable[[], object]], times: int = 5) -> dict[str, float]:
@@ -85,9 +85,9 @@ def passes(sizes: tuple[tuple[int, int, int, int], ...]) -> list[str]:
         found = medians(
             {
                 "product": lambda q=question, f=factors: product(q, f),
-                "plain": lambda q=question, f=factors: stand(q, f, "x", popularity=False),
-                "mass": lambda q=question, f=factors: stand(q, f, "x"),
-                "top": lambda q=question, f=factors: stand(q, f, "x", k=100, popularity=False),
+                "plain": lambda q=question, f=factors: compute_standings(q, f, "x", popularity=False),
+                "mass": lambda q=question, f=factors: compute_standings(q, f, "x"),
+                "top": lambda q=question, f=factors: compute_standings(q, f, "x", k=100, popularity=False),
             }
         )
         ratios = " | ".join(f"{found[name] / found['product']:.2f} x" for name in ("plain", "mass", "top"))
@@ -105,7 +105,7 @@ def top_k(users: int, items: int) -> list[str]:
     tensors = torch.from_numpy(u), torch.from_numpy(i)
     found = medians(
         {
-            "recassay, standings too": lambda: stand(question, factors, "x", k=100, popularity=False),
+            "recassay, standings too": lambda: compute_standings(question, factors, "x", k=100, popularity=False),
             "torch mm and topk": lambda: torch.topk(tensors[0] @ tensors[1].T, 100),
             "implicit topk": lambda: topk(i, u, 100, num_threads=available()),
         },

@@ -25,7 +25,7 @@ from numba import njit
 
 import recassay as ra
 from recassay.models.incremental import BPRMF, ISGD, UKNN
-from recassay.models.incremental.base import by_appearance
+from recassay.models.incremental.base import recode_by_appearance
 from standings import write_section
 from stream_loops import loops
 
@@ -166,7 +166,7 @@ def others_by_ranks(events: int, times: int) -> dict[str, dict[str, float]]:
     """BPRMF of 10 factors and 30 steps an event, and user-kNN of 100 neighbours: seconds by hand and of recassay."""
     users, items = stream(events, USERS, ITEMS)
     log, models = log_of(users, items), {"BPRMF": BPRMF(), "UKNN": UKNN(neighbours=100)}
-    by_code = by_appearance(users, USERS)[0], by_appearance(items, ITEMS)[0]
+    by_code = recode_by_appearance(users, USERS)[0], recode_by_appearance(items, ITEMS)[0]
     works = loops(*by_code, *models.values())
     return {
         name: shortest(

@@ -22,8 +22,8 @@ from pathlib import Path
 import polars as pl
 
 import recassay as ra
-from recassay.data.synthetic import log
-from recassay.models.training import fit
+from recassay.data.synthetic.tastes import log
+from recassay.models.base.capabilities import fitted_on_fold
 from standings import write_section
 
 HERE = Path(__file__).resolve().parent
@@ -49,7 +49,7 @@ def theirs(folder: Path, model: str, batch: int) -> dict[str, float]:
 def ours(fold: ra.Fold, model: str, batch: int, epochs: int = EPOCHS) -> dict[str, float]:
     spec = ra.models.parse(MODELS[model].format(dim=DIM, length=LENGTH, batch=batch, epochs=epochs))
     ends = [time.perf_counter()]
-    fitted = fit(spec, fold, listener=lambda *_: ends.append(time.perf_counter()))
+    fitted = fitted_on_fold(spec, fold, listener=lambda *_: ends.append(time.perf_counter()))
     begin = time.perf_counter()
     run = ra.play(fitted, fold, ra.protocols.next_item(k=10), name=model)
     hit = ra.judge(run, "AI-1R-AN", "hit@10", interval=None).rows[0].mean

@@ -15,8 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from recassay.comparison.census import Census, shares
 from recassay.rng import derive
+from recassay.stats.sample_bounds import SampleBounds, proportional_shares
 from standings import write_section
 
 USERS, FIRST, GROWTH, ALPHA, NORMAL = 100_000, 1_000, 1.25, 0.05, 1.959964
@@ -51,12 +51,12 @@ def one(parts: Parts, width: float, seed: int) -> tuple[bool, bool, int]:
     parts = [rng.permutation(part) for part in parts]
     sizes = np.array([part.size for part in parts])
     truth = float(np.concatenate(parts).mean())
-    census, drawn, missed, fooled = Census(sizes, width, ALPHA), 0, False, False
-    while drawn < USERS and (census.high - census.low) / 2 > width:
-        begins, drawn = shares(sizes, drawn), min(USERS, max(FIRST, math.ceil(GROWTH * drawn)))
-        ends = shares(sizes, drawn)
-        census.draw([part[begin:end] for part, begin, end in zip(parts, begins, ends, strict=True)])
-        missed |= not census.low <= truth <= census.high
+    bounds, drawn, missed, fooled = SampleBounds(sizes, width, ALPHA), 0, False, False
+    while drawn < USERS and (bounds.high - bounds.low) / 2 > width:
+        begins, drawn = proportional_shares(sizes, drawn), min(USERS, max(FIRST, math.ceil(GROWTH * drawn)))
+        ends = proportional_shares(sizes, drawn)
+        bounds.add([part[begin:end] for part, begin, end in zip(parts, begins, ends, strict=True)])
+        missed |= not bounds.low <= truth <= bounds.high
         low, high = ordinary(np.concatenate([part[:end] for part, end in zip(parts, ends, strict=True)]), USERS)
         fooled |= not low <= truth <= high
     return missed and drawn < USERS, fooled, drawn

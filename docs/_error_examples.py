@@ -61,6 +61,23 @@ EXAMPLES: dict[str, str] = {
         Path("run.csv").write_bytes(b"user_id,item_id,score," + b"x," * 10_000_000)
         ra.read_run("run.csv")
         """,
+    "I118": """
+        ra.read_fold("folds")
+        """,
+    "I117": """
+        Path("run.json").write_text("[" * 100_000)
+        ra.read_run("run.json")
+        """,
+    "I119": """
+        ra.read_run("/")
+        """,
+    "I120": """
+        Path("runs").mkdir()
+        Path("runs/0.csv").write_text("user,item,rank\\n1,2,1\\n")
+        study = 'study: mine\\ndata: {generate: "log(users=20, items=30, events=100)"}\\nsplit: k_folds(k=2)\\nmodels: {mine: "runs/{fold}.csv"}\\nmetrics: mrr\\n'
+        Path("study.yaml").write_text(study)
+        ra.run_study("study.yaml", "out")
+        """,
     "I201": """
         Path("run.csv").write_text("who,what,score\\n1,7,0.5\\n")
         ra.read_run("run.csv")
@@ -133,15 +150,15 @@ EXAMPLES: dict[str, str] = {
         ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         """,
     "I311": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         one, other = ra.split.k_folds(k=2)(log(users=50, items=40, events=600))
         runs = [ra.play(ra.models.Random(seed), part, ra.protocols.ranking()) for seed, part in enumerate((one, other))]
         ra.judge(runs, "TI-AR-AN", "ndcg@10")
         """,
     "I312": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
-        mine = ra.models.Recommends(lambda user, k: ["the", "best"], name="mine")
+        mine = ra.models.RecommendFunction(lambda user, k: ["the", "best"], name="mine")
         ra.play(mine, fold, ra.protocols.ranking())
         """,
     "I313": """
@@ -160,12 +177,12 @@ EXAMPLES: dict[str, str] = {
         ra.read_scores("results")
         """,
     "I317": """
-        from recassay.report.reading import read_results
+        from recassay.report.folder.read import read_results
 
         read_results("first")
         """,
     "I318": """
-        from recassay.report.reading import read_results
+        from recassay.report.folder.read import read_results
 
         Path("first").mkdir()
         Path("first/summary.json").write_text('{"rows": [{"system": "popular"}]}')
@@ -181,12 +198,12 @@ EXAMPLES: dict[str, str] = {
         ra.models.GRU().fit(log.take(log.users == 0))
         """,
     "I322": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fitted = ra.models.GRU(epochs=1).fit(log(users=20, items=30, events=100))
-        fitted.told(log(users=20, items=40, events=100))
+        fitted.with_log(log(users=20, items=40, events=100))
         """,
     "I341": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.last(n=2)(log(users=50, items=40, events=600))[0]
         ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
         """,
@@ -209,7 +226,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "I354": """
         from types import SimpleNamespace
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         import numpy as np
 
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
@@ -217,7 +234,7 @@ EXAMPLES: dict[str, str] = {
         ra.generate(mine, fold, name="mine")
         """,
     "I355": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
         ra.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, lots: lots)
         """,
@@ -226,6 +243,11 @@ EXAMPLES: dict[str, str] = {
 
         pl.DataFrame({"user": [1, 2], "item": [["x", "y"], ["z"]], "timestamp": [[10, 20], []]}).write_parquet("lists.parquet")
         ra.read_interactions("lists.parquet")
+        """,
+    "I357": """
+        from recassay.data.synthetic.tastes import log
+        made = ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600))
+        ra.generate(ra.models.sequence.NGram(), made, seeds=["unheard of"])
         """,
     "I361": """
         from recassay.data.generated import Generated
@@ -259,6 +281,23 @@ EXAMPLES: dict[str, str] = {
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
         ra.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=["item-1"])
+        """,
+    "I364": """
+        from recassay.data.generated import Generated
+        from recassay.data.sequences import SequenceFold, Sequences
+        import numpy as np, polars as pl
+
+        rows = {"sequence_id": [1, 1, 2, 2], "item_id": ["x", "y", "y", "z"]}
+        made = Sequences.from_frame(pl.DataFrame(rows))
+        fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+        mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        ra.score_sequences(fold, mine, "seq_serendipity(primitive='given')@1", primitive=[])
+        """,
+    "I324": """
+        from recassay.evaluate.lists.score_sets import read_all
+        als = {"user": [1, 2], "system": ["als", "als"], "mrr": [0.5, 0.4]}
+        pop = {"user": [2, 3], "system": ["pop", "pop"], "mrr": [0.3, 0.4]}
+        read_all([als, pop])
         """,
     "I331": """
         ra.correct([1, 2.5, 9], pool=3415, sample=100)
@@ -297,7 +336,7 @@ EXAMPLES: dict[str, str] = {
         ra.play(Mine(), log, ra.protocols.prequential(order="row"), name="mine")
         """,
     "I375": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
 
         ra.play(ra.models.incremental.ISGD(rate=20.0), log(users=30, items=20, events=300), ra.protocols.prequential())
         """,
@@ -309,13 +348,13 @@ EXAMPLES: dict[str, str] = {
         ra.models.incremental.PartialFit(mine).fit(log).scores(log.users)
         """,
     "I381": """
-        from recassay.data.outcomes import Outcomes
+        from recassay.results.outcomes import Outcomes
         import numpy as np
 
         Outcomes("mine", np.array([0, 2, 1]), {"recall@10": np.array([0.0, 1.0, 1.0])}, events=3)
         """,
     "I382": """
-        from recassay.data.outcomes import Outcomes
+        from recassay.results.outcomes import Outcomes
         import numpy as np
 
         mine = Outcomes("mine", np.array([0, 2]), {"recall@10": np.array([0.0, 1.0])}, events=3)
@@ -323,14 +362,14 @@ EXAMPLES: dict[str, str] = {
         ra.compare_over_time(mine, yours, metric="recall@10")
         """,
     "I383": """
-        from recassay.data.outcomes import Outcomes
+        from recassay.results.outcomes import Outcomes
         import numpy as np
 
         mine = Outcomes("mine", np.array([0, 2]), {"recall@10": np.array([0.0, 1.0])}, events=3)
         ra.over_time(mine, "recall@10", by="time", window=86400)
         """,
     "I384": """
-        from recassay.data.outcomes import Outcomes
+        from recassay.results.outcomes import Outcomes
         import numpy as np
 
         mine = Outcomes("mine", np.array([0, 2]), {"mae": np.array([0.5, 3.0])}, events=3)
@@ -394,10 +433,14 @@ EXAMPLES: dict[str, str] = {
         items = [{"item_id": "item-1", "genres": "drama|war"}, {"item_id": "item-2", "genres": "war"}]
         ra.score({"mine": {"ann": ["x", "y"]}}, {"ann": ["x"]}, "ild@2", items=items)
         """,
+    "I408": """
+        users = [{"user_id": "user-1", "country": "de"}, {"user_id": "user-2", "country": "fr"}]
+        ra.score({"mine": {"ann": ["x", "y"]}}, {"ann": ["x"]}, "mrr", interval=None, users=users, by="country")
+        """,
     "I421": """
         import polars as pl
         counts = ra.read_interactions({"ann": ["x"], "bob": ["y"]}).item_counts
-        ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"], "item_id": ["z"]}), counts)
+        ra.Interactions.of_users(pl.DataFrame({"user_id": ["ann"], "item_id": ["z"]}), counts)
         """,
     "I423": """
         import polars as pl
@@ -441,7 +484,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "U111": """
         Path("results").write_text("a file, not a folder")
-        from recassay.report.folder import write_results
+        from recassay.report.folder.write import write_results
 
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "hit@1", interval=None)
         write_results(scores, None, "results")
@@ -478,19 +521,24 @@ EXAMPLES: dict[str, str] = {
         ra.correct([1, 2, 3], pool=3, sample=2, replace=True, prior=[0.7, 0.2, -0.1, 0.2])
         """,
     "U171": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         made = ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600))
         ra.models.sequence.CRF(most_items=20).fit(made)
         """,
     "U172": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
         ra.generate(ra.models.sequence.MostPopular(), fold, ra.protocols.sequence(k=100))
         """,
     "U173": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
         ra.generate(ra.models.Popular(), fold)
+        """,
+    "U174": """
+        import numpy as np
+        mine = ra.Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
+        mine.frame()
         """,
     "U181": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "seq_precision@1")
@@ -511,22 +559,22 @@ EXAMPLES: dict[str, str] = {
         designs.parse("TI-1R-NN")
         """,
     "U119": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         ra.judge(run, "U1R", "precision@10")
         """,
     "U120": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
         ra.judge(run, "TI-1R-NN(99)", "precision@10")
         """,
     "U121": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         fold = ra.split.random(test=0.2)(log(users=50, items=40, events=600))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
-        ra.judge(run, "TI-1R-AN", "rbp")
+        ra.judge(run, "TI-1R-AN", "err(scale=1)")
         """,
     "U122": """
         ra.judge(ra.read_run({"ann": ["x", "y"]}, name="mine"), "TI-AR-AN", "ndcg@10")
@@ -563,19 +611,19 @@ EXAMPLES: dict[str, str] = {
         ra.run_study("study.yaml", "out")
         """,
     "U141": """
-        from recassay.data.synthetic import log
-        from recassay.models.training import Training
+        from recassay.data.synthetic.tastes import log
+        from recassay.models.base.training import Training
 
         made, training = log(users=20, items=30, events=100), Training(checkpoint=Path("gru.checkpoint"))
         ra.models.GRU(dim=8, epochs=1).fit(made, training=training)
         ra.models.GRU(dim=16, epochs=1).fit(made, training=training)
         """,
     "U142": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         ra.models.SASRec(rate=1e30).fit(log(users=20, items=30, events=100))
         """,
     "U143": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
         ra.models.GRU(dim=10**14).fit(log(users=20, items=30, events=100))
         """,
     "U191": """
@@ -584,7 +632,7 @@ EXAMPLES: dict[str, str] = {
         """,
     "U192": """
         log = ra.read_interactions([("ann", "x"), ("bob", "y"), ("ann", "y")])
-        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(order="row"), metrics="map@10")
+        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(order="row"), metrics="bpref")
         """,
     "U193": """
         ask = ra.protocols.prequential(order="row")
@@ -624,10 +672,10 @@ EXAMPLES: dict[str, str] = {
         ra.home_and_away(some, others)
         """,
     "U208": """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
 
         fold = ra.split.random(test=0.2)(log(users=20, items=20, events=100))[0]
-        ra.bias.trade_off()(ra.bias.trial([ra.models.Popular()], fold))
+        ra.experiments.trade_off()(ra.experiments.trial([ra.models.Popular()], fold))
         """,
     "U194": """
         ra.models.incremental.RiverLike(ra.models.Popular())
@@ -640,7 +688,7 @@ EXAMPLES: dict[str, str] = {
         ra.models.incremental.PartialFit(mine).fit(log)
         """,
     "U196": """
-        from recassay.data.outcomes import Outcomes
+        from recassay.results.outcomes import Outcomes
         import numpy as np
 
         mine = Outcomes("mine", np.array([0, 2]), {"recall@10": np.array([0.0, 1.0])}, events=3)
@@ -673,8 +721,66 @@ EXAMPLES: dict[str, str] = {
         scores = ra.read_scores({"user": [1, 1], "system": ["als", "pop"], "mrr": [0.5, 0.4]})
         ra.decide(scores, rope=-0.01)
         """,
+    "U217": """
+        users = [{"user_id": "ann", "country": "de"}, {"user_id": "bob", "country": "fr"}]
+        truth = {"ann": ["x"], "bob": ["y"]}
+        ra.score({"mine": {"ann": ["x", "y"]}}, truth, "mrr", interval=None, users=users, by="country")
+        """,
+    "U218": """
+        from recassay.evaluate.lists.score_sets import read_all
+        run, truth = {"ann": ["x", "y"], "bob": ["y"]}, {"ann": ["x"], "bob": ["y"]}
+        plain = ra.score({"als": run}, truth, "ndcg@10", interval=None)
+        other = ra.score({"pop": run}, truth, "ndcg@10", interval=None, no_relevant="zero")
+        read_all([plain, other])
+        """,
+    "U240": """
+        from recassay.naming.registry import Registry
+        from recassay.profiles import Profile
+        profiles = Registry("profile", "recassay.profiles", Profile, group="recassay.profiles", values=True)
+        profiles.add(Profile("lenskit", "LensKit as we use it", "1", {}))
+        profiles.kinds
+        """,
+    "U241": """
+        ra.register(0.5)
+        """,
+    "U251": """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}]
+        ra.watch(shown, "hit@1", output="watched")
+        ra.watch(shown, "hit@1", output="watched", window="1h")
+        """,
+    "U252": """
+        import contextlib
+        from recassay.live.state import StateFile
+        with contextlib.closing(StateFile(Path("watched"))):
+            ra.watch([{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}], "hit@1", output="watched")
+        """,
+    "U253": """
+        ra.watch("events.jsonl", "hit@1", journal="nowhere")
+        """,
+    "U254": """
+        ra.watch("events.jsonl", "hit@1")
+        """,
+    "U255": """
+        ra.watch("events.jsonl", "hit@1", until="new is better than old")
+        """,
     "U235": """
         ra.read_interactions([("ann", "x"), ("bob", "y")], times="global")
+        """,
+    "U236": """
+        import pickle
+        log = ra.read_interactions([("ann", "x"), ("bob", "y")])
+        Path("mine.checkpoint").write_bytes(pickle.dumps("anything"))
+        ra.play(ra.models.incremental.ISGD(), log, ra.protocols.prequential(), checkpoint="mine.checkpoint")
+        """,
+    "U237": """
+        from recassay.data.io.folder_lock import locked
+        with locked("."), locked("."):
+            pass
+        """,
+    "U242": """
+        Path("manifest.json").write_text('{"manifest": 99, "crc32": 0}\\n{}\\n')
+        Path("scores.parquet").touch()
+        ra.read_scores(".")
         """,
     "U221": """
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, "coverage(catalogue='truth')@1", until=0.01)
@@ -686,7 +792,7 @@ EXAMPLES: dict[str, str] = {
     "U224": """
         import polars as pl
         log = ra.read_interactions({"ann": ["x", "y"], "bob": ["y", "z"]})
-        of_ann = ra.Interactions.of_some(pl.DataFrame({"user_id": ["ann"] * 2, "item_id": ["x", "y"]}), log.item_counts)
+        of_ann = ra.Interactions.of_users(pl.DataFrame({"user_id": ["ann"] * 2, "item_id": ["x", "y"]}), log.item_counts)
         ra.score({"mine": {"ann": ["y", "z"]}}, {"ann": ["z"]}, "ild(distance='training')@2", train=of_ann)
         """,
     "U231": """
@@ -699,6 +805,10 @@ EXAMPLES: dict[str, str] = {
         fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
         mine = Generated("mine", np.array([[2]]), np.array([[0.5]]), np.array([1.0]), seed=0)
         ra.score_sequences(fold, mine, "seq_serendipity@1", primitive=["item-1"])
+        """,
+    "U124": """
+        log = ra.read_interactions({"ann": ["x", "y"], "bob": ["y", "z"]})
+        ra.play(ra.models.Popular(), log, ra.protocols.ranking())
         """,
     "U225": """
         import polars as pl

@@ -48,7 +48,7 @@ class Workshop:
     @classmethod
     @contextlib.contextmanager
     def opened(cls) -> Iterator[Workshop]:
-        """A workshop in a temporary folder that is gone afterwards."""
+        """Open a workshop in a temporary folder that is removed afterwards."""
         spark_before = spark_is_there()
         with tempfile.TemporaryDirectory(prefix="recassay-docs-") as folder:
             shop = cls(Path(folder) / "base")
@@ -64,7 +64,7 @@ class Workshop:
                     sys.modules["pyspark.sql"].SparkSession.getActiveSession().stop()
 
     def refreshed(self, text: str, page: str) -> str:
-        """The page with every output as its example prints it now."""
+        """Return the page with every output as its example prints it now."""
         with tempfile.TemporaryDirectory(prefix="recassay-page-") as folder:
             shutil.copytree(self.base, folder, dirs_exist_ok=True)
             with inside(Path(folder)):
@@ -83,7 +83,7 @@ class Page:
     printed: str | None = None
 
     def refreshed(self) -> str:
-        """The page with fresh outputs."""
+        """Return the page with fresh outputs."""
         parts, end = [], 0
         for block in FENCE.finditer(self.text):
             between, (language, body) = self.text[end : block.start()], block.groups()
@@ -123,7 +123,7 @@ class Page:
         return tidy(out.getvalue())
 
     def _ran(self, command: str, shown: str, *, told: bool) -> str:
-        """A command and its output; one that fails must be in a block that tells the exit status."""
+        """Return a command and its output; a command that fails must be in a block that states the exit status."""
         words = shlex.split(command.replace("\\\n", " "))
         if command == "echo $?":
             fresh = f"{self.status}\n"
@@ -164,7 +164,7 @@ def spark_is_there() -> bool:
 
 def let_spark_follow(folder: Path) -> None:
     """Spark finds relative paths in this folder; Java itself stays where it was started, which must be a place to stay."""
-    from recassay.engine.spark.session import spark_session
+    from recassay.backends.spark.session import spark_session
 
     with contextlib.chdir(ROOT):
         context = spark_session().sparkContext
@@ -181,7 +181,7 @@ def commands(body: str) -> Iterator[tuple[str, str]]:
 
 
 def fitting(shown: str, fresh: str) -> str:
-    """The output as shown where it fits what is printed now, ``...`` standing for anything; else the fresh one."""
+    """Return the output as shown if it matches what is printed now (``...`` matches anything), else the fresh one."""
     agree = doctest.OutputChecker().check_output(shown, fresh, doctest.ELLIPSIS)
     return shown if agree else fresh
 

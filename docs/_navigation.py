@@ -11,7 +11,7 @@ LINK = re.compile(r"\[([^]]+)\]\(([\w/-]+\.md)\)")
 
 
 def on_config(config: Any) -> Any:
-    """Called by MkDocs before it looks for pages."""
+    """Set the navigation; MkDocs calls this before it looks for pages."""
     parts: list[dict[str, list[dict[str, str]]]] = []
     for line in (Path(config.docs_dir) / "index.md").read_text(encoding="utf-8").splitlines():
         if found := HEADING.match(line):

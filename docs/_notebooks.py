@@ -26,7 +26,7 @@ def scripts() -> list[Path]:
 
 
 def notebook(script: Path) -> str:
-    """An example as a notebook with its outputs, run in an empty folder."""
+    """Return an example as a notebook with its outputs, run in an empty folder."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     with pl.Config(), tempfile.TemporaryDirectory(prefix="recassay-example-") as folder, inside(Path(folder)):
         made = [_cell(place, kind, body, namespace) for place, (kind, body) in enumerate(cells(script))]

@@ -10,7 +10,7 @@ from dataclasses import replace
 import polars as pl
 
 import recassay as ra
-from recassay.data.synthetic import item_features, log
+from recassay.data.synthetic.tastes import item_features, log
 
 pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True)
 pl.Config(tbl_width_chars=120, fmt_str_lengths=40, float_precision=4)
@@ -53,7 +53,7 @@ models = {
     "xQuAD": ra.models.XQuAD(svd, weight=chosen["xQuAD"]),
     "SPAD": ra.models.SPAD(svd, weight=chosen["SPAD"]),
 }
-trial = ra.bias.trial(models, fold, ask)
+trial = ra.experiments.trial(models, fold, ask)
 runs, truth = dict(trial.runs), ask.truth(fold)
 
 # %% [markdown]
@@ -84,6 +84,6 @@ print(contest.duels().filter(pl.col("against") == "svd"))
 # gain on both, or pay for one with the other, and the area under each curve:
 
 # %%
-points, quadrants, areas = ra.bias.trade_off(accuracy="precision@10", diversity="ild@10")(trial)
+points, quadrants, areas = ra.experiments.trade_off(accuracy="precision@10", diversity="ild@10")(trial)
 print(quadrants.table.pivot("quadrant", index="system", values="share of weights"))
 print(areas.table.select("system", "hypervolume"))

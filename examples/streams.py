@@ -7,7 +7,7 @@
 import polars as pl
 
 import recassay as ra
-from recassay.data.drifting import changes_of, drifting
+from recassay.data.synthetic.drifting import change_points, drifting
 
 pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, float_precision=4)
 
@@ -18,7 +18,7 @@ pl.Config(tbl_rows=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types
 # %%
 events = 30_000
 log = drifting(users=1_000, items=400, events=events, changes=1, seed=1)
-print("everything changes at event", *changes_of(events, 1))
+print("everything changes at event", *change_points(events, 1))
 
 # %% [markdown]
 # Each event asks for ten items. What a user had is left out, and first events of users are learnt and not scored.

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# `make test` tries the same random input everywhere and always, or it could fail by chance; `make fuzz` tries other.
+# Java compiles each method once and quickly, since most run a few times: optimising took half of the tests of Spark.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+# `make test` tries the same random input everywhere, so it never fails by chance; `make properties` tries other input.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("same")
@@ -20,7 +23,7 @@ def spark():
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java 17: apt-get install openjdk-17-jre-headless")
     pyspark = pytest.importorskip("pyspark.sql", reason="Spark needs pyspark: pip install 'recassay[spark]'")
-    from recassay.engine.spark.session import SETTINGS
+    from recassay.backends.spark.session import SETTINGS
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = pyspark.SparkSession.builder.master("local[2,3]").appName("recassay tests")

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer.main
 
-from recassay.cli import app
+from recassay.cli import build_app
 
 INTRODUCTION = """\
 # Command line
@@ -26,8 +26,8 @@ error. Every command that prints a result takes `--json` and then prints exactly
 
 
 def pages() -> dict[str, str]:
-    """The page."""
-    group: Any = typer.main.get_command(app)
+    """Return the text of the page by its path."""
+    group: Any = typer.main.get_command(build_app())
     contents = "".join(
         f"- [`recassay {name}`](#recassay-{name}): {_first_line(command)}\n" for name, command in _commands(group)
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 from _error_examples import EXAMPLES
 
 import recassay as ra
-from recassay.advice import ADVICE
 from recassay.errors import CODES, RecassayError
+from recassay.errors.advice import ADVICE
 
 INTRODUCTION = """\
 # Errors
@@ -41,7 +41,7 @@ GROUPS = {
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     untold, unknown = sorted(CODES.keys() - ADVICE.keys()), sorted((ADVICE.keys() | EXAMPLES.keys()) - CODES.keys())
     if untold or unknown:
         raise KeyError(f"src/recassay/advice: nothing on {untold}; codes that are gone: {unknown}")
@@ -55,7 +55,7 @@ def pages() -> dict[str, str]:
 
 def _section(code: str, title: str) -> str:
     advice = ADVICE[code]
-    lines = [f"### {code}", "", f"**{title[:1].upper()}{title[1:]}.** {advice.happened}", "", advice.do, ""]
+    lines = [f"### {code}", "", f"**{title[:1].upper()}{title[1:]}.** {advice.cause}", "", advice.remedy, ""]
     if code in EXAMPLES:
         example = textwrap.dedent(EXAMPLES[code]).strip("\n")
         lines += ["```python raises", example, "```", "", "```text", raised(code, example), "```", ""]
@@ -63,7 +63,7 @@ def _section(code: str, title: str) -> str:
 
 
 def raised(code: str, example: str) -> str:
-    """The message of the error that an example raises in an empty folder; any other end is a mistake of the page."""
+    """Return the message of the error that an example raises in an empty folder; raise if it ends otherwise."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="recassay-errors-") as folder:
         os.chdir(folder)

@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.diagnose.base import load
+from recassay.checks.base import load
 
 INTRODUCTION = """\
 # Findings
@@ -43,6 +43,7 @@ GROUPS = {
     "S": "Sampling: what sampled ranks cannot say",
     "T": "Ties: order that the files leave open",
     "V": "Drift: what changed while a stream ran",
+    "W": "Watching: what may be wrong with live events",
 }
 
 
@@ -55,12 +56,16 @@ class Example:
 
 
 JUDGED = """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
 
         fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=90, events={events}, seed=2))[0]
         runs = [ra.play(one, fold, ra.protocols.ranking()) for one in (ra.models.Popular(), ra.models.Random())]
         findings = ra.judge(runs, "{designs}", "{metric}").findings
         """
+
+LIVE = """
+        from recassay.checks import LiveFacts, diagnose
+"""
 
 EXAMPLES = {
     "B001": Example(
@@ -176,8 +181,8 @@ EXAMPLES = {
         "Look at how the runs were made: the same file under two names, or a setting that did nothing. It is asked by "
         "`recassay check`.",
         """
-        from recassay.report.checks import findings_in
-        from recassay.report.folder import write_results
+        from recassay.report.folder.checks import findings_in
+        from recassay.report.folder.write import write_results
 
         run = {"ann": ["x"], "bob": ["y"]}
         write_results(ra.score({"old": run, "new": run}, {"ann": ["x"], "bob": ["z"]}, "hit@1"), None, "results")
@@ -188,8 +193,8 @@ EXAMPLES = {
         "Judge all systems on the same users: leave `missing` at `zero`, or compare on the users that both have, as "
         "`recassay compare` does. It is asked by `recassay check`.",
         """
-        from recassay.report.checks import findings_in
-        from recassay.report.folder import write_results
+        from recassay.report.folder.checks import findings_in
+        from recassay.report.folder.write import write_results
 
         runs = {"all": {"ann": ["x"], "bob": ["y"]}, "some": {"ann": ["x"]}}
         write_results(ra.score(runs, {"ann": ["x"], "bob": ["z"]}, "hit@1", missing="skip"), None, "results")
@@ -261,7 +266,7 @@ EXAMPLES = {
         "Split by time (`global_time`, `windows`) if the system is to be used on a future it has not seen. Where you cannot, "
         "say which split it was: a system that learns trends gains most from the future. It is asked of a fold, not of runs.",
         """
-        from recassay.diagnose.future import fold_findings
+        from recassay.checks.future_leaks import fold_findings
 
         log = ra.read_interactions({"user_id": [1, 1, 2, 2], "item_id": [7, 8, 7, 9], "timestamp": [1, 2, 3, 4]})
         findings = fold_findings(ra.split.last(n=1)(log)[0])
@@ -271,7 +276,7 @@ EXAMPLES = {
         "Read the log with times if there are any. Positions in histories let `last` keep a user's own future away; whether "
         "others' training events are later cannot be known, so say that it is not. It is asked of a fold, not of runs.",
         """
-        from recassay.diagnose.future import fold_findings
+        from recassay.checks.future_leaks import fold_findings
 
         log = ra.read_interactions({"ann": ["x", "y", "z"], "bob": ["y", "x"]})  # in order, user by user
         findings = fold_findings(ra.split.last(n=1)(log)[0])
@@ -281,7 +286,7 @@ EXAMPLES = {
         "Read finer times if there are any, or say that ties are broken by row order. Whole days leave many users' last "
         "item open; `recassay stats` says of how many. It is asked of a fold, not of runs.",
         """
-        from recassay.diagnose.future import fold_findings
+        from recassay.checks.future_leaks import fold_findings
 
         columns = {"user_id": [1, 1, 1, 2, 2], "item_id": [*"xyzxy"], "timestamp": [10, 30, 30, 5, 40]}
         findings = fold_findings(ra.split.last(n=1)(ra.read_interactions(columns))[0])
@@ -382,6 +387,14 @@ EXAMPLES = {
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": {"x": 0.5}}, "recall@1")
         """,
     ),
+    "R010": Example(
+        "If you replaced the run on purpose, nothing. Otherwise delete the file, and the study computes it again.",
+        """
+        from recassay.checks.base import ReplacedRunFacts, diagnose
+
+        findings = diagnose(ReplacedRunFacts("als", ("runs/ml-1m/k_folds(k=5)/fold-0/seed-0/als.parquet",)))
+        """,
+    ),
     "S001": Example(
         "Ask the systems for full ranks: nothing else settles it. Where they are out of reach, report the order as open. "
         "[Correct sampled results](../howto/correct-sampled-results.md) has the whole story.",
@@ -405,7 +418,7 @@ EXAMPLES = {
         "Ask for fewer sampled items, or for all of them. Users with few candidates have easier sets, and the mean is of "
         "sets of different sizes.",
         """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
 
         fold = ra.split.random(test=0.2, seed=7)(log(users=300, items=90, events=7_000, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
@@ -416,7 +429,7 @@ EXAMPLES = {
         "Give runs whose systems can be asked again, and at most 2,000 candidates; or draw: "
         "`ra.judge(runs, \"AI-1R-NN(100, by='popularity', replace=False)\", metrics, method='sample')`.",
         """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
 
         fold = ra.split.last(n=1)(log(users=200, items=90, events=5_000, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.next_item())
@@ -437,7 +450,7 @@ EXAMPLES = {
         "Let the system score finer, or break ties at random where the scores are made. Do not set such a mean beside one "
         "that another program printed, which takes one order of many.",
         """
-        from recassay.data.synthetic import log
+        from recassay.data.synthetic.tastes import log
 
         fold = ra.split.random(test=0.2, seed=7)(log(users=30, items=90, events=200, seed=2))[0]
         run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
@@ -464,9 +477,9 @@ EXAMPLES = {
     "C016": Example(
         "Say in the report whom the results are about; look whether the order of systems is another one without the filter.",
         """
-        from recassay.diagnose.base import Removed, diagnose
+        from recassay.checks.base import RemovedRowsFacts, diagnose
 
-        findings = diagnose(Removed({"filters": (1_000, {"item too rare": 80, "user too quiet": 70})}))
+        findings = diagnose(RemovedRowsFacts({"filters": (1_000, {"item too rare": 80, "user too quiet": 70})}))
         """,
     ),
     "S006": Example(
@@ -483,11 +496,11 @@ EXAMPLES = {
         """
         import numpy as np
 
-        from recassay.diagnose import Watched, diagnose
+        from recassay.checks import DriftFacts, diagnose
 
         hits = np.repeat([1.0, 0.0], 500)
         outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
-        findings = diagnose(Watched.of(outcomes, "recall@10", ra.drift.PageHinkley(threshold=20)))
+        findings = diagnose(DriftFacts.of(outcomes, "recall@10", ra.drift.PageHinkley(threshold=20)))
         """,
     ),
     "V002": Example(
@@ -495,19 +508,123 @@ EXAMPLES = {
         """
         import numpy as np
 
-        from recassay.diagnose import Watched, diagnose
+        from recassay.checks import DriftFacts, diagnose
 
         hits = np.repeat([1.0, 0.0], 500)
         outcomes = ra.Outcomes("mine", np.arange(1000), {"recall@10": hits}, events=1000)
         detectors = [ra.drift.PageHinkley(threshold=20), ra.drift.ADWIN()]
-        findings = diagnose(Watched.of(outcomes, "recall@10", detectors))
+        findings = diagnose(DriftFacts.of(outcomes, "recall@10", detectors))
+        """,
+    ),
+    "W001": Example(
+        "Compare the two logs: is every list logged, and do request ids agree? Feedback may also come after the window (`--window`).",
+        """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}]
+        clicks = [{"request_id": "2", "item_id": "x", "time": 70}]
+        findings = ra.watch(shown + clicks, "hit@1").findings
+        """,
+    ),
+    "W002": Example(
+        "Give the table of the items that are served now.",
+        """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x", "new"], "time": 60}]
+        findings = ra.watch(shown, "hit@1", items={"item_id": ["x", "y"], "genre": ["war", "war"]}).findings
+        """,
+    ),
+    "W003": Example(
+        "Look at how lists are merged before they are shown.",
+        """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x", "y", "x"], "time": 60}]
+        findings = ra.watch(shown, "hit@1").findings
+        """,
+    ),
+    "W004": Example(
+        "Log the probability with which the request went to its arm, at the moment of the choice.",
+        LIVE
+        + """
+        findings = diagnose(LiveFacts({}, {}, inverse_propensity={"new": (1.2, 0.01), "old": (0.99, 0.01)}))
+        """,
+    ),
+    "W005": Example(
+        "Set the clock of the machine that logs, and look at the unit of its times.",
+        """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": "2999-01-01"}]
+        findings = ra.watch(shown, "hit@1").findings
+        """,
+    ),
+    "W006": Example(
+        "Is the arm off, or its log?",
+        LIVE
+        + """
+        findings = diagnose(LiveFacts({}, {}, silent={"new": 3600.0, "old": 0.0}))
+        """,
+    ),
+    "W007": Example(
+        "Do not read differences. Look for what treats the arms differently: redirects, caches, crashes, logs that fail, bots.",
+        LIVE
+        + """
+        findings = diagnose(LiveFacts({}, {}, assigned={"new": 9200, "old": 10000}, mismatch=2e-6))
+        """,
+    ),
+    "W008": Example(
+        "If many are late, allow more with `--lateness`; `dead-letters.jsonl` has them.",
+        """
+        shown = [{"request_id": str(n), "user_id": "ann", "items": ["x"], "time": n} for n in (5000, 60)]
+        findings = ra.watch(shown, "hit@1").findings
+        """,
+    ),
+    "W009": Example(
+        "`dead-letters.jsonl` has each with its reason. [The schema](live-events.md) says what an event needs.",
+        """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}, {"user_id": "bob"}]
+        findings = ra.watch(shown, "hit@1").findings
+        """,
+    ),
+    "W010": Example(
+        "Keep a user in one arm: assign by a hash of the user id.",
+        """
+        shown = [
+            {"request_id": str(n), "user_id": "ann", "items": ["x"], "time": n, "arm": arm}
+            for n, arm in enumerate(("new", "old"))
+        ]
+        findings = ra.watch(shown, "hit@1").findings
+        """,
+    ),
+    "W011": Example(
+        "Look at the curve at that time, and at what was deployed then.",
+        LIVE
+        + """
+        alarms = ((1767571200000000, "new", "hit@10", 1767564000000000, 0.7, 0.8),)
+        findings = diagnose(LiveFacts({}, {}, alarms=alarms))
+        """,
+    ),
+    "W012": Example(
+        "Fine where other parts of a page lead to items; otherwise look at the request ids.",
+        """
+        shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}]
+        clicks = [{"request_id": "1", "item_id": "z", "time": 70}]
+        findings = ra.watch(shown + clicks, "hit@1").findings
+        """,
+    ),
+    "W013": Example(
+        "Is the log still written, and read?",
+        LIVE
+        + """
+        findings = diagnose(LiveFacts({}, {}, lag=7200.0))
+        """,
+    ),
+    "W014": Example(
+        "Find out why so many events are rejected; then move `dead-letters.jsonl` away and begin another folder.",
+        LIVE
+        + """
+        findings = diagnose(LiveFacts({}, {"letters dropped": 12}))
         """,
     ),
 }
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     checks = load()
     untold, unknown = sorted(checks.keys() - EXAMPLES.keys()), sorted(EXAMPLES.keys() - checks.keys())
     if untold or unknown:

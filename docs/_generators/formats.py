@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recassay.data.io.columns import ALIASES, ITEMS_LAST_TIER, SHORT_NAMES
-from recassay.data.io.formats import FORMATS
+from recassay.data.io.columns import ALIASES, LAST_TIER, SHORT_NAMES
+from recassay.data.io.formats import formats
 from recassay.data.io.roles import ROLES
 from recassay.data.io.sources import TABLE_SUFFIXES
 
@@ -72,7 +72,7 @@ are given apart with `--truth-columns` where they differ.
 
 {names}
 
-In a table of items `{last}` is known for the item too.
+In a table of items `{last}` also names the item, in a table of users the user.
 """
 
 MEANINGS = {
@@ -89,14 +89,14 @@ MEANINGS = {
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     tables = ["| table | required | optional | without a header |", "| --- | --- | --- | --- |"]
     for role in ROLES.values():
         optional = _names(role.optional) or ("any columns of features" if role.name == "items" else "")
         optional += ", a column for each metric" if role.name == "scores" else ""
         tables.append(f"| {role.name} | {_names(role.required)} | {optional} | {', '.join(role.positions)} |")
-    formats = ["| name | what it is |", "| --- | --- |"]
-    formats += [f"| `{name}` | {one.description.replace('|', chr(92) + '|')} |" for name, one in FORMATS.items()]
+    table = ["| name | what it is |", "| --- | --- |"]
+    table += [f"| `{one.name}` | {one.description.replace('|', chr(92) + '|')} |" for one in formats()]
     names = ["| column | meaning | also recognised, in this order |", "| --- | --- | --- |"]
     for column, tiers in ALIASES.items():
         known = [", ".join(word for word in tier.split() if word != column) for tier in tiers]
@@ -104,11 +104,11 @@ def pages() -> dict[str, str]:
     return {
         "reference/formats.md": PAGE.format(
             tables="\n".join(tables),
-            formats="\n".join(formats),
+            formats="\n".join(table),
             suffixes=" ".join(f"`{suffix}`" for suffix in sorted(TABLE_SUFFIXES)),
             keys=", ".join(f"`{key}`" for key in SHORT_NAMES),
             names="\n".join(names),
-            last=ITEMS_LAST_TIER,
+            last=LAST_TIER["items"],
         )
     }
 

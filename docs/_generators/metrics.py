@@ -58,7 +58,7 @@ Accuracy metrics share three parameters:
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     found = [describe(metric) for metric in metrics().values()]
     strange = {one.family for one in found} - FAMILIES.keys()
     if strange:
@@ -72,7 +72,7 @@ def pages() -> dict[str, str]:
 
 
 def _given() -> str:
-    """What the worked examples are given, in full."""
+    """Return the full inputs of the worked examples."""
     lines = ["## Examples", "", "What the worked examples above are given.", ""]
     for name, given in json.loads((GOLDEN / "given.json").read_text(encoding="utf-8")).items():
         shown = "; ".join(f"{kind} `{json.dumps(table)}`" for kind, table in given.items())
@@ -105,7 +105,7 @@ def _entry(one: Description) -> str:
 
 
 def _examples(name: str) -> list[str]:
-    """The first worked examples of a metric, each of other parameters."""
+    """Return the first worked examples of a metric, each with other parameters."""
     rows = worked().get(name, [])
     chosen: dict[str, Any] = {}
     for row in rows:

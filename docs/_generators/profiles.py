@@ -19,7 +19,7 @@ Profiles are held to recorded answers of the libraries themselves, user by user.
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     found = profiles()
     lines = ["| profile | library | version | metrics |", "| --- | --- | --- | --- |"]
     lines += [

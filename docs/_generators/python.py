@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import recassay as ra
+from recassay.api.evaluate import evaluate
 
 INTRODUCTION = """\
 # Python
@@ -32,8 +33,9 @@ WIDTH = 100
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     public = {name: getattr(ra, name) for name in ra.__all__ if not name.startswith("__")}
+    public["evaluate"] = evaluate  # the name leads to a package that can be called
     parts = [INTRODUCTION]
     for kind, about in KINDS.items():
         own = {name: one for name, one in public.items() if _kind(one) == kind}
@@ -64,7 +66,7 @@ def _entry(name: str, one: Any) -> str:
 
 
 def _methods(kind: type) -> Iterator[str]:
-    """A line for each public attribute, property and method that the class itself has."""
+    """Return a line for each public attribute, property and method that the class itself has."""
     rows = []
     for name, one in vars(kind).items():
         plain = one.__func__ if isinstance(one, classmethod | staticmethod) else one
@@ -132,7 +134,7 @@ def _first_line(one: Any) -> str:
 
 
 def _prose(text: str | None) -> str:
-    """A docstring as Markdown: its examples in blocks of their own."""
+    """Return a docstring as Markdown, with its examples in separate blocks."""
     parts: list[str] = []
     for paragraph in inspect.cleandoc(text or "").split("\n\n"):
         if paragraph.startswith(">>>"):

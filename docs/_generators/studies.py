@@ -8,7 +8,7 @@ from typing import Any, Literal
 from annotated_types import Ge, Gt, Lt
 from pydantic.fields import FieldInfo
 
-from recassay.study.schema import Compare, Data, Judge, OverTime, Part, Study, Tune
+from recassay.study.config.schema import Compare, ConfigSection, Data, Judge, OverTimeConfig, Study, Tune
 
 PAGE = """\
 # Study files
@@ -24,7 +24,8 @@ keys and values of the wrong kind are errors that name the line. A value where a
 - `filters`, `split`, `protocol` and `models` are written as in Python: `core(users=5, items=5)`,
   `random(test=0.2, seed=7)`, `PureSVD(factors=20)`. `recassay list` has what there is, `recassay explain NAME` says what one of
   them is. Quote what has a comma in it.
-- `models` is a list, or a mapping of names of your own to models.
+- `models` is a list, or a mapping of names of your own to models. A path in it names [run files](../howto/run-a-study.md#lists-of-another-program),
+  with `{{data}}`, `{{split}}`, `{{fold}}` and `{{seed}}` for their place and `*` for several systems.
 - A `design` is judged on the splits that suit it: `U1R` and `UAR` on `uniform_items`, designs of all items (`AI`) on the
   others. One that suits none is an error.
 - `protocol: sequence(k=5)` asks for [generated sequences](../howto/evaluate-sequences.md#all-of-it-in-a-file): `sequences`
@@ -71,13 +72,13 @@ Of streams alone: [settings of models](../howto/evaluate-streams.md#settings-cho
 
 
 def pages() -> dict[str, str]:
-    """The page."""
-    parts = {"top": Study, "data": Data, "judge": Judge, "compare": Compare, "over_time": OverTime, "tune": Tune}
+    """Return the text of the page by its path."""
+    parts = {"top": Study, "data": Data, "judge": Judge, "compare": Compare, "over_time": OverTimeConfig, "tune": Tune}
     return {"reference/study-files.md": PAGE.format(**{name: table(part) for name, part in parts.items()})}
 
 
-def table(part: type[Part]) -> str:
-    """The keys of one mapping."""
+def table(part: type[ConfigSection]) -> str:
+    """Return a table of the keys of one mapping."""
     lines = ["| key | kind | default | meaning |", "| --- | --- | --- | --- |"]
     for name, key in part.model_fields.items():
         lines.append(f"| `{name}` | {kind_of(key)} | {default_of(key)} | {key.description} |")
@@ -85,14 +86,14 @@ def table(part: type[Part]) -> str:
 
 
 def kind_of(key: FieldInfo) -> str:
-    """The kind of a value in words, with its bounds."""
+    """Return the kind of a value in words, with its bounds."""
     bounds = {Gt: "above {0.gt}", Ge: "{0.ge} or more", Lt: "below {0.lt}"}
     told = [bounds[type(one)].format(one) for one in key.metadata if type(one) in bounds]
     return ", ".join([worded(key.annotation), *told])
 
 
 def worded(kind: Any) -> str:
-    """A type in words."""
+    """Return a type in words."""
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:
         return " or ".join(f"`{word}`" for word in inside)
@@ -111,10 +112,10 @@ def plural(kind: Any) -> str:
 
 
 def default_of(key: FieldInfo) -> str:
-    """What holds where the key is left out."""
+    """Return the default of a key as text."""
     if key.is_required():
         return "required"
     default = key.default
-    if isinstance(default, Part) or default in (None, {}, [], ""):
+    if isinstance(default, ConfigSection) or default in (None, {}, [], ""):
         return "–"
     return f"`{default[0] if isinstance(default, list) and len(default) == 1 else default}`"

@@ -31,7 +31,7 @@ HEADER = "| in the files | what is said | the mean moves by |\n| --- | --- | ---
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     rows = [(trap, *_found(trap)) for trap in _traps()]
     known = [(trap.said, moved) for trap, _, moved in rows]
     counts = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import recassay as ra
+from recassay.naming.grammar import parse
 from recassay.profiles import profiles
 from recassay.profiles.base import Profile
-from recassay.spec import parse
 
 K = 5
 COLUMNS = {
@@ -107,7 +107,7 @@ REPEATED = {"first": "first counts", "last": "last score counts", "keep": "count
 
 
 def pages() -> dict[str, str]:
-    """The page."""
+    """Return the text of the page by its path."""
     rows = {name: _answers(profile) for name, profile in profiles().items()}
     maps = sorted(row["MAP@5"] for row in rows.values() if row["MAP@5"][0].isdigit())
     parts = [
@@ -134,7 +134,7 @@ def _input() -> list[list[str]]:
 
 
 def _answers(profile: Profile) -> dict[str, str]:
-    """The means under a profile as they are printed, by column."""
+    """Return the means under a profile as printed, by column."""
     run = {user: {item: float(len(items) - place) for place, item in enumerate(items)} for user, items in LISTS.items()}
     asked = [text for text in COLUMNS.values() if parse(text).name in profile.metrics]
     scores = ra.score({"toy": run}, TRUTH, asked, profile=profile.name, interval=None)
@@ -150,7 +150,7 @@ def _answers(profile: Profile) -> dict[str, str]:
 
 
 def _conventions(profile: Profile) -> dict[str, str]:
-    """The row of a profile in the table of choices, read off the metrics it builds."""
+    """Return the row of a profile in the table of choices, from the metrics that it builds."""
     built: dict[str, Any] = {
         name: profile.build(parse(f"{name}@{K}"), {}) for name in ("precision", "recall", "map", "ndcg", "mrr", "hit")
         if name in profile.metrics
@@ -176,7 +176,7 @@ def _conventions(profile: Profile) -> dict[str, str]:
 
 
 def _policy(built: dict[str, Any], parameter: str, words: dict[str, str]) -> str:
-    """What most metrics do, and which do something else."""
+    """Return what most metrics do, and which metrics differ."""
     by_value: dict[str, list[str]] = {}
     for name, metric in built.items():
         by_value.setdefault(words[getattr(metric, parameter)], []).append(name)
@@ -185,7 +185,7 @@ def _policy(built: dict[str, Any], parameter: str, words: dict[str, str]) -> str
 
 
 def _reading(profile: Profile, name: str, ours: str, words: dict[str, str], when: str) -> str:
-    """A convention, and whether the library keeps to it in every metric."""
+    """Return a convention, and whether the library follows it in every metric."""
     excluded = [one for one in profile.excludes if one.when == when]
     if any(not one.metrics for one in excluded):
         return "no rule"

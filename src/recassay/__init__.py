@@ -1,4 +1,4 @@
-"""recassay judges recommender systems: exact metrics, named conventions, uncertainty, caveats.
+"""recassay evaluates recommender systems: exact metrics, named conventions, uncertainty, caveats.
 
 >>> import recassay as ra
 >>> scores = ra.score({"mine": {"ann": ["x", "q"]}}, {"ann": ["x", "y"]}, ["recall@2", "mrr"], interval=None)
@@ -11,156 +11,199 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from recassay import shown as _shown
+from recassay._kernel_cache import use_writable_cache as _use_writable_cache
 from recassay._version import __version__
 
+_use_writable_cache()
+
 if TYPE_CHECKING:
-    from recassay import bias, designs, drift, models, protocols, split
+    from recassay import designs, drift, experiments, models, protocols, split
+    from recassay.api.compare import compare
+    from recassay.api.evaluate import Evaluation, evaluate
+    from recassay.api.judge import judge
+    from recassay.api.play import play
+    from recassay.api.score import score
+    from recassay.api.weight import Weights, choose_weight
+    from recassay.backends.spark.given_folds import spark_fold
+    from recassay.backends.spark.logs import spark_log
+    from recassay.backends.spark.session import spark_session
+    from recassay.columnar.vocabulary import Vocabulary
     from recassay.comparison.across import Across, across
-    from recassay.comparison.compare import Comparison, compare
-    from recassay.comparison.compare_over_time import OverTime, compare_over_time, declared
+    from recassay.comparison.compare import Comparison, SignificanceOptions
     from recassay.comparison.consistency import Consistency, consistency
-    from recassay.comparison.folds import FoldCurves, compare_folds, over_folds
-    from recassay.comparison.over_time import Curve, over_time
+    from recassay.comparison.over_time.compare import OverTime, compare_over_time, declared
+    from recassay.comparison.over_time.curves import Curve, over_time
+    from recassay.comparison.over_time.folds import FoldCurves, compare_folds, over_folds
     from recassay.comparison.overall import global_score, pareto
     from recassay.comparison.power import Power, users_needed
     from recassay.comparison.sudden_death import SuddenDeath
     from recassay.comparison.trade_off import trade_off
-    from recassay.data.assay import Assay
     from recassay.data.features import Features
-    from recassay.data.finding import Finding
     from recassay.data.fold import Fold
+    from recassay.data.fold_files import read_fold
     from recassay.data.generated import Generated
     from recassay.data.interactions import Interactions
-    from recassay.data.outcomes import Outcomes
     from recassay.data.read import read_interactions, read_items, read_run, read_runs, read_truth
     from recassay.data.run import Run
-    from recassay.data.score_set import ScoreSet
-    from recassay.data.scores import Scores
     from recassay.data.sequences import SequenceFold, Sequences
     from recassay.data.standings import Standings
     from recassay.data.truth import Truth
-    from recassay.data.vocabulary import Vocabulary
-    from recassay.engine.contest import sudden_death
-    from recassay.engine.decide import Decision, decide
-    from recassay.engine.foretold import perplexity_by_position
-    from recassay.engine.generate import generate
-    from recassay.engine.home_and_away import home_and_away
-    from recassay.engine.judge import judge
-    from recassay.engine.play import play
-    from recassay.engine.score import score
-    from recassay.engine.score_sequences import score_sequences, sequeval
-    from recassay.engine.score_sets import read_scores
-    from recassay.engine.sequence_exhibits import by_position, item_frequency, parallel_view
-    from recassay.engine.spark.logs import spark_log
-    from recassay.engine.spark.ready import spark_fold
-    from recassay.engine.spark.session import spark_session
-    from recassay.engine.weight import Weights, choose_weight
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
+    from recassay.evaluate.decisions.decide import Decision, decide
+    from recassay.evaluate.decisions.home_and_away import home_and_away
+    from recassay.evaluate.decisions.sudden_death import sudden_death
+    from recassay.evaluate.finished.conclude import FinishedConclusions, conclude
+    from recassay.evaluate.finished.order_agreement import order_agreement
+    from recassay.evaluate.finished.read import FinishedScores, read_finished
+    from recassay.evaluate.lists.score_sets import read_scores
+    from recassay.evaluate.options import ConventionOptions, DesignOptions, Execution, GroupOptions, ReadOptions
+    from recassay.evaluate.sequences.exhibits import by_position, item_frequency, parallel_view
+    from recassay.evaluate.sequences.generate import generate
+    from recassay.evaluate.sequences.likelihood import perplexity_by_position
+    from recassay.evaluate.sequences.score import score_sequences, sequeval
+    from recassay.extension import register
+    from recassay.live.watch import watch
     from recassay.metrics.base import Metric
     from recassay.metrics.registry import parse_metric
     from recassay.models.rerank.runs import Reranked, rerank
+    from recassay.report.listing import explain
+    from recassay.results.design_scores import DesignScores
+    from recassay.results.finding import Finding
+    from recassay.results.group_scores import GroupScores
+    from recassay.results.outcomes import Outcomes
+    from recassay.results.score_set import ScoreSet
+    from recassay.results.scores import Scores
     from recassay.sampled.corrections import correct
     from recassay.sampled.curve import sampling_curve
     from recassay.sampled.mapping import mapped_cutoff
     from recassay.sampled.result import SamplingCurve
-    from recassay.study.run import run_study
+    from recassay.stats.intervals import Uncertainty
+    from recassay.study.run.study import run_study
 
 # Where each public name lives; a module is its own home. Nothing is imported before it is asked for: `import recassay`
 # costs nothing.
 _HOMES = {
     "Across": "comparison.across",
-    "Assay": "data.assay",
     "Comparison": "comparison.compare",
     "Consistency": "comparison.consistency",
-    "Curve": "comparison.over_time",
-    "Decision": "engine.decide",
+    "ConventionOptions": "evaluate.options",
+    "Curve": "comparison.over_time.curves",
+    "Decision": "evaluate.decisions.decide",
+    "DesignOptions": "evaluate.options",
+    "DesignScores": "results.design_scores",
+    "Evaluation": "api.evaluate",
+    "Execution": "evaluate.options",
     "Features": "data.features",
-    "Finding": "data.finding",
+    "Finding": "results.finding",
+    "FinishedConclusions": "evaluate.finished.conclude",
+    "FinishedScores": "evaluate.finished.read",
     "Fold": "data.fold",
-    "FoldCurves": "comparison.folds",
+    "FoldCurves": "comparison.over_time.folds",
     "Generated": "data.generated",
+    "GroupOptions": "evaluate.options",
+    "GroupScores": "results.group_scores",
     "InputError": "errors",
     "Interactions": "data.interactions",
     "InternalError": "errors",
     "Metric": "metrics.base",
-    "Outcomes": "data.outcomes",
-    "OverTime": "comparison.compare_over_time",
+    "Outcomes": "results.outcomes",
+    "OverTime": "comparison.over_time.compare",
     "Power": "comparison.power",
+    "ReadOptions": "evaluate.options",
     "RecassayError": "errors",
     "Reranked": "models.rerank.runs",
     "Run": "data.run",
     "SamplingCurve": "sampled.result",
-    "ScoreSet": "data.score_set",
-    "Scores": "data.scores",
+    "ScoreSet": "results.score_set",
+    "Scores": "results.scores",
     "SequenceFold": "data.sequences",
     "Sequences": "data.sequences",
+    "SignificanceOptions": "comparison.compare",
     "Standings": "data.standings",
     "SuddenDeath": "comparison.sudden_death",
     "Truth": "data.truth",
+    "Uncertainty": "stats.intervals",
     "UsageError": "errors",
-    "Vocabulary": "data.vocabulary",
-    "Weights": "engine.weight",
+    "Vocabulary": "columnar.vocabulary",
+    "Weights": "api.weight",
     "across": "comparison.across",
-    "bias": "bias",
-    "by_position": "engine.sequence_exhibits",
-    "choose_weight": "engine.weight",
-    "compare": "comparison.compare",
-    "compare_folds": "comparison.folds",
-    "compare_over_time": "comparison.compare_over_time",
+    "by_position": "evaluate.sequences.exhibits",
+    "choose_weight": "api.weight",
+    "compare": "api.compare",
+    "compare_folds": "comparison.over_time.folds",
+    "compare_over_time": "comparison.over_time.compare",
+    "conclude": "evaluate.finished.conclude",
     "consistency": "comparison.consistency",
     "correct": "sampled.corrections",
-    "decide": "engine.decide",
-    "declared": "comparison.compare_over_time",
+    "decide": "evaluate.decisions.decide",
+    "declared": "comparison.over_time.compare",
     "designs": "designs",
     "drift": "drift",
-    "generate": "engine.generate",
+    "evaluate": "evaluate",
+    "experiments": "experiments",
+    "explain": "report.listing",
+    "generate": "evaluate.sequences.generate",
     "global_score": "comparison.overall",
-    "home_and_away": "engine.home_and_away",
-    "item_frequency": "engine.sequence_exhibits",
-    "judge": "engine.judge",
+    "home_and_away": "evaluate.decisions.home_and_away",
+    "item_frequency": "evaluate.sequences.exhibits",
+    "judge": "api.judge",
     "mapped_cutoff": "sampled.mapping",
     "models": "models",
-    "over_folds": "comparison.folds",
-    "over_time": "comparison.over_time",
-    "parallel_view": "engine.sequence_exhibits",
+    "order_agreement": "evaluate.finished.order_agreement",
+    "over_folds": "comparison.over_time.folds",
+    "over_time": "comparison.over_time.curves",
+    "parallel_view": "evaluate.sequences.exhibits",
     "pareto": "comparison.overall",
-    "perplexity_by_position": "engine.foretold",
     "parse_metric": "metrics.registry",
-    "play": "engine.play",
+    "perplexity_by_position": "evaluate.sequences.likelihood",
+    "play": "api.play",
     "protocols": "protocols",
+    "read_finished": "evaluate.finished.read",
+    "read_fold": "data.fold_files",
     "read_interactions": "data.read",
     "read_items": "data.read",
     "read_run": "data.read",
     "read_runs": "data.read",
-    "read_scores": "engine.score_sets",
+    "read_scores": "evaluate.lists.score_sets",
     "read_truth": "data.read",
+    "register": "extension",
     "rerank": "models.rerank.runs",
-    "run_study": "study.run",
+    "run_study": "study.run.study",
     "sampling_curve": "sampled.curve",
-    "score": "engine.score",
-    "score_sequences": "engine.score_sequences",
-    "sequeval": "engine.score_sequences",
-    "spark_fold": "engine.spark.ready",
-    "spark_log": "engine.spark.logs",
-    "spark_session": "engine.spark.session",
+    "score": "api.score",
+    "score_sequences": "evaluate.sequences.score",
+    "sequeval": "evaluate.sequences.score",
+    "spark_fold": "backends.spark.given_folds",
+    "spark_log": "backends.spark.logs",
+    "spark_session": "backends.spark.session",
     "split": "split",
-    "sudden_death": "engine.contest",
+    "sudden_death": "evaluate.decisions.sudden_death",
     "trade_off": "comparison.trade_off",
     "users_needed": "comparison.power",
+    "watch": "live.watch",
 }
 
 __all__ = [
     "Across",
-    "Assay",
     "Comparison",
     "Consistency",
+    "ConventionOptions",
     "Curve",
     "Decision",
+    "DesignOptions",
+    "DesignScores",
+    "Evaluation",
+    "Execution",
     "Features",
     "Finding",
+    "FinishedConclusions",
+    "FinishedScores",
     "Fold",
     "FoldCurves",
     "Generated",
+    "GroupOptions",
+    "GroupScores",
     "InputError",
     "Interactions",
     "InternalError",
@@ -168,6 +211,7 @@ __all__ = [
     "Outcomes",
     "OverTime",
     "Power",
+    "ReadOptions",
     "RecassayError",
     "Reranked",
     "Run",
@@ -176,26 +220,31 @@ __all__ = [
     "Scores",
     "SequenceFold",
     "Sequences",
+    "SignificanceOptions",
     "Standings",
     "SuddenDeath",
     "Truth",
+    "Uncertainty",
     "UsageError",
     "Vocabulary",
     "Weights",
     "__version__",
     "across",
-    "bias",
     "by_position",
     "choose_weight",
     "compare",
     "compare_folds",
     "compare_over_time",
+    "conclude",
     "consistency",
     "correct",
     "decide",
     "declared",
     "designs",
     "drift",
+    "evaluate",
+    "experiments",
+    "explain",
     "generate",
     "global_score",
     "home_and_away",
@@ -203,6 +252,7 @@ __all__ = [
     "judge",
     "mapped_cutoff",
     "models",
+    "order_agreement",
     "over_folds",
     "over_time",
     "parallel_view",
@@ -211,12 +261,15 @@ __all__ = [
     "perplexity_by_position",
     "play",
     "protocols",
+    "read_finished",
+    "read_fold",
     "read_interactions",
     "read_items",
     "read_run",
     "read_runs",
     "read_scores",
     "read_truth",
+    "register",
     "rerank",
     "run_study",
     "sampling_curve",
@@ -230,7 +283,16 @@ __all__ = [
     "sudden_death",
     "trade_off",
     "users_needed",
+    "watch",
 ]
+
+
+# Results display themselves in notebooks by the report package, which is above them and imported when it is needed.
+_shown.install_renderer(lambda: importlib.import_module("recassay.report.notebook"))
+# `ra.evaluate` is a package, which can be called: it calls a function of a package above it.
+importlib.import_module("recassay.evaluate").install_verb(
+    lambda: importlib.import_module("recassay.api.evaluate").evaluate
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""``python -m recassay`` is ``recassay``."""
+"""Entry point of ``python -m recassay``, the same as the command ``recassay``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Libraries that few need: imported when they are asked for, and missed with the command that installs them."""
+"""Optional libraries: imported on first use, with an error that names the install command if one is missing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,24 @@ from typing import Any
 
 from recassay.errors import UsageError
 
-# which extra brings a library
-EXTRAS = {"pyspark": "spark", "implicit": "models", "pycrfsuite": "models", "torch": "neural", "resvg_py": "figures"}
+EXTRAS = {  # library: extra that installs it
+    "pyspark": "spark",
+    "implicit": "models",
+    "pycrfsuite": "models",
+    "torch": "neural",
+    "resvg_py": "figures",
+    "redis": "live",
+    "confluent_kafka": "live",
+    "prometheus_client": "live",
+    "starlette": "live",
+    "uvicorn": "live",
+}
 
 
 def need(library: str, for_: str) -> Any:
-    """The module of that name, or an error that says how to install what it belongs to.
+    """Return an optional library, imported; raise an error with the install command if it is missing.
+
+    ``for_`` names what needs the library.
 
     >>> need("math", for_="nothing").floor(2.5)
     2
@@ -26,6 +38,6 @@ def need(library: str, for_: str) -> Any:
     except ModuleNotFoundError as error:
         package = library.partition(".")[0]
         if error.name != package:
-            raise  # it is there, and itself lacks something
+            raise  # the library is installed, but one of its own dependencies is missing
         command = f"pip install 'recassay[{EXTRAS[package]}]'" if package in EXTRAS else f"pip install {package}"
         raise UsageError("U112", f"{for_} needs {package}, which is not installed", hint=command) from None

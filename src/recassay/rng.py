@@ -1,11 +1,11 @@
-"""Random numbers whose seed says *what* they are for, never *when* they were drawn.
+"""Random generators whose seed depends on what is drawn, never on when it is drawn.
 
 >>> bool(derive(7, "bootstrap", "ndcg@10").random() == derive(7, "bootstrap", "ndcg@10").random())
 True
 >>> bool(derive(7, "user", 1).random() == derive(7, "user", 2).random())
 False
 
-No other module makes a generator, so one place decides how seeds are derived.
+No other module creates generators, so one place decides how seeds are derived.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def derive_seed(seed: int, *keys: str | int) -> int:
-    """A 128-bit seed from a base seed and the identity of what is drawn."""
+    """Return a 128-bit seed derived from a base seed and keys that identify what is drawn."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (seed, *keys):
         text = f"{type(part).__name__}:{part}".encode()
@@ -25,5 +25,5 @@ def derive_seed(seed: int, *keys: str | int) -> int:
 
 
 def derive(seed: int, *keys: str | int) -> np.random.Generator:
-    """A generator for one named purpose; equal arguments give equal streams on every machine."""
+    """Return a random generator for one purpose, named by keys; equal arguments give equal numbers on every machine."""
     return np.random.Generator(np.random.PCG64(derive_seed(seed, *keys)))

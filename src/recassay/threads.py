@@ -1,6 +1,7 @@
-"""Work cut into blocks of a fixed size and spread over threads.
+"""Parallel work on threads, in blocks of a fixed size.
 
-Blocks do not depend on the number of threads and results come back in order, so neither do the bits of a result.
+The blocks do not depend on the number of threads, and results come back in order. So the bits of a result do not depend
+on the number of threads either.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Result = TypeVar("Result")
-Progress = Callable[[int], None]
+Progress = Callable[[int], None]  # called with the size of each finished block
+StageProgress = Callable[[str, int, int], None]  # called with a stage, its finished steps and all its steps
 
 
 def available() -> int:
-    """Processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def blocks(n: int, size: int) -> Iterator[tuple[int, int]]:
-    """Half-open blocks that cover 0..n.
+    """Yield the bounds of half-open blocks that cover ``range(n)``.
 
     >>> list(blocks(5, 2))
     [(0, 2), (2, 4), (4, 5)]
@@ -37,20 +39,23 @@ def each_block(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[Result]:
-    """``work(begin, end)`` for every block, results in order of the blocks; ``progress`` hears of each block's size.
+    """Call ``work(begin, end)`` for every block and return the results in order.
+
+    ``progress`` is called with the size of each finished block.
 
     >>> each_block(lambda begin, end: end - begin, 5, size=2)
     [2, 2, 1]
     """
-    cuts = list(blocks(n, size))
-    threads = min(threads or available(), len(cuts))
+    bounds = list(blocks(n, size))
+    threads = min(threads or available(), len(bounds))
 
-    def told(result: Result, cut: tuple[int, int]) -> Result:
+    def reported(result: Result, begin: int, end: int) -> Result:
         if progress is not None:
-            progress(cut[1] - cut[0])
+            progress(end - begin)
         return result
 
     if threads <= 1:
-        return [told(work(*cut), cut) for cut in cuts]
+        return [reported(work(*block), *block) for block in bounds]
     with ThreadPoolExecutor(threads) as pool:
-        return [told(result, cut) for result, cut in zip(pool.map(lambda cut: work(*cut), cuts), cuts, strict=True)]
+        results = pool.map(lambda block: work(*block), bounds)
+        return [reported(result, *block) for result, block in zip(results, bounds, strict=True)]

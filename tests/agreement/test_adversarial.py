@@ -27,7 +27,7 @@ from same import BESIDE, LIBRARY
 import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.metrics.align import Conventions, meet
+from recassay.metrics.align import Conventions, align
 
 PROFILES = ("trec_eval", "ir_measures", "ranx")
 SEEDS = (1, 2)
@@ -137,7 +137,7 @@ def test_ties_stand_as_compiled_ranx_left_them() -> None:
     rows = [(user, row, float(score)) for user, held in enumerate(scored) for row, score in enumerate(held)]
     run = Run.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "score"], orient="row"), "run")
     truth = Truth.from_frame(pl.DataFrame({"user_id": range(len(scored)), "item_id": [0] * len(scored)}))
-    found = meet(run, truth, Conventions(order="score", ties="ranx")).run
+    found = align(run, truth, Conventions(order="score", ties="ranx")).run
     items = found.vocabulary.decode(found.items)
     stable = [np.argsort(-np.array(held), kind="stable").tolist() for held in scored]
     for user, order in enumerate(RECORDED["orders"]):

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import recassay as ra
 
+from ..examples import examples
+
 if os.environ.get("CI") and sys.platform == "linux":
     import pyndeval
 else:
@@ -39,7 +41,7 @@ lists = st.dictionaries(
 judgements = st.dictionaries(st.sampled_from(QUERIES), st.sets(st.sampled_from(DOCUMENTS), min_size=1), min_size=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(features, lists, judgements, st.sampled_from(CUTOFFS), st.sampled_from([0.5, 0.5, 0.25, 0.9]))
 def test_ndeval_agrees_on_every_query(features, lists, judgements, k, alpha):
     document = next(iter(features))

@@ -23,8 +23,8 @@ from record import ask
 from same import BESIDE, LIBRARY, SAME
 
 import recassay as ra
+from recassay.naming.grammar import parse
 from recassay.profiles import Profile, find, profiles
-from recassay.spec import parse
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "peers"
 CASES = {case["name"]: case for case in cases()}

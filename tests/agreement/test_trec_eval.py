@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 import recassay as ra
 
+from ..examples import examples
+
 if os.environ.get("CI"):
     import pytrec_eval
 else:
@@ -63,7 +65,7 @@ def lists(scores: st.SearchStrategy[float]) -> st.SearchStrategy[Scored]:
 adversarial = st.one_of(st.sampled_from(SCORES), st.floats(-1e3, 1e3, width=32), st.floats(-1e3, 1e3))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(judgements, lists(adversarial))
 def test_every_query_under_the_profile(judged: Judged, run: Scored) -> None:
     theirs = _theirs(judged, run)
@@ -77,7 +79,7 @@ def test_every_query_under_the_profile(judged: Judged, run: Scored) -> None:
         assert np.nanmean(list(values.values())) == pytest.approx(mean, abs=1e-9, rel=0), measure
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(judgements, lists(st.floats(-1e3, 1e3, width=32)))
 def test_our_defaults_where_no_scores_tie(judged: Judged, run: Scored) -> None:
     run = {query: _untied(ranked) for query, ranked in run.items()}

@@ -1,4 +1,4 @@
-"""The command line, run in this process, and small files to run it on."""
+"""Fixtures that run the command line in this process, and small files to run it on."""
 
 import json
 import sys
@@ -16,8 +16,8 @@ ITEMS = "item_id,genres\n10,a|b\n11,a\n12,b\n13,c\n99,a|c\n"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a command said and how it ended."""
+class Completed:
+    """The exit status and the output of a command."""
 
     code: int
     out: str
@@ -42,14 +42,14 @@ def recassay(monkeypatch, capfd):
         except SystemExit as stop:
             code = stop.code or 0
         out, err = capfd.readouterr()
-        return Answer(code, out, err)
+        return Completed(code, out, err)
 
     return run
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a truth, two runs, a log and item features; the working directory."""
+    """Create a folder with a truth, two runs, a log and item features, and make it the working directory."""
     (tmp_path / "truth.csv").write_text(TRUTH)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "first.csv").write_text(FIRST)

@@ -1,8 +1,9 @@
-"""`recassay compare`: tables that fit, one JSON document, files, and mistakes with a code."""
+"""`recassay compare`: tables, a JSON document, files, and errors with a code."""
 
 from __future__ import annotations
 
 import json
+import pathlib
 
 import numpy as np
 import polars as pl
@@ -13,10 +14,10 @@ import recassay as ra
 
 def table(seed, n=50):
     rng = np.random.default_rng(seed)
-    luck = rng.uniform(0.2, 0.7, n)
+    user_effect = rng.uniform(0.2, 0.7, n)
     parts = [
-        pl.DataFrame({"user": np.arange(n), "system": name, "ndcg@10": luck + rng.normal(lift, 0.05, n),
-                      "mrr": luck + rng.normal(-lift, 0.05, n)})
+        pl.DataFrame({"user": np.arange(n), "system": name, "ndcg@10": user_effect + rng.normal(lift, 0.05, n),
+                      "mrr": user_effect + rng.normal(-lift, 0.05, n)})
         for name, lift in (("als", 0.1), ("<b>bpr</b>", 0.02), ("knn", 0.0))
     ]  # fmt: skip
     return pl.concat(parts)
@@ -37,18 +38,18 @@ def test_all_pairs_of_one_table(recassay, scores):
     for row in rows:
         assert f"{row.difference:+.4f}" in answer.out
     assert "paired permutation test, Holm over 3 pairs per metric" in answer.out.lower().replace("holm", "Holm")
-    assert "Do systems stand in the same order?" in answer.out
+    assert "Agreement of system orders" in answer.out
     assert "How many users" not in answer.out
     assert "No findings." in answer.out
 
 
-def test_a_baseline_other_tests_and_users_needed(recassay, scores):
+def test_baseline_test_and_power_options_are_used(recassay, scores):
     answer = recassay(
         "compare", "ml-1m.csv", "--baseline", "knn", "--test", "t", "--correction", "none", "--effect", "cliff",
         "-m", "ndcg@10", "--power", "--wanted", "0.01",
     )  # fmt: skip
     assert answer.code == 0
-    for words in ("Paired t test, p uncorrected for 2 pairs", "cliff", "How many users it takes", "wanted", "D001"):
+    for words in ("Paired t test, p uncorrected for 2 pairs", "cliff", "Users needed", "target", "D001"):
         assert words in answer.out
     need = ra.users_needed(
         next(iter(ra.read_scores("ml-1m.csv", metrics=["ndcg@10"]).sheets.values())), wanted=0.01, baseline="knn",
@@ -57,8 +58,8 @@ def test_a_baseline_other_tests_and_users_needed(recassay, scores):
     assert f"{need.rows[0].users:,}" in answer.out
 
 
-def test_several_data_sets_are_ranked_over(recassay, scores):
-    answer = recassay("compare", "ml-1m.csv", "steam.csv", "yelp.csv", "-m", "ndcg@10")
+def test_systems_are_ranked_across_data_sets(recassay, scores):
+    answer = recassay("compare", "ml-1m.csv", "steam.csv", "yelp.csv", "-m", "ndcg@10", "--details")
     assert answer.code == 0
     found = ra.across(
         {name: next(iter(ra.read_scores(f"{name}.csv").sheets.values())) for name in ("ml-1m", "steam", "yelp")},
@@ -109,9 +110,47 @@ def test_a_folder_of_score_is_compared(recassay, scores):
     pl.DataFrame({"user_id": [1, 2, 3], "item_id": ["x", "y", "z"]}).write_csv("truth.csv")
     assert recassay("score", "truth.csv", "a.run.csv", "b.run.csv", "-m", "mrr", "-o", "out").code == 0
     assert recassay("compare", "out").code == 0
+    answer = recassay("compare", "out", "--sudden-death", 5)
+    assert answer.code == 0
+    assert "Sudden Death over 3 users" in answer.out
+    assert "Duels within 5 places" in answer.out
+    pathlib.Path("out/first-hits.parquet").unlink()
     refused = recassay("compare", "out", "--sudden-death", 5)
     assert (refused.code, refused.out) == (2, "")
     assert "U213" in refused.err
+
+
+def test_sudden_death_has_the_settings_and_the_findings_of_the_scores(recassay, scores):
+    """A threshold of relevance, missing lists and copies: the same in ``score`` and in ``compare``."""
+    rows = [(user, item, float(5 - place)) for user in range(40) for place, item in enumerate("abcd")]
+    whole = pl.DataFrame(rows, ["user_id", "item_id", "score"], orient="row")
+    for name, run in {"one": whole, "copy": whole, "half": whole.filter(pl.col("user_id") < 20)}.items():
+        run.write_csv(f"{name}.run.csv")
+    gains = [(user, item, gain) for user in range(40) for item, gain in (("a", 2.0), ("c", 5.0))]
+    pl.DataFrame(gains, ["user_id", "item_id", "rating"], orient="row").write_csv("truth.csv")
+    runs = [f"{name}.run.csv" for name in ("one", "copy", "half")]
+    scored = recassay("score", "truth.csv", *runs, "-m", "hit@2 hit@3", "--relevant-from", 4, "-o", "out", "--json")
+    hits = {name: {m: row["mean"] for m, row in of["metrics"].items()} for name, of in scored.json["systems"].items()}
+    answer = recassay("compare", "out", "--sudden-death", 2, "--sudden-death", 3, "--json")
+    shown = {(row["system"], row["at"]): row["hit"] for row in answer.json["sudden_death"]}
+    names = {name: f"{name}.run" for name in ("one", "copy", "half")} if "one.run" in hits else {n: n for n in hits}
+    assert shown == {(name, at): hits[name][f"hit@{at}"] for name in hits for at in (2, 3)}
+    assert shown[names["one"], 2] == 0
+    assert shown[names["half"], 3] == 0.5
+    found = {(one["code"], one["system"]) for one in answer.json["findings"]}
+    assert {("C001", names["half"]), ("C012", "")} <= found
+    fewer = ["--competitor", names["one"], "--competitor", names["half"]]
+    split = recassay("compare", "out", "--sudden-death", 3, "--ties", "split", *fewer, "--json")
+    assert [row["sudden_death"] for row in split.json["sudden_death"]] == [0.75, 0.25]
+    assert recassay("compare", "out", "--sudden-death", 3, "--competitor", "x").code == 2
+    for form, words in (
+        ("markdown", "## Sudden Death over 40 users"),
+        ("latex", "% Sudden Death"),
+        ("csv", "outright"),
+    ):
+        assert words in recassay("compare", "out", "--sudden-death", 3, "--table", form).out
+    assert recassay("compare", "out", "--sudden-death", 3, "-o", "files").code == 0
+    assert {"sudden-death.csv", "duels.csv"} <= {path.name for path in pathlib.Path("files").iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -130,19 +169,19 @@ def test_a_folder_of_score_is_compared(recassay, scores):
         (("ml-1m.csv", "--table", "html"), "U107"),
     ],
 )
-def test_mistakes_have_a_code_and_print_nothing_else(recassay, scores, arguments, code):
+def test_errors_have_a_code_and_print_nothing_else(recassay, scores, arguments, code):
     answer = recassay("compare", *arguments)
     assert (answer.code, answer.out) == (2, "")
     assert f"[{code}]" in answer.err
 
 
-def test_findings_can_fail_a_build(recassay, scores):
+def test_the_option_fail_on_sets_the_exit_status(recassay, scores):
     assert recassay("compare", "ml-1m.csv", "--correction", "none", "--fail-on", "info").code == 1
     assert recassay("compare", "ml-1m.csv", "--fail-on", "info").code == 0
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_an_infinite_value_is_said_with_its_count_and_makes_no_digits(recassay, tmp_path, kind):
+def test_infinite_values_are_counted_and_shown_as_infinity(recassay, tmp_path, kind):
     frame = pl.DataFrame({"system": ["a"] * 20 + ["b"] * 20, "user": [*range(20)] * 2,
                           "m": [0.5] * 19 + [float("inf")] + [0.25] * 20})  # fmt: skip
     path = tmp_path / f"scores.{kind}"

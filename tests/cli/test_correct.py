@@ -1,4 +1,4 @@
-"""`recassay correct`: estimates in a table that fits, one JSON document, and mistakes with a code."""
+"""`recassay correct`: estimates in a table that fits, a JSON document, and errors with a code."""
 
 import re
 
@@ -12,7 +12,7 @@ POOL, SAMPLE = 1_000, 100
 
 @pytest.fixture
 def ranks(tmp_path, monkeypatch):
-    """Two systems that sampling orders the wrong way round: full ranks 30, 30 against 2, 300."""
+    """Write ranks of two systems that sampling orders wrongly: full ranks 30, 30 against 2, 300."""
     rng = np.random.default_rng(5)
     for name, full in (("steady", [30, 30]), ("daring", [2, 300])):
         above = np.repeat(full, 100) - 1
@@ -25,7 +25,7 @@ def ranks(tmp_path, monkeypatch):
 HOW = ("--pool", POOL, "--sample", SAMPLE)
 
 
-def test_one_system_is_estimated_and_has_no_order(recassay, ranks):
+def test_a_single_system_has_estimates_and_no_findings(recassay, ranks):
     answer = recassay("correct", "steady.csv", *HOW, "-m", "hit@10 mrr", "--resamples", 200)
     assert (answer.code, answer.err) == (0, "")
     found = ra.correct("steady.csv", pool=POOL, sample=SAMPLE, metrics="hit@10 mrr", resamples=200)
@@ -33,12 +33,12 @@ def test_one_system_is_estimated_and_has_no_order(recassay, ranks):
         assert f"{row['mean']:z.4f}" in answer.out
         assert f"{row['sampled']:.4f}" in answer.out
     assert "bias_variance(gamma=0.01)" in answer.out
-    assert "ranking of 1,000 candidates, from ranks among 100 drawn without replacement" in answer.out
-    assert "over 200 users. Intervals know nothing of bias." in answer.out
+    assert "ranking of 1,000 candidates, from ranks among 100 candidates sampled without replacement" in answer.out
+    assert "The intervals do not include the bias of the estimators." in " ".join(answer.out.split())
     assert "findings" not in answer.out.lower()
 
 
-def test_several_systems_have_an_order_that_is_looked_at(recassay, ranks):
+def test_the_order_of_several_systems_is_checked(recassay, ranks):
     answer = recassay("correct", "steady.csv", "daring.csv", *HOW, "-m", "hit@10", "--interval", "none")
     assert (answer.code, answer.err) == (0, "")
     assert "S001" in answer.out
@@ -87,7 +87,7 @@ def test_options_reach_the_correction(recassay, ranks):
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 140])
-def test_the_table_fits_and_numbers_are_whole(recassay, ranks, monkeypatch, width):
+def test_the_table_fits_and_numbers_are_complete(recassay, ranks, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     (ranks / "a-system-with-a-name-of-some-length.csv").write_text((ranks / "steady.csv").read_text())
     options = ("--estimator", "bias_variance, minimal_bias", "--resamples", 50, "-m", "hit@10")
@@ -97,7 +97,7 @@ def test_the_table_fits_and_numbers_are_whole(recassay, ranks, monkeypatch, widt
     assert re.search(r"[0-9.]…|…[0-9.]", table) is None
     assert table.count("1.0000") == table.count("0.5000") * 2 == 4  # sampled hit@10
     assert ("interval" in table) == (width >= 100)
-    assert "minimal_bias left out" in " ".join(out.split())
+    assert "minimal_bias dropped" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(
@@ -105,16 +105,16 @@ def test_the_table_fits_and_numbers_are_whole(recassay, ranks, monkeypatch, widt
     [
         ("user_id,rank\n1,2.5\n", HOW, "I331", ["2.5 in row 1", "one random order"]),
         ("user_id,rank\n1,0\n", HOW, "I331", ["add 1"]),
-        ("user_id,rank\n1,2\n", ("--sample", 100), "I332", ["nothing says how many"]),
-        ("user_id,rank\n1,2\n", ("--sample", 100, "--pool", 99), "I332", ["cannot be drawn from 99"]),
+        ("user_id,rank\n1,2\n", ("--sample", 100), "I332", ["the number of candidates"]),
+        ("user_id,rank\n1,2\n", ("--sample", 100, "--pool", 99), "I332", ["too small for 100 draws"]),
         ("user_id,place_of_it\n1,2\n", HOW, "I201", ["rank", "--columns"]),
         ("user_id,rank\n1,2\n", (*HOW, "--by", "popularity"), "U151", ["uniform samples only"]),
         ("user_id,rank\n1,2\n", (*HOW, "--estimator", "bias_varance"), "U115", ["'bias_variance'"]),
-        ("user_id,rank\n1,2\n", (*HOW, "-m", "rbp"), "U121", ["rbp"]),
+        ("user_id,rank\n1,2\n", (*HOW, "-m", "err"), "U121", ["err"]),
         ("user_id,rank\n1,2\n", (*HOW, "--fail-on", "never"), "U107", ["'never'"]),
     ],
 )
-def test_mistakes(recassay, ranks, text, options, code, words):
+def test_errors_have_a_code(recassay, ranks, text, options, code, words):
     (ranks / "mine.csv").write_text(text)
     answer = recassay("correct", "mine.csv", *options)
     assert (answer.code, answer.out) == (2, "")

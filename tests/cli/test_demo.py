@@ -1,4 +1,4 @@
-"""The demo: a study anybody can run, whose files say the same as its table, and which spares other people's files."""
+"""The demo: its files agree with its table, equal seeds give equal files, and other files are not overwritten."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from recassay.cli import app
+from recassay.cli import build_app
 from recassay.demo import METRICS, run_demo
 from recassay.errors import UsageError
 
-FOUND: set[tuple[str, str]] = set()  # findings about a sound study
+FINDINGS: set[tuple[str, str]] = set()  # expected findings
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def shown(demo):
     return screen.file.getvalue()
 
 
-def test_the_systems_are_worth_clearly_different_amounts(demo):
+def test_the_systems_differ_significantly(demo):
     means = {name: demo.scores.row(name, "ndcg@10").mean for name in demo.scores.systems}
     assert means["pure-svd"] > means["popular"] > means["random"] > 0
     rows = [row for row in demo.comparison.rows if row.metric == "ndcg@10"]
@@ -38,8 +38,8 @@ def test_the_systems_are_worth_clearly_different_amounts(demo):
     assert all(row.p_adjusted < 0.01 and row.significant for row in rows)
 
 
-def test_nothing_is_found_but_what_is_known(demo):
-    assert {(one.code, one.system) for one in demo.scores.findings} == FOUND
+def test_the_findings_are_the_expected_ones(demo):
+    assert {(one.code, one.system) for one in demo.scores.findings} == FINDINGS
 
 
 def test_every_metric_has_a_value_for_every_system(demo):
@@ -47,17 +47,20 @@ def test_every_metric_has_a_value_for_every_system(demo):
     assert not demo.scores.summary()["mean"].is_nan().any()
 
 
-def test_the_printed_command_makes_the_printed_table(demo, shown):
+def test_the_printed_command_reproduces_the_printed_table(demo, shown):
     program, *arguments = shlex.split(demo.command)
     assert program == "recassay"
     assert demo.command in shown
-    result = CliRunner().invoke(app, arguments, env={"COLUMNS": "100"})
+    result = CliRunner().invoke(build_app(), arguments, env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
-    assert shown.startswith(result.stdout)
+    table = result.stdout[result.stdout.index("metric  ") :]
+    assert table in shown
+    assert result.stdout.startswith("pure-svd is best by ndcg@10: 0.2741")
+    assert shown.startswith("pure-svd is best by ndcg@10 on demo, random(test=0.2): 0.2741")
     assert "pure-svd" in result.stdout
 
 
-def test_the_files_are_there_and_agree_with_the_result(demo):
+def test_the_files_agree_with_the_result(demo):
     summary = json.loads((demo.folder / "summary.json").read_text())
     means = {(row["system"], row["metric"]): row["mean"] for row in summary["rows"]}
     assert means == {(row.system, row.metric): row.mean for row in demo.scores.rows}
@@ -68,7 +71,7 @@ def test_the_files_are_there_and_agree_with_the_result(demo):
     assert (demo.folder / "findings.jsonl").exists()
 
 
-def test_train_and_truth_are_the_log_cut_in_two(demo):
+def test_train_and_truth_partition_the_log(demo):
     whole = pl.read_csv(demo.folder / "log.csv").select("user_id", "item_id")
     sides = [
         pl.read_parquet(demo.folder / name).select("user_id", "item_id") for name in ("train.parquet", "truth.parquet")
@@ -77,7 +80,7 @@ def test_train_and_truth_are_the_log_cut_in_two(demo):
     assert sides[1]["user_id"].n_unique() == whole["user_id"].n_unique() == 2_000
 
 
-def test_no_run_recommends_what_a_user_had(demo):
+def test_no_run_recommends_a_training_item(demo):
     train = pl.read_parquet(demo.folder / "train.parquet")
     for path in sorted((demo.folder / "runs").iterdir()):
         run = pl.read_parquet(path)
@@ -85,28 +88,28 @@ def test_no_run_recommends_what_a_user_had(demo):
         assert run.join(train, on=["user_id", "item_id"], how="semi").is_empty()
 
 
-def test_again_in_the_same_folder_gives_the_same_bytes(demo):
+def test_a_second_run_in_the_same_folder_gives_the_same_bytes(demo):
     names = ("log.csv", "runs/pure-svd.parquet", "runs/random.parquet", "scores.parquet", "summary.json", "summary.md")
     before = {name: (demo.folder / name).read_bytes() for name in names}
     stages = []
     run_demo(demo.folder, seed=1, progress=lambda stage, done, of: stages.append((stage, done, of)))
     assert {name: (demo.folder / name).read_bytes() for name in names} == before
-    assert {stage for stage, done, of in stages if done == of} >= {"making a study", "comparing"}
+    assert {stage for stage, done, of in stages if done == of} >= {"preparing data and runs", "comparing"}
 
 
-def test_another_seed_makes_another_log(demo, tmp_path):
+def test_another_seed_gives_another_log(demo, tmp_path):
     other = run_demo(tmp_path / "other", seed=2)
     assert (other.folder / "log.csv").read_bytes() != (demo.folder / "log.csv").read_bytes()
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path):
     (tmp_path / "log.csv").write_text("mine")
-    with pytest.raises(UsageError, match="no demo wrote"):
+    with pytest.raises(UsageError, match="the demo did not write"):
         run_demo(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
 
 
 def test_a_file_in_the_place_of_the_folder_is_an_error_that_says_so(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot make the folder"):
+    with pytest.raises(UsageError, match="cannot create the folder"):
         run_demo(tmp_path / "file")

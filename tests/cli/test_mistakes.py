@@ -1,4 +1,4 @@
-"""Whatever is wrong with files or options: a code, counts, an example, a hint; no traceback, nothing half-done."""
+"""Errors in files and options: a code, counts, an example, a hint; no traceback and no incomplete files."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 
 from recassay.errors import CODES, InternalError
 
-# What is wrong: the files that make it so, the options beyond TRUTH and RUNS, the code, and words of the message.
+# Name: files that cause the error, arguments, code, and words of the message.
 SCORE = ("score", "truth.csv", "runs")
 R, T = "runs/first.csv", "truth.csv"
 BAD_FILES = {
@@ -105,58 +105,58 @@ def assert_refused(answer, code, words, folder, before):
     assert "Try:" in answer.err
     for word in words:
         assert word in answer.err, f"{word} is not in\n{answer.err}"
-    assert everything(folder) == before
+    assert all_paths(folder) == before
 
 
-def everything(folder):
-    """Every path below a folder, hidden ones too."""
+def all_paths(folder):
+    """Return every path below a folder, including hidden files."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 @pytest.mark.parametrize(("files", "arguments", "code", "words"), BAD_FILES.values(), ids=BAD_FILES)
-def test_bad_files(recassay, folder, files, arguments, code, words):
+def test_bad_files_are_refused(recassay, folder, files, arguments, code, words):
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    before = everything(folder)
+    before = all_paths(folder)
     assert_refused(recassay(*arguments, "-o", "out", "--json"), code, words, folder, before)
 
 
 @pytest.mark.parametrize(("options", "code", "words"), BAD_OPTIONS.values(), ids=BAD_OPTIONS)
-def test_bad_options(recassay, folder, options, code, words):
+def test_bad_options_are_refused(recassay, folder, options, code, words):
     (folder / "runs" / "first.csv").write_text("user_id,item_id,score\n1,10,0.9\n1,11,0.9\n2,10,0.5\n")
     metric = () if "-m" in options else ("-m", "ndcg@2")
-    before = everything(folder)
+    before = all_paths(folder)
     assert_refused(recassay(*SCORE, *metric, *options, "-o", "out"), code, words, folder, before)
 
 
-def test_two_runs_of_one_name(recassay, folder):
+def test_two_runs_with_the_same_name_are_refused(recassay, folder):
     (folder / "other").mkdir()
     (folder / "other" / "first.csv").write_text((folder / "runs" / "first.csv").read_text())
-    before = everything(folder)
+    before = all_paths(folder)
     answer = recassay("score", "truth.csv", "runs/first.csv", "other/first.csv", "-o", "out")
     assert_refused(answer, "U109", ["two runs", "'first'", "other/first.csv"], folder, before)
 
 
-def test_a_parquet_file_cut_in_half(recassay, folder):
+def test_a_truncated_parquet_file_is_refused(recassay, folder):
     pl.read_csv("runs/first.csv").write_parquet("runs/third.parquet")
     whole = (folder / "runs/third.parquet").read_bytes()
     (folder / "runs/third.parquet").write_bytes(whole[: len(whole) // 2])
-    before = everything(folder)
+    before = all_paths(folder)
     assert_refused(recassay(*SCORE, "-o", "out"), "I104", ["third.parquet"], folder, before)
 
 
-def test_words_in_a_parquet_column_of_scores(recassay, folder):
+def test_text_in_a_score_column_of_parquet_is_refused(recassay, folder):
     pl.DataFrame({"user_id": [1], "item_id": [10], "score": ["good"]}).write_parquet("runs/third.parquet")
-    before = everything(folder)
+    before = all_paths(folder)
     assert_refused(recassay(*SCORE, "-o", "out"), "I202", ["score", "third.parquet"], folder, before)
 
 
 @pytest.mark.parametrize(
     "command", [("score",), ("score", "truth.csv"), ("stats",), ("explain",), ("scoer",), (*SCORE, "--jsn")]
 )
-def test_a_command_line_that_is_not_one(recassay, folder, command):
+def test_a_malformed_command_line_prints_usage(recassay, folder, command):
     answer = recassay(*command)
     assert answer.code == 2
     assert answer.out == ""
@@ -165,30 +165,30 @@ def test_a_command_line_that_is_not_one(recassay, folder, command):
 
 
 @pytest.mark.parametrize("option", ["--threads", "--resamples"])
-def test_counts_below_one(recassay, folder, option):
+def test_counts_below_one_are_refused(recassay, folder, option):
     answer = recassay(*SCORE, option, "0")
     assert (answer.code, answer.out) == (2, "")
 
 
 class TestOutput:
-    def test_a_file_stands_where_the_folder_should(self, recassay, folder):
+    def test_an_output_folder_that_is_a_file_is_refused(self, recassay, folder):
         (folder / "out").write_text("mine")
-        before = everything(folder)
+        before = all_paths(folder)
         assert_refused(recassay(*SCORE, "-m", "ndcg@2", "-o", "out"), "U111", ["out"], folder, before)
         assert (folder / "out").read_text() == "mine"
 
     @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="the superuser may write anywhere")
-    def test_a_folder_that_cannot_be_written_to(self, recassay, folder):
+    def test_an_output_folder_without_write_permission_is_refused(self, recassay, folder):
         (folder / "out").mkdir(mode=0o500)
-        before = everything(folder)
+        before = all_paths(folder)
         assert_refused(recassay(*SCORE, "-m", "ndcg@2", "-o", "out"), "U111", ["out"], folder, before)
 
-    def test_a_place_where_no_folder_can_be(self, recassay, folder):
-        before = everything(folder)
+    def test_an_output_folder_inside_a_file_is_refused(self, recassay, folder):
+        before = all_paths(folder)
         assert_refused(recassay(*SCORE, "-m", "ndcg@2", "-o", "truth.csv/out"), "U111", ["out"], folder, before)
 
     @pytest.mark.parametrize("interruption", [KeyboardInterrupt, OSError])
-    def test_an_interrupted_write_leaves_whole_files_alone(self, recassay, folder, monkeypatch, interruption):
+    def test_an_interrupted_write_keeps_complete_files(self, recassay, folder, monkeypatch, interruption):
         assert recassay(*SCORE, "-m", "ndcg@2", "-o", "out").code == 0
         before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
 
@@ -203,27 +203,27 @@ class TestOutput:
 
 
 class TestExits:
-    def test_an_interruption(self, recassay, folder, monkeypatch):
+    def test_an_interruption_has_its_own_status(self, recassay, folder, monkeypatch):
         def stopped(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("recassay.engine.score.score", stopped)
+        monkeypatch.setattr("recassay.api.score.score", stopped)
         answer = recassay(*SCORE, "-o", "out")
         assert answer.code == 130
         assert "Traceback" not in answer.err
         assert not (folder / "out").exists()
 
-    def test_our_own_mistake_is_said_to_be_ours(self, recassay, folder, monkeypatch):
+    def test_an_unexpected_error_is_reported_as_a_bug(self, recassay, folder, monkeypatch):
         def wrong(*_, **__):
             raise ZeroDivisionError("oops")
 
-        monkeypatch.setattr("recassay.engine.score.score", wrong)
+        monkeypatch.setattr("recassay.api.score.score", wrong)
         answer = recassay(*SCORE)
         assert (answer.code, answer.out) == (3, "")
         assert "ZeroDivisionError" in answer.err
         assert "report" in answer.err
 
-    def test_a_value_out_of_range_is_our_own_mistake(self, recassay, folder, monkeypatch):
+    def test_a_metric_outside_its_bounds_is_an_internal_error(self, recassay, folder, monkeypatch):
         from recassay.metrics.ranking.recall import Recall
 
         monkeypatch.setattr(Recall, "judge", lambda metric, lists: lists.hits(None, 1.0) + 7.0)
@@ -234,7 +234,7 @@ class TestExits:
         assert "outside [0.0, 1.0]" in answer.err
 
     @pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="pipes break elsewhere in another way")
-    def test_a_reader_that_went_away(self):
+    def test_a_closed_pipe_is_no_error(self):
         command = [sys.executable, "-m", "recassay", "list", "metrics"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             process.stdout.close()

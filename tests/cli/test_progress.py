@@ -1,4 +1,4 @@
-"""Bars on a terminal, nothing in pipes and in CI, a line at the end, and how a study that was stopped goes on."""
+"""Progress: bars on a terminal, nothing in pipes and in CI, a final line, and how to resume a stopped study."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from recassay.cli._common import progress
 
 
-def used(capsys, *, quiet=False):
+def progress_output(capsys, *, quiet=False):
     with progress(quiet) as report:
         if report is not None:
             for done in (0, 500, 1000):
@@ -25,26 +25,26 @@ def terminal(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def test_a_pipe_sees_nothing(capsys, monkeypatch):
+def test_nothing_is_printed_to_a_pipe(capsys, monkeypatch):
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-    assert used(capsys) == ""
+    assert progress_output(capsys) == ""
 
 
-def test_ci_and_quiet_see_nothing(capsys, terminal, monkeypatch):
-    assert used(capsys, quiet=True) == ""
+def test_nothing_is_printed_in_ci_or_if_quiet(capsys, terminal, monkeypatch):
+    assert progress_output(capsys, quiet=True) == ""
     monkeypatch.setenv("CI", "true")
-    assert used(capsys) == ""
+    assert progress_output(capsys) == ""
 
 
-def test_a_terminal_sees_bars_with_a_rate_and_a_line_at_the_end(capsys, terminal):
-    said = used(capsys)
-    assert "1000/1000" in said
-    assert "/s" in said
-    assert "judging [red]x[/red]" in said  # a name is text
-    assert re.search(r"Done in \d+\.\d s", said)
+def test_a_terminal_shows_bars_with_a_rate_and_a_final_line(capsys, terminal):
+    output = progress_output(capsys)
+    assert "1000/1000" in output
+    assert "/s" in output
+    assert "judging [red]x[/red]" in output  # markup in names is not interpreted
+    assert re.search(r"Done in \d+\.\d s", output)
 
 
-def test_a_study_that_is_stopped_says_how_it_goes_on(recassay, tmp_path, monkeypatch):
+def test_a_stopped_study_prints_how_to_resume(recassay, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.yaml").write_text(
         "study: tiny\ndata: {generate: 'log(users=40, items=30, events=400)'}\nsplit: random(test=0.2)\n"
@@ -55,9 +55,9 @@ def test_a_study_that_is_stopped_says_how_it_goes_on(recassay, tmp_path, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("recassay.study.record.Record.written", stopped)
+        patch.setattr("recassay.study.run.record.Record.write", stopped)
         answer = recassay("run", "tiny.yaml", "-o", "out")
     assert (answer.code, answer.out) == (130, "")
-    assert "goes on where it was" in answer.err
+    assert "to resume, run" in answer.err
     assert not list((tmp_path / "out").rglob("*.tmp"))
     assert recassay("run", "tiny.yaml", "-o", "out").code == 0

@@ -7,8 +7,8 @@ import json
 import polars as pl
 import pytest
 
+from recassay.checks.base import load
 from recassay.demo import run_demo
-from recassay.diagnose.base import load
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def made(tmp_path_factory):
     return folder
 
 
-def test_the_page_is_written_again_as_it_was(recassay, made, tmp_path):
+def test_the_page_can_be_written_again_with_the_same_bytes(recassay, made, tmp_path):
     before = (made / "report.html").read_bytes()
     assert recassay("report", str(made), "-o", str(tmp_path / "again.html")).code == 0
     assert (tmp_path / "again.html").read_bytes() == before
@@ -28,7 +28,7 @@ def test_the_page_is_written_again_as_it_was(recassay, made, tmp_path):
     assert (made / "report.html").read_bytes() == before
 
 
-def test_the_page_says_how_to_make_the_numbers_again(made):
+def test_the_page_shows_the_command_that_reproduces_it(made):
     assert "recassay score" in (made / "report.html").read_text(encoding="utf-8")
 
 
@@ -43,7 +43,7 @@ def test_tables_go_to_standard_output_or_a_file(recassay, made, tmp_path, form, 
     assert (tmp_path / "table").read_text(encoding="utf-8") == answer.out
 
 
-def test_the_table_has_the_numbers_of_the_folder_and_who_beats_whom(recassay, made):
+def test_the_tables_have_the_numbers_of_the_folder_and_significant_wins(recassay, made):
     rows = json.loads((made / "summary.json").read_text())["rows"]
     text = recassay("report", str(made), "--tables", "latex").out
     for row in rows:
@@ -61,7 +61,7 @@ def test_every_figure_is_written_with_its_table(recassay, made, tmp_path):
     assert f"{len(drawn)} figures" in answer.err
 
 
-def test_a_word_that_is_no_format_is_refused(recassay, made):
+def test_an_unknown_format_is_refused(recassay, made):
     assert "U107" in recassay("report", str(made), "--tables", "word").err
     assert "U107" in recassay("report", str(made), "--figures", "gif").err
 
@@ -73,7 +73,7 @@ def test_a_folder_without_results_is_refused(recassay, tmp_path, command):
     assert "I317" in answer.err
 
 
-def test_every_check_is_in_the_table_and_in_the_document(recassay, made):
+def test_every_check_is_in_the_table_and_in_the_json_document(recassay, made):
     answer = recassay("check", str(made))
     assert answer.code == 0
     document = json.loads(recassay("check", str(made), "--json").out)
@@ -83,7 +83,7 @@ def test_every_check_is_in_the_table_and_in_the_document(recassay, made):
     assert {one["answer"] for one in document["checks"]} <= {"finding", "fine", "not applicable"}
 
 
-def test_a_finding_as_severe_as_asked_ends_with_status_1(recassay, tmp_path):
+def test_a_finding_of_the_given_severity_sets_the_exit_status(recassay, tmp_path):
     (tmp_path / "truth.csv").write_text("user_id,item_id\n1,7\n2,8\n")
     (tmp_path / "mine.csv").write_text("user_id,item_id,score\n1,7,1\n")
     assert (

@@ -1,4 +1,4 @@
-"""``recassay rerank``: a run in, a run out, and what was counted on the way."""
+"""``recassay rerank``: it reads a run, writes a run and reports counts."""
 
 import polars as pl
 import pytest
@@ -21,7 +21,7 @@ def wide(folder):
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv"])
-def test_the_new_run_is_that_of_python_whatever_it_is_written_to(recassay, wide, suffix):
+def test_the_new_run_equals_that_of_python_in_every_format(recassay, wide, suffix):
     answer = recassay("rerank", "run.csv", "--items", "films.csv", "--lambda", "0.7", "-o", f"out.{suffix}")
     assert (answer.code, answer.err) == (0, "")
     expected = ra.rerank("run.csv", "MMR(weight=0.7)", items="films.csv").run.frame()
@@ -32,7 +32,7 @@ def test_the_new_run_is_that_of_python_whatever_it_is_written_to(recassay, wide,
     assert f"out.{suffix}" in answer.out
 
 
-def test_what_was_counted_is_said(recassay, wide):
+def test_counts_are_printed(recassay, wide):
     with (wide / "run.csv").open("a") as file:
         file.write("2,90,0.1\n3,92,-0.5\n")
     given = (
@@ -50,12 +50,18 @@ def test_what_was_counted_is_said(recassay, wide):
     )
     text = recassay("rerank", *given, "--method", "xquad")
     assert text.code == 0
-    for line in ("the first 3, filled from 9 candidates", "lists", "1: rows that repeated", "1: lists with negative"):
+    for line in (
+        "the first 3, filled from 9 candidates",
+        "lists",
+        "1: rows dropped because they repeat",
+        "1: lists with negative",
+    ):
         assert line in text.out
     found = recassay("rerank", *given, "--method", "xQuAD(relevance='graded')", "--json").json
     assert found["method"] == "xQuAD"
     assert found["parameters"] == {
         "weight": 0.5, "places": 3, "candidates": 9, "norm": "zscore_step", "relevance": "graded",
+            "prior": "profile",
     }  # fmt: skip
     assert found["counts"]["lists"] == 3
     assert found["counts"]["duplicate"] == found["counts"]["shifted"] == found["counts"]["short"] == 1
@@ -73,11 +79,11 @@ def test_what_was_counted_is_said(recassay, wide):
         (("--method", "mmr"), "U201", "--items FILE"),
         (("--method", "spad"), "U201", "--train LOG"),
         (("--method", "MMMR"), "U115", "did you mean 'MMR'"),
-        (("--method", "MMR(of='Popular')", "--items", "films.csv"), "U202", "leave of= out"),
+        (("--method", "MMR(of='Popular')", "--items", "films.csv"), "U202", "remove of="),
         (("--items", "log.csv"), "I201", "features"),
     ],
 )
-def test_mistakes_end_with_their_code_and_write_nothing(recassay, wide, arguments, code, words):
+def test_errors_have_a_code_and_write_nothing(recassay, wide, arguments, code, words):
     answer = recassay("rerank", "run.csv", *arguments, "-o", "out.csv")
     assert (answer.code, answer.out) == (2, "")
     assert f"[{code}]" in answer.err
@@ -85,7 +91,7 @@ def test_mistakes_end_with_their_code_and_write_nothing(recassay, wide, argument
     assert not (wide / "out.csv").exists()
 
 
-def test_a_file_of_another_kind_is_refused_before_any_work(recassay, folder):
+def test_an_unsupported_output_type_is_refused_before_any_work(recassay, folder):
     answer = recassay("rerank", "nowhere.csv", "-o", "out.json")
     assert answer.code == 2
     assert "[U111]" in answer.err

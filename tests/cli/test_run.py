@@ -1,4 +1,4 @@
-"""``recassay run``: what it prints, and its exit status."""
+"""``recassay run``: its output and its exit status."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def study(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_table_the_findings_and_where_the_files_are(recassay, study):
+def test_the_output_has_a_table_findings_and_the_folder(recassay, study):
     done = recassay("run", "study.yaml", "-o", "out")
     assert (done.code, done.err) == (0, "")
     assert "generated, random(test=0.2)" in done.out
@@ -36,45 +36,45 @@ def test_a_table_the_findings_and_where_the_files_are(recassay, study):
     assert (study / "out" / "summary.json").is_file()
 
 
-def test_json_is_the_summary(recassay, study):
+def test_json_output_equals_the_summary_file(recassay, study):
     done = recassay("run", "study.yaml", "-o", "out", "--json")
     assert (done.code, done.err) == (0, "")
     assert done.json == json.loads((study / "out" / "summary.json").read_text())
     assert {row["system"] for row in done.json["rows"]} == {"Popular", "Random"}
 
 
-def test_times_are_shown_if_asked_for(recassay, study):
+def test_the_option_times_prints_times(recassay, study):
     lines = recassay("run", "study.yaml", "-o", "out", "--times").out.splitlines()
-    at = next(number for number, line in enumerate(lines) if line.split() == ["seconds", "fit", "answer"])
+    at = next(number for number, line in enumerate(lines) if line.split() == ["seconds", "fit", "recommend"])
     assert [line.split()[0] for line in lines[at + 2 : at + 4]] == ["Popular", "Random"]
-    assert lines[at + 4].startswith("judging all of them: ")
+    assert lines[at + 4].startswith("evaluation of all systems: ")
     done = recassay("run", "study.yaml", "-o", "out", "--times", "--json").json
-    judged = {row["what"]: row for row in done.pop("times")}
-    assert set(judged) == {"fit", "answer", "judge"}
+    stages = {row["what"]: row for row in done.pop("times")}
+    assert set(stages) == {"fit", "answer", "judge"}
     assert done == json.loads((study / "out" / "summary.json").read_text())
     assert "seconds" not in recassay("run", "study.yaml", "-o", "out").out
 
 
-def test_quick_is_another_study_and_needs_another_folder(recassay, study):
+def test_the_quick_version_needs_another_folder(recassay, study):
     assert recassay("run", "study.yaml", "-o", "out", "--quick", "--jobs", 1).code == 0
     done = recassay("run", "study.yaml", "-o", "out")
     assert (done.code, "U134" in done.err, done.out) == (2, True, "")
 
 
-def test_findings_can_fail_it(recassay, study):
+def test_the_option_fail_on_sets_the_exit_status(recassay, study):
     assert recassay("run", "study.yaml", "-o", "out", "--fail-on", "warning").code == 1
     assert recassay("run", "study.yaml", "-o", "out", "--fail-on", "error").code == 0
 
 
-def test_a_failed_model_fails_it_and_the_table_of_the_others_is_there(recassay, study, monkeypatch):
-    from recassay.models.popular import Popular
+def test_a_failed_model_sets_the_exit_status_and_keeps_the_other_results(recassay, study, monkeypatch):
+    from recassay.models.baselines.popular import Popular
 
     fit = Popular.fit
     calls = []
 
     def failing(self, train):
         calls.append(train)
-        if len(calls) > 1:  # the first is the trial
+        if len(calls) > 1:  # the first call is the dry run
             raise ValueError("no more")
         return fit(self, train)
 
@@ -91,27 +91,59 @@ def test_a_failed_model_fails_it_and_the_table_of_the_others_is_there(recassay, 
     ("arguments", "code"),
     [(("--engine", "spork"), "U107"), (("--fail-on", "warn"), "U107"), (("--data", "."), None)],
 )
-def test_options(recassay, study, arguments, code):
+def test_options_are_checked(recassay, study, arguments, code):
     done = recassay("run", "study.yaml", "-o", "out", *arguments)
     assert (done.code, code is None or code in done.err) == (2 if code else 0, True)
 
 
-def test_spark_without_java_is_told_before_anything_is_done(recassay, study, monkeypatch):
+def test_spark_without_java_is_refused_before_any_work(recassay, study, monkeypatch):
     pytest.importorskip("pyspark")
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
-    monkeypatch.setattr("recassay.engine.spark.session._java", lambda: False)
+    monkeypatch.setattr("recassay.backends.spark.session._has_java", lambda: False)
     done = recassay("run", "study.yaml", "-o", "out", "--engine", "spark")
     assert (done.code, "U227" in done.err, (study / "out").exists()) == (2, True, False)
 
 
-def test_a_study_that_is_not_there(recassay, study):
+def test_a_missing_study_file_is_refused(recassay, study):
     done = recassay("run", "studi.yaml", "-o", "out")
     assert (done.code, "I101" in done.err) == (2, True)
 
 
 def test_help_loads_nothing_heavy():
     code = "import sys; from recassay.cli import main; sys.argv = ['recassay', 'run', '--help']; main()"
-    told = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    script = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "Run a study" in done.stdout
     assert {"numba", "polars", "numpy", "yaml", "recassay.study"} & set(done.stderr.split()) == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong", "said"),
+    [
+        (
+            "filters: [core(users=2, items=2)]",
+            "core(users=2",
+            'quote what has a comma: filters: ["core(users=2, items=2)"]',
+        ),
+        ("metrcs: ndcg@5", "no key 'metrcs' here", "did you mean 'metrics'?"),
+        ("split: last(n=1)", "the log has no timestamps", "line 8"),
+    ],
+)
+def test_a_mistake_in_a_study_is_named_with_its_line(recassay, tmp_path, line, wrong, said):
+    (tmp_path / "log.csv").write_text("user_id,item_id\n" + "\n".join(f"{n % 9},{n % 7}" for n in range(60)))
+    key = line.partition(":")[0]
+    lines = [
+        "study: wrong",
+        "data: {path: log.csv}",
+        "models: [Popular]",
+        "designs: lists",
+        "seeds: [0]",
+        "metrics: ndcg@5",
+    ]
+    kept = [one for one in lines if one.partition(":")[0] != key.replace("metrcs", "metrics")]
+    kept += ["split: random(test=0.3)"] if key != "split" else [""]
+    (tmp_path / "study.yaml").write_text("\n".join([*kept, line]))
+    answer = recassay("run", tmp_path / "study.yaml", "-o", tmp_path / "out")
+    assert answer.code == 2
+    assert wrong in answer.err
+    assert said in answer.err

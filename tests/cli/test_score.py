@@ -1,4 +1,4 @@
-"""`recassay score`: what it prints and writes when all is well."""
+"""`recassay score`: its output and files for valid input."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ COUNT = {"type": "integer", "minimum": 0}
 
 
 def thing(properties, **more):
-    """A JSON object with exactly these keys required; more keys may come."""
+    """Return the schema of a JSON object with these required keys; further keys are allowed."""
     return {"type": "object", "required": list(properties), "properties": properties, **more}
 
 
@@ -52,7 +52,7 @@ IDENTITY = {
 SUMMARY_FILE = thing(PARTS | {"rows": {"type": "array", "minItems": 1, "items": thing(IDENTITY | SUMMARY)}})
 
 
-def test_json_is_one_document_of_the_promised_form(recassay, folder):
+def test_json_is_one_document_with_the_documented_schema(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "-m", "recall@2 precision@1", "--json")
     assert answer.code == 0
     assert answer.err == ""
@@ -65,7 +65,7 @@ def test_json_is_one_document_of_the_promised_form(recassay, folder):
     assert [row["metric"] for row in answer.json["comparisons"]] == ["ndcg@2", "recall@2", "precision@1"]
 
 
-def test_json_says_what_the_library_says(recassay, folder):
+def test_json_equals_the_result_of_the_library(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2 rbp(p=0.9)", "--seed", "4", "--json").json
     scores = ra.score(ra.read_runs("runs"), "truth.csv", ["ndcg@2", "rbp(p=0.9)"], seed=4)
     assert answer["systems"] == scores.to_dict()
@@ -82,7 +82,7 @@ def test_an_undefined_mean_is_null_in_json(recassay, folder):
     assert (row["mean"], row["low"], row["n"], row["undefined"]) == (None, None, 0, 2)
 
 
-def test_the_same_json_for_any_number_of_threads(recassay, folder):
+def test_json_does_not_depend_on_the_number_of_threads(recassay, folder):
     texts = [recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--json", "--threads", n).out for n in (1, 2, 4)]
     assert texts[0] == texts[1] == texts[2] != ""
 
@@ -95,7 +95,7 @@ def test_text_names_systems_metrics_and_findings(recassay, folder):
     assert answer.err == ""
 
 
-def test_without_a_metric_the_usual_ones_are_scored(recassay, folder):
+def test_default_metrics_are_scored(recassay, folder):
     metrics = recassay("score", "truth.csv", "runs/first.csv", "--json").json["systems"]["first"]["metrics"]
     assert list(metrics) == ["ndcg@10", "recall@10", "precision@10", "mrr", "map", "hit@10"]
 
@@ -151,7 +151,7 @@ def test_the_folder_holds_values_per_unit_a_summary_and_findings(recassay, folde
     assert lines
 
 
-def test_a_value_that_is_undefined_is_null_in_the_folder(recassay, folder):
+def test_an_undefined_value_is_null_in_the_folder(recassay, folder):
     (folder / "truth.csv").write_text("user_id,item_id,gain\n1,10,1\n2,10,0\n")
     recassay("score", "truth.csv", "runs/first.csv", "-m", "recall@2", "-o", "out")
     assert pl.read_parquet("out/scores.parquet")["recall@2"].to_list() == [1.0, None]
@@ -165,7 +165,7 @@ def test_a_folder_may_be_written_again(recassay, folder):
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
 
 
-def test_metrics_of_the_catalogue_alone_have_no_values_per_unit(recassay, folder):
+def test_catalogue_metrics_have_no_values_per_unit(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "coverage@2", "--train", "log.csv", "-o", "out", "--json")
     assert answer.code == 0
     jsonschema.validate(answer.json, DOCUMENT)
@@ -180,7 +180,7 @@ def test_train_and_items_reach_the_metrics(recassay, folder):
     assert all(not math.isnan(row["mean"]) for row in answer.json["systems"]["first"]["metrics"].values())
 
 
-def test_column_names_of_runs_and_truth(recassay, folder):
+def test_columns_of_runs_and_truth_can_be_named(recassay, folder):
     (folder / "t.csv").write_text("who,what\n1,10\n2,11\n")
     (folder / "r.csv").write_text("a,b,c\n1,10,0.5\n2,12,0.4\n")
     columns = ("--columns", "user=a,item=b,score=c", "--truth-columns", "user=who,item=what")
@@ -208,7 +208,7 @@ TIES = {"id": 1, "id_descending": 0, "trec": 0, "row": 0, "expected": 0.5, "opti
 
 
 @pytest.mark.parametrize(("ties", "mean"), list(TIES.items()))
-def test_ties(recassay, folder, ties, mean):
+def test_tie_policies_change_the_mean(recassay, folder, ties, mean):
     (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
     (folder / "r.csv").write_text("user_id,item_id,score\n1,20,0.5\n1,10,0.5\n")
     answer = recassay("score", "t.csv", "r.csv", "-m", "recall@1", "--ties", ties, "--json")
@@ -216,7 +216,7 @@ def test_ties(recassay, folder, ties, mean):
     assert answer.json["settings"]["conventions"]["ties"] == ties
 
 
-def test_order_by_score_whatever_the_ranks_say(recassay, folder):
+def test_order_by_score_ignores_ranks(recassay, folder):
     (folder / "t.csv").write_text("user_id,item_id\n1,10\n")
     (folder / "r.csv").write_text("user_id,item_id,rank,score\n1,20,1,0.2\n1,10,2,0.8\n")
     means = []
@@ -226,14 +226,14 @@ def test_order_by_score_whatever_the_ranks_say(recassay, folder):
     assert means == [0.0, 1.0]
 
 
-def test_nan_last_is_done_and_found(recassay, folder):
+def test_nan_last_is_applied_and_a_finding(recassay, folder):
     (folder / "r.csv").write_text("user_id,item_id,score\n1,99,NaN\n1,10,-5\n")
     answer = recassay("score", "truth.csv", "r.csv", "-m", "hit@1", "--nan", "last", "--json")
     assert answer.json["systems"]["r"]["metrics"]["hit@1"]["mean"] == 0.25
     assert "C008" in [finding["code"] for finding in answer.json["findings"]]
 
 
-def test_negative_gains_as_unjudged(recassay, folder):
+def test_negative_gains_can_be_unjudged(recassay, folder):
     (folder / "t.csv").write_text("user_id,item_id,gain\n1,10,-1\n1,11,1\n")
     answer = recassay("score", "t.csv", "runs/first.csv", "-m", "recall@2", "--negative", "unjudged", "--json")
     assert answer.code == 0
@@ -259,33 +259,33 @@ def test_comparisons_with_a_baseline(recassay, folder):
 
 
 @pytest.mark.parametrize("interval", ["bootstrap", "bca", "percentile", "abc", "normal"])
-def test_intervals(recassay, folder, interval):
+def test_interval_methods_give_bounds(recassay, folder, interval):
     row = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", interval, "--json").json
     row = row["systems"]["first"]["metrics"]["ndcg@2"]
     assert row["low"] <= row["mean"] <= row["high"]
     assert row["low"] < row["high"]
 
 
-def test_no_interval(recassay, folder):
+def test_the_interval_none_gives_no_bounds(recassay, folder):
     answer = recassay("score", "truth.csv", "runs/first.csv", "-m", "ndcg@2", "--interval", "none", "--json").json
     assert answer["systems"]["first"]["metrics"]["ndcg@2"]["low"] is None
 
 
 @pytest.mark.parametrize(("severity", "code"), [("info", 1), ("warning", 1), ("error", 0)])
-def test_fail_on(recassay, folder, severity, code):
+def test_the_option_fail_on_sets_the_exit_status(recassay, folder, severity, code):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--fail-on", severity, "--json", "-o", "out")
     assert answer.code == code
     jsonschema.validate(answer.json, DOCUMENT)
     assert (folder / "out/summary.json").exists()
 
 
-def test_a_glob_and_several_paths(recassay, folder):
+def test_globs_and_several_paths_are_read(recassay, folder):
     for paths in (["runs/*.csv"], ["runs/second.csv", "runs/first.csv"]):
         answer = recassay("score", "truth.csv", *paths, "-m", "ndcg@2", "--json")
         assert set(answer.json["systems"]) == {"first", "second"}
 
 
-def test_the_same_bytes_in_another_process(recassay, folder):
+def test_another_process_writes_the_same_bytes(recassay, folder):
     arguments = ["score", "truth.csv", "runs", "-m", "ndcg@2 rbp", "--ties", "expected", "--json"]
     here = recassay(*arguments).out
     for seed in ("1", "2"):
@@ -297,7 +297,7 @@ def test_the_same_bytes_in_another_process(recassay, folder):
         assert path.read_bytes() == (folder / "out2" / path.name).read_bytes(), path.name
 
 
-def test_until_says_how_many_users_it_took_and_makes_no_tests(recassay, folder):
+def test_until_prints_the_number_of_users_and_runs_no_tests(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--until", "0.01", "--strata", "2", "--json")
     assert answer.code == 0
     assert answer.json["comparisons"] == []
@@ -305,4 +305,4 @@ def test_until_says_how_many_users_it_took_and_makes_no_tests(recassay, folder):
         "width": 0.01, "strata": 2, "level": 0.95, "seed": 0, "users": 4, "of": 4,
     }  # fmt: skip
     shown = recassay("score", "truth.csv", "runs", "-m", "hit@2", "--until", "0.01")
-    assert "All 4 users were judged: the means are exact." in shown.err
+    assert "All 4 users were scored: the means are exact." in shown.err

@@ -1,11 +1,12 @@
-"""`recassay list`, `explain`, `stats` and help: everything that has a name can be listed and explained."""
+"""`recassay list`, `explain`, `stats` and help: every name can be listed and explained."""
 
 import re
 
 import pytest
 
-from recassay import __version__, bias, designs, models, protocols, split
-from recassay.diagnose.base import load as checks
+from recassay import __version__, designs, models, protocols, split
+from recassay import experiments as bias
+from recassay.checks.base import load as checks
 from recassay.errors import CODES
 from recassay.metrics.describe import HEADINGS
 from recassay.metrics.registry import metrics, names
@@ -14,10 +15,11 @@ from recassay.sampled import estimators
 
 LISTS = {
     "metrics": metrics, "profiles": profiles, "checks": checks,
-    "splits": lambda: split.REGISTRY.kinds, "filters": lambda: split.filters.REGISTRY.kinds,
-    "sequences": lambda: split.sequences.REGISTRY.kinds, "sequence-models": lambda: models.sequence.REGISTRY.kinds,
-    "models": lambda: models.REGISTRY.kinds, "protocols": lambda: protocols.REGISTRY.kinds,
-    "experiments": lambda: bias.REGISTRY.kinds, "estimators": lambda: estimators.REGISTRY.kinds,
+    "splits": lambda: split.REGISTRY.built_in, "filters": lambda: split.filters.REGISTRY.built_in,
+    "sequences": lambda: split.sequences.REGISTRY.built_in,
+    "sequence-models": lambda: models.sequence.REGISTRY.built_in,
+    "models": lambda: models.REGISTRY.built_in, "protocols": lambda: protocols.REGISTRY.built_in,
+    "experiments": lambda: bias.REGISTRY.built_in, "estimators": lambda: estimators.REGISTRY.built_in,
     "designs": lambda: designs.TITLES,
 }  # fmt: skip
 
@@ -41,7 +43,7 @@ NAMED = [
 
 class TestList:
     @pytest.mark.parametrize("kind", LISTS)
-    def test_names_stand_in_the_list(self, recassay, kind):
+    def test_the_list_has_all_names(self, recassay, kind):
         answer = recassay("list", kind)
         assert (answer.code, answer.err) == (0, "")
         for name in LISTS[kind]():
@@ -54,10 +56,10 @@ class TestList:
         assert {re.match(r"[\w-]+", row["name"]).group() for row in rows} == set(LISTS[kind]())
         assert all(row["title"] and row["group"] for row in rows)
 
-    def test_metrics_are_listed_unless_something_else_is_named(self, recassay):
+    def test_metrics_are_listed_by_default(self, recassay):
         assert recassay("list").out == recassay("list", "metrics").out
 
-    def test_a_list_that_does_not_exist(self, recassay):
+    def test_an_unknown_list_is_refused(self, recassay):
         answer = recassay("list", "metricks")
         assert (answer.code, answer.out) == (2, "")
         assert answer.err.startswith("[U107]")
@@ -97,7 +99,7 @@ class TestExplain:
         assert gain["choices"] == ["'linear'", "'exp2'", "'binary'"]
 
     @pytest.mark.parametrize(("name", "meant"), [("ndgc", "ndcg"), ("lenskitt", "lenskit"), ("C0001", "C001")])
-    def test_something_misspelt(self, recassay, name, meant):
+    def test_a_misspelt_name_gets_a_suggestion(self, recassay, name, meant):
         answer = recassay("explain", name)
         assert (answer.code, answer.out) == (2, "")
         assert f"did you mean '{meant}'?" in answer.err
@@ -116,21 +118,21 @@ class TestStats:
         found = recassay("stats", "log.csv", "--json").json
         assert (found["rows"], found["pairs"], found["duplicates"]) == (3, 2, 1)
 
-    def test_what_its_times_can_tell(self, recassay, folder):
+    def test_the_kind_of_times_is_printed(self, recassay, folder):
         rows = [f"{user},{item},{place}" for user in (1, 2) for place, item in enumerate((10, 11, 12))]
         (folder / "log.csv").write_text("\n".join(["user_id,item_id,timestamp", *rows]))
         assert "an order within each user only" in recassay("stats", "log.csv").out
         assert recassay("stats", "log.csv", "--json").json["times"]["kind"] == "user"
-        said = recassay("stats", "log.csv", "--times", "clock")
-        assert "clock times" in said.out
+        answer = recassay("stats", "log.csv", "--times", "clock")
+        assert "clock times" in answer.out
         assert recassay("stats", "log.csv", "--times", "order").err.startswith("[U107]")
 
-    def test_times_that_cannot_all_be_true(self, recassay, folder):
+    def test_implausible_times_are_reported(self, recassay, folder):
         (folder / "log.csv").write_text("user_id,item_id,timestamp\n1,10,978300760\n1,11,0\n2,10,978300960\n")
         answer = recassay("stats", "log.csv")
         assert (answer.code, "I388: 1 of 3 times are 0" in answer.out) == (0, True)
 
-    def test_a_log_that_is_not_there(self, recassay, folder):
+    def test_a_missing_log_is_refused(self, recassay, folder):
         answer = recassay("stats", "nowhere.csv")
         assert (answer.code, answer.out) == (2, "")
         assert answer.err.startswith("[I101]")
@@ -138,26 +140,26 @@ class TestStats:
 
 class TestHelp:
     @pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
-    def test_every_command_is_named(self, recassay, arguments):
+    def test_help_names_every_command(self, recassay, arguments):
         answer = recassay(*arguments)
         assert (answer.code, answer.err) == (0, "")
         for command in ("score", "demo", "stats", "correct", "list", "explain"):
             assert command in answer.out
 
     @pytest.mark.parametrize("command", ["score", "demo", "stats", "correct", "list", "explain"])
-    def test_every_command_explains_itself(self, recassay, command):
+    def test_every_command_has_help(self, recassay, command):
         answer = recassay(command, "--help")
         assert answer.code == 0
         assert "Usage" in answer.out
 
-    def test_every_option_of_score_is_explained(self, recassay):
+    def test_help_of_score_names_its_options(self, recassay):
         out = recassay("score", "--help").out
         for option in ("--metric", "--train", "--items", "--profile", "--ties", "--baseline", "--json", "--fail-on"):
             assert option in out
 
-    def test_the_version(self, recassay):
+    def test_the_version_is_printed(self, recassay):
         assert recassay("--version").out == f"recassay {__version__}\n"
 
-    def test_nothing_at_all_shows_help(self, recassay):
+    def test_no_arguments_print_help(self, recassay):
         answer = recassay()
         assert "Usage" in answer.out + answer.err

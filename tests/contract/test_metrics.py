@@ -1,4 +1,4 @@
-"""What every registered metric must keep to, whoever wrote it."""
+"""Properties that every registered metric must have."""
 
 import inspect
 import typing
@@ -10,23 +10,23 @@ import pytest
 
 import recassay as ra
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
-from recassay.engine import local
 from recassay.errors import UsageError
-from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, facts_for
+from recassay.evaluate.lists import job as local
+from recassay.metrics.base import Accuracy, CatalogueMetric, UnitMetric, truth_statistics_for
 from recassay.metrics.describe import HEADINGS, describe
 from recassay.metrics.registry import find, metrics, names, parse_metric, parse_metrics
 from recassay.metrics.sequence.base import SequenceMetric
-from recassay.named import parameter_kinds
-from recassay.spec import Expression
+from recassay.naming.grammar import Expression
+from recassay.naming.named import parameter_kinds
 
 EVERY = list(metrics().values())
-METRICS = [kind for kind in EVERY if not issubclass(kind, SequenceMetric)]  # which judge ranked lists
+METRICS = [kind for kind in EVERY if not issubclass(kind, SequenceMetric)]  # metrics of ranked lists
 EACH = pytest.mark.parametrize("kind", EVERY, ids=lambda kind: kind.name)
 EACH_OF_ACCURACY = pytest.mark.parametrize(
     "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
 )
 
-# Parameters without which a metric, or one of its choices, makes no sense.
+# Parameters that a metric, or one of its choices, requires.
 COMPANIONS = {
     "auc": {"targets": 90},
     "err": {"scale": 3.0},
@@ -38,7 +38,7 @@ N_USERS, N_ITEMS = 60, 90
 
 
 def expression(kind, **stated):
-    """A metric that can be built, as text."""
+    """Return a metric that can be built, as text."""
     parameters = dict(COMPANIONS.get(kind.name, {}))
     for key, value in stated.items():
         parameters |= COMPANIONS.get((kind.name, key, value), {})
@@ -51,7 +51,7 @@ def kinds_of(kind):
 
 
 def variants(kind):
-    """The default of a metric and each choice of each parameter that has choices."""
+    """Yield the default of a metric, and each choice of each parameter with choices."""
     yield expression(kind)
     for name, hint in kinds_of(kind).items():
         choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else (True, False) if hint is bool else ()
@@ -65,7 +65,7 @@ DEFAULTS = [expression(kind) for kind in METRICS]
 
 
 def world(seed=5):
-    """Frames of a log, item features, a truth and two runs: ties, repeats, short lists, missing users, grades."""
+    """Return a log, features, a truth and two runs with ties, repeats, short lists, missing users and grades."""
     rng = np.random.default_rng(seed)
     users = np.arange(1, N_USERS + 1)
     popularity = 1.0 / np.arange(1, N_ITEMS + 1)
@@ -95,7 +95,7 @@ def world(seed=5):
 
 
 def table_of_distances(tables):
-    """A number between 0 and 1 for each pair of items of the log, of their places among its ids alone."""
+    """Return a distance from 0 to 1 for each pair of items of the log, from the positions of their ids."""
     place = np.arange(tables["train"]["item_id"].n_unique())
     return np.abs(place[:, None] - place) / place.size
 
@@ -113,7 +113,7 @@ def judged(tables, texts=ALL, **more):
 
 
 def bits(scores):
-    """Everything a scoring says, in a form in which equal means equal to the last bit."""
+    """Return all results of a scoring in a form in which equal means equal to the last bit."""
     columns = {key: column.tobytes() for key, column in scores.per_unit.items()}
     weights = {key: column.tobytes() for key, column in scores.per_unit_weights.items()}
     rows = [(row.system, row.metric, *map(repr, (row.mean, row.low, row.high, row.to_dict()))) for row in scores.rows]
@@ -121,7 +121,7 @@ def bits(scores):
 
 
 def remapped(tables, user=lambda ids: ids, item=lambda ids: ids):
-    """The same tables with other ids."""
+    """Return the same tables with other ids."""
 
     def table(frame):
         columns = {"item_id": item(frame["item_id"])}
@@ -155,7 +155,7 @@ class TestNames:
         for name in (kind.name, *kind.aliases, kind.name.upper()):
             assert find(name) is kind
 
-    def test_no_name_means_two_metrics(self):
+    def test_no_name_belongs_to_two_metrics(self):
         said = [name for kind in EVERY for name in {kind.name, *kind.aliases}]
         assert sorted(said) == sorted(names())
 
@@ -166,7 +166,7 @@ class TestNames:
         assert [name for name, kinds in by_case.items() if len(kinds) > 1] == []
 
     @EACH
-    def test_unstated_parameters_are_not_in_the_name_but_in_the_result(self, kind):
+    def test_default_parameters_are_in_the_result_but_not_in_the_name(self, kind):
         metric = parse_metric(expression(kind))
         assert set(metric.parameters) == set(kind.defaults())
         assert "missing" not in repr(metric)
@@ -211,7 +211,7 @@ class TestNames:
 
 class TestWords:
     @EACH
-    def test_the_docstring_is_the_definition(self, kind):
+    def test_the_docstring_has_a_title_and_all_headings(self, kind):
         assert kind.__doc__
         assert "__doc__" in vars(kind)
         described = describe(kind)
@@ -228,7 +228,7 @@ class TestWords:
             assert name in words, f"{kind.name} does not say what {name} is"
 
     @EACH
-    def test_class_facts_are_sane(self, kind):
+    def test_class_variables_are_consistent(self, kind):
         low, high = kind.bounds
         assert low < high
         assert kind.family in {"ranking", "beyond", "catalogue", "debiased", "rating", "sequence"}
@@ -255,39 +255,40 @@ class TestValues:
                 assert row.n + row.undefined + skipped == N_USERS
 
     @pytest.mark.parametrize("text", ALL)
-    def test_a_single_value_for_all_users_would_be_no_test(self, text, reference):
+    def test_users_have_different_values(self, text, reference):
         if text in reference.unit_metrics:
             values = np.concatenate([reference.values(system, text) for system in reference.systems])
             assert np.unique(values[~np.isnan(values)]).size > 1
 
-    def test_the_loop_over_users_one_by_one_gives_the_same_values(self, tables, reference):
-        from recassay.metrics.align import meet
+    def test_judging_users_one_by_one_gives_the_same_values(self, tables, reference):
+        from recassay.metrics.align import align
         from recassay.metrics.context import Context, bind
 
         truth = read_truth(tables["truth"])
         log, features = read_interactions(tables["train"]), read_items(tables["items"])
         context = Context(log, features, table_of_distances(tables))
         named = parse_metrics(ALL)
-        facts = facts_for(named.values(), truth)
-        asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
+        facts = truth_statistics_for(named.values(), truth)
+        resolved = {heading: metric.resolve(facts) for heading, metric in named.items()}
         for name, frame in tables["runs"].items():
-            meeting = meet(read_run(frame, name), truth)
-            bind(asked.values(), meeting, context)
-            for heading, metric in asked.items():
+            alignment = align(read_run(frame, name), truth)
+            bind(resolved.values(), alignment, context)
+            for heading, metric in resolved.items():
                 if isinstance(metric, UnitMetric):
-                    values = [metric.checked(meeting.block(q, q + 1))[0] for q in range(truth.queries.len())]
+                    values = [metric.checked(alignment.block(q, q + 1))[0] for q in range(truth.queries.len())]
                     assert np.array(values).tobytes() == reference.values(name, heading).tobytes(), heading
 
 
 class TestSameBits:
     @pytest.mark.parametrize("threads", [2, 4])
-    def test_any_number_of_threads(self, tables, reference, threads, monkeypatch):
+    def test_the_number_of_threads_changes_no_bit(self, tables, reference, threads, monkeypatch):
         monkeypatch.setattr(local, "USERS_PER_BLOCK", 7)
         assert bits(judged(tables, threads=threads)) == bits(reference)
 
     @pytest.mark.parametrize("size", [1, 13])
-    def test_any_size_of_block(self, tables, reference, size, monkeypatch):
-        from recassay.data import layout, recoding, truth, vocabulary
+    def test_the_size_of_blocks_changes_no_bit(self, tables, reference, size, monkeypatch):
+        from recassay.columnar import layout, recoding, vocabulary
+        from recassay.data import truth
         from recassay.metrics import refusals
         from recassay.metrics.catalogue import exposure
 
@@ -301,7 +302,7 @@ class TestSameBits:
         assert bits(judged(tables)) == bits(reference)
 
     @pytest.mark.parametrize("seed", [1, 2])
-    def test_any_order_of_rows(self, tables, reference, seed):
+    def test_the_order_of_rows_changes_no_bit(self, tables, reference, seed):
         def mixed(frame):
             return frame.sample(fraction=1.0, shuffle=True, seed=seed)
 
@@ -309,13 +310,13 @@ class TestSameBits:
         shuffled["runs"] = {name: mixed(frame) for name, frame in tables["runs"].items()}
         assert bits(judged(shuffled)) == bits(reference)
 
-    def test_a_metric_does_not_depend_on_the_metrics_beside_it(self, tables, reference):
+    def test_a_metric_does_not_depend_on_the_other_metrics(self, tables, reference):
         for text in DEFAULTS:
             alone = judged(tables, text)
             for system in alone.systems:
                 assert repr(alone.row(system, text)) == repr(reference.row(system, text))
 
-    def test_a_system_does_not_depend_on_the_systems_beside_it(self, tables, reference):
+    def test_a_system_does_not_depend_on_the_other_systems(self, tables, reference):
         alone = judged(tables | {"runs": {"odd": tables["runs"]["odd"]}})
         assert [repr(row) for row in alone.rows] == [repr(row) for row in reference.rows if row.system == "odd"]
 
@@ -329,13 +330,13 @@ class TestSameBits:
         ],
         ids=["strings", "large integers", "unsigned", "negative"],
     )
-    def test_other_ids_in_the_same_order(self, tables, reference, name):
+    def test_other_ids_in_the_same_order_change_no_bit(self, tables, reference, name):
         other = judged(remapped(tables, name, name))
         columns, weights, rows, findings = bits(other)
         assert (columns, weights, rows) == bits(reference)[:3]
         assert [one.code for one in findings] == [one.code for one in reference.findings]
 
-    def test_a_monotone_transform_of_scores_changes_nothing_that_looks_at_order(self, tables, reference):
+    def test_a_monotone_transform_of_scores_changes_no_metric_of_ranks(self, tables, reference):
         def bent(frame):
             return frame.with_columns(score=-5.0 + 3.0 * pl.col("score") ** 3)
 
@@ -345,8 +346,8 @@ class TestSameBits:
                 for system in other.systems:
                     assert repr(other.row(system, text)) == repr(reference.row(system, text)), text
 
-    def test_ranks_in_place_of_scores_mean_the_same_lists(self, tables, reference):
-        ranked = {name: read_run(frame, name).arranged().frame() for name, frame in tables["runs"].items()}
+    def test_ranks_instead_of_scores_give_the_same_values(self, tables, reference):
+        ranked = {name: read_run(frame, name).with_ties_broken().frame() for name, frame in tables["runs"].items()}
         other = judged(tables | {"runs": ranked})
         for text in ALL:
             for system in other.systems:
@@ -363,8 +364,8 @@ class TestUsers:
                 assert other.row(system, text).mean == pytest.approx(reference.row(system, text).mean, rel=1e-12)
                 np.testing.assert_allclose(renamed[new - 1], values, rtol=1e-9, atol=1e-12)
 
-    def test_renaming_items_changes_nothing_where_no_tie_needs_an_id(self, tables):
-        settled = {name: read_run(frame, name).arranged().frame() for name, frame in tables["runs"].items()}
+    def test_renaming_items_changes_nothing_without_ties(self, tables):
+        settled = {name: read_run(frame, name).with_ties_broken().frame() for name, frame in tables["runs"].items()}
         ranked = tables | {"runs": {name: frame.drop("score") for name, frame in settled.items()}}
         new = np.random.default_rng(2).permutation(N_ITEMS) + 1
         # The head, the most popular items, and the best list of the most popular: ids settle ties of popularity there.
@@ -378,14 +379,14 @@ class TestUsers:
                 np.testing.assert_allclose(renamed, old, rtol=1e-9, atol=1e-12, err_msg=text)
 
 
-TRUTH = {"asked": {"x": 1, "n": 0}, "nothing": {"x": 0, "y": 0}, "silent": {"x": 1, "n": 0}}
-RUN = {"asked": {"x": 3.0, "q": 2.0, "n": 1.0}, "nothing": {"x": 2.0, "q": 1.0}}
-TRAIN = [("asked", "q"), ("asked", "n"), ("nothing", "x"), ("silent", "y"), ("silent", "q")]
+TRUTH = {"known": {"x": 1, "n": 0}, "nothing": {"x": 0, "y": 0}, "silent": {"x": 1, "n": 0}}
+RUN = {"known": {"x": 3.0, "q": 2.0, "n": 1.0}, "nothing": {"x": 2.0, "q": 1.0}}
+TRAIN = [("known", "q"), ("known", "n"), ("nothing", "x"), ("silent", "y"), ("silent", "q")]
 ITEMS = pl.DataFrame({"item_id": ["x", "y", "q", "n"], "genre": [["a"], ["b"], ["a", "b"], ["b"]]})
 
 
 class TestUndefined:
-    """NaN where there is nothing to measure: never 0, never one half."""
+    """Values without anything to measure are NaN: never 0, never one half."""
 
     def values(self, text):
         scores = ra.score({"run": RUN}, TRUTH, text, train=TRAIN, items=ITEMS, interval=None)
@@ -394,9 +395,9 @@ class TestUndefined:
     @pytest.mark.parametrize(
         "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
     )
-    def test_a_user_with_nothing_to_find(self, kind):
+    def test_a_user_without_a_relevant_item_is_undefined_or_zero(self, kind):
         values, row = self.values(expression(kind))
-        assert not np.isnan(values["asked"])
+        assert not np.isnan(values["known"])
         if kind.name in ("dcg", "rbp_residual") and not np.isnan(values["nothing"]):
             pytest.fail(f"{kind.name} has a value where nothing is relevant")
         assert np.isnan(values["nothing"])
@@ -408,7 +409,7 @@ class TestUndefined:
     @pytest.mark.parametrize(
         "kind", [kind for kind in METRICS if issubclass(kind, Accuracy)], ids=lambda kind: kind.name
     )
-    def test_a_user_without_a_list(self, kind):
+    def test_a_user_without_a_list_counts_as_missing(self, kind):
         values, row = self.values(expression(kind))
         assert not np.isnan(values["silent"])
         assert row.missing == 1
@@ -419,7 +420,7 @@ class TestUndefined:
     @pytest.mark.parametrize(
         "kind", [kind for kind in METRICS if "empty" in kind.defaults()], ids=lambda kind: kind.name
     )
-    def test_a_list_that_shows_nothing(self, kind):
+    def test_an_empty_list_is_undefined_or_zero(self, kind):
         values, row = self.values(expression(kind, empty="undefined"))
         assert np.isnan(values["silent"])
         assert row.undefined >= 1
@@ -427,15 +428,15 @@ class TestUndefined:
         assert values["silent"] == 0
 
     @pytest.mark.parametrize("kind", [kind for kind in METRICS if kind.needs], ids=lambda kind: kind.name)
-    def test_data_that_a_metric_needs_and_that_is_not_there(self, kind):
+    def test_missing_data_that_a_metric_needs_is_an_error(self, kind):
         with pytest.raises(UsageError, match="needs the") as caught:
             ra.score({"run": RUN}, TRUTH, expression(kind))
         assert caught.value.code == "U105"
         assert all(f"--{need}" in caught.value.hint for need in kind.needs)
 
 
-def test_the_training_part_of_a_fold_scores_as_its_rows_do():
-    """A part of a log knows users and items of the whole log; metrics count those that have a training event."""
+def test_the_training_part_of_a_fold_scores_like_its_rows_alone():
+    """A part of a log has the vocabulary of the whole log; metrics count users and items with training events."""
     tables = world()
     strange = pl.DataFrame({"user_id": [900, 900], "item_id": [2, 950], "rating": [1, 5], "timestamp": [1, 2]})
     strange = strange.cast(dict(tables["train"].schema))

@@ -1,4 +1,4 @@
-"""Every built-in model and every adapter keeps the promises of a recommender; models that break one are caught."""
+"""Every built-in model and adapter passes the checks of a recommender; the checks find faulty models."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from scipy.sparse import csr_matrix
 
 import recassay as ra
 from recassay import models
-from recassay.data.synthetic import log
+from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError
-from recassay.models.base import profiles
+from recassay.models.base.capabilities import fitted as fitted_on
+from recassay.models.base.model import user_item_matrix
 from recassay.models.neural.base import Neural
-from recassay.testing import SQUARES, check_recommender, checkerboard
+from recassay.models.rerank.base import Reranker
+from recassay.report.listing import explanation
+from recassay.testing.recommender import SQUARES, check_recommender, checkerboard
 
 
 def board(fold=None):
-    """The right answers as a table."""
+    """Return the correct scores of the checkerboard."""
     return np.add.outer(np.arange(SQUARES), np.arange(SQUARES)) % 2 == 0
 
 
@@ -31,6 +34,7 @@ GENRES = pl.DataFrame({"item_id": range(SQUARES), "genres": [[f"g{item // 8}"] f
 LEARNERS = [
     models.PureSVD(factors=2),
     models.UserKNN(neighbours=10),
+    models.EASE(l2=10.0),
     models.UserKNN(neighbours=10, similarity="jaccard", shrink=1.0),
     models.PLSA(factors=2, iterations=100),
     models.ALS(factors=4, iterations=10),
@@ -45,16 +49,20 @@ LEARNERS = [
     models.MMR(models.UserKNN(neighbours=10), weight=0.3, items=GENRES),
     models.MMR("ALS(factors=4, iterations=10)", weight=0.3, distance="factors"),
     models.XQuAD("UserKNN(neighbours=10)", weight=0.3, places=5, candidates=10, items=GENRES),
+    models.DPP("UserKNN(neighbours=10)", weight=0.3, items=GENRES),
+    models.Calibrated("UserKNN(neighbours=10)", weight=0.3, items=GENRES),
+    models.LongTail("UserKNN(neighbours=10)", weight=0.3),
+    models.Shuffled("UserKNN(neighbours=10)", weight=0.3),
     models.SPAD(models.ScoreTable(board().astype(float)), weight=0.3),
 ]
 
 
 @pytest.mark.parametrize("model", LEARNERS, ids=str)
-def test_models_that_learn(model):
+def test_learning_models_pass_the_checks(model):
     check_recommender(model)
 
 
-OTHERS = [  # who had what tells them nothing, or its order does and the board has none
+OTHERS = [  # they ignore who had what, or need an order of events, which the checkerboard lacks
     models.Popular(),
     models.Random(seed=2),
     models.Markov(),
@@ -74,15 +82,45 @@ OTHERS = [  # who had what tells them nothing, or its order does and the board h
 
 
 @pytest.mark.parametrize("model", OTHERS, ids=str)
-def test_models_that_do_not(model):
+def test_other_models_pass_the_checks_without_learning(model):
     if isinstance(model, Neural):
         pytest.importorskip("torch")
     check_recommender(model, learns=False)
 
 
-def test_every_model_is_checked():
-    checked = {type(model).name for model in (*LEARNERS, *OTHERS)}
-    assert checked == set(models.REGISTRY.kinds)
+READERS = [
+    models.BiasedMF(factors=4, epochs=5),
+    models.RatingKNN(),
+    models.RatingKNN(similarity="cosine", predict="sum"),
+]
+
+
+@pytest.mark.parametrize("model", READERS, ids=str)
+def test_models_that_read_ratings_pass_the_checks_without_learning(model):
+    check_recommender(model, learns=False)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [one for one in (*LEARNERS, *OTHERS, *READERS) if not isinstance(one, Neural | models.BPR | Reranker)],
+    ids=str,
+)
+def test_permuting_ratings_changes_a_model_only_if_it_says_that_it_reads_them(model):
+    made = log(users=40, items=32, events=500, seed=2).frame()
+    values = pl.Series(np.random.default_rng(3).integers(1, 6, made.height).astype(float))
+    runs = []
+    for ratings in (values, values.shuffle(seed=1)):
+        whole = ra.read_interactions(made.with_columns(rating=ratings))
+        fitted = fitted_on(model, whole)
+        runs.append(fitted.recommend(np.arange(whole.n_users, dtype=np.int32), 10)[0])
+    same = (runs[0] == runs[1]).all()
+    assert same != bool(model.reads_ratings)
+    assert "ratings" in explanation(model.name).facts
+
+
+def test_all_registered_models_are_checked():
+    checked = {type(model).name for model in (*LEARNERS, *OTHERS, *READERS)}
+    assert checked == set(models.REGISTRY.built_in)
 
 
 def parity(user):
@@ -98,17 +136,17 @@ def best(user, k):
     [
         models.ScoreTable(board().astype(float)),
         models.ScoreTable(csr_matrix(board().astype(np.float32))),
-        models.Scores(parity),
-        models.Recommends(best),
+        models.ScoreFunction(parity),
+        models.RecommendFunction(best),
         models.Implicit(TFIDFRecommender(K=21)),
     ],
     ids=["numpy", "scipy", "function", "lists", "implicit"],
 )
-def test_adapters(model):
+def test_adapters_pass_the_checks(model):
     check_recommender(model)
 
 
-def test_adapter_of_a_tensor():
+def test_the_adapter_of_a_tensor_passes_the_checks():
     torch = pytest.importorskip("torch")
     check_recommender(models.ScoreTable(torch.tensor(board().astype(np.float32))))
 
@@ -117,28 +155,28 @@ class TestOtherLibraries:
     FOLD = ra.split.random(test=0.25, seed=1)(log(users=120, items=60, events=2_500, seed=3))[0]
     ASK = ra.protocols.ranking(k=60, bins=0)
 
-    def test_factors_of_implicit_are_its_products(self):
+    def test_lists_of_implicit_equal_those_of_the_library(self):
         adapted = models.Implicit(LogisticMatrixFactorization(factors=6, iterations=5, num_threads=1, random_state=3))
         fitted = adapted.fit(self.FOLD.train)
         users = np.arange(20, dtype=np.int32)
-        seen = csr_matrix(profiles(self.FOLD.train), dtype=np.float32)
+        seen = csr_matrix(user_item_matrix(self.FOLD.train), dtype=np.float32)
         adapted.model.fit(seen, show_progress=False)
         items, _ = adapted.model.recommend(users, seen[users], N=5)
         assert fitted.recommend(users, 5)[0].tolist() == items.tolist()
         assert str(adapted) == "LogisticMatrixFactorization"
 
-    def test_scores_of_cornac_are_its_scores(self):
+    def test_scores_of_cornac_equal_those_of_the_library(self):
         adapted = models.Cornac(cornac.models.BPR(k=4, max_iter=20, seed=1))
         run = ra.play(adapted, self.FOLD, self.ASK)
         assert run.name == "BPR"
         fitted = adapted.fit(self.FOLD.train)
         table = fitted.scores(np.array([3], np.int32))
-        met = fitted.model.train_set
-        known = [met.iid_map[item] for item in range(5)]
-        assert table[0, :5] == pytest.approx(np.asarray(fitted.model.score(met.uid_map[3]))[known])
+        train_set = fitted.model.train_set
+        known = [train_set.iid_map[item] for item in range(5)]
+        assert table[0, :5] == pytest.approx(np.asarray(fitted.model.score(train_set.uid_map[3]))[known])
 
-    def test_mappings_and_lists_speak_in_ids(self):
-        run = ra.play(models.Recommends(lambda user, k: [(7, 2.5), (9, 1.5)], "two"), self.FOLD, self.ASK)
+    def test_functions_return_ids_and_scores(self):
+        run = ra.play(models.RecommendFunction(lambda user, k: [(7, 2.5), (9, 1.5)], "two"), self.FOLD, self.ASK)
         assert set(run.frame()["item_id"]) <= {7, 9}
         assert run.standings.unlisted > 0
         assert set(run.scores.tolist()) <= {2.5, 1.5}
@@ -146,28 +184,28 @@ class TestOtherLibraries:
     @pytest.mark.parametrize(
         ("model", "code"),
         [
-            (models.Recommends(lambda user, k: ["x"]), "I312"),
-            (models.Recommends(lambda user, k: [7, 999]), "I312"),
-            (models.Scores(lambda user: {999: 1.0}), "I312"),
-            (models.Scores(lambda user: [1.0, 2.0]), "I308"),
+            (models.RecommendFunction(lambda user, k: ["x"]), "I312"),
+            (models.RecommendFunction(lambda user, k: [7, 999]), "I312"),
+            (models.ScoreFunction(lambda user: {999: 1.0}), "I312"),
+            (models.ScoreFunction(lambda user: [1.0, 2.0]), "I308"),
             (models.ScoreTable(np.zeros((3, 4))), "I308"),
         ],
     )
-    def test_answers_of_another_catalogue_are_refused(self, model, code):
+    def test_unknown_items_and_wrong_shapes_are_errors(self, model, code):
         with pytest.raises(InputError) as caught:
             ra.play(model, self.FOLD, self.ASK)
         assert caught.value.code == code
 
 
 @dataclass
-class Careless:
-    """A model that does something wrong."""
+class FaultyModel:
+    """A model with one fault."""
 
     fault: str
     fitted: int = 0
 
     def __str__(self):
-        return "careless"
+        return "faulty"
 
     def fit(self, train):
         if self.fault == "changes":
@@ -213,7 +251,7 @@ class Fitted:
     ("fault", "words"),
     [
         ("nothing", "neither scores nor recommend"),
-        ("changes", "fitting changes careless"),
+        ("changes", "fitting changes faulty"),
         ("shape", "shape"),
         ("nan", "NaN"),
         ("others", "depend on who else"),
@@ -223,17 +261,17 @@ class Fitted:
         ("forgets", "lost in pickling"),
     ],
 )
-def test_faults_are_named(fault, words):
+def test_each_fault_is_named(fault, words):
     with pytest.raises(AssertionError, match=words):
-        check_recommender(Careless(fault))
+        check_recommender(FaultyModel(fault))
 
 
-def test_what_cannot_be_pickled_is_named():
+def test_a_model_that_cannot_be_pickled_is_named():
     with pytest.raises(AssertionError, match="cannot be pickled"):
-        check_recommender(models.Scores(lambda user: 1.0 * (np.arange(SQUARES) % 2 == user % 2)))
+        check_recommender(models.ScoreFunction(lambda user: 1.0 * (np.arange(SQUARES) % 2 == user % 2)))
 
 
-def test_the_board_is_one():
+def test_the_checkerboard_has_one_test_item_per_user():
     fold = checkerboard()
     assert len(fold.test) == SQUARES
     assert isinstance(fold.train.frame(), pl.DataFrame)

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.comparison.intervals import bounds_of_moments, intervals, means
-from recassay.comparison.moments import Spread, Totals
-from recassay.engine.worth import standard_error
+from recassay.evaluate.lists.means import standard_error
+from recassay.stats.intervals import bounds_from_moments, intervals, means
+from recassay.stats.moments import InfluenceSums, Totals
+
+from ..examples import examples
 
 shares = st.floats(0, 1, allow_subnormal=False) | st.sampled_from([0.0, 0.5, 1.0])
 anything = st.floats(-1e6, 1e6)
@@ -37,17 +39,17 @@ def from_parts(cut):
     cut = list(cut)
     totals = functools.reduce(operator.add, (Totals.of(*part) for part in cut))
     totals = pickle.loads(pickle.dumps(totals))
-    spread = functools.reduce(operator.add, (Spread.of(*part, totals) for part in cut))
+    spread = functools.reduce(operator.add, (InfluenceSums.of(*part, totals) for part in cut))
     return totals, pickle.loads(pickle.dumps(spread))
 
 
 def told(totals, spread):
     """Everything that is read from sums."""
-    bounds = [bounds_of_moments(totals, spread, method=method, level=0.95) for method in METHODS]
-    return np.array([totals.mean, totals.plain, *itertools.chain(*bounds), spread.standard_error])
+    bounds = [bounds_from_moments(totals, spread, method=method, level=0.95) for method in METHODS]
+    return np.array([totals.mean, totals.unweighted_mean, *itertools.chain(*bounds), spread.standard_error])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(UNITS, st.booleans(), CUTS, st.randoms(use_true_random=False))
 def test_no_cut_and_no_order_changes_a_bit(units, weighted, cuts, random):
     whole = from_parts([columns(units, weighted)])
@@ -58,7 +60,7 @@ def test_no_cut_and_no_order_changes_a_bit(units, weighted, cuts, random):
     assert told(*some).tobytes() == told(*whole).tobytes()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(UNITS, st.booleans(), st.sampled_from([0.5, 0.8, 0.95]))
 def test_what_sums_tell_is_what_values_tell(units, weighted, level):
     values, weights = columns(units, weighted)
@@ -66,13 +68,13 @@ def test_what_sums_tell_is_what_values_tell(units, weighted, level):
     size = 1e-12 * np.abs(values).max(initial=0.0)
     weighed = None if weights is None else weights[:, None]
     assert totals.mean == pytest.approx(means(values[:, None], weighed)[0], rel=1e-12, abs=size, nan_ok=True)
-    assert totals.plain == pytest.approx(means(values[:, None])[0], rel=1e-12, abs=size, nan_ok=True)
+    assert totals.unweighted_mean == pytest.approx(means(values[:, None])[0], rel=1e-12, abs=size, nan_ok=True)
     tame = abs(spread.acceleration) < 0.1 and abs(spread.curvature) < 0.1  # else abc divides by almost nothing
     for method in METHODS if tame else ["normal"]:
         wanted = np.ravel(intervals(values[:, None], weighed, method=method, level=level))
-        found = bounds_of_moments(totals, spread, method=method, level=level)
+        found = bounds_from_moments(totals, spread, method=method, level=level)
         assert found == pytest.approx(tuple(wanted), rel=1e-12, abs=size, nan_ok=True)
-    plain = Spread.of(values, None, totals)
+    plain = InfluenceSums.of(values, None, totals)
     assert plain.standard_error == pytest.approx(standard_error(values), rel=1e-12, abs=size)
 
 
@@ -87,6 +89,6 @@ def test_many_users_in_many_parts(weighted):
     mixed = parts(values[order], None if weights is None else weights[order], np.sort(random.integers(0, 250_000, 99)))
     assert told(*from_parts(mixed)).tobytes() == told(*whole).tobytes()
     wanted = intervals(values[:, None], None if weights is None else weights[:, None])
-    found = bounds_of_moments(*whole, method="bootstrap", level=0.95)
+    found = bounds_from_moments(*whole, method="bootstrap", level=0.95)
     assert found == pytest.approx(tuple(np.ravel(wanted)), rel=1e-12)
     assert whole[0].mean == pytest.approx(np.average(values, weights=weights), rel=1e-12)

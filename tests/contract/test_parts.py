@@ -10,21 +10,21 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data import pieces
+from recassay.backends import out_of_core
+from recassay.data import chunks
 from recassay.data.interactions import Interactions
 from recassay.data.read import read_interactions, read_items, read_run, read_truth
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.engine import out_of_core
-from recassay.engine.local import Job
-from recassay.engine.parts import joined
 from recassay.errors import InputError, UsageError
+from recassay.evaluate.lists.job import Job
+from recassay.evaluate.lists.parts import concat_parts
 from recassay.metrics.align import Conventions
-from recassay.metrics.base import UnitMetric, facts_for
+from recassay.metrics.base import UnitMetric, truth_statistics_for
 from recassay.metrics.context import Context
 from recassay.metrics.registry import find, parse_metrics
+from recassay.naming.grammar import parse
 from recassay.profiles import profiles
-from recassay.spec import parse
 
 from .test_metrics import ALL, N_USERS, bits, remapped, table_of_distances, world
 
@@ -48,7 +48,7 @@ USERS = range(1, N_USERS + 1)
 def cuts(by):
     """Ways to deal users out to parts, which ascend."""
     return {
-        "one user a part": [[user] for user in USERS],
+        "one user a part": [*([user] for user in USERS[:8]), USERS[8:55], *([user] for user in USERS[55:])],
         "two parts": [USERS[:7], USERS[7:]],
         "empty parts between": [[], USERS[:20], [], [], USERS[20:21], USERS[21:], []],
         "parts without lists, or without a hit": [USERS[:57], USERS[57:]],
@@ -59,31 +59,38 @@ def job_of(tables, texts, **conventions):
     truth = read_truth(tables["truth"])
     context = Context(read_interactions(tables["train"]), read_items(tables["items"]), table_of_distances(tables))
     named = parse_metrics(texts)
-    facts = facts_for(named.values(), truth)
+    facts = truth_statistics_for(named.values(), truth)
     asked = {heading: metric.resolve(facts) for heading, metric in named.items()}
     excludes = tuple(one for profile in profiles().values() for one in profile.excludes)
-    return Job(truth, asked, Conventions(**conventions), context, excludes, threads=1)
+    return Job(asked, Conventions(**conventions), context, excludes, threads=1)
+
+
+def judged(job, run, truth):
+    """The judgement of all rows at once."""
+    return job.judge(read_run(run, "mine"), read_truth(truth))
 
 
 def in_parts(job, run, truth, dealt, log=None):
     """The judgement of rows that were dealt out; with a ``log`` each part has the training rows of its own users."""
     whole = read_truth(truth)
     known = dataclasses.replace(job.context, judged_items=whole.vocabulary.decode(np.unique(whole.items)))
-    job = dataclasses.replace(job, truth=None, context=known)
+    job = dataclasses.replace(job, context=known)
     if log is not None:
         counts = counted(log, dealt)
-        job = job.beside(Interactions.of_some(log.clear(), counts))
+        job = job.with_train(Interactions.of_users(log.clear(), counts))
 
     def rows(frame, users):
         return frame.filter(pl.col("user_id").is_in(list(users)))
 
     def part(users):
-        own = job if log is None else job.beside(Interactions.of_some(rows(log, users), counts))
-        return own.part(Run.from_frame(rows(run, users), "mine", origin="mine"), Truth.from_frame(rows(truth, users)))
+        own = job if log is None else job.with_train(Interactions.of_users(rows(log, users), counts))
+        return own.judge_part(
+            Run.from_frame(rows(run, users), "mine", origin="mine"), Truth.from_frame(rows(truth, users))
+        )
 
-    one = joined([part(users) for users in dealt])
+    one = concat_parts([part(users) for users in dealt])
     assert one.units.equals(whole.queries)
-    return job.together("mine", one.columns, one.tally)
+    return job.combine("mine", one.columns, one.tally)
 
 
 def counted(log, dealt):
@@ -115,7 +122,7 @@ def tables():
 @pytest.mark.parametrize("name", ["even", "odd"])
 def test_every_metric_in_parts(tables, name, by):
     job = job_of(tables, ALL + WHOLE_LISTS)
-    whole = job.judge(read_run(tables["runs"][name], "mine"))
+    whole = judged(job, tables["runs"][name], tables["truth"])
     assert {"T001", "C002", "C003", "P001", "L001"} <= {one.code for one in whole.findings}
     same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by)), whole)
 
@@ -127,15 +134,15 @@ USER_BY_USER = [text for text, metric in parse_metrics(ALL + WHOLE_LISTS).items(
 @pytest.mark.parametrize("name", ["even", "odd"])
 def test_a_part_needs_the_training_rows_of_its_own_users_only(tables, name, by):
     job = job_of(tables, USER_BY_USER)
-    whole = job.judge(read_run(tables["runs"][name], "mine"))
+    whole = judged(job, tables["runs"][name], tables["truth"])
     assert {"C007", "L001"} <= {one.code for one in whole.findings}
     same(in_parts(job, tables["runs"][name], tables["truth"], cuts(by), tables["train"]), whole)
 
 
 @pytest.mark.parametrize("texts", [USER_BY_USER, ALL], ids=["the log in parts", "the log whole"])
 def test_every_metric_where_runs_truth_and_log_are_files(tables, texts, tmp_path, monkeypatch):
-    monkeypatch.setattr(out_of_core, "AT_ONCE", 8 * 2**30 / (24 * 150))  # rows of some 150 places in lists a piece
-    monkeypatch.setattr(pieces, "ROWS", 90)
+    monkeypatch.setattr(out_of_core, "ROW_COPIES", 8 * 2**30 / (24 * 150))  # rows of some 150 places in lists a piece
+    monkeypatch.setattr(chunks, "MAX_ROWS", 90)
     files = {name: tmp_path / f"{name}.parquet" for name in (*tables["runs"], "truth", "train")}
     for name, path in files.items():
         table = {**tables["runs"], **tables}[name]
@@ -149,16 +156,16 @@ def test_every_metric_where_runs_truth_and_log_are_files(tables, texts, tmp_path
 @pytest.mark.parametrize("text", [text for text in ALL if text not in USER_BY_USER])
 def test_what_needs_the_whole_log_refuses_a_part_of_it_before_any_list(tables, text):
     job = job_of(tables, [text])
-    some = Interactions.of_some(tables["train"].clear(), counted(tables["train"], [[]]))
+    some = Interactions.of_users(tables["train"].clear(), counted(tables["train"], [[]]))
     with pytest.raises(UsageError) as refused:
-        job.metrics[text].prepare(facts_for([], job.truth), job.beside(some).context)
+        job.metrics[text].prepare(truth_statistics_for([], read_truth(tables["truth"])), job.with_train(some).context)
     assert refused.value.code == "U224"
     assert text.partition("@")[0].partition("(")[0] in str(refused.value)
 
 
 def test_what_needs_the_whole_log_says_so(tables):
     """A metric that does not say so and asks for it meets the same error where it asks."""
-    some = Interactions.of_some(tables["train"].clear(), counted(tables["train"], [[]]))
+    some = Interactions.of_users(tables["train"].clear(), counted(tables["train"], [[]]))
     with pytest.raises(UsageError, match="U224"):
         some.by_item  # noqa: B018
     assert {kind_of(text).name for text in set(ALL) - set(USER_BY_USER)} >= {"ild", "epd", "alpha_ndcg", "calibration"}
@@ -170,7 +177,7 @@ def test_every_convention_in_parts(tables, ties, duplicates):
     texts = ["ndcg@5", "recall@3", "mrr", "map", "ild@5", "gini@5", "rmse", "snips@5"]
     job = job_of(tables, texts, ties=ties, duplicates=duplicates)
     run = tables["runs"]["odd"]
-    same(in_parts(job, run, tables["truth"], cuts("one user a part")), job.judge(read_run(run, "mine")))
+    same(in_parts(job, run, tables["truth"], cuts("one user a part")), judged(job, run, tables["truth"]))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +192,7 @@ def test_any_ids_in_parts(tables, name):
     job = job_of(other, texts)
     dealt = [list(name(pl.Series(list(part), dtype=pl.Int64))) for part in cuts("empty parts between")]
     run = other["runs"]["even"]
-    whole = job.judge(read_run(run, "mine"))
+    whole = judged(job, run, other["truth"])
     same(in_parts(job, run, other["truth"], dealt), whole)
     same(in_parts(job, run, other["truth"], dealt, other["train"]), whole)
 
@@ -194,10 +201,10 @@ def test_parts_travel(tables):
     """What a part adds can be sent from one process to another, and add up there."""
     job = job_of(tables, "ndcg@5 gini@5 snips@5 mae")
     run, truth = read_run(tables["runs"]["odd"], "mine"), read_truth(tables["truth"])
-    part = job.part(run, truth)
+    part = job.judge_part(run, truth)
     sent = pickle.loads(pickle.dumps(part))
     assert sent.units.equals(part.units)
-    same(job.together("mine", sent.columns, sent.tally), job.judge(run))
+    same(job.combine("mine", sent.columns, sent.tally), job.judge(run, truth))
 
 
 STRANGE = {
@@ -217,7 +224,7 @@ def test_what_is_refused_is_refused_in_parts(tables, code):
         moved[name] = tables[name].with_columns(pl.col("item_id") + how.pop(name, 0))
     job = job_of(moved, "ndcg@5 epc@5 subtopic_recall@5", **how)
     with pytest.raises(InputError) as whole:
-        job.judge(read_run(run, "mine"))
+        judged(job, run, moved["truth"])
     assert whole.value.code == code
     dealt = [list(USERS[:9]), list(USERS[9:]) + [user + 1_000 for user in USERS]]
     with pytest.raises(InputError) as parts:
@@ -229,8 +236,8 @@ def test_an_item_right_for_somebody_in_another_part_is_no_stranger(tables):
     """Each part alone has no item in common with its truth, and both together have."""
     truth = pl.DataFrame({"user_id": [1, 2], "item_id": [10, 20]})
     run = pl.DataFrame({"user_id": [1, 2], "item_id": [20, 30], "score": [1.0, 1.0]})
-    job = Job(read_truth(truth), parse_metrics("recall@1"), Conventions(), Context())
-    same(in_parts(job, run, truth, [[1], [2]]), job.judge(Run.from_frame(run, "mine", origin="mine")))
+    job = Job(parse_metrics("recall@1"), Conventions(), Context())
+    same(in_parts(job, run, truth, [[1], [2]]), judged(job, run, truth))
 
 
 def test_the_contract_looks_at_every_metric_with_and_without_cutoff():

@@ -6,9 +6,9 @@ import recassay as ra
 from recassay.errors import UsageError
 from recassay.metrics.align import Conventions
 from recassay.metrics.registry import find, parse_metric
+from recassay.naming.grammar import parse
 from recassay.profiles import find as find_profile
 from recassay.profiles import profiles
-from recassay.spec import parse
 
 EACH = pytest.mark.parametrize("profile", profiles().values(), ids=list(profiles()))
 PAIRS = [pytest.param(one, name, id=f"{one.name}-{name}") for one in profiles().values() for name in one.metrics]

@@ -12,10 +12,10 @@ import recassay as ra
 from recassay.errors import InternalError, UsageError
 from recassay.metrics.registry import metrics
 from recassay.metrics.sequence.base import PerSequence, SequenceMetric
-from recassay.metrics.sequence.block import Block
-from recassay.metrics.sequence.known import Known
-from recassay.named import parameter_kinds
-from recassay.spec import Expression
+from recassay.metrics.sequence.block import SequenceBlock
+from recassay.metrics.sequence.known import SequenceContext
+from recassay.naming.grammar import Expression
+from recassay.naming.named import parameter_kinds
 
 K, N, ITEMS = 4, 80, 15
 KINDS = [kind for kind in metrics().values() if issubclass(kind, SequenceMetric)]
@@ -112,5 +112,5 @@ class Wrong(PerSequence):
 
 def test_a_value_outside_the_range_is_never_printed():
     with pytest.raises(InternalError, match=r"for test sequence 7 of x, outside \[0.0, 1.0\]") as caught:
-        Wrong(k=2).checked(Block(Known(FOLD), MADE, 7, 9))
+        Wrong(k=2).checked(SequenceBlock(SequenceContext(FOLD), MADE, 7, 9))
     assert caught.value.code == "X101"

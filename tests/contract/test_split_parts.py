@@ -4,7 +4,6 @@ import functools
 import operator
 import pickle
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -13,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recassay import split
+from recassay.columnar.order import float_from_key, ordered_keys, positions_in_groups
 from recassay.data.interactions import Interactions
-from recassay.data.order import float_of, ordinals, places
-from recassay.data.synthetic import log as made_up
+from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import UsageError
-from recassay.split import borders as module
+from recassay.split import boundaries as module
 from recassay.split import filters
 from recassay.split import sequences as cuts_of_sequences
-from recassay.split.base import CutOf, Part, Split
-from recassay.split.borders import borders
+from recassay.split.base import CutSummary, RowAssignment, Split
+from recassay.split.boundaries import find_boundaries
 from recassay.split.sessions import Sequencer
 
 from .test_splits import CASES
@@ -71,9 +70,9 @@ class Dealt:
         return replace(self, frames=[one.select("user_id", "item_id", "number") for one in self.frames])
 
     def facts(self, spec):
-        if not spec.queues:
+        if not spec.orders_users:
             return [spec.facts(self)] * len(self.frames)
-        queues = [spec.queue(log) for log in self.logs]
+        queues = [spec.user_order(log) for log in self.logs]
         ids = pl.concat([log.user_vocabulary.ids for log in self.logs])
         order = np.lexsort((ids.arg_sort().arg_sort().to_numpy(), np.concatenate(queues)))
         return np.split(np.argsort(order), np.cumsum([queue.size for queue in queues])[:-1])
@@ -109,9 +108,9 @@ def everything(kinds):
 
 
 def test_the_contract_looks_at_all():
-    assert everything(type(split.parse(text)) for text in CASES) == sorted(split.REGISTRY.kinds)
-    assert everything(type(filters.parse(text)) for text in FILTERS) == sorted(filters.REGISTRY.kinds)
-    makers = [kind for kind in cuts_of_sequences.REGISTRY.kinds.values() if issubclass(kind, Sequencer)]
+    assert everything(type(split.parse(text)) for text in CASES) == sorted(split.REGISTRY.built_in)
+    assert everything(type(filters.parse(text)) for text in FILTERS) == sorted(filters.REGISTRY.built_in)
+    makers = [kind for kind in cuts_of_sequences.REGISTRY.built_in.values() if issubclass(kind, Sequencer)]
     assert everything(type(cuts_of_sequences.parse(text)) for text in SEQUENCERS) == everything(makers)
 
 
@@ -132,7 +131,7 @@ def test_every_split_labels_rows_as_it_labels_the_whole(text, ids, by, few, fram
         labels = [one[place].labels() for one in found]
         assert (gathered(labels, [one["number"] for one in dealt.frames]) == part.labels()).all()
         together = functools.reduce(
-            operator.add, [CutOf.of(one[place], own) for one, own in zip(found, labels, strict=True)]
+            operator.add, [CutSummary.of(one[place], own) for one, own in zip(found, labels, strict=True)]
         )
         fold = spec(log)[place]
         assert spec.how(together) == fold.how
@@ -148,30 +147,28 @@ def test_every_filter_keeps_the_same_rows(text, by, frame):
     found = [spec.kept(log, facts) for log in dealt.logs]
     assert 0 < np.count_nonzero(rows) < rows.size
     assert (gathered([one for one, _ in found], [one["number"] for one in dealt.frames]) == rows).all()
-    assert functools.reduce(filters.added_up, [counts for _, counts in found]) == removed
+    assert functools.reduce(filters.add_counts, [counts for _, counts in found]) == removed
 
 
 @pytest.mark.parametrize("by", DEALS)
 @pytest.mark.parametrize("text", SEQUENCERS)
 def test_every_sequencer_makes_the_same_sequences(text, by, frame):
     spec = cuts_of_sequences.parse(text)
-    whole, parts = spec(Interactions.from_frame(frame)), [spec.made(log) for log in Dealt.of(frame, by).logs]
+    whole, parts = spec(Interactions.from_frame(frame)), [spec.sequences_of(log) for log in Dealt.of(frame, by).logs]
 
     def rows(made):
         return [one.drop("sequence_id").rows() for one in made.frame().partition_by("sequence_id")]
 
     assert sorted(row for made in parts for row in rows(made)) == sorted(rows(whole))
-    assert functools.reduce(filters.added_up, [made.removed for made in parts]) == whole.removed
+    assert functools.reduce(filters.add_counts, [made.removed for made in parts]) == whole.removed
 
 
 @pytest.mark.parametrize("kind", [Split, filters.Filter])
 def test_what_needs_the_whole_says_so(kind, frame):
     @dataclass(frozen=True, repr=False)
-    class Halves(kind):
-        name: ClassVar[str] = "halves"
-
+    class Halves(kind):  # without a name, or pages that list all splits would list it
         def parts(self, log):
-            yield Part(np.arange(len(log)) % 2 == 0)
+            yield RowAssignment(np.arange(len(log)) % 2 == 0)
 
     log = Interactions.from_frame(frame)
     if kind is Split:
@@ -185,23 +182,25 @@ NUMBERS = st.lists(st.sampled_from([0, 1, 2, 3, 2**16, 2**16 + 1, 2**48, 2**48 +
 
 @settings(deadline=None)
 @given(NUMBERS, st.integers(1, 4), st.booleans())
-def test_borders_are_places_of_a_sort(numbers, parts, small):
+def test_boundaries_are_the_ranks_of_a_sort(numbers, parts, small):
     frame = pl.DataFrame({"user_id": np.arange(len(numbers)), "item_id": pl.Series(numbers, dtype=pl.UInt64)})
     dealt = Dealt([frame[part::parts] for part in range(parts)])
     before = module.FEW
     module.FEW = 3 if small else 1 << 16
     try:
-        found = borders(dealt, keys_of_items, lambda n: [*range(n + 1)])
+        found = find_boundaries(dealt, keys_of_items, lambda n: [*range(n + 1)])
     finally:
         module.FEW = before
     ordered = sorted(numbers)
-    assert [border.key for border in found[:-1]] == ordered
-    assert [border.ties for border in found[:-1]] == [place - ordered.index(key) for place, key in enumerate(ordered)]
+    assert [boundary.key for boundary in found[:-1]] == ordered
+    assert [boundary.ties for boundary in found[:-1]] == [
+        place - ordered.index(key) for place, key in enumerate(ordered)
+    ]
     log = Interactions.from_frame(frame)
-    for border in found:
-        before = border.before(log, keys_of_items(log))
-        assert np.count_nonzero(before) == border.place
-        expected = places(np.zeros(len(numbers), np.int32), np.array(numbers, np.uint64)) < border.place
+    for boundary in found:
+        before = boundary.before(log, keys_of_items(log))
+        assert np.count_nonzero(before) == boundary.rank
+        expected = positions_in_groups(np.zeros(len(numbers), np.int32), np.array(numbers, np.uint64)) < boundary.rank
         assert (before == expected).all()
 
 
@@ -211,16 +210,16 @@ def keys_of_items(log):
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1))
 def test_ordinals_come_back_as_what_they_were(values):
-    keys = ordinals(np.array(values))
-    assert [float_of(int(key)) for key in keys] == values
+    keys = ordered_keys(np.array(values))
+    assert [float_from_key(int(key)) for key in keys] == values
     assert (np.argsort(keys, kind="stable") == np.argsort(np.array(values) + 0.0, kind="stable")).all()
 
 
 def test_draws_at_the_same_time_are_told_apart_by_their_lots(frame, monkeypatch):
     """As if lots had three bits: many ratings of many users are drawn at once."""
-    from recassay.split import intervened
+    from recassay.split import debiased_test
 
-    monkeypatch.setattr(intervened, "uniform", lambda lots: (lots >> np.uint64(61)).astype(float) / 8 + 1 / 16)
+    monkeypatch.setattr(debiased_test, "uniform", lambda lots: (lots >> np.uint64(61)).astype(float) / 8 + 1 / 16)
     spec, log = split.skew(test=0.1, held_out=0.5), Interactions.from_frame(frame)
     (fold,) = spec(log)
     held = len(fold.test) + fold.removed["held out and not drawn"]

@@ -8,7 +8,7 @@ import pytest
 
 from recassay import split
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic import log as made_up
+from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import InputError, UsageError
 
 SPLITS = {
@@ -29,7 +29,7 @@ SPLITS = {
     "wtd": ["wtd(test=0.1, held_out=0.3)"],
 }
 CASES = [text for texts in SPLITS.values() for text in texts]
-SEEDED = [name for name in SPLITS if "seed" in split.REGISTRY.kinds[name].__dataclass_fields__]
+SEEDED = [name for name in SPLITS if "seed" in split.REGISTRY.built_in[name].__dataclass_fields__]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def parts(fold):
 
 
 def test_every_split_is_here():
-    assert sorted(SPLITS) == list(split.REGISTRY.kinds)
+    assert sorted(SPLITS) == list(split.REGISTRY.built_in)
     assert set(SPLITS) <= set(split.__all__)
 
 

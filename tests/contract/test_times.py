@@ -7,13 +7,13 @@ import polars as pl
 import pytest
 
 import recassay as ra
+from recassay.checks.future_leaks import fold_findings
+from recassay.columnar.time_kind import STRENGTH
 from recassay.data.holdout import hold_out
 from recassay.data.leaks import LeakReport
 from recassay.data.sequences import Sequences
 from recassay.data.stats import stats
-from recassay.data.synthetic import log as synthetic
-from recassay.data.time_kind import STRENGTH
-from recassay.diagnose.future import fold_findings
+from recassay.data.synthetic.tastes import log as synthetic
 from recassay.models.incremental import StreamPopular
 from recassay.protocols import prequential
 
@@ -115,13 +115,14 @@ def test_the_kind_survives(kind):
     kept = ra.split.filters.apply(log, "core(users=2, items=2), distinct")
     fold = ra.split.user_folds(k=2)(log)[0]
     parts = [
-        log.take(np.arange(7)), log.compact(), kept.log, fold.train, fold.test, fold.train.followed_by(fold.test),
+        log.take(np.arange(7)), log.compact(), kept.log, fold.train, fold.test, fold.train.concat(fold.test),
         ra.split.leave_out(n=1, validation=1)(log)[0].validation, hold_out(log)[0], pickle.loads(pickle.dumps(log)),
     ]  # fmt: skip
     assert [part.times for part in parts] == [kind] * len(parts)
     made = sequences_of(log)
     assert [one.kind for one in (made, made.take(np.arange(3)), *_sides(made))] == [kind] * 4
-    assert f"times={kind!r}" in repr(log)
+    words = {"clock": "clock times", "global": "an order of all events", "user": "an order within each user"}
+    assert words.get(kind, "times") in repr(log)
 
 
 def _sides(made):
@@ -191,7 +192,7 @@ class TestLeaks:
         assert ra.split.leaks(fold) == LeakReport(train=3, later=None, later_of_user=0)
         (found,) = fold_findings(fold)
         assert (found.code, found.severity) == ("L004", "info")
-        assert "of other users nobody knows" in found.detail
+        assert "for other users it is unknown" in found.detail
 
     def test_what_leaks_of_the_own_user_is_still_told(self):
         # training: ann at 2, 3, bob at 1; test: ann at 1, bob at 2. Two of three are later than the own test event
@@ -199,7 +200,7 @@ class TestLeaks:
         fold = ra.Fold(log.take(np.array([1, 2, 3])), log.take(np.array([0, 4])), "global", {})
         (found,) = fold_findings(fold)
         told = "2 of 3 (67 %) training events are later than the first test event of their own user"
-        assert (found.code, found.detail) == ("L002", f"{told}; of others nobody knows")
+        assert (found.code, found.detail) == ("L002", f"{told}; for others it is unknown")
 
     def test_times_that_are_not_all_there_are_unknown_and_not_fine(self):
         log = ra.read_interactions([("a", 1, 5.0, 3), ("a", 2, 5.0, None), ("b", 1, 5.0, 4), ("b", 2, 5.0, 9)])
@@ -284,7 +285,7 @@ def log_with(tmp_path, values, end="parquet"):
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
 def test_no_verb_takes_a_time_that_is_none(verb, end, wrong, tmp_path):
     log = log_with(tmp_path, [float(one) for one in AT[:-3]] + [wrong] * 3, end)
-    with pytest.raises(ra.InputError, match=r"I304.*3 of 500 rows have a timestamp that is no time.*row 498"):
+    with pytest.raises(ra.InputError, match=r"I304.*3 of 500 rows have a timestamp that is NaN or infinite.*row 498"):
         VERBS[verb][1](log)
 
 

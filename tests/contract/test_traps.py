@@ -13,11 +13,11 @@ import recassay as ra
 from recassay.data.io import open_table
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.engine.local import Job
-from recassay.engine.parts import joined
 from recassay.errors import CODES
+from recassay.evaluate.lists.job import Job
+from recassay.evaluate.lists.parts import concat_parts
 from recassay.metrics.align import Conventions
-from recassay.metrics.base import facts_for
+from recassay.metrics.base import truth_statistics_for
 from recassay.metrics.context import Context
 from recassay.metrics.registry import parse_metrics
 
@@ -62,7 +62,7 @@ def test_of_parts_of_users_the_same_is_said_as_of_all(trap, tmp_path):
     run = open_table(paths["run"], "run", ordered=case.options.get("order") == "row", **how)
     named = parse_metrics(case.metric, {"relevant_from": float(case.options.get("relevant_from", 1))})
     conventions = Conventions(order=case.options.get("order", "given"))
-    job = Job(truth, named, conventions, Context(log), threads=1).settled(facts_for(named.values(), truth))
+    job = Job(named, conventions, Context(log), threads=1).resolved(truth_statistics_for(named.values(), truth))
     rows, answers = run.frame(), open_table(paths["truth"], "truth", **how)
 
     def part(users):
@@ -71,13 +71,13 @@ def test_of_parts_of_users_the_same_is_said_as_of_all(trap, tmp_path):
 
         order = "row" if conventions.order == "row" else None
         lists = Run.from_frame(own(rows), "run", order=order, remarks=run.remarks)
-        return job.part(lists, Truth.from_frame(own(answers.frame()), remarks=answers.remarks))
+        return job.judge_part(lists, Truth.from_frame(own(answers.frame()), remarks=answers.remarks))
 
     everyone = pl.concat([rows["user_id"], answers["user_id"]]).unique().sort()
-    whole = joined([part(everyone)])
-    dealt = joined([part(everyone[begin : begin + 13]) for begin in range(0, everyone.len(), 13)])
+    whole = concat_parts([part(everyone)])
+    dealt = concat_parts([part(everyone[begin : begin + 13]) for begin in range(0, everyone.len(), 13)])
     assert (
-        job.together("run", dealt.columns, dealt.tally).findings
-        == job.judge(Run.from_frame(run, "run", order="row" if conventions.order == "row" else None)).findings
+        job.combine("run", dealt.columns, dealt.tally).findings
+        == job.judge(Run.from_frame(run, "run", order="row" if conventions.order == "row" else None), truth).findings
     )
-    assert repr(dealt.tally.met) == repr(whole.tally.met)
+    assert repr(dealt.tally.alignment) == repr(whole.tally.alignment)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from recassay.cli import app
+from recassay.checks.base import load as checks
+from recassay.cli import build_app
 from recassay.data.io import FORMATS
-from recassay.diagnose.base import load as checks
 from recassay.errors import CODES
 from recassay.metrics.registry import metrics
 from recassay.profiles import profiles
@@ -100,7 +100,7 @@ def test_every_name_has_its_entry():
     assert set(checks()) <= set(headings("findings.md"))
     assert set(CODES) <= set(headings("errors.md"))
     formats = (REFERENCE / "formats.md").read_text(encoding="utf-8")
-    assert [one for one in FORMATS if f"`{one}`" not in formats] == []
+    assert [one for one in FORMATS.kinds if f"`{one}`" not in formats] == []
 
 
 def test_every_parameter_of_a_metric_is_in_its_entry():
@@ -113,7 +113,7 @@ def test_every_parameter_of_a_metric_is_in_its_entry():
 def test_every_command_and_option_is_in_the_page_with_help():
     text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## recassay (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    commands = typer.main.get_command(app).commands
+    commands = typer.main.get_command(build_app()).commands
     assert sections.keys() == commands.keys()
     for command, found in commands.items():
         assert found.help, command

@@ -1,4 +1,4 @@
-"""A browser, and the pages of a study and of a scoring in it; without a browser these tests are skipped."""
+"""A browser and the report page of a study; without a browser these tests are skipped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from recassay.study.run import run_study
+from recassay.study.run.study import run_study
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -43,25 +43,25 @@ def browser():
 
 @pytest.fixture(scope="session")
 def study(browser, tmp_path_factory):
-    """The folder of a study whose name, and one of whose systems' names, would be markup."""
+    """Run a study whose name and one of whose system names are HTML markup; return its folder."""
     home = tmp_path_factory.mktemp("study")
     (home / "study.yaml").write_text(STUDY, encoding="utf-8")
     run_study(home / "study.yaml", home / "out")
     return home / "out"
 
 
-class Watched:
-    """A page with everything it asked for and complained of."""
+class RecordedPage:
+    """A page with all its network requests and console messages."""
 
     def __init__(self, page):
-        self.page, self.asked, self.said = page, [], []
-        page.on("request", lambda one: self.asked.append(one.url))
-        page.on("console", lambda one: self.said.append(one.text))
-        page.on("pageerror", lambda one: self.said.append(str(one)))
-        page.on("dialog", lambda one: (self.said.append(one.message), one.dismiss()))
+        self.page, self.requests, self.messages = page, [], []
+        page.on("request", lambda one: self.requests.append(one.url))
+        page.on("console", lambda one: self.messages.append(one.text))
+        page.on("pageerror", lambda one: self.messages.append(str(one)))
+        page.on("dialog", lambda one: (self.messages.append(one.message), one.dismiss()))
 
     def shown(self, selector):
-        """The elements that a reader sees."""
+        """Return the visible elements."""
         return self.page.locator(selector).locator("visible=true").all()
 
     def choose(self, name, value):
@@ -70,15 +70,15 @@ class Watched:
 
 @pytest.fixture
 def opened(browser):
-    """Opens a file as a reader does."""
+    """Return a function that opens a file in the browser."""
     contexts = []
 
     def open_(path, *, width=1280, scheme="light", **more):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
         contexts.append(context)
-        watched = Watched(context.new_page())
-        watched.page.goto(path.resolve().as_uri())
-        return watched
+        recorded = RecordedPage(context.new_page())
+        recorded.page.goto(path.resolve().as_uri())
+        return recorded
 
     yield open_
     for context in contexts:

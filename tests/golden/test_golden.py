@@ -1,7 +1,7 @@
-"""Worked examples: every number here was computed by hand, and its arithmetic stands beside it.
+"""Worked examples: every number was computed by hand and is stored with its arithmetic.
 
-A row has a metric, what is given (an example of ``given.json`` by name, or inline), the mean over users (``value``) or
-the value of each user (``per_user``, null where undefined), and how it comes out.
+A row has a metric, its input (an example of ``given.json`` by name, or inline), the mean over users (``value``) or the
+value of each user (``per_user``, null where undefined), and the ``arithmetic``.
 """
 
 import json
@@ -17,10 +17,10 @@ from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.data.truth import Truth
-from recassay.engine.score_sequences import score_sequences
-from recassay.metrics.align import meet
-from recassay.metrics.base import CatalogueMetric, facts_for
-from recassay.metrics.catalogue.exposure import exposure
+from recassay.evaluate.sequences.score import score_sequences
+from recassay.metrics.align import align
+from recassay.metrics.base import CatalogueMetric, truth_statistics_for
+from recassay.metrics.catalogue.exposure import exposure_of
 from recassay.metrics.context import Context, bind
 from recassay.metrics.registry import metrics, parse_metric
 
@@ -29,13 +29,13 @@ EXAMPLES = json.loads((FOLDER / "given.json").read_text())
 ROWS = [
     pytest.param(row, id=f"{path.stem}-{number}-{row['metric']}")
     for path in sorted(FOLDER.glob("*.json"))
-    if isinstance(rows := json.loads(path.read_text()), list)  # what is given, and what was recorded, are no rows
+    if isinstance(rows := json.loads(path.read_text()), list)  # other files hold inputs
     for number, row in enumerate(rows)
 ]
 
 
 def run_of(lists):
-    """A run from {user: [items]} or {user: {item: score}}."""
+    """Return a run from {user: [items]} or {user: {item: score}}."""
     rows = [(user, item) for user, items in lists.items() for item in items]
     frame = {"user_id": [user for user, _ in rows], "item_id": [item for _, item in rows]}
     if any(isinstance(items, dict) for items in lists.values()):
@@ -60,7 +60,7 @@ def context_of(given):
 
 
 def judge_sequences(name, given):
-    """As :func:`judge`, for each test sequence."""
+    """Return what :func:`judge` returns, for test sequences."""
     rows = [(s, item) for part in ("train", "test") for s, items in given[part].items() for item in items]
     made = Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "item_id"], orient="row"))
     ids, tested = made.user_vocabulary.ids.to_list(), list(given["test"])
@@ -75,19 +75,19 @@ def judge_sequences(name, given):
 
 
 def judge(name, given):
-    """The mean of a metric, and its value for each user (none for a metric of the catalogue)."""
+    """Return the mean of a metric, and its value for each user (none for a metric of the catalogue)."""
     if "generated" in given:
         return judge_sequences(name, given)
     truth, context = truth_of(given["truth"]), context_of(given)
     metric = parse_metric(name)
-    facts = facts_for([metric], truth)
+    facts = truth_statistics_for([metric], truth)
     metric = metric.resolve(facts)
     metric.prepare(facts, context)
-    meeting = meet(run_of(given["lists"]), truth)
-    bind([metric], meeting, context)
+    alignment = align(run_of(given["lists"]), truth)
+    bind([metric], alignment, context)
     if isinstance(metric, CatalogueMetric):
-        return metric.measure(exposure(meeting, context, metric.catalogue, metric.k).counts), {}
-    block = meeting.block(0, truth.queries.len())
+        return metric.measure(exposure_of(alignment, context, metric.catalogue, metric.k).counts), {}
+    block = alignment.block(0, truth.queries.len())
     values, weights = metric.checked(block), metric.weights(block)
     defined = ~np.isnan(values)
     weights = np.ones(values.size) if weights is None else weights
@@ -96,7 +96,7 @@ def judge(name, given):
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_worked_example(row):
+def test_a_worked_example_gives_its_value(row):
     given = EXAMPLES[row["given"]] if isinstance(row["given"], str) else row["given"]
     assert row["arithmetic"]
     mean, per_user = judge(row["metric"], given)

@@ -75,8 +75,8 @@ def tables() -> dict[str, Any]:
     import polars as pl
 
     import recassay as ra
-    from recassay.data.identity import mix
-    from recassay.data.synthetic import item_features, log
+    from recassay.columnar.identity import mix
+    from recassay.data.synthetic.tastes import item_features, log
 
     made = log(users=2_000, items=800, events=60_000, seed=11)
     fold = ra.split.random(test=0.2, seed=7)(made)[0]
@@ -140,7 +140,7 @@ def intervals_of_scores() -> Iterator[Any]:
 @section
 def p_values() -> Iterator[Any]:
     import recassay as ra
-    from recassay.comparison import significance
+    from recassay.stats import significance
 
     found = scored("bootstrap")
     for test in significance.TESTS:
@@ -154,9 +154,9 @@ def p_values() -> Iterator[Any]:
 
 @section
 def other_statistics() -> Iterator[Any]:
-    from recassay.comparison.anytime import anytime_bounds
-    from recassay.comparison.bayes import correlated_t, signed_rank
-    from recassay.comparison.friedman import friedman
+    from recassay.stats.anytime import anytime_bounds
+    from recassay.stats.bayes import correlated_t, signed_rank
+    from recassay.stats.friedman import friedman
 
     found = scored("bootstrap")
     column = [found.values(system, "ndcg@10") for system in found.systems]
@@ -173,9 +173,9 @@ def other_statistics() -> Iterator[Any]:
 
 @section
 def generated_logs() -> Iterator[Any]:
-    from recassay.data.drifting import drifting
-    from recassay.data.power_law import power_law
-    from recassay.data.synthetic import log
+    from recassay.data.synthetic.drifting import drifting
+    from recassay.data.synthetic.power_law import power_law
+    from recassay.data.synthetic.tastes import log
 
     made = [
         tables()["log"],
@@ -212,7 +212,7 @@ def splits() -> Iterator[Any]:
 @section
 def samples_and_designs() -> Iterator[Any]:
     import recassay as ra
-    from recassay.data.synthetic import log
+    from recassay.data.synthetic.tastes import log
 
     fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=150, events=4_000, seed=12))[0]
     runs = [ra.play(model, fold, ra.protocols.ranking()) for model in (ra.models.Popular(), ra.models.Random(seed=3))]

@@ -23,19 +23,19 @@ OF_GENERATORS = {
 
 # A module that multiplies matrices of floats or calls SciPy, and why no result that is promised depends on it.
 ALLOWED = {
+    "data/io/archive.py": "SciPy's sparse matrices are stored and read, not computed with",
     "comparison/power.py": "numbers of users, from SciPy's noncentral t: a plan, not a result",
-    "comparison/friedman.py": "a root that SciPy searches to 1e-12",
-    "data/power_law.py": "a least-squares fit, rounded to three digits",
-    "engine/question.py": "products of whole numbers, which are exact",
-    "engine/standings.py": "scores of models are products; counts of candidates are whole numbers",
-    "engine/stream/asking.py": "scores of a model that has factors",
+    "stats/friedman.py": "a root that SciPy searches to 1e-12",
+    "data/synthetic/power_law.py": "a least-squares fit, rounded to three digits",
+    "evaluate/ranks/task.py": "products of whole numbers, which are exact",
+    "evaluate/ranks/standings.py": "scores of models are products; counts of candidates are whole numbers",
     "metrics/sequence/similarity.py": "SciPy's sparse matrices hold similarities and add in the order of rows",
     "models/": "models are fitted and score by products of matrices",
     "report/figures/scale.py": "ticks of an axis, rounded to a few digits",
     "sampled/": "estimators solve systems of equations; the documentation says how much they move",
     "split/sessions.py": "SciPy's sparse matrices hold whole numbers",
 }
-NEVER = ("models/incremental/", "models/popular.py", "models/random.py")
+NEVER = ("models/incremental/", "models/baselines/popular.py", "models/baselines/random.py")
 
 
 def modules():
@@ -86,7 +86,13 @@ def orders(path):
 
 
 # Sorts of keys that are all different, or whose ties are put into order afterwards.
-DISTINCT = {"data/order.py", "engine/ask.py", "models/incremental/base.py", "testing.py"}
+DISTINCT = {
+    "columnar/layout.py",
+    "columnar/order.py",
+    "evaluate/sequences/predictors.py",
+    "models/incremental/base.py",
+    "testing/recommender.py",
+}
 REPLAYED = {"metrics/_kernels.py"}  # the sort of numba, which ranx uses: the same on every processor
 
 

@@ -14,12 +14,12 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.metrics.align import meet
-from recassay.metrics.base import CatalogueMetric, facts_for
-from recassay.metrics.beyond.popularity import head
-from recassay.metrics.catalogue.exposure import exposure
+from recassay.metrics.align import align
+from recassay.metrics.base import CatalogueMetric, truth_statistics_for
+from recassay.metrics.beyond.popularity import head_items
+from recassay.metrics.catalogue.exposure import exposure_of
 from recassay.metrics.context import Context, bind
-from recassay.metrics.debiased.propensity import told
+from recassay.metrics.debiased.propensity import effective_size
 from recassay.metrics.registry import parse_metric
 
 ITEMS = list(range(1, 9))
@@ -69,25 +69,25 @@ def judge(metric, world, *, text=False):
     items = Features.from_frame(pl.DataFrame(columns, schema_overrides={"f": pl.List(pl.String)}))
     context = Context(train, items)
     metric = parse_metric(metric)
-    facts = facts_for([metric], truth)
+    facts = truth_statistics_for([metric], truth)
     metric = metric.resolve(facts)
     metric.prepare(facts, context)
-    meeting = meet(run, truth)
-    bind([metric], meeting, context)
+    alignment = align(run, truth)
+    bind([metric], alignment, context)
     if isinstance(metric, CatalogueMetric):
-        seen = exposure(meeting, context, metric.catalogue, metric.k)
-        halves = exposure(meeting, context, metric.catalogue, metric.k, end=1) + exposure(
-            meeting, context, metric.catalogue, metric.k, begin=1
+        seen = exposure_of(alignment, context, metric.catalogue, metric.k)
+        halves = exposure_of(alignment, context, metric.catalogue, metric.k, end=1) + exposure_of(
+            alignment, context, metric.catalogue, metric.k, begin=1
         )
         assert halves.counts.tolist() == seen.counts.tolist()
         assert halves.outside == seen.outside
         return seen.counts.tolist(), seen.outside, metric.measure(seen.counts)
-    whole = meeting.block(0, truth.queries.len())
+    whole = alignment.block(0, truth.queries.len())
     values, weights = metric.checked(whole), metric.weights(whole)
-    single = [metric.checked(meeting.block(at, at + 1))[0] for at in range(truth.queries.len())]
+    single = [metric.checked(alignment.block(at, at + 1))[0] for at in range(truth.queries.len())]
     np.testing.assert_array_equal(values, single)  # a block is a cut, nothing more
     users = truth.queries.to_list()
-    return dict(zip(users, values.tolist(), strict=True)), weights, meeting.bound[metric]
+    return dict(zip(users, values.tolist(), strict=True)), weights, alignment.bound[metric]
 
 
 def relevant_items(world, user):
@@ -165,13 +165,13 @@ def test_popularity(world, k, mass):
 
 def test_the_boundary_item_is_in_the_head_and_a_share_is_rounded_up():
     counts = np.array([1, 4, 2, 2, 1])
-    assert head(counts, mass=0.4).tolist() == [False, True, False, False, False]
-    assert head(counts, mass=0.6).tolist() == [False, True, True, False, False]
-    assert head(counts, mass=0.61).tolist() == [False, True, True, True, False]
-    assert head(counts, share=0.2).tolist() == [False, True, False, False, False]
-    assert head(counts, share=0.21).tolist() == [False, True, True, False, False]
-    assert head(counts, share=0.0).tolist() == [False] * 5
-    assert head(np.ones(10, np.int64), mass=0.7).sum() == 7  # 0.7 * 10 is 7.000000000000001 or 7 by luck
+    assert head_items(counts, mass=0.4).tolist() == [False, True, False, False, False]
+    assert head_items(counts, mass=0.6).tolist() == [False, True, True, False, False]
+    assert head_items(counts, mass=0.61).tolist() == [False, True, True, True, False]
+    assert head_items(counts, share=0.2).tolist() == [False, True, False, False, False]
+    assert head_items(counts, share=0.21).tolist() == [False, True, True, False, False]
+    assert head_items(counts, share=0.0).tolist() == [False] * 5
+    assert head_items(np.ones(10, np.int64), mass=0.7).sum() == 7  # 0.7 * 10 is 7.000000000000001 or 7 by luck
 
 
 @settings(max_examples=25, deadline=None)
@@ -372,7 +372,7 @@ def test_debiased(world, k, gamma, credit):
         kept = [(v, w) for v, w in zip(values.values(), weights, strict=True) if not math.isnan(v)]
         assert mean(*zip(*kept, strict=True)) == pytest.approx(pooled)
         size = sum(w for w, _ in everyone) ** 2 / sum(w * w for w, _ in everyone)
-        assert told(observed.pieces)["effective_size"] == pytest.approx(size)
+        assert effective_size(observed.addends)["effective_size"] == pytest.approx(size)
 
 
 @settings(max_examples=25, deadline=None)
@@ -421,7 +421,7 @@ def test_rating_errors(scores, wanted, ties):
     run = Run.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "score"], orient="row"), "mine")
     rows = [(u, i, float(g)) for u, items in wanted.items() for i, g in items.items()]
     truth = Truth.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "gain"], orient="row"))
-    meeting = meet(run, truth, Conventions(ties=ties))
+    alignment = align(run, truth, Conventions(ties=ties))
     errors = {
         u: [scores[u][i] - g for i, g in items.items() if u in scores and i in scores[u]]
         for u, items in sorted(wanted.items())
@@ -435,8 +435,8 @@ def test_rating_errors(scores, wanted, ties):
     }
     for name, value in wanted_means.items():
         metric = parse_metric(name)
-        bind([metric], meeting, Context())
-        block = meeting.block(0, truth.queries.len())
+        bind([metric], alignment, Context())
+        block = alignment.block(0, truth.queries.len())
         values, weights = metric.checked(block), metric.weights(block)
         kept = ~np.isnan(values)
         assert kept.tolist() == [bool(own) for own in errors.values()]
@@ -445,7 +445,7 @@ def test_rating_errors(scores, wanted, ties):
             value
         )
         rated = sum(len(items) for items in wanted.values())
-        assert metric.pieces(meeting) == {"pairs": len(flat), "unpredicted": rated - len(flat)}
+        assert metric.addends(alignment) == {"pairs": len(flat), "unpredicted": rated - len(flat)}
 
 
 EVERY = [

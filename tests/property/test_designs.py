@@ -1,4 +1,4 @@
-"""Closed forms against all samples and all orders of ties, enumerated one by one; and against many draws."""
+"""Closed forms of designs, compared with enumerations of all samples and orders of ties, and with many draws."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from scipy import stats
 from scipy.special import gammaln
 
 from recassay import designs
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
-from recassay.data.vocabulary import Vocabulary
-from recassay.designs import _laws
+from recassay.designs import _distributions
 from recassay.metrics.registry import parse_metrics
 
 METRICS = (
     "precision@1 precision@2 recall@2 recall(divide_by='reachable')@2 hit@2 hit(form='count')@3 mrr mrr@2 map map@2 "
     "map(divide_by='k')@3 ndcg ndcg@2 ndcg(discount='jk')@3 dcg@2 rprec auc"
 )
-ASKED = parse_metrics(METRICS)
+PARSED = parse_metrics(METRICS)
 
 
 def log2(rank):
@@ -35,7 +35,7 @@ def jk(rank):
 
 
 def by_hand(heading, ranks, sampled):
-    """One metric of one target set from the ranks of its relevant items."""
+    """Return one metric of one target set from the ranks of its relevant items."""
     R = len(ranks)
     within = {k: sum(r <= k for r in ranks) for k in (1, 2, 3, R)}
     first = min(ranks)
@@ -62,7 +62,7 @@ def by_hand(heading, ranks, sampled):
 
 
 def orders(scores):
-    """All orders of places that put higher scores first, ties in every way."""
+    """Yield all orders of positions with higher scores first, and ties in every order."""
     levels = sorted(set(scores), reverse=True)
     groups = [[place for place, score in enumerate(scores) if score == level] for level in levels]
     for parts in itertools.product(*(itertools.permutations(group) for group in groups)):
@@ -70,7 +70,7 @@ def orders(scores):
 
 
 def samples(others, weights, n, by, replace):
-    """All draws of places of others, with their chances."""
+    """Yield all draws of the others, as positions, with their probabilities."""
     if n is None:
         yield tuple(range(len(others))), 1.0
     elif replace:
@@ -86,9 +86,9 @@ def samples(others, weights, n, by, replace):
 
 
 def enumerated(user, design, heading):
-    """Mean and variance of a user's value over all samples, and all orders of the items in them.
+    """Return mean and variance of a user's value over all samples and all orders of the sampled items.
 
-    An item has one place in an order; if it was drawn several times, all its copies are there.
+    An item has one position in an order; if it was drawn several times, all its copies are there.
     """
     relevant, others, weights = user
     first = second = 0.0
@@ -111,16 +111,16 @@ def enumerated(user, design, heading):
     return first, second - first**2
 
 
-def row_of(masses):
-    """What standings keep of masses: their number, and up to seven of them, or sums of powers."""
+def mass_row(masses):
+    """Return the row that standings store for masses: their number, then up to seven masses, or sums of powers."""
     masses = np.array([mass for mass in masses if mass], float)
     kept = masses if masses.size <= 7 else [(masses**power).sum() for power in (1, 2, 3, 4)]
     return np.pad([masses.size, *kept], (0, 7 - len(kept)))
 
 
 def standings_of(users, total=None):
-    """Standings of users given as (scores of relevant items, scores of others, weights of others)."""
-    tied_masses, pool_masses = [], [row_of(weights) for _, _, weights in users]
+    """Return the standings of users given as (scores of relevant items, scores of others, weights of others)."""
+    tied_masses, pool_masses = [], [mass_row(weights) for _, _, weights in users]
     rows, offsets, ties = {"above": [], "tied": [], "mass_above": [], "mass_tied": []}, [0], []
     for relevant, others, weights in users:
         scores, mass = np.array(others, float), np.array(weights, float)
@@ -130,7 +130,7 @@ def standings_of(users, total=None):
             rows["mass_above"].append(int(mass[scores > score].sum()))
             rows["mass_tied"].append(int(mass[scores == score].sum()))
             ties.append(relevant.count(score) - 1)
-            tied_masses.append(row_of(mass[scores == score]))
+            tied_masses.append(mass_row(mass[scores == score]))
         offsets.append(len(ties))
     both = {name: {"TI": np.array(values, np.int64)} for name, values in rows.items()}
     return Standings(
@@ -160,10 +160,10 @@ KINDS = ["TI-AR-AN", "TI-1R-AN", "TI-AR-NN({n})", "TI-1R-NN({n})", "TI-AR-NN({n}
 @pytest.mark.parametrize("kind", KINDS)
 @given(user=users(), n=st.integers(1, 3))
 @settings(max_examples=25, deadline=None)
-def test_every_metric_equals_all_samples_and_all_orders(kind, user, n):
+def test_every_metric_equals_the_enumeration_of_all_samples_and_orders(kind, user, n):
     design = designs.parse(kind.format(n=min(n, len(user[1]))))
-    judged = designs.expect(standings_of([user]), design, ASKED)
-    for heading in ASKED:
+    judged = designs.expect(standings_of([user]), design, PARSED)
+    for heading in PARSED:
         mean, variance = enumerated(user, design, heading)
         outcome = judged.outcomes[heading]
         assert outcome.mean == pytest.approx(mean, abs=1e-12), heading
@@ -173,15 +173,15 @@ def test_every_metric_equals_all_samples_and_all_orders(kind, user, n):
 @pytest.mark.parametrize("kind", KINDS)
 @given(user=users(), n=st.integers(1, 3))
 @settings(max_examples=15, deadline=None)
-def test_a_random_order_is_one_in_which_everything_ties(kind, user, n):
+def test_the_random_column_equals_a_system_that_ties_all_items(kind, user, n):
     relevant, others, weights = user
     design = designs.parse(kind.format(n=min(n, len(others))))
     tied = standings_of([([0] * len(relevant), [0] * len(others), weights)])
-    whole = designs.expect(standings_of([user]), design, ASKED)
-    chance = designs.expect(tied, design, ASKED)
-    for heading in ASKED:
+    whole = designs.expect(standings_of([user]), design, PARSED)
+    chance = designs.expect(tied, design, PARSED)
+    for heading in PARSED:
         assert whole.outcomes[heading].random == pytest.approx(chance.outcomes[heading].mean, abs=1e-12), heading
-    if design.with_replacement:  # an item may be there twice, so the first rank is not as good as any other
+    if design.with_replacement:  # an item may be drawn twice, so the first rank has higher precision than others
         assert chance.outcomes["precision@1"].mean >= chance.rho - 1e-12
         return
     size = 1 + (design.n or len(others)) if design.relevant == "1R" else len(relevant) + (design.n or len(others))
@@ -192,11 +192,11 @@ def test_a_random_order_is_one_in_which_everything_ties(kind, user, n):
 
 @given(st.lists(users(), min_size=1, max_size=4), st.booleans())
 @settings(max_examples=30, deadline=None)
-def test_the_best_order_is_the_best(people, apart):
+def test_the_best_column_equals_a_system_that_ranks_relevant_items_first(people, apart):
     design = designs.parse("TI-1R-AN" if apart else "TI-AR-AN")
     first = standings_of([([9] * len(relevant), others, weights) for relevant, others, weights in people])
-    judged, best = (designs.expect(one, design, ASKED) for one in (standings_of(people), first))
-    for heading in ASKED:
+    judged, best = (designs.expect(one, design, PARSED) for one in (standings_of(people), first))
+    for heading in PARSED:
         assert judged.outcomes[heading].best == pytest.approx(best.outcomes[heading].mean, abs=1e-12), heading
 
 
@@ -204,11 +204,11 @@ def test_the_best_order_is_the_best(people, apart):
 @settings(max_examples=30, deadline=None)
 def test_means_are_over_users_or_over_sets_and_users_without_relevant_items_count_zero(people, more):
     made = standings_of(people, total=len(people) + more)
-    together = designs.expect(made, designs.parse("TI-AR-NN(1)"), ASKED)
-    alone = designs.expect(made, designs.parse("TI-1R-NN(1)"), ASKED)
-    only = designs.expect(made, designs.parse("TI-AR-NN(1)"), ASKED, users="with_relevant")
+    together = designs.expect(made, designs.parse("TI-AR-NN(1)"), PARSED)
+    alone = designs.expect(made, designs.parse("TI-1R-NN(1)"), PARSED)
+    only = designs.expect(made, designs.parse("TI-AR-NN(1)"), PARSED, users="with_relevant")
     sizes = np.array([len(relevant) for relevant, _, _ in people])
-    for heading in ASKED:
+    for heading in PARSED:
         parts = [enumerated(user, designs.parse("TI-AR-NN(1)"), heading) for user in people]
         each = [enumerated(user, designs.parse("TI-1R-NN(1)"), heading) for user in people]
         means, spreads = np.array(parts).T
@@ -222,37 +222,37 @@ def test_means_are_over_users_or_over_sets_and_users_without_relevant_items_coun
     assert (together.users, only.users, alone.sets) == (len(people) + more, len(people), sizes.sum())
 
 
-def test_drawing_everything_is_taking_everything():
+def test_drawing_all_candidates_equals_taking_all_candidates():
     rng = np.random.default_rng(5)
     people = [
         (rng.integers(0, 40, 4).tolist(), rng.integers(0, 40, 60).tolist(), rng.integers(1, 9, 60).tolist())
         for _ in range(30)
     ]
     made = standings_of(people)
-    drawn, taken = (designs.expect(made, designs.parse(text), ASKED) for text in ("TI-AR-NN(60)", "TI-AR-AN"))
-    for heading in ASKED:
+    drawn, taken = (designs.expect(made, designs.parse(text), PARSED) for text in ("TI-AR-NN(60)", "TI-AR-AN"))
+    for heading in PARSED:
         assert drawn.outcomes[heading].mean == pytest.approx(taken.outcomes[heading].mean, abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", [kind.format(n=20) for kind in KINDS[2:]])
 def test_many_draws_agree_within_four_standard_errors(kind):
-    """Four thousand draws from the counts: hypergeometric steps, ties in random order."""
+    """Draw 4,000 samples with ties in random order."""
     rng, draws = np.random.default_rng(7), 4_000
     people = [
         (rng.integers(0, 30, 1 + u).tolist(), rng.integers(0, 30, 90).tolist(), rng.integers(1, 30, 90).tolist())
         for u in range(3)
     ]
     design = designs.parse(kind)
-    judged = designs.expect(standings_of(people, total=5), design, ASKED)
-    values = {heading: np.zeros(draws) for heading in ASKED}
+    judged = designs.expect(standings_of(people, total=5), design, PARSED)
+    values = {heading: np.zeros(draws) for heading in PARSED}
     pairs = sum(len(relevant) for relevant, _, _ in people)
     for relevant, others, weights in people:
         scores, mass = np.array(others), np.array(weights, float)
         chance = mass / mass.sum() if design.by == "popularity" else None
         for draw in range(draws):
             chosen = rng.choice(scores.size, 20, replace=design.with_replacement, p=chance)
-            lots = rng.random(20 + len(relevant))
-            keys = np.lexsort((lots, -np.append(relevant, scores[chosen])))
+            tie_order = rng.random(20 + len(relevant))
+            keys = np.lexsort((tie_order, -np.append(relevant, scores[chosen])))
             rank = np.empty(keys.size, int)
             rank[keys] = np.arange(1, keys.size + 1)
             mine = rank[: len(relevant)].tolist()
@@ -270,9 +270,9 @@ def test_many_draws_agree_within_four_standard_errors(kind):
 
 @pytest.mark.parametrize(("rest", "gap", "q"), [(50, 7, 20), (3000, 40, 99), (3000, 2990, 99), (12, 5, 12), (9, 9, 4)])
 @pytest.mark.parametrize("replace", [True, False])
-def test_chances_are_those_of_scipy(rest, gap, q, replace):
+def test_hit_probabilities_agree_with_scipy(rest, gap, q, replace):
     logs, law = gammaln(np.arange(max(rest, q) + 2) + 1.0), np.zeros(q + 2)
-    first, last = _laws.numbers(float(gap), float(rest), q, replace, q, logs, law)
+    first, last = _distributions.hit_probabilities(float(gap), float(rest), q, replace, q, logs, law)
     found = np.zeros(q + 1)
     found[first : last + 1] = law[: last - first + 1]
     y = np.arange(q + 1)
@@ -283,37 +283,39 @@ def test_chances_are_those_of_scipy(rest, gap, q, replace):
 @pytest.mark.parametrize(("rest", "gap", "q"), [(50, 7, 20), (3000, 40, 99), (3000, 2990, 99), (12, 5, 12), (90, 0, 4)])
 @pytest.mark.parametrize("replace", [True, False])
 @pytest.mark.parametrize("most", [1, 10, 200])
-def test_chances_from_the_first_on_are_those_of_scipy(rest, gap, q, replace, most):
+def test_hit_probabilities_from_zero_agree_with_scipy(rest, gap, q, replace, most):
     whole = np.arange(max(rest, q) + 4.0)
     logs, parts, law = gammaln(whole + 1), 1 / np.maximum(whole, 1), np.zeros(most + 2)
-    last = _laws.rising(float(gap), float(rest), q, replace, np.log1p(-gap / rest), most, logs, parts, law)
+    last = _distributions.hit_probabilities_from_zero(
+        float(gap), float(rest), q, replace, np.log1p(-gap / rest), most, logs, parts, law
+    )
     y = np.arange(most)
     wanted = stats.binom.pmf(y, q, gap / rest) if replace else stats.hypergeom.pmf(y, rest, gap, q)
     if last >= 0:
         np.testing.assert_allclose(np.append(law[: last + 1], np.zeros(most))[:most], wanted, rtol=2e-10, atol=1e-20)
-    else:  # it may decline, and must where a first chance is none; then there is nothing, or another way
+    else:  # -1: the first probability is too small to start from; else all of them must be negligible
         assert last == -1 or wanted.sum() < 1e-20
 
 
 @pytest.mark.parametrize("kind", [kind.format(n=20) for kind in KINDS])
-def test_far_down_items_are_judged_one_by_one_with_the_same_means(kind, monkeypatch):
+def test_items_computed_separately_have_the_means_of_the_joint_walk(kind, monkeypatch):
     rng = np.random.default_rng(11)
     people = [
         (rng.integers(0, top, 1 + u).tolist(), rng.integers(0, top, 60).tolist(), rng.integers(1, 9, 60).tolist())
         for u, top in itertools.product(range(4), (2, 5, 50))
     ]
     made, design = standings_of(people), designs.parse(kind)
-    together = designs.expect(made, design, ASKED)
+    together = designs.expect(made, design, PARSED)
     monkeypatch.setattr("recassay.designs.moments.SHALLOW", 0)
     monkeypatch.setattr("recassay.designs.moments.STEPS", -1)
-    alone = designs.expect(made, design, ASKED)
+    alone = designs.expect(made, design, PARSED)
     for heading, outcome in together.outcomes.items():
         np.testing.assert_allclose(
             alone.outcomes[heading].values, outcome.values, rtol=1e-10, atol=1e-12, err_msg=heading
         )
-    single = designs.expect(standings_of(people[:3]), design, ASKED)  # one relevant item each: nothing in common
+    single = designs.expect(standings_of(people[:3]), design, PARSED)  # one relevant item each: no covariances
     monkeypatch.undo()
-    joint = designs.expect(standings_of(people[:3]), design, ASKED)
+    joint = designs.expect(standings_of(people[:3]), design, PARSED)
     for heading, outcome in joint.outcomes.items():
         assert single.outcomes[heading].variance == pytest.approx(outcome.variance, rel=1e-9, abs=1e-13), heading
     if design.relevant == "AR":
@@ -321,8 +323,8 @@ def test_far_down_items_are_judged_one_by_one_with_the_same_means(kind, monkeypa
         assert math.isnan(alone.outcomes["map"].variance)
 
 
-def test_items_placed_each_by_itself_have_the_same_mean():
-    """Beyond a limit of work tied items are placed without what they have in common: no variance, the same mean."""
+def test_many_tied_items_have_an_exact_mean_and_no_variance():
+    """Above a limit of work, tied items are placed separately: the mean is the same and the variance NaN."""
     people = [([1] * 3 + [4], [1] * 900 + [5] * 30 + [0] * 50, [1] * 980)] * 2
     metrics = parse_metrics("precision@5 map ndcg mrr")
     made = standings_of(people)
@@ -334,8 +336,8 @@ def test_items_placed_each_by_itself_have_the_same_mean():
     assert math.isnan(exact.outcomes["map"].variance)
     total = 2900 + 3
     ranks = np.arange(1, total + 1)
-    mean = 1 / 31  # the item with score 4 stands behind thirty
-    for i in (1, 2, 3):  # place of the i-th of three among the tied
+    mean = 1 / 31  # the item with score 4 is below thirty others
+    for i in (1, 2, 3):  # rank of the i-th of three relevant items among the tied
         log = gammaln(ranks) - gammaln(i) - gammaln(np.maximum(ranks - i + 1, 1))
         ok = (ranks >= i) & (total - ranks >= 3 - i)
         below = total - ranks[ok]

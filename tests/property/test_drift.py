@@ -1,4 +1,4 @@
-"""Drift detectors against loops that anybody can read, in blocks of any size and after a restart."""
+"""Drift detectors compared with plain loops, in blocks of any size and after a restart."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOSSES = st.lists(LOSS, min_size=1, max_size=150)
 
 
 def page_hinkley(losses, spec):
-    """Page-Hinkley from its definition: places of the alarms."""
+    """Return the positions of the alarms of Page-Hinkley by its definition."""
     found, seen, reached = [], [], []
     for j, loss in enumerate(losses):
         seen.append(loss)
@@ -37,7 +37,7 @@ def page_hinkley(losses, spec):
 
 
 def adwin(losses, delta, form):
-    """ADWIN with a window of single losses, the earliest split first: (place, what went, what stays)."""
+    """Return (position, dropped losses, remaining losses) of the alarms of ADWIN with a window of single losses."""
     window, found = [], []
     for j, loss in enumerate(losses):
         window.append(loss)
@@ -71,7 +71,7 @@ def _too_different(window, delta, form):
     least=st.sampled_from([1, 12]),
 )
 @QUICK
-def test_page_hinkley_is_its_definition(losses, form, fading, delta, threshold, least):
+def test_page_hinkley_equals_its_definition(losses, form, fading, delta, threshold, least):
     spec = PageHinkley(delta=delta, threshold=threshold, fading=fading, least=least, form=form)
     alarms = spec.start().on_scores(np.arange(len(losses)), losses)
     assert [alarm.event for alarm in alarms] == page_hinkley(losses, spec)
@@ -79,8 +79,8 @@ def test_page_hinkley_is_its_definition(losses, form, fading, delta, threshold, 
 
 @given(losses=LOSSES, form=st.sampled_from(["variance", "hoeffding"]), delta=st.sampled_from([0.002, 0.3]))
 @QUICK
-def test_adwin_of_single_losses_is_its_definition(losses, form, delta):
-    spec = ADWIN(delta=delta, bound=form, buckets=1000)  # so many of a size that none are ever joined
+def test_adwin_of_single_losses_equals_its_definition(losses, form, delta):
+    spec = ADWIN(delta=delta, bound=form, buckets=1000)  # with so many buckets of a size, none are ever merged
     alarms = spec.start().on_scores(np.arange(len(losses)), losses)
     expected = adwin(losses, delta, form)
     assert [alarm.event for alarm in alarms] == [place for place, _, _ in expected]
@@ -90,13 +90,13 @@ def test_adwin_of_single_losses_is_its_definition(losses, form, delta):
 
 
 def buckets(losses, most):
-    """An exponential histogram by its definition: lists of losses, the oldest first."""
+    """Return the buckets of an exponential histogram by its definition: lists of losses, the oldest first."""
     window = []
     for loss in losses:
         window.append([loss])
         size = 1
-        while sum(len(one) == size for one in window) > most:
-            first = next(i for i, one in enumerate(window) if len(one) == size)
+        while sum(len(bucket) == size for bucket in window) > most:
+            first = next(i for i, bucket in enumerate(window) if len(bucket) == size)
             window[first : first + 2] = [window[first] + window[first + 1]]
             size *= 2
     return window
@@ -104,19 +104,19 @@ def buckets(losses, most):
 
 @given(losses=LOSSES, most=st.integers(1, 6))
 @QUICK
-def test_buckets_double_and_keep_sums_deviations_and_where_they_begin(losses, most):
+def test_buckets_have_the_sums_deviations_and_first_events_of_the_definition(losses, most):
     watch = ADWIN(delta=1e-300, buckets=most).start()  # never sees a change
     assert watch.on_scores(np.arange(len(losses)), losses) == []
     state = watch.state()
     rows = range(len(state["filled"]) - 1, -1, -1)
     found = [(row, k) for row in rows for k in range(state["filled"][row])]
     expected, begin = buckets(losses, most), 0
-    assert [2**row for row, _ in found] == [len(one) for one in expected]
-    for place, one in zip(found, expected, strict=True):
-        assert state["sums"][place] == sum(one)
-        assert state["squares"][place] == pytest.approx(np.var(one) * len(one), abs=1e-9)
+    assert [2**row for row, _ in found] == [len(bucket) for bucket in expected]
+    for place, bucket in zip(found, expected, strict=True):
+        assert state["sums"][place] == sum(bucket)
+        assert state["squares"][place] == pytest.approx(np.var(bucket) * len(bucket), abs=1e-9)
         assert state["firsts"][place] == begin
-        begin += len(one)
+        begin += len(bucket)
 
 
 DETECTORS = [
@@ -141,13 +141,14 @@ def test_blocks_of_any_size_and_a_restart_give_the_same_bits(detector, cuts, see
     for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), 600], strict=True):
         found += watch.on_scores(events[begin:end], losses[begin:end])
         watch = detector.start(watch.state())
-    assert [(one.event, one.kind, one.since) for one in found] == [(one.event, one.kind, one.since) for one in expected]
-    assert all(np.array_equal(part, watch.state()[name]) for name, part in whole.state().items())
+    content = [[(alarm.event, alarm.kind, alarm.since) for alarm in alarms] for alarms in (found, expected)]
+    assert content[0] == content[1]
+    assert all(np.array_equal(array, watch.state()[name]) for name, array in whole.state().items())
 
 
 @given(size=st.integers(2000, 6000), seed=st.integers(0, 9))
 @settings(max_examples=10, deadline=None)
-def test_adwin_in_buckets_keeps_a_window_of_one_mean_and_little_memory(size, seed):
+def test_adwin_without_drift_keeps_the_whole_window_in_few_buckets(size, seed):
     losses = (derive(seed, "still").random(size) < 0.4) * 1.0
     watch = ADWIN(delta=1e-6).start()
     assert watch.on_scores(np.arange(size), losses) == []

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.data.histories import Histories
 from recassay.models import ItemKNN, RecentItemKNN, UserKNN
+from recassay.models.base.sums import rounded, step_for
 from recassay.models.incremental.item_knn import StreamItemKNN
 from recassay.models.incremental.uknn import UKNN
-from recassay.models.sums import rounded, step_for
 
 logs = st.sets(st.tuples(st.integers(0, 9), st.integers(0, 7)), min_size=8, max_size=60)
 

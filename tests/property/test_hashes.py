@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.data import _hashes
-from recassay.data.identity import mix
+from recassay.columnar import _hashes
+from recassay.columnar.identity import mix
 
 keys = st.integers(0, 2**64 - 1)
 

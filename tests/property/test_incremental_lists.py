@@ -19,8 +19,8 @@ def test_they_hold_what_was_appended_in_its_order(batches):
         lists.append(keys, values)
         for key, value in batch:
             plain[key].append(value)
-        assert [lists.of(key).tolist() for key in range(13)] == plain
-        assert not lists.wanted.any()
+        assert [lists.get(key).tolist() for key in range(13)] == plain
+        assert not lists.pending.any()
 
 
 @settings(deadline=None)
@@ -38,4 +38,4 @@ def test_room_that_was_reserved_and_not_used_is_found_again():
     lists = GrowingLists()
     for _ in range(100):
         lists.reserve(np.array([1, 1, 0]))
-    assert lists.room[:2].tolist() == [1, 2]
+    assert lists.capacity[:2].tolist() == [1, 2]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.data import _hashes
-from recassay.models.incremental._walk import Asked, Shown, Told
-from recassay.models.incremental.base import drawn
+from recassay.columnar import _hashes
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
+from recassay.models.incremental.base import initial_factors
 from recassay.models.incremental.bprmf import BPRMF
 from recassay.models.incremental.item_knn import StreamItemKNN
 from recassay.models.incremental.uknn import UKNN
@@ -54,7 +54,7 @@ class PlainBPRMF:
         self.met, self.people, self.asked = 0, 0, model.learns == "event"
         self.salt = derive_seed(model.seed, "BPRMF") % 2**64
         self.rates = [F(getattr(model, one)) for one in ("rate", "reg_user", "reg_item", "reg_negative", "reg_bias")]
-        start = lambda what: drawn(model.seed, f"BPRMF {what}", 0, 2048, model.factors, model.deviation)  # noqa: E731
+        start = lambda what: initial_factors(model.seed, f"BPRMF {what}", 0, 2048, model.factors, model.deviation)  # noqa: E731
         self.users, self.items = start("user"), np.append(start("item"), np.zeros((2048, 1), F), axis=1)
 
     def learn(self, user, item):
@@ -232,9 +232,9 @@ def test_a_walk_shows_what_asking_and_telling_show(model, events, block, late, e
             learnt += 1
         columns = np.array(rows).T
         narrow = [column.astype(np.int32) for column in columns[:2]]
-        asked = Asked(*narrow, *columns[2:], np.array(pool, np.int32), order)
-        shown = Shown.room(end - begin, end - begin, 0)
-        learner.walk(Told(users[begin:end], items[begin:end], np.ones(end - begin)), asked, shown)
+        asked = StreamQueries(*narrow, *columns[2:], np.array(pool, np.int32), order)
+        shown = WalkOutput.empty(end - begin, end - begin, 0)
+        learner.walk(StreamEvents(users[begin:end], items[begin:end], np.ones(end - begin)), asked, shown)
         assert shown.position.tolist() == expected
     for user in range(users.max() + 2):
         assert learner.scores(user).tolist() == plain.scores(user, items.max() + 1)

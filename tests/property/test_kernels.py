@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.data.truth_facts import TruthFacts
+from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
-from recassay.metrics.align import Conventions, meet
+from recassay.metrics.align import Conventions, align
 from recassay.metrics.registry import parse_metric
 
 # A place of a list: None (not judged) or a grade; a list is a sequence of groups of places that tie.
@@ -186,7 +186,7 @@ def test_cascade(queries, cutoff):
 def test_preference(queries, most, bound):
     marks, out = marks_of(queries), np.empty(len(queries))
     same = np.ones(len(queries), np.int64)
-    _kernels.preference(marks.start, marks.relevant, marks.grade == 0, most * same, bound * same, out)
+    _kernels.preference_sum(marks.start, marks.relevant, marks.grade == 0, most * same, bound * same, out)
     for query, groups in enumerate(queries):
         order = [place for (place,) in groups]
         terms = [
@@ -201,7 +201,7 @@ def test_preference(queries, most, bound):
 @given(strict_blocks)
 def test_inferred_precision(queries):
     marks, out, e = marks_of(queries), np.empty(len(queries)), 0.00001
-    _kernels.inferred_precision(marks.start, marks.first, marks.relevant, marks.grade < 0, out)
+    _kernels.inferred_precision_sum(marks.start, marks.first, marks.relevant, marks.grade < 0, out)
     for query, groups in enumerate(queries):
         order = [place for (place,) in groups]
         total = 0.0
@@ -292,17 +292,17 @@ def test_expected_ties_are_the_mean_over_every_order(scores, grades, k):
     tied = Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": items, "score": scores}), "tied")
     groups = [[i for i in items if scores[i] == level] for level in sorted(set(scores), reverse=True)]
     orders = [sum(order, ()) for order in product(*(list(permutations(group)) for group in groups))]
-    expected_order = meet(tied, truth, Conventions(ties="expected")).block(0, 1)
+    expected_order = align(tied, truth, Conventions(ties="expected")).block(0, 1)
     strict = [
-        meet(Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": order}), "strict"), truth).block(0, 1)
+        align(Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": order}), "strict"), truth).block(0, 1)
         for order in orders
     ]
     for name in METRICS:
-        metric = parse_metric(name.format(k=k)).resolve(TruthFacts.of(truth))
+        metric = parse_metric(name.format(k=k)).resolve(TruthStatistics.of(truth))
         wanted = np.mean([metric.checked(block)[0] for block in strict])
         assert metric.checked(expected_order)[0] == pytest.approx(wanted, nan_ok=True), name
         low, high = (
-            metric.checked(meet(tied, truth, Conventions(ties=ties)).block(0, 1))[0]
+            metric.checked(align(tied, truth, Conventions(ties=ties)).block(0, 1))[0]
             for ties in ("pessimistic", "optimistic")
         )
         if name.startswith(("precision", "recall", "hit", "mrr", "map", "rprec", "f1", "ndcg")):
@@ -314,7 +314,7 @@ def test_expected_ties_are_the_mean_over_every_order(scores, grades, k):
 def test_metrics_without_a_closed_form_refuse_expected_ties(name):
     truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "gain": [1.0, 0.0]}))
     run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [1, 2], "score": [0.5, 0.5]}), "tied")
-    block = meet(run, truth, Conventions(ties="expected")).block(0, 1)
+    block = align(run, truth, Conventions(ties="expected")).block(0, 1)
     with pytest.raises(UsageError) as caught:
-        parse_metric(name).resolve(TruthFacts.of(truth)).checked(block)
+        parse_metric(name).resolve(TruthStatistics.of(truth)).checked(block)
     assert caught.value.code == "U110"

@@ -7,10 +7,11 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recassay.data import _kernels
-from recassay.data.layout import grouped, offsets_without, order_within, repeated, stretch_of
-from recassay.data.recoding import Recoding
-from recassay.data.vocabulary import Vocabulary
+from recassay.columnar import _kernels
+from recassay.columnar.groups import GroupedRows
+from recassay.columnar.layout import mark_repeated, offsets_without, order_within, row_groups
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Vocabulary
 
 INT32 = np.iinfo(np.int32)
 codes = st.integers(INT32.min, INT32.max) | st.integers(-3, 6)
@@ -35,7 +36,7 @@ def test_intern_numbers_pairs_in_order_of_arrival(pairs):
             number[pair] = len(number)
             first.append(row)
     keys, checks = (np.array([pair[part] for pair in pairs], np.uint64) for part in (0, 1))
-    found, first_row = _kernels.intern(keys, checks)
+    found, first_row = _kernels.intern(keys, checks << np.uint64(32) | np.uint64(7))  # the lower half does not count
     assert found.tolist() == [number[pair] for pair in pairs]
     assert first_row.tolist() == first
 
@@ -55,16 +56,18 @@ def test_intern_grows():
 def test_repeats(lists, data):
     offsets, items = laid_out(lists, np.int32)
     wanted = [item in one[:place] for one in lists for place, item in enumerate(one)]
-    assert repeated(offsets, items).tolist() == wanted
+    assert mark_repeated(offsets, items).tolist() == wanted
     if lists:
         begin = data.draw(st.integers(0, len(lists) - 1))
         end = data.draw(st.integers(begin + 1, len(lists)))
-        assert _kernels.repeats(offsets, items, begin, end).tolist() == wanted[offsets[begin] : offsets[end]]
+        assert (
+            _kernels.mark_repeated_items(offsets, items, begin, end).tolist() == wanted[offsets[begin] : offsets[end]]
+        )
 
 
 def test_repeats_in_a_list_longer_than_the_first_table():
     items = np.array([*range(500), 0, 499], np.int32)
-    assert np.flatnonzero(repeated(np.array([0, 502]), items)).tolist() == [500, 501]
+    assert np.flatnonzero(mark_repeated(np.array([0, 502]), items)).tolist() == [500, 501]
 
 
 @settings(deadline=None)
@@ -88,7 +91,7 @@ def test_sort_judged(lists):
     offsets, items = laid_out([[item for item, _ in one] for one in lists], np.int32)
     _, gains = laid_out([[gain for _, gain in one] for one in lists], np.float64)
     wanted = [pair for one in lists for pair in sorted(one, key=lambda pair: (-pair[1], pair[0]))]
-    _kernels.sort_judged(offsets, items, gains, 0, len(lists))
+    _kernels.sort_by_gain(offsets, items, gains, 0, len(lists))
     assert list(zip(items.tolist(), gains.tolist(), strict=True)) == wanted
 
 
@@ -97,13 +100,15 @@ def test_sort_judged(lists):
 def test_grouped_gathers_rows_by_id_and_keeps_their_order(rows, sort):
     rows = sorted(rows, key=lambda row: row[0]) if sort else rows
     frame = pl.DataFrame(rows, {"user_id": pl.String, "item_id": pl.Int64}, orient="row")
-    frame, users, offsets = grouped(frame, "user_id")
+    table = GroupedRows(frame, "user_id")
+    users, offsets = table.users, table.offsets
     wanted = sorted({user for user, _ in rows}, key=lambda user: user.encode())
     assert users.to_list() == wanted
     for place, user in enumerate(wanted):
-        own = frame.slice(offsets[place], offsets[place + 1] - offsets[place])
-        assert own["item_id"].to_list() == [item for one, item in rows if one == user]
-    assert stretch_of(offsets).tolist() == [wanted.index(user) for user in frame["user_id"]]
+        assert table["item_id"][offsets[place] : offsets[place + 1]].to_list() == [
+            item for one, item in rows if one == user
+        ]
+    assert row_groups(offsets).tolist() == [wanted.index(user) for user in table["user_id"]]
 
 
 @settings(deadline=None)

@@ -1,4 +1,4 @@
-"""Curves, McNemar's test over windows and anytime-valid bounds against loops that anybody can read."""
+"""Curves, McNemar's test over windows and anytime-valid bounds, compared with plain loops."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import gammainc
 
-from recassay.comparison._running import faded_sums, running_sums
-from recassay.comparison.anytime import anytime_bounds, best_rho, boundary, log_mixture
-from recassay.comparison.compare_over_time import compare_over_time
-from recassay.comparison.over_time import over_time
-from recassay.comparison.significance import run_test
-from recassay.data.outcomes import Outcomes
+from recassay.comparison.over_time.compare import compare_over_time
+from recassay.comparison.over_time.curves import over_time
+from recassay.results.outcomes import Outcomes
 from recassay.rng import derive
+from recassay.stats._running import faded_sums, running_sums
+from recassay.stats.anytime import anytime_bounds, best_rho, boundary, log_mixture
+from recassay.stats.significance import run_test
 
 QUICK = settings(max_examples=60, deadline=None)
 VALUE = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-1e6, 1e6), st.floats(-1e-9, 1e-9))
@@ -35,28 +35,28 @@ def stream(system, values, gaps):
 
 @given(values=VALUES)
 @QUICK
-def test_sums_of_stretches_are_exact_but_for_one_rounding(values):
-    rounded, left = running_sums(np.array(values))
+def test_sums_of_ranges_are_exact_up_to_one_rounding(values):
+    rounded, errors = running_sums(np.array(values))
     for begin in range(0, len(values), 7):
         for end in range(begin, len(values) + 1, 5):
-            exact = float(sum((Fraction(one) for one in values[begin:end]), Fraction(0)))
-            found = (rounded[end] - rounded[begin]) + (left[end] - left[begin])
+            exact = float(sum((Fraction(value) for value in values[begin:end]), Fraction(0)))
+            found = (rounded[end] - rounded[begin]) + (errors[end] - errors[begin])
             assert found == pytest.approx(exact, rel=1e-12, abs=1e-18 * max(map(abs, values)) * len(values))
 
 
-def test_sums_far_down_a_long_stream_are_as_good_as_at_its_start():
+def test_sums_late_in_a_long_stream_are_as_accurate_as_at_its_start():
     values = derive(1, "long").random(300_000) * 1e-3
     values[::1000] = 1e6
-    rounded, left = running_sums(values)
-    found = (rounded[299_900] - rounded[299_001]) + (left[299_900] - left[299_001])
+    rounded, errors = running_sums(values)
+    found = (rounded[299_900] - rounded[299_001]) + (errors[299_900] - errors[299_001])
     assert found == pytest.approx(math.fsum(values[299_001:299_900]), rel=1e-15)
-    again, _ = running_sums(values[:1000])
-    assert np.array_equal(again, rounded[:1001])
+    prefix, _ = running_sums(values[:1000])
+    assert np.array_equal(prefix, rounded[:1001])
 
 
 @given(values=VALUES, fading=st.floats(0.01, 0.999))
 @QUICK
-def test_what_fades(values, fading):
+def test_fading_sums_equal_a_loop(values, fading):
     last, expected = 0.0, []
     for value in values:
         last = value + fading * last
@@ -66,20 +66,20 @@ def test_what_fades(values, fading):
 
 @given(rows=BITS, window=st.integers(1, 20), by=st.sampled_from(["scored", "event", "time"]))
 @QUICK
-def test_a_moving_window_is_what_a_loop_finds(rows, window, by):
+def test_moving_windows_equal_a_loop(rows, window, by):
     values, gaps = [float(a) for a, _, _ in rows], [gap for *_, gap in rows]
     outcomes = stream("a", values, gaps)
     timed = Outcomes("a", outcomes.event, outcomes.values, times=pl.Series(outcomes.event // 3), events=outcomes.events)
     table = over_time(timed, "hit@1", window=window, by=by).table
     where = {"scored": np.arange(len(rows)), "event": outcomes.event, "time": outcomes.event // 3}[by]
     for j, (value, n) in enumerate(table.select("value", "n").iter_rows()):
-        behind = [values[i] for i in range(j + 1) if where[j] - window < where[i]]
-        assert (n, value) == (len(behind), sum(behind) / len(behind))
+        inside = [values[i] for i in range(j + 1) if where[j] - window < where[i]]
+        assert (n, value) == (len(inside), sum(inside) / len(inside))
 
 
 @given(rows=BITS, window=st.integers(1, 30), alpha=st.sampled_from([0.3, 0.05]))
 @QUICK
-def test_signed_mcnemar_is_what_a_loop_finds(rows, window, alpha):
+def test_signed_mcnemar_over_windows_equals_a_loop(rows, window, alpha):
     a, b, gaps = (list(part) for part in zip(*rows, strict=True))
     found = compare_over_time(
         stream("a", a, gaps), stream("b", b, gaps), metric="hit@1", window=window, alpha=alpha
@@ -110,7 +110,7 @@ def test_stretches_are_the_runs_of_claims(rows, window):
 
 
 def mixture(s, v, rho, c):
-    """The mixture by numbers: exp(l s - psi(l) v) over a gamma law of what is left of l below 1 / c."""
+    """Return the mixture by numerical integration of exp(l s - psi(l) v) over a gamma distribution of 1 - c l."""
 
     def density(rate):
         r = rho / c**2
@@ -123,7 +123,7 @@ def mixture(s, v, rho, c):
 
 @pytest.mark.parametrize("c", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize(("s", "v"), [(-3.0, 4.0), (0.0, 9.0), (5.0, 12.0), (20.0, 60.0)])
-def test_the_closed_form_is_the_mixture(s, v, c):
+def test_the_closed_form_equals_the_integrated_mixture(s, v, c):
     rho = best_rho(30.0, 0.05)
     found = log_mixture(np.array([s]), np.array([v]), rho, c)[0]
     assert found == pytest.approx(math.log(mixture(s, v, rho, c)), abs=1e-7)
@@ -131,58 +131,58 @@ def test_the_closed_form_is_the_mixture(s, v, c):
 
 @pytest.mark.parametrize("tuned_for", [1.0, 100.0, 5000.0])
 @pytest.mark.parametrize("alpha", [0.0005, 0.025, 0.4])
-def test_the_boundary_is_the_root(alpha, tuned_for):
+def test_the_boundary_is_the_root_of_the_mixture(alpha, tuned_for):
     v = np.array([0.0, 0.3, 1.0, 7.5, 100.0, 1e4, 3e6, 0.3])
     rho = best_rho(tuned_for, alpha)
     found = boundary(v, alpha, tuned_for)
-    for one, root in zip(v, found, strict=True):
+    for spread, root in zip(v, found, strict=True):
 
-        def short(s, one=one):
-            return log_mixture(np.array([s]), np.array([one]), rho)[0] + math.log(alpha)
+        def gap(s, spread=spread):
+            return log_mixture(np.array([s]), np.array([spread]), rho)[0] + math.log(alpha)
 
-        assert root == pytest.approx(brentq(short, 0, 100 + 50 * math.sqrt(one), xtol=1e-10), rel=1e-7)
+        assert root == pytest.approx(brentq(gap, 0, 100 + 50 * math.sqrt(spread), xtol=1e-10), rel=1e-7)
 
 
 @given(rows=st.lists(st.sampled_from([-1.0, -0.25, 0.0, 0.5, 1.0]), min_size=1, max_size=80))
 @QUICK
-def test_bounds_at_an_event_are_those_of_the_stream_up_to_there_and_turn_with_the_sign(rows):
+def test_bounds_at_an_event_do_not_depend_on_later_events_and_are_mirrored_by_the_sign(rows):
     d = np.array(rows)
-    found, part, turned = anytime_bounds(d), anytime_bounds(d[: len(rows) // 2 + 1]), anytime_bounds(-d)
-    size = part.mean.size
-    assert np.array_equal(found.low[:size], part.low)
-    assert np.array_equal(found.high[:size], part.high)
-    assert np.array_equal(-turned.low, found.high)
+    found, prefix, mirrored = anytime_bounds(d), anytime_bounds(d[: len(rows) // 2 + 1]), anytime_bounds(-d)
+    size = prefix.mean.size
+    assert np.array_equal(found.low[:size], prefix.low)
+    assert np.array_equal(found.high[:size], prefix.high)
+    assert np.array_equal(-mirrored.low, found.high)
     assert (found.low <= found.mean).all()
     assert (found.mean <= found.high).all()
     assert found.decided == next((j for j in range(len(rows)) if found.low[j] > 0 or found.high[j] < 0), None)
-    four = anytime_bounds(4 * d, largest=4)
-    assert np.array_equal(four.low, 4 * found.low)
+    scaled = anytime_bounds(4 * d, largest=4)
+    assert np.array_equal(scaled.low, 4 * found.low)
 
 
-def _restless(rng, n):
-    """Each difference has mean 0 given the past, and a spread that hangs on how the last ones fell."""
+def _changing_variance(rng, n):
+    """Return differences of mean 0 given the past, with a variance that depends on the last ten signs."""
     signs = rng.choice([-1.0, 1.0], n)
-    lately = np.convolve(signs, np.ones(10))[: n - 1] > 0
-    return signs * np.append(1.0, np.where(lately, 1.0, 0.1))
+    positive = np.convolve(signs, np.ones(10))[: n - 1] > 0
+    return signs * np.append(1.0, np.where(positive, 1.0, 0.1))
 
 
 NULLS = {
     "coin, 0 or 1": lambda rng, n: rng.integers(-1, 2, n).astype(float),
     "rare": lambda rng, n: (rng.random(n) < 0.05) * rng.choice([-1.0, 1.0], n),
     "skewed": lambda rng, n: np.where(rng.random(n) < 0.1, 0.9, -0.1),
-    "spread hangs on the past": _restless,
+    "variance depends on the past": _changing_variance,
 }
 
 
 @pytest.mark.parametrize("null", NULLS)
-def test_false_alarms_on_null_streams_are_as_rare_as_promised(null):
+def test_the_false_alarm_rate_on_null_streams_is_at_most_alpha(null):
     streams, n, alpha = 300, 2000, 0.05
     rng = derive(11, "null", null)
     alarms = sum(anytime_bounds(NULLS[null](rng, n), alpha=alpha).decided is not None for _ in range(streams))
     assert alarms <= alpha * streams + 3 * math.sqrt(streams * alpha * (1 - alpha))
 
 
-def test_bounds_hold_under_drift_for_the_mean_of_what_was_expected():
+def test_bounds_hold_under_drift_for_the_mean_of_the_expected_differences():
     streams, n, missed = 200, 3000, 0
     expected = np.where(np.arange(n) < 1000, 0.2, -0.3)
     so_far = np.cumsum(expected) / np.arange(1, n + 1)

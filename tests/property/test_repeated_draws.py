@@ -1,7 +1,7 @@
-"""Draws with replacement: an item has one place among those it ties with, and all its drawn copies are there.
+"""Designs with replacement: an item has one position among its ties, and all its drawn copies are there.
 
-From scores and item ids to every sample and every order on catalogues of seven items; from places to laws on large
-ones; and against systems that order at random.
+Results are compared with enumerations of all samples and orders on catalogues of seven items, with means over positions
+on large ones, and with systems that order at random.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from scipy import stats
 
 import recassay as ra
 from recassay import designs
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.standings import Standings
-from recassay.data.synthetic import log
-from recassay.data.vocabulary import Vocabulary
+from recassay.data.synthetic.tastes import log
 from recassay.metrics.registry import parse_metrics
 
 METRICS = "precision@1 precision@2 recall@2 hit@1 hit@2 mrr mrr@2 map map@3 ndcg ndcg@2 dcg@2 rprec auc"
-ASKED = parse_metrics(METRICS.replace("dcg@2 rprec", "dcg@2 hit(form='count')@3 rprec"))
+PARSED = parse_metrics(METRICS.replace("dcg@2 rprec", "dcg@2 hit(form='count')@3 rprec"))
 DESIGNS = [
     f"{base}-{relevant}-{draw}"
     for base, relevant in itertools.product(("AI", "TI"), ("AR", "1R"))
@@ -37,7 +37,7 @@ ITEMS = "abcdefg"
 
 
 def by_hand(heading, ranks, sampled):
-    """One metric of one target set from the ranks of its relevant items."""
+    """Return one metric of one target set from the ranks of its relevant items."""
     ranks, R = sorted(ranks), len(ranks)
     gains = {k: sum(1 / math.log2(r + 1) for r in ranks if r <= k) for k in (2, math.inf)}
     ideal = {k: sum(1 / math.log2(r + 1) for r in range(1, R + 1) if r <= k) for k in (2, math.inf)}
@@ -53,8 +53,8 @@ def by_hand(heading, ranks, sampled):
     }[heading]  # fmt: skip
 
 
-def row_of(masses):
-    """What standings keep of masses: their number, and up to seven of them, or sums of powers."""
+def mass_row(masses):
+    """Return the row that standings store for masses: their number, then up to seven masses, or sums of powers."""
     masses = np.asarray(masses, float)
     kept = masses if masses.size <= 7 else [(masses**power).sum() for power in (1, 2, 3, 4)]
     return np.pad([masses.size, *kept], (0, 7 - len(kept)))
@@ -62,13 +62,13 @@ def row_of(masses):
 
 @functools.cache
 def values_by_hand(ranks, sampled, apart):
-    """Every metric, of all relevant items together or as the mean over sets of one each."""
-    alone = [(r - sum(other < r for other in ranks),) for r in ranks] if apart else [ranks]
-    return np.array([np.mean([by_hand(heading, one, sampled) for one in alone]) for heading in ASKED])
+    """Return every metric for one set of all relevant items, or as the mean over sets of one relevant item each."""
+    sets = [(r - sum(other < r for other in ranks),) for r in ranks] if apart else [ranks]
+    return np.array([np.mean([by_hand(heading, of_set, sampled) for of_set in sets]) for heading in PARSED])
 
 
-class Study:
-    """Seven items, some with a test rating, and two users who are asked; scores with many ties."""
+class SmallCatalogue:
+    """Seven items, some with a test rating, and two test users; scores with many ties."""
 
     def __init__(self, seed):
         rng = np.random.default_rng(seed)
@@ -78,14 +78,14 @@ class Study:
         test = [(user, ITEMS[item]) for user, items in relevant.items() for item in items]
         known = {"u": "", "v": ITEMS[int(rng.choice([i for i in range(7) if i not in relevant["v"]]))]}
         train = crowd + [(user, item) for user in known for item in known[user]]
-        # others' test ratings say what TI is; they have seen all else, so that nothing is relevant for them but this
+        # Low test ratings of another user add items to TI and make nothing relevant.
         low = [("y", item, 1.0) for item in ITEMS[:5]]
         rows = [(*row, 5.0) for row in train] + [(*row, 5.0) for row in test] + low
         log = Interactions.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id", "rating"], orient="row"))
         at = np.arange(len(rows))
         self.fold = Fold(log.take(at[: len(train)]), log.take(at[len(train) :]), "global", {})
         self.scores = rng.choice([0.0, 1.0, 2.0], (4, 7), p=[0.5, 0.3, 0.2])
-        users, items = (one.ids.to_list() for one in (log.user_vocabulary, log.item_vocabulary))
+        users, items = log.user_vocabulary.ids.to_list(), log.item_vocabulary.ids.to_list()
         self.score = {
             (user, item): self.scores[{"u": 0, "v": 1}.get(user, 2), ITEMS.index(item)]
             for user in users
@@ -93,8 +93,8 @@ class Study:
         }
         table = np.array([[self.score[user, item] for item in items] for user in users])
         system = SimpleNamespace(scores=lambda codes: table[codes])
-        ask = ra.protocols.ranking(relevant_from=5, bins=2)
-        self.run = ra.play(system, self.fold, ask, name="made")
+        protocol = ra.protocols.ranking(relevant_from=5, bins=2)
+        self.run = ra.play(system, self.fold, protocol, name="made")
         self.weight = {item: len({user for user, other in train if other == item}) for item in ITEMS}
         self.known, self.relevant = known, {user: [ITEMS[i] for i in items] for user, items in relevant.items()}
         self.tested = {item for _, item in test} | set(ITEMS[:5])
@@ -103,7 +103,7 @@ class Study:
         self.bin = {item: place for place, part in enumerate(np.array_split(order, 2)) for item in part.tolist()}
 
     def sets(self, design):
-        """(user, relevant items, candidates, weight of the set in the mean)."""
+        """Return (user, relevant items, candidates, bin) of every target set."""
         found = []
         for user, relevant in self.relevant.items():
             groups = [relevant] if not design.bins else [[i for i in relevant if self.bin[i] == b] for b in (0, 1)]
@@ -130,29 +130,29 @@ def samples(pool, weights, design):
 
 
 def enumerated(study, design, constant=False):
-    """Mean of every metric of every set over all samples and all orders of the items in them."""
+    """Return (weight, bin, means of all metrics) of every set, over all samples and orders of the sampled items."""
     found = []
     for user, relevant, pool, b in study.sets(design):
-        total = np.zeros(len(ASKED))
+        total = np.zeros(len(PARSED))
         for draw, chance in samples(pool, study.weight, design):
             items = [*relevant, *sorted(set(draw))]
             orders = list(itertools.permutations(range(len(items))))
-            for lots in orders:
+            for order in orders:
                 key = {
-                    i: (-0.0 if constant else -study.score[user, i], lot) for i, lot in zip(items, lots, strict=True)
+                    i: (-0.0 if constant else -study.score[user, i], tie) for i, tie in zip(items, order, strict=True)
                 }
                 in_order = sorted(items, key=key.get)
                 copies = {i: 1 if i in relevant else draw.count(i) for i in items}
                 ranks = dict(zip(in_order, itertools.accumulate(copies[i] for i in in_order), strict=True))
                 mine = tuple(sorted(ranks[i] for i in relevant))
                 total += chance / len(orders) * values_by_hand(mine, len(draw), design.relevant == "1R")
-        total = dict(zip(ASKED, total.tolist(), strict=True))
+        total = dict(zip(PARSED, total.tolist(), strict=True))
         found.append((len(relevant) if design.relevant == "1R" else 1, b, total))
     return found
 
 
 def mean_of(found, design, heading, users):
-    """Over sets, or over users, or over bins that count alike."""
+    """Return the mean over sets, over users, or over bins of equal weight."""
     if design.bins:
         each = []
         for b in (0, 1):
@@ -166,11 +166,11 @@ def mean_of(found, design, heading, users):
 
 
 @pytest.mark.parametrize("text", DESIGNS)
-def test_from_scores_to_every_sample_and_every_order(text):
+def test_means_from_scores_equal_the_enumeration_of_all_samples_and_orders(text):
     design = designs.parse(text)
     for seed in range(2):
-        study = Study(seed)
-        judged = designs.expect(study.run.standings, design, ASKED, short="all")
+        study = SmallCatalogue(seed)
+        judged = designs.expect(study.run.standings, design, PARSED, short="all")
         if judged.short:
             continue
         ordered, random = enumerated(study, design), enumerated(study, design, constant=True)
@@ -182,7 +182,7 @@ def test_from_scores_to_every_sample_and_every_order(text):
 
 
 def test_one_target_two_tied_candidates_two_draws():
-    """At its three places none, one or both candidates are above: (1 + 1/4 + 0) / 3, not 1/3."""
+    """At its three positions none, one or both candidates are above: (1 + 1/4 + 0) / 3, not 1/3."""
     one = standings_of(above=[0], tied=[2], pool=[2])
     (outcome,) = designs.expect(
         one, designs.parse("AI-1R-NN(2, replace=True)"), parse_metrics("hit@1")
@@ -203,11 +203,11 @@ def test_a_random_order_of_ten_candidates_and_five_draws():
 
 
 def standings_of(above, tied, pool, *, ties=None, masses=None, pool_masses=None):
-    """Users with one relevant item each; masses of tied candidates, and of all."""
+    """Return standings of users with one relevant item each, with masses of tied candidates and of all candidates."""
     n = len(above)
-    above, tied, pool = (np.array(one, np.int64) for one in (above, tied, pool))
-    masses = [np.ones(one) for one in tied] if masses is None else masses
-    pool_masses = [np.ones(one) for one in pool] if pool_masses is None else pool_masses
+    above, tied, pool = (np.array(counts, np.int64) for counts in (above, tied, pool))
+    masses = [np.ones(count) for count in tied] if masses is None else masses
+    pool_masses = [np.ones(count) for count in pool] if pool_masses is None else pool_masses
     heavy = np.array(
         [(whole.sum() - own.sum()) * (many > 0) for own, whole, many in zip(masses, pool_masses, above, strict=True)]
     )
@@ -215,8 +215,8 @@ def standings_of(above, tied, pool, *, ties=None, masses=None, pool_masses=None)
         "made", pl.Series(range(n)), np.arange(n + 1), np.zeros(n, np.int32), Vocabulary.dense(pl.Series([0]))[0],
         np.zeros(n, np.int32), {"AI": above}, {"AI": tied}, {"AI": pool}, {"AI": heavy.astype(np.int64)},
         {"AI": np.array([int(own.sum()) for own in masses])}, {"AI": np.array([int(one.sum()) for one in pool_masses])},
-        tied_masses={"AI": np.array([row_of(own) for own in masses])},
-        pool_masses={"AI": np.array([row_of(own) for own in pool_masses])}, users=n, popularity=np.array([1]),
+        tied_masses={"AI": np.array([mass_row(own) for own in masses])},
+        pool_masses={"AI": np.array([mass_row(own) for own in pool_masses])}, users=n, popularity=np.array([1]),
     )  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def standings_of(above, tied, pool, *, ties=None, masses=None, pool_masses=None)
     (0, 60, 60, 5), (0, 300, 300, 100), (20, 3000, 3400, 100), (0, 13_000, 13_000, 20), (5, 40, 90, 500),
     (0, 100_000, 100_000, 1), (2, 1, 900, 50), (7, 129, 140, 3),
 ])  # fmt: skip
-def test_many_tied_candidates_are_a_mean_over_all_places(above, tied, pool, q):
+def test_many_tied_candidates_give_a_mean_over_all_positions(above, tied, pool, q):
     one = standings_of([above], [tied], [pool])
     metrics = parse_metrics("hit@1 hit@10 ndcg@10 mrr")
     judged = designs.expect(one, designs.parse(f"AI-1R-NN({q}, replace=True)"), metrics)
@@ -232,23 +232,26 @@ def test_many_tied_candidates_are_a_mean_over_all_places(above, tied, pool, q):
     law = np.array([stats.binom.pmf(x, q, share).mean() for x in range(q + 1)])
     for outcome, credit in zip(judged.outcomes.values(), (1, 10, "ndcg", "mrr"), strict=True):
         x = np.arange(q + 1)
-        worth = 1 / (x + 1) if credit == "mrr" else (x < 10) / np.log2(x + 2) if credit == "ndcg" else x < credit
-        assert outcome.mean == pytest.approx(float(law @ worth), rel=1e-11)
-        assert outcome.variance == pytest.approx(float(law @ worth**2 - (law @ worth) ** 2), abs=1e-11)
+        value = 1 / (x + 1) if credit == "mrr" else (x < 10) / np.log2(x + 2) if credit == "ndcg" else x < credit
+        assert outcome.mean == pytest.approx(float(law @ value), rel=1e-11)
+        assert outcome.variance == pytest.approx(float(law @ value**2 - (law @ value) ** 2), abs=1e-11)
     curve = ra.sampling_curve([one], [q], metric="hit@1 hit@10 ndcg@10 mrr", replace=True, resamples=2)
     for heading, outcome in judged.outcomes.items():
         (point,) = curve.points.filter(pl.col("size").is_not_null(), metric=heading)["mean"]
         assert point == pytest.approx(outcome.mean, abs=2e-12)
 
 
-def mixed_law(masses, q, ranks, nodes=40):
-    """The law of the copies above an item that ties with candidates of whole masses, all of them: by Fourier's sum."""
+def copies_above(masses, q, ranks, nodes=40):
+    """Return the distribution of the copies above an item that ties with all candidates, by Fourier inversion.
+
+    Masses must be integers.
+    """
     total = int(masses.sum())
     angle = 2 * np.pi * np.arange(total // 2 + 1) / (total + 1)
     kinds, counts = np.unique(masses, return_counts=True)
     turn, law = np.exp(-1j * np.outer(angle, kinds)), np.zeros(total + 1)
-    for lot, weight in zip(*leggauss(nodes), strict=True):
-        u = (lot + 1) / 2  # the place of the item as a number in 0..1: every candidate is above it with this chance
+    for node, weight in zip(*leggauss(nodes), strict=True):
+        u = (node + 1) / 2  # position of the item in 0..1: every candidate is above it with this probability
         law += weight / 2 * np.fft.irfft(np.exp(np.log(1 - u + u * turn) @ counts), total + 1)
     share = np.arange(total + 1) / total
     return np.array([stats.binom.pmf(x, q, share) @ law for x in range(ranks)])
@@ -257,16 +260,16 @@ def mixed_law(masses, q, ranks, nodes=40):
 @pytest.mark.parametrize(
     ("items", "q", "bound"), [(1_000, 100, 2e-3), (200, 20, 1e-4), (200, 99, 2e-2), (50, 10, 1e-3)]
 )
-def test_many_masses_are_nearly_two_classes(items, q, bound):
-    """More than seven masses are two classes with the same sums of powers: what is lost, at chance, relative.
+def test_two_classes_approximate_many_masses(items, q, bound):
+    """More than seven masses become two classes with the same sums of powers; this bounds the relative error.
 
-    Each copy by itself, as 1 / (q + 1), would be off by 8 to 60 %.
+    Giving each copy a position of its own, which gives 1 / (q + 1), would be wrong by 8 to 60 %.
     """
     masses = np.maximum(1, np.round(400 / (np.arange(items) + 5.0))).astype(int)
     one = standings_of([0], [items], [items], masses=[masses], pool_masses=[masses])
     metrics = parse_metrics("hit@1 hit@10")
     judged = designs.expect(one, designs.parse(f"AI-1R-NN({q}, by='popularity')"), metrics)
-    law = mixed_law(masses, q, 10)
+    law = copies_above(masses, q, 10)
     first, ten = (outcome.mean for outcome in judged.outcomes.values())
     assert first == pytest.approx(law[0], rel=bound)
     assert ten == pytest.approx(law.sum(), rel=bound)
@@ -281,7 +284,7 @@ RANDOM = [f"{kind}-NN(15, {how})" for kind in ("AI-1R", "TI-AR") for how in ("re
 
 
 @pytest.mark.parametrize("design", RANDOM)
-def test_thirty_random_systems_score_what_the_column_says(design):
+def test_thirty_random_systems_have_the_mean_of_the_random_column(design):
     runs = [ra.play(ra.models.Random(seed), FOLD, ra.protocols.ranking(bins=0)) for seed in range(30)]
     metrics = parse_metrics("precision@1 ndcg@5")
     design = designs.parse(design)
@@ -291,5 +294,5 @@ def test_thirty_random_systems_score_what_the_column_says(design):
         random = judged[0].outcomes[heading].random
         error = scores.std(ddof=1) / math.sqrt(len(scores))
         assert abs(scores.mean() - random) < 3.3 * error, heading
-        if heading == "precision@1":  # where each copy had a place of its own it would be the share of relevant items
+        if heading == "precision@1":  # if each copy had its own position, this would be the share of relevant items
             assert abs(scores.mean() - judged[0].rho) > 6 * error

@@ -1,5 +1,6 @@
 """Re-rankers, held to loops that read like their definitions, with 50 digits: there rounding decides nothing."""
 
+import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.data.subprofiles import Miner
 from recassay.models.rerank import candidates as cut
+from recassay.rng import derive
 
 ITEMS = range(1, 9)
 USERS = ("ann", "bob", "cyd")
@@ -82,8 +84,9 @@ def initial(scores, how):
     return sorted(scores, key=lambda item: (-scores[item], item))[: how["candidates"]]
 
 
-def chances(scores, aspects, how, graded=False):
+def chances(scores, aspects, how, relevance="score_share"):
     """p(i | u, a) of every candidate and aspect, from its share of the scores, moved up if one is negative."""
+    graded = relevance == "graded"
     shown = initial(scores, how)
     low = min(0, *(exactly(scores[item]) for item in shown))
     moved = {item: exactly(scores[item]) - low for item in shown}
@@ -94,6 +97,8 @@ def chances(scores, aspects, how, graded=False):
         for item in having:
             share = moved[item] / whole if whole > 0 else Decimal(0)
             found[item, aspect] = (2**share - 1) / 2 if graded and whole > 0 else share
+            if relevance == "binary":
+                found[item, aspect] = Decimal(1)
     return found
 
 
@@ -113,15 +118,15 @@ def coverage(prior, chance, aspects):
     return diversity
 
 
-def agrees(found, run, expected_of):
-    """Lists are the readable ones, and so is what every pick was worth, to 1e-12."""
+def agrees(found, run, expected_of, tolerance=1e-12):
+    """Lists are the readable ones, and so is what every pick was worth, to the tolerance."""
     shown = found.run.frame()
     for place, user in enumerate(sorted(run)):
         with localcontext(Context(prec=50)):
             order, worths = expected_of(user)
         assert shown.filter(pl.col("user_id") == user)["item_id"].to_list() == order
-        got = found.worth[place][~np.isnan(found.worth[place])]
-        assert got.tolist() == pytest.approx(worths, rel=1e-12, abs=1e-12)
+        got = found.pick_values[place][~np.isnan(found.pick_values[place])]
+        assert got.tolist() == pytest.approx(worths, rel=tolerance, abs=tolerance)
 
 
 def jaccard(one, other):
@@ -177,20 +182,106 @@ def test_mmr_by_users_a_table_and_skipped_pairs_is_the_readable_one(run, log, ho
     agrees(left_out, run, lambda user: greedy(run[user], skipping, how))
 
 
-@given(runs, tables, ratings, ways, st.booleans())
+@given(
+    runs, tables, ratings, ways, st.sampled_from(["score_share", "graded", "binary"]),
+    st.sampled_from(["profile", "uniform"]),
+)  # fmt: skip
 @settings(deadline=None)
-def test_xquad_is_the_readable_one(run, table, log, how, graded):
+def test_xquad_is_the_readable_one(run, table, log, how, relevance, prior):
     names = sorted(set().union(*table.values()))
-    graded_word = "graded" if graded else "score_share"
 
     def expected(user):
         had = [feature for one, item in log if one == user for feature in sorted(table[item])]
-        prior = {name: Fraction(had.count(name), len(had)) if had else Fraction(1, len(names)) for name in names}
-        chance = chances(run[user], table, how, graded)
-        return greedy(run[user], coverage(prior, chance, table), how)
+        had = had if prior == "profile" else []
+        taste = {name: Fraction(had.count(name), len(had)) if had else Fraction(1, len(names)) for name in names}
+        chance = chances(run[user], table, how, relevance)
+        return greedy(run[user], coverage(taste, chance, table), how)
 
     features = pl.DataFrame({"item_id": ITEMS, "genres": [sorted(table[item]) for item in ITEMS]})
-    found = ra.rerank(run, ra.models.XQuAD(**how, relevance=graded_word), items=features, train=list(log))
+    method = ra.models.XQuAD(**how, relevance=relevance, prior=prior)
+    found = ra.rerank(run, method, items=features, train=list(log) if prior == "profile" else None)
+    agrees(found, run, expected)
+
+
+@given(runs, ratings, ways, st.sampled_from([0.1, 0.2, 0.5, 0.9]))
+@settings(deadline=None)
+def test_the_long_tail_is_xquad_over_head_and_tail(run, log, how, head):
+    users = {item: len({user for user, other in log if other == item}) for item in ITEMS}
+    least = sorted(users.values(), reverse=True)[math.ceil(Decimal(str(head)) * len(users)) - 1]
+    classes = pl.DataFrame({"item_id": ITEMS, "class": [["head" if users[n] >= least else "tail"] for n in ITEMS]})
+    found = ra.rerank(run, ra.models.LongTail(**how, head=head), train=list(log))
+    twin = ra.rerank(run, ra.models.XQuAD(**how), items=classes, train=list(log))
+    assert found.run.frame().equals(twin.run.frame())
+    assert np.array_equal(found.pick_values, twin.pick_values, equal_nan=True)
+
+
+@given(runs, ways, st.integers(0, 3))
+@settings(deadline=None)
+def test_a_shuffle_adds_draws_of_the_user_to_scores(run, how, seed):
+    def expected(user):
+        baseline = sorted(run[user], key=lambda item: (-run[user][item], item))
+        draws = dict(zip(baseline, map(float, derive(seed, "shuffled", user).random(len(baseline))), strict=True))
+        return greedy(run[user], lambda item, above: Decimal(draws[item]), how)
+
+    found = ra.rerank(run, ra.models.Shuffled(**how, seed=seed))
+    agrees(found, run, expected)
+
+
+def determinant(matrix):
+    """The determinant, by expansion along the first row."""
+    if not matrix:
+        return Decimal(1)
+    rest = [[row[:n] + row[n + 1 :] for row in matrix[1:]] for n in range(len(matrix))]
+    return sum((-1) ** n * matrix[0][n] * determinant(rest[n]) for n in range(len(matrix)) if matrix[0][n])
+
+
+@given(runs, tables, ways, st.sampled_from([jaccard, cosine]))
+@settings(deadline=None)
+def test_dpp_is_the_growth_of_the_determinant_of_similarities(run, table, how, distance):
+    def volume(items):
+        alike = [
+            [Decimal(1) if one == other else 1 - distance(table[one], table[other]) for other in items] for one in items
+        ]
+        return determinant(alike)
+
+    def diversity(item, above):
+        independent = []  # an item that those above explain adds nothing to what they explain
+        for one in above:
+            if volume([*independent, one]) > Decimal("1e-20"):
+                independent.append(one)
+        own = volume([*independent, item]) / volume(independent)
+        return max(own, Decimal("1e-10")).ln()
+
+    features = pl.DataFrame({"item_id": ITEMS, "genres": [sorted(table[item]) for item in ITEMS]})
+    found = ra.rerank(run, ra.models.DPP(**how, distance=distance.__name__), items=features)
+    agrees(found, run, lambda user: greedy(run[user], diversity, how), tolerance=1e-9)
+
+
+@given(runs, tables, ratings, ways, st.sampled_from([0.01, 0.5]))
+@settings(deadline=None)
+def test_calibrated_lists_have_the_least_divergence_from_the_profile(run, table, log, how, alpha):
+    names = sorted(set().union(*table.values()))
+
+    def shares(items):
+        having = [table[item] for item in items if table[item]]
+        return {name: sum(Fraction(name in one, len(one)) for one in having) / max(len(having), 1) for name in names}
+
+    def expected(user):
+        profile = sorted({item for one, item in log if one == user})
+        if not any(table[item] for item in profile):
+            return greedy(run[user], None, {**how, "weight": 0})
+        p, a = shares(profile), Fraction(str(alpha))
+
+        def diversity(item, above):
+            q = shares([*above, item])
+            return -sum(
+                exactly(p[one]) * exactly(p[one] / ((1 - a) * q[one] + a * p[one])).ln() for one in names if p[one]
+            )
+
+        return greedy(run[user], diversity, how)
+
+    features = pl.DataFrame({"item_id": ITEMS, "genres": [sorted(table[item]) for item in ITEMS]})
+    found = ra.rerank(run, ra.models.Calibrated(**how, alpha=alpha), items=features, train=list(log))
     agrees(found, run, expected)
 
 
@@ -221,7 +312,9 @@ FEATURES = pl.DataFrame(
 LOG = [(user, item) for user in USERS for item in ITEMS if (ord(user[0]) + item) % 3]
 
 
-@pytest.mark.parametrize("kind", [ra.models.MMR, ra.models.XQuAD, ra.models.SPAD])
+@pytest.mark.parametrize(
+    "kind", [ra.models.MMR, ra.models.XQuAD, ra.models.SPAD, ra.models.DPP, ra.models.Calibrated, ra.models.Shuffled]
+)
 @given(run=runs, how=ways, more=st.integers(1, 5))
 @settings(deadline=None, max_examples=40)
 def test_laws_of_every_method(kind, run, how, more):
@@ -229,7 +322,7 @@ def test_laws_of_every_method(kind, run, how, more):
         found = ra.rerank(run, kind(**parameters), items=FEATURES, train=LOG)
         return found, found.run.frame()
 
-    plain = ra.read_run(run).arranged()
+    plain = ra.read_run(run).with_ties_broken()
     found, shown = lists(**how)
     before = plain.frame()
     assert shown.select("user_id", "rank").equals(before.select("user_id", "rank"))
@@ -249,7 +342,9 @@ def test_laws_of_every_method(kind, run, how, more):
     assert fewer.filter(top).equals(shown.filter(top))  # a pick does not know how many follow
 
 
-@pytest.mark.parametrize("text", ["MMR(weight=0.5)", "xQuAD(weight=0.5)", "SPAD(weight=0.5, k1=3, k2=3)"])
+@pytest.mark.parametrize(
+    "text", ["MMR()", "xQuAD()", "SPAD(k1=3, k2=3)", "DPP()", "Calibrated()", "LongTail()", "Shuffled()"]
+)
 def test_threads_blocks_and_the_order_of_rows_change_no_bit(text, monkeypatch):
     rng = np.random.default_rng(5)
     user, item = np.divmod(np.arange(150 * 40), 40)
@@ -261,5 +356,5 @@ def test_threads_blocks_and_the_order_of_rows_change_no_bit(text, monkeypatch):
     monkeypatch.setattr(cut, "LISTS_PER_BLOCK", 7)
     other = ra.rerank(frame.sample(fraction=1.0, shuffle=True, seed=1), text, threads=3, **given)
     assert first.run.frame().equals(other.run.frame())
-    assert first.worth.tobytes() == other.worth.tobytes()
+    assert first.pick_values.tobytes() == other.pick_values.tobytes()
     assert first.counts == other.counts

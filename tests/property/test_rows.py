@@ -15,7 +15,7 @@ from numba.misc.quicksort import make_py_quicksort
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError, UsageError
-from recassay.metrics.align import Conventions, meet
+from recassay.metrics.align import Conventions, align
 from recassay.rng import derive
 
 Rows = list[tuple[str, str, int, float]]
@@ -74,7 +74,7 @@ def lists_of(run: Run) -> dict[str, list[str]]:
 
 def met(run: Run, **conventions: Any) -> Run:
     truth = Truth.from_frame(pl.DataFrame({"user_id": run.queries, "item_id": ["i00"] * run.queries.len()}))
-    return meet(run, truth, Conventions(**conventions)).run
+    return align(run, truth, Conventions(**conventions)).run
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -149,9 +149,9 @@ def test_a_last_row_is_asked_for_and_nobody_knows_it() -> None:
 def test_the_order_of_rows_is_asked_for_and_nobody_knows_it() -> None:
     frame = pl.DataFrame({"user_id": ["u", "u"], "item_id": ["i00", "a"], "rank": [2, 1], "score": [1.0, 1.0]})
     for ties in ("row", "ranx"):
-        with pytest.raises(UsageError, match="asks for the order of rows") as caught:
+        with pytest.raises(UsageError, match="needs the order of rows") as caught:
             met(Run.from_frame(frame, "run", keep_rows=False), order="score", ties=ties)
         assert caught.value.code == "U107"
-    with pytest.raises(UsageError, match="asks for scores") as caught:
+    with pytest.raises(UsageError, match="needs scores") as caught:
         met(Run.from_frame(frame.drop("rank"), "run", keep_scores=False), ties="ranx")
     assert caught.value.code == "U107"

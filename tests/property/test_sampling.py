@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recassay as ra
-from recassay.data.identity import mix
+from recassay.columnar.identity import mix
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic import log
-from recassay.engine import _draws
-from recassay.engine.sampling import sample
+from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
+from recassay.evaluate.ranks import _draws
+from recassay.evaluate.ranks.sampling import sample
 from recassay.metrics.registry import parse_metrics
 
 DRAWS = 20_000
@@ -211,11 +211,11 @@ def test_judging_by_samples_gives_the_table_that_exact_judging_gives():
 @pytest.mark.parametrize(
     ("ask", "code", "words"),
     [
-        (lambda run: {"draws": 0}, "U102", "0 draws"),
+        (lambda run: {"draws": 0}, "U102", "draws must be at least 1"),
         (lambda run: {"runs": run.standings}, "U122", "standings alone"),
         (lambda run: {"runs": ra.play(ra.read_run(run.frame(), "read"), FOLD, ra.protocols.ranking(bins=2))}, "U122",
-         "cannot be asked"),
-        (lambda run: {"metrics": "bpref"}, "U121", "no target set"),
+         "no fitted system with scores"),
+        (lambda run: {"metrics": "bpref"}, "U121", "needs no target set"),
         (lambda run: {"method": "guess"}, "U102", "guess"),
     ],
 )  # fmt: skip

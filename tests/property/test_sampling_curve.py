@@ -1,4 +1,4 @@
-"""Sampled metrics for every size: worked examples, the closed forms of designs, published draws, and other laws."""
+"""Sampled metrics for every size, compared with worked examples, the closed forms of designs, and random draws."""
 
 import itertools
 import math
@@ -11,24 +11,26 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 import recassay as ra
-from recassay.data.agreement import taus
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.standings import Standings
-from recassay.data.synthetic import log
-from recassay.data.vocabulary import Vocabulary
+from recassay.data.synthetic.tastes import log
 from recassay.designs.expect import expect
 from recassay.designs.grammar import parse
 from recassay.errors import UsageError
 from recassay.metrics.registry import parse_metrics
 from recassay.sampled import measure
-from recassay.sampled.law import Law
-from recassay.sampled.measure import Cases, grouped
+from recassay.sampled.measure import Cases, user_groups
+from recassay.sampled.scheme import SamplingScheme
+from recassay.stats.agreement import kendall_taus
 
-PLAIN, AGAIN = Law("uniform", replace=False), Law("uniform", replace=True)
-HEAVY, TWO = Law("popularity", replace=True), Law("popularity", replace=False)
+from ..examples import examples
+
+PLAIN, AGAIN = SamplingScheme("uniform", replace=False), SamplingScheme("uniform", replace=True)
+HEAVY, TWO = SamplingScheme("popularity", replace=True), SamplingScheme("popularity", replace=False)
 
 
 def standings(above, pool, *, tied=0, heavy=None, equal=0, mass=None, offsets=None):
-    """Relevant items of users who have one each, or as the offsets say."""
+    """Return standings of users with one relevant item each, or with numbers of items given by ``offsets``."""
     above = np.atleast_1d(np.asarray(above, np.int64))
     n = above.size
     offsets = np.arange(n + 1) if offsets is None else offsets
@@ -47,7 +49,7 @@ def standings(above, pool, *, tied=0, heavy=None, equal=0, mass=None, offsets=No
 
 
 def measured(one, law, sizes, metrics):
-    return measure.measured(Cases.of(one, grouped(one), "AI"), law, sizes, metrics)
+    return measure.measure_system(Cases.of(one, user_groups(one), "AI"), law, sizes, metrics)
 
 
 def means(one, law, sizes, metrics):
@@ -107,7 +109,7 @@ class TestWorkedExamples:
         ],
     )
     def test_weights_without_replacement(self, size, expected):
-        """Six candidates are too few for the approximation: it is within a tenth, and right in what has no rank."""
+        """Six candidates are few for the approximation: its error is below 0.1, and that of AUC below 0.012."""
         found = means(standings(3, 6, heavy=9, mass=16), TWO, [size], "hit@1 hit@2 ndcg@2 mrr auc")[0]
         assert found == pytest.approx(expected, abs=0.1)
         assert found[-1] == pytest.approx(expected[-1], abs=0.012)
@@ -122,13 +124,13 @@ class TestWorkedExamples:
             (1000, (0.0, 0.0), (0.5, 0.315465)),
         ],
     )
-    def test_sampling_turns_an_order(self, size, first, second):
+    def test_sampling_reverses_the_order_of_two_systems(self, size, first, second):
         for above, expected in (([29, 29], first), ([1, 299], second)):
             found = means(standings(above, 1000), PLAIN, [size], "hit@10 ndcg@10")
             assert found[0] == pytest.approx(expected, abs=5e-7)
 
-    def test_published_ranks_agree_as_published(self):
-        """Dallmann et al. 2021, table 3: ranks of GRU, NARM, SASRec, BERT4Rec by full, popularity, uniform."""
+    def test_taus_of_published_ranks_equal_the_published_taus(self):
+        """Dallmann et al. 2021, table 3, has ranks of GRU, NARM, SASRec, BERT4Rec by full, popularity, uniform."""
         table = {
             "Beauty": ((3, 2, 1, 4), (4, 2, 3, 1), (4, 3, 2, 1), (-1 / 3, 0, 2 / 3)),
             "Games": ((4, 1, 3, 2), (4, 2, 3, 1), (4, 2, 3, 1), (2 / 3, 2 / 3, 1)),
@@ -138,12 +140,12 @@ class TestWorkedExamples:
         }
         for full, popularity, uniform, expected in table.values():
             pairs = ((popularity, full), (uniform, full), (popularity, uniform))
-            assert [float(taus(*pair)[0]) for pair in pairs] == pytest.approx(expected)
+            assert [float(kendall_taus(*pair)[0]) for pair in pairs] == pytest.approx(expected)
 
 
 @st.composite
 def many(draw, most=3):
-    """Users with up to so many relevant items, some of which tie with candidates; a candidate weighs 1 to 9."""
+    """Return standings of users with up to ``most`` relevant items, some of them tied; candidates weigh 1 to 9."""
     weights = np.array(draw(st.lists(st.integers(1, 9), min_size=1, max_size=40)))
     pool, reach = weights.size, np.append(0, np.cumsum(weights))
     above, tied, relevant = [], [], draw(st.lists(st.integers(1, most), min_size=1, max_size=6))
@@ -158,14 +160,14 @@ def many(draw, most=3):
 
 
 class TestClosedForms:
-    """The kernel of curves and the kernels of designs are two pieces of code for the same numbers."""
+    """The kernel of curves and the kernels of designs compute the same numbers independently."""
 
     @pytest.mark.parametrize(
         ("most", "metrics"), [(3, "hit@1 hit@3 ndcg@5 mrr map recall@2 ndcg"), (1, "hit@2 ndcg mrr@3 auc")]
     )
     @given(data=st.data(), size=st.integers(1, 50))
-    @settings(max_examples=100, deadline=None)
-    def test_means_and_variances_are_those_of_the_design(self, most, metrics, data, size):
+    @settings(max_examples=examples(100), deadline=None)
+    def test_means_and_variances_equal_those_of_the_design(self, most, metrics, data, size):
         (one, pool), metrics = data.draw(many(most)), parse_metrics(metrics)
         for law, design in (
             (PLAIN, f"AI-1R-NN({min(size, pool)})"),
@@ -180,8 +182,8 @@ class TestClosedForms:
                     assert found.deviation[0, column] == pytest.approx(math.sqrt(outcome.variance), abs=1e-7)
 
     @given(st.integers(0, 13_000), st.sampled_from([0, 3, 500]), st.integers(1, 13_000))
-    @settings(max_examples=150, deadline=None)
-    def test_long_way_down_the_law_of_a_library(self, above, tied, size):
+    @settings(max_examples=examples(150), deadline=None)
+    def test_means_at_deep_ranks_agree_with_scipy(self, above, tied, size):
         tied = min(tied, 13_000 - above)
         found = means(standings(above, 13_000, tied=tied), PLAIN, [size], "hit@10 ndcg@10")
         law = np.mean([hypergeom.pmf(np.arange(10), 13_000, above + w, size) for w in range(tied + 1)], axis=0)
@@ -189,7 +191,7 @@ class TestClosedForms:
 
     @given(many(1))
     @settings(max_examples=60, deadline=None)
-    def test_a_sample_of_all_is_the_full_ranking(self, made):
+    def test_a_sample_of_all_candidates_equals_the_full_ranking(self, made):
         one, pool = made
         metrics = parse_metrics("hit@3 ndcg@5 mrr auc")
         judged = expect(one, parse("AI-1R-AN"), metrics)
@@ -200,7 +202,7 @@ class TestClosedForms:
 
     @given(many(), st.integers(1, 50))
     @settings(max_examples=60, deadline=None)
-    def test_two_weights_stay_within_their_range(self, made, size):
+    def test_the_approximation_stays_within_the_range_of_metrics(self, made, size):
         one, pool = made
         found = measured(one, TWO, [min(size, pool)], parse_metrics("hit@3 ndcg mrr auc"))
         assert ((found.mean >= -1e-12) & (found.mean <= 1 + 1e-12)).all()
@@ -209,7 +211,7 @@ class TestClosedForms:
 
 class TestEqualWeights:
     @pytest.mark.parametrize(("pool", "above"), [(200, 20), (3000, 30), (3000, 1500)])
-    def test_two_equal_weights_are_nearly_no_weights(self, pool, above):
+    def test_the_approximation_with_equal_weights_is_close_to_uniform_draws(self, pool, above):
         sizes = [2, 10, 50, 100, 150]
         one = standings(above, pool)
         metrics = "hit@10 ndcg@10 mrr auc"
@@ -217,17 +219,17 @@ class TestEqualWeights:
 
 
 def successive(weights, above, sizes, draws, seed):
-    """The share of successive draws by weight, without replacement, with fewer than ten above; for each size."""
+    """Return, for each size, the share of successive draws by weight with fewer than ten candidates above."""
     keys = np.random.default_rng(seed).exponential(size=(draws, weights.size)) / weights
     reached = np.cumsum(above[np.argsort(keys, axis=1)], axis=1)
     return (reached[:, np.array(sizes) - 1] < 10).mean(axis=0)
 
 
 @pytest.mark.parametrize("taste", [0.5, 1.0, 2.0])
-def test_two_weights_against_successive_draws(taste):
-    """A long tail of 400 candidates; 120 users, above whose item stand 0 to 80, popular ones more often.
+def test_the_approximation_is_close_to_successive_draws(taste):
+    """Simulate 400 candidates with a long tail and 120 users with 0 to 80 candidates above, popular ones more often.
 
-    Users together: within 0.06, and nearer than draws with replacement, which are up to 0.2 away.
+    The mean over users has an error below 0.06. Draws with replacement have an error of up to 0.2.
     """
     rng = np.random.default_rng(7)
     weights = np.maximum(1, 2000 / (np.arange(400) + 5.0)).astype(np.int64)
@@ -244,12 +246,12 @@ def test_two_weights_against_successive_draws(taste):
 
 
 FOLD = ra.split.last(n=1, validation=1)(log(users=260, items=150, events=7_000, seed=5))[0]
-ASK = ra.protocols.next_item()
-RUNS = [ra.play(model, FOLD, ASK) for model in (ra.models.Popular(), ra.models.UserKNN(20), ra.models.PureSVD(4))]
+PROTOCOL = ra.protocols.next_item()
+RUNS = [ra.play(model, FOLD, PROTOCOL) for model in (ra.models.Popular(), ra.models.UserKNN(20), ra.models.PureSVD(4))]
 
 
 class TestAgainstPublishedProcedure:
-    """Twenty draws of explicit target sets, the same for all systems, as papers make them."""
+    """Twenty draws of explicit target sets, the same for all systems, as in published evaluations."""
 
     @pytest.mark.parametrize(
         ("by", "replace", "design"),
@@ -260,8 +262,8 @@ class TestAgainstPublishedProcedure:
             ("popularity", False, "AI-1R-NN({}, by='popularity', replace=False)"),
         ],
     )
-    def test_draws_fall_around_the_curve(self, by, replace, design):
-        sizes, heading = [5, 20, 60], "ndcg@5"
+    def test_means_of_draws_are_close_to_the_curve(self, by, replace, design):
+        sizes, heading = [5, 60], "ndcg@5"
         curve = ra.sampling_curve(RUNS, sizes, by, heading, replace=replace, resamples=10)
         drawn = ra.judge(
             RUNS, [design.format(size) for size in sizes], heading, method="sample", draws=20, seed=3, interval=None
@@ -279,18 +281,18 @@ class TestCurve:
         assert one.points.equals(other.points)
         assert one.orders.equals(other.orders)
 
-    def test_groups_of_users_change_no_mean(self, monkeypatch):
+    def test_grouping_users_does_not_change_means(self, monkeypatch):
         whole = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
         monkeypatch.setattr(measure, "GROUPS", 64)
-        parted = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
-        assert parted.points["mean"].to_numpy() == pytest.approx(whole.points["mean"].to_numpy(), abs=1e-12)
-        widths = [(curve.points["high"] - curve.points["low"]).to_numpy() for curve in (parted, whole)]
+        grouped = ra.sampling_curve(RUNS, [30], metric="ndcg@5 auc", resamples=200)
+        assert grouped.points["mean"].to_numpy() == pytest.approx(whole.points["mean"].to_numpy(), abs=1e-12)
+        widths = [(curve.points["high"] - curve.points["low"]).to_numpy() for curve in (grouped, whole)]
         assert widths[0] == pytest.approx(widths[1], rel=0.35)
 
-    def test_the_order_is_stable_from_the_smallest_size_on(self):
-        """Every size tried one by one."""
+    def test_stable_is_the_size_found_by_trying_every_size(self):
+        """The order is the same from this size on."""
         models = {f"knn {n}": ra.models.UserKNN(n) for n in (3, 8, 60)}
-        runs = {name: ra.play(model, FOLD, ASK) for name, model in models.items()}
+        runs = {name: ra.play(model, FOLD, PROTOCOL) for name, model in models.items()}
         every = ra.sampling_curve(runs, range(1, 76), metric="hit@3", resamples=5)
         wrong = [size for size, same in every.orders.select("size", "same").rows() if not same]
         (found,) = every.stable["size"]
@@ -298,7 +300,7 @@ class TestCurve:
         assert (every.orders.filter(pl.col("same"))["tau_a"] == 1).all()
         assert (every.orders["swaps"].list.len() == 0).to_list() == every.orders["same"].to_list()
 
-    def test_left_open_sizes_rise_to_all(self):
+    def test_default_sizes_ascend_to_the_full_ranking(self):
         curve = ra.sampling_curve(RUNS[:2], resamples=5)
         least = int(RUNS[0].standings.pool["AI"].min())
         sizes = curve.points["size"].unique().sort(nulls_last=True).to_list()
@@ -319,17 +321,17 @@ class TestCurve:
             ({"sizes": []}, "U102"),
             ({"sizes": [149]}, "U120"),
             ({"by": "popular"}, "U102"),
-            ({"metric": "rbp(p=0.8)"}, "U121"),
+            ({"metric": "err(scale=1)"}, "U121"),
             ({"base": "XI"}, "U102"),
         ],
     )
-    def test_bad_questions(self, arguments, code):
+    def test_invalid_arguments_are_rejected(self, arguments, code):
         with pytest.raises(UsageError) as caught:
             ra.sampling_curve(RUNS, **{"resamples": 2, **arguments})
         assert caught.value.code == code
 
-    def test_systems_that_are_all_right_are_equal(self):
-        """Against fewer than k candidates everybody hits: no order comes of rounding."""
+    def test_systems_that_always_hit_are_equal(self):
+        """With fewer than k candidates every system always hits; rounding must not create an order."""
         curve = ra.sampling_curve(RUNS, [1, 4, 7], metric="hit@10", replace=(False, True), resamples=20)
         assert (curve.points.drop_nulls("size")["mean"] == 1).all()
         assert (curve.orders["tau_a"] == 0).all()

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.data.truth_facts import TruthFacts
+from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import InputError, UsageError
-from recassay.metrics.align import Conventions, meet
+from recassay.metrics.align import Conventions, align
 from recassay.metrics.registry import parse_metric
+
+from ..examples import examples
 
 USERS, ITEMS = range(5), range(7)
 ANCHOR = (0, 0)  # a user and item in every truth and run: files that share nothing are refused
@@ -200,7 +202,7 @@ def assert_equal_to_plain(texts, truth, rows, ties, defaults):
 
 
 @given(judgements, answers, st.sampled_from([1.0, 2.0]), st.sampled_from(["zero", "skip"]), st.booleans())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_score_equals_the_plain_evaluator(truth, rows, relevant_from, missing, zero):
     no_relevant = "zero" if zero else "undefined"
     defaults = {"relevant_from": relevant_from, "missing": missing, "no_relevant": no_relevant}
@@ -239,10 +241,10 @@ def test_score_equals_the_loop_over_users(truth, rows):
     judged, run = frames(truth, rows)
     scores = scored(IN_ORDER, truth, rows)
     sealed = Truth.from_frame(judged)
-    meeting = meet(Run.from_frame(run, "run"), sealed)
+    alignment = align(Run.from_frame(run, "run"), sealed)
     for heading in scores.metrics:
-        metric = parse_metric(heading).resolve(TruthFacts.of(sealed))
-        values = [metric.checked(meeting.block(q, q + 1))[0] for q in range(len(sealed.queries))]
+        metric = parse_metric(heading).resolve(TruthStatistics.of(sealed))
+        values = [metric.checked(alignment.block(q, q + 1))[0] for q in range(len(sealed.queries))]
         assert np.array(values).tobytes() == scores.values("run", heading).tobytes()
 
 
@@ -277,9 +279,11 @@ def test_duplicates_refused_are_those_that_are_counted(truth, rows):
 @settings(max_examples=40, deadline=None)
 def test_duplicates_kept_count_at_each_place(truth, rows):
     run = frames(truth, rows)[1]
-    meeting = meet(Run.from_frame(run, "run"), Truth.from_frame(frames(truth, rows)[0]), Conventions(duplicates="keep"))
-    hits = parse_metric("hit(form='count')").evaluate(meeting.block(0, meeting.match.size))
-    for place, user in enumerate(meeting.truth.queries):
+    alignment = align(
+        Run.from_frame(run, "run"), Truth.from_frame(frames(truth, rows)[0]), Conventions(duplicates="keep")
+    )
+    hits = parse_metric("hit(form='count')").evaluate(alignment.block(0, alignment.match.size))
+    for place, user in enumerate(alignment.truth.queries):
         own = {item for (owner, item), gain in truth.items() if owner == user and gain >= 1}
         wanted = sum(row[1] in own for row in rows if row[0] == user)
         assert hits[place] == (wanted if own else pytest.approx(math.nan, nan_ok=True))

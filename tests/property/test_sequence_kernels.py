@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recassay.data.layout import readonly
+from recassay.columnar.layout import readonly
 from recassay.metrics.sequence import _kernels
 
 ITEMS = 6

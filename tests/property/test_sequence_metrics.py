@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.data.vocabulary import Vocabulary
-from recassay.engine import score_sequences as engine
-from recassay.engine.score_sequences import score_sequences, sequeval
+from recassay.evaluate.sequences import score as engine
+from recassay.evaluate.sequences.score import score_sequences, sequeval
 from recassay.metrics.registry import parse_metric
 from recassay.metrics.sequence import similarity
 from recassay.metrics.sequence.base import PerSequence
-from recassay.metrics.sequence.block import Block
-from recassay.metrics.sequence.known import Known
+from recassay.metrics.sequence.block import SequenceBlock
+from recassay.metrics.sequence.known import SequenceContext
 
 K = 4
 MORE = "seq_recall@4 seq_ndcg@4 seq_mrr@4 seq_lcs@4 seq_kendall@4 seq_surprise seq_ndpm(identical_pairs='irrelevant')@3"
@@ -169,11 +169,11 @@ class TestSameBits:
         assert [one for one in bits(both)[1] if one[0] == "x"] == bits(reference)[1]
 
     def test_the_loop_over_sequences_one_by_one(self, short, reference):
-        known = Known(short[0])
+        known = SequenceContext(short[0])
         for heading in reference.unit_metrics:
             metric = parse_metric(heading)
             metric.ready(known, short[1])
-            values = [metric.checked(Block(known, short[1], s, s + 1))[0] for s in range(60)]
+            values = [metric.checked(SequenceBlock(known, short[1], s, s + 1))[0] for s in range(60)]
             assert np.array(values).tobytes() == reference.values("x", heading).tobytes()
             assert isinstance(metric, PerSequence)
 

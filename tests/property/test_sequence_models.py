@@ -46,7 +46,7 @@ def test_rows_draws_and_chances_are_those_of_counting(lists, order, smoothing, l
         assert table[number] == pytest.approx(row, abs=1e-12)
         where = slice(number, number + 1)
         for item in range(ITEMS):
-            found = fitted.chance(last[where], steps[where], np.array([item], np.int32))[0]
+            found = fitted.probability(last[where], steps[where], np.array([item], np.int32))[0]
             assert found == pytest.approx(row[item], abs=1e-12)
         for lot in lots:
             item = fitted.draw(last[where], steps[where], np.array([lot]))[0]

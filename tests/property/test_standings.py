@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
-from recassay.engine.question import Question
-from recassay.engine.standings import stand, stand_lists
+from recassay.evaluate.ranks.standings import compute_standings, standings_of_lists
+from recassay.evaluate.ranks.task import RankingTask
+
+from ..examples import examples
 
 USERS, ITEMS = 5, 9
 
@@ -91,13 +93,13 @@ def rows_of(standings):
 
 
 @given(studies(), st.sampled_from([1, 3, 5]), st.booleans(), st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_standings_equal_counting_by_hand(study, relevant_from, mask_seen, kind):
     fold, scores = study
     m = min(3, np.unique(fold.test.items).size)
     bins = (m,) if m > 1 else ()
-    question = Question.of(fold, relevant_from=relevant_from, bins=bins, mask_seen=mask_seen)
-    standings, run = stand(question, Scorer(scores.astype(kind)), "mine", k=4)
+    question = RankingTask.of(fold, relevant_from=relevant_from, bins=bins, mask_seen=mask_seen)
+    standings, run = compute_standings(question, Scorer(scores.astype(kind)), "mine", k=4)
     found, wanted = rows_of(standings), by_hand(fold, scores, relevant_from, max(m, 1), mask_seen)
     if not bins:
         wanted = {key: {name: row[name] for name in row if " of " not in name} for key, row in wanted.items()}
@@ -123,9 +125,9 @@ def test_lists_stand_as_the_scores_they_come_from_with_the_rest_tied_at_the_end(
     rows = [(u, i, float(cut[u, i])) for u, i in zip(*np.nonzero(cut > -np.inf), strict=True)]
     rows = rows or [(0, ITEMS + 5, 1.0)]  # an item that nobody knows
     run = Run.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id", "score"], orient="row"), "mine")
-    question = Question.of(fold, bins=())
-    whole, _ = stand(question, Scorer(cut), "mine")
-    lists = stand_lists(question, run)
+    question = RankingTask.of(fold, bins=())
+    whole, _ = compute_standings(question, Scorer(cut), "mine")
+    lists = standings_of_lists(question, run)
     assert rows_of(lists) == rows_of(whole)
     assert lists.unlisted == whole.unlisted
 
@@ -156,24 +158,24 @@ def made(users=300, items=80):
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_the_same_bits_on_any_number_of_threads(threads):
     fold, fitted = made()
-    question = Question.of(fold)
-    standings, run = stand(question, fitted, "mine", k=10, threads=threads)
-    reference, listed = stand(question, fitted, "mine", k=10, threads=1)
+    question = RankingTask.of(fold)
+    standings, run = compute_standings(question, fitted, "mine", k=10, threads=threads)
+    reference, listed = compute_standings(question, fitted, "mine", k=10, threads=1)
     assert standings.frame().equals(reference.frame())
     assert run.frame().equals(listed.frame())
 
 
 def test_factors_stand_as_their_products():
     fold, fitted = made()
-    question = Question.of(fold)
-    fused, _ = stand(question, fitted, "mine")
+    question = RankingTask.of(fold)
+    fused, _ = compute_standings(question, fitted, "mine")
     table = (fitted.user_factors.astype(np.float64) @ fitted.item_factors.astype(np.float64).T).astype(np.float64)
-    given_scores, _ = stand(question, Scorer(table), "mine")
+    given_scores, _ = compute_standings(question, Scorer(table), "mine")
     assert fused.frame().equals(given_scores.frame())
 
 
 def test_scores_that_differ_beyond_single_precision_do_not_tie():
     fold, _ = made()
     table = 1 + np.arange(80) * 1e-12 + np.zeros((300, 1))
-    standings, _ = stand(Question.of(fold), Scorer(table), "mine")
+    standings, _ = compute_standings(RankingTask.of(fold), Scorer(table), "mine")
     assert not standings.tied["AI"].any()

@@ -1,4 +1,4 @@
-"""What holds of intervals, tests, corrections and effects whatever the numbers."""
+"""Properties of intervals, tests, corrections and effect sizes that hold for any numbers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recassay.comparison.adjust import CORRECTIONS, adjust
-from recassay.comparison.effect import EFFECTS
-from recassay.comparison.intervals import METHODS, intervals, means
-from recassay.comparison.resampling import How
-from recassay.comparison.significance import TESTS, run_test
+from recassay.stats.adjustment import CORRECTIONS, adjust
+from recassay.stats.effects import EFFECTS
+from recassay.stats.intervals import METHODS, intervals, means
+from recassay.stats.resampling import ResamplingOptions
+from recassay.stats.significance import TESTS, run_test
 
-UNIT = st.integers(0, 64).map(lambda i: i / 64)  # sums of these are exact, so equalities can be tested as such
+UNIT = st.integers(0, 64).map(lambda i: i / 64)  # sums of these are exact, so results can be compared for equality
 COLUMN = st.integers(2, 40).flatmap(lambda n: arrays(np.float64, n, elements=UNIT))
 PAIR = st.integers(2, 40).flatmap(lambda n: arrays(np.float64, (n, 2), elements=UNIT))
 QUICK = settings(max_examples=40, deadline=None)
-FEW = How(seed=3, resamples=299)
+FEW = ResamplingOptions(seed=3, resamples=299)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -40,7 +40,7 @@ def test_bounds_enclose_the_mean_and_widen_with_the_level(method, values):
 @pytest.mark.parametrize("method", METHODS)
 @given(values=COLUMN, shift=st.integers(-4, 4))
 @QUICK
-def test_bounds_move_and_stretch_with_the_values(method, values, shift):
+def test_bounds_shift_and_scale_with_the_values(method, values, shift):
     plain = np.ravel(intervals(values[:, None], method=method, resamples=499))
     moved = np.ravel(intervals(4 * values[:, None] + shift, method=method, resamples=499))
     assert moved == pytest.approx(4 * plain + shift, abs=1e-9)
@@ -49,7 +49,7 @@ def test_bounds_move_and_stretch_with_the_values(method, values, shift):
 @pytest.mark.parametrize("test", [name for name in TESTS if name != "mcnemar"])
 @given(d=COLUMN, turn=st.booleans())
 @QUICK
-def test_p_lies_in_its_range_and_has_no_side(test, d, turn):
+def test_p_is_in_its_range_and_two_sided(test, d, turn):
     d = d - 0.5 if turn else d - d.mean().round(1)
     p = run_test(test, d[:, None], FEW).p[0]
     assert 0 < p <= 1
@@ -68,7 +68,7 @@ def test_the_order_of_the_units_does_not_matter(test, d, seed):
 @pytest.mark.parametrize("method", CORRECTIONS)
 @given(p=st.lists(st.floats(1e-9, 1), min_size=1, max_size=30).map(np.array))
 @QUICK
-def test_corrections_never_help_and_keep_the_order(method, p):
+def test_corrections_never_lower_p_and_keep_the_order(method, p):
     adjusted = adjust(p, method)
     assert (adjusted >= p * (1 - 1e-12)).all()
     assert (adjusted <= 1).all()
@@ -86,7 +86,7 @@ def test_corrections_are_ordered_by_strictness(p):
 
 @given(pair=PAIR)
 @QUICK
-def test_effects_stay_in_their_range(pair):
+def test_effect_sizes_stay_in_their_range(pair):
     a, b = pair.T
     sizes = {name: effect(a, b) for name, effect in EFFECTS.items()}
     assert -1 <= sizes["cliff"] <= 1

@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recassay as ra
-from recassay.data.identity import mix
-from recassay.engine.stream.run import _often, play_stream
+from recassay.columnar.identity import mix
+from recassay.evaluate.streams.run import _learn_counts, play_stream
 from recassay.models.incremental import ISGD, Recent, StreamPopular, StreamRandom
-from recassay.models.incremental.base import drawn
+from recassay.models.incremental.base import initial_factors
 from recassay.protocols.prequential import Prequential
 from recassay.rng import derive_seed
-from recassay.split.lots import uniform
+from recassay.split.draws import uniform
+
+from ..examples import examples
 
 f4 = np.float32
 
@@ -74,7 +76,7 @@ class PlainISGD(PlainPopular):
     def factors(self, table, what, code):
         if code not in table:
             m = self.model
-            table[code] = list(drawn(m.seed, what, 0, 1024, m.factors, m.deviation)[code])
+            table[code] = list(initial_factors(m.seed, what, 0, 1024, m.factors, m.deviation)[code])
         return table[code]
 
     def learn(self, user, item):
@@ -314,13 +316,13 @@ def metrics_of(protocol):
     return f"recall@{protocol.at}" if protocol.match != "exact" else f"recall@{protocol.at} mrr ndcg@{protocol.at} auc"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(stream=streams(), model=models, protocol=protocols, block=st.sampled_from([1, 2, 5, 100]))
 def test_the_walk_is_the_plain_loop(stream, model, protocol, block):
     compared_to_the_plain_loop(stream, model, protocol, block)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     stream=streams(min_size=25, max_size=70),
     model=models,
@@ -335,7 +337,7 @@ def test_alarms_act_right_after_their_events(stream, model, protocol, guard, blo
     learn_until = None if more is None else warmup + more
     often = replace(protocol, **guard, repeats="allow", score_every=1.0, at=2, warmup=warmup, learn_until=learn_until)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("recassay.engine.stream.guard.FIRST", first)
+        patch.setattr("recassay.evaluate.streams.drift_policy.FIRST_RANGE", first)
         compared_to_the_plain_loop(stream, model, often, block)
 
 
@@ -418,7 +420,7 @@ def test_every_copy_meets_its_users_as_a_stream_of_its_own(stream, protocol, fol
     whole = replace(protocol, match="exact", credit="any", score_every=1.0, candidates="seen")
     protocol, log = replace(whole, folds=folds, copies=3), log_of(events, times)
     copies = play_stream(model, log, protocol).copies
-    often = [_often(log, protocol, number) for number in range(3)]
+    often = [_learn_counts(log, protocol, number) for number in range(3)]
     if folds != "bootstrap":
         assert (sum(often) == (1 if folds == "split" else 2)).all()
     for one, times_learnt in zip(copies, often, strict=True):
@@ -464,5 +466,5 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_bits(protocol, tmp_path):
             continue
     assert [one.fingerprint for one in played.copies] == [one.fingerprint for one in whole.copies]
     assert played.lists.equals(whole.lists)
-    assert played.raised == whole.raised
+    assert played.alarms_by_copy == whole.alarms_by_copy
     assert (protocol.detector is not None) == (whole.copies[0].counts.get("renewed", 0) > 3)

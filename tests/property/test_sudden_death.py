@@ -32,7 +32,7 @@ def fields(draw):
 def first(run, truth, user, depth):
     """The place of the first relevant item, as the definition says it."""
     for place, item in enumerate(run.get(user, [])[:depth], 1):
-        if truth[user].get(item, 0) >= 1:
+        if truth.get(user, {}).get(item, 0) >= 1:
             return place
     return math.inf
 
@@ -40,7 +40,8 @@ def first(run, truth, user, depth):
 def readable(runs, truth, at, *, ties, users, loop):
     """Eq. 6 in a loop over users."""
     depth = at - 1 if loop == "printed" else at
-    chosen = [user for user in sorted(truth) if users == "all" or any(truth[user].values())]
+    everyone = set(truth).union(*runs.values())
+    chosen = [user for user in sorted(everyone) if users == "all" or any(truth.get(user, {}).values())]
     won = dict.fromkeys(runs, 0.0)
     for user in chosen:
         places = {name: first(run, truth, user, depth) for name, run in runs.items()}

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.comparison.significance import TESTS
-from recassay.engine.spark import score as spark_score
+from recassay.backends.spark import score as spark_score
 from recassay.errors import InputError, UsageError
 from recassay.metrics.registry import parse_metrics
 from recassay.profiles import profiles
+from recassay.stats.significance import TESTS
 
 from ..contract.test_metrics import DEFAULTS, bits, judged, remapped, table_of_distances, world
 from ..contract.test_parts import STRANGE

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from recassay import split
+from recassay.backends.spark.logs import spark_log
 from recassay.data.interactions import Interactions
-from recassay.engine.spark.logs import spark_log
 from recassay.errors import InputError, UsageError
 from recassay.split import filters
 from recassay.split.sequences import parse as parse_sequencer
@@ -88,7 +88,7 @@ def test_one_row_a_partition_and_many_tasks(spark, frame):
 def test_filters_on_spark(spark, spread, frame, log):
     """All of them, one after the other; then a cut by items, and one in the order of rows, of what they leave."""
     kept, mine = filters.apply(log, CHAIN), filters.apply(on_spark(spark, frame, spread), CHAIN)
-    assert {one.name for one in filters.REGISTRY.parse_list(CHAIN)} == set(filters.REGISTRY.kinds)
+    assert {one.name for one in filters.REGISTRY.parse_list(CHAIN)} == set(filters.REGISTRY.built_in)
     assert {reason for reason, count in kept.removed.items() if count} == set(kept.removed) - {"too early"}
     assert mine.removed == kept.removed
     assert rows_of(mine.log.frame) == sorted(kept.log.frame().rows())
@@ -142,7 +142,7 @@ def test_what_is_refused(spark, frame, log):
         (lambda: parse_sequencer("sessions(gap=9)")(alone), UsageError, "U116"),
         (lambda: split.last()(spark_log(mine.table.frame.limit(0))), UsageError, "U116"),
         (lambda: split.last()(mine.table.frame), UsageError, "U225"),
-        (lambda: split.thin(split.last()(mine)[0], 0.5), UsageError, "U225"),
+        (lambda: split.subsample(split.last()(mine)[0], 0.5), UsageError, "U225"),
         (lambda: split.random_sequences()(parse_sequencer("ready_made")(mine)), UsageError, "U225"),
     ):
         with pytest.raises(kind) as caught:

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic import log
-from recassay.engine.spark import assay as on_spark_judge
-from recassay.engine.spark import play as on_spark_play
+from recassay.backends.spark import designs as on_spark_judge
+from recassay.backends.spark import play as on_spark_play
+from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError, UsageError
 
 from .test_contract import spread
@@ -67,7 +67,7 @@ def factors(fold):
 
 
 def parts(spark, frame, how):
-    from recassay.engine.spark.ready import spark_fold
+    from recassay.backends.spark.given_folds import spark_fold
 
     return spark_fold(
         *(spread(spark, frame.filter(pl.Series(part == PART)), how) for part in range(3)), leakage="global"
@@ -178,8 +178,10 @@ def hash_of(user):
     "model",
     [
         ra.models.ScoreBatches(told, name="batches"),
-        ra.models.Scores(lambda user: {item: hash_of(user) * item % 5 for item in range(10, 20)}, name="one by one"),
-        ra.models.Recommends(lambda user, k: list(range(hash_of(user), hash_of(user) + 15))[:k], name="lists"),
+        ra.models.ScoreFunction(
+            lambda user: {item: hash_of(user) * item % 5 for item in range(10, 20)}, name="one by one"
+        ),
+        ra.models.RecommendFunction(lambda user, k: list(range(hash_of(user), hash_of(user) + 15))[:k], name="lists"),
         ra.models.Random(seed=2),
     ],
     ids=str,

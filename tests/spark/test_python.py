@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from recassay.engine.spark import session
+from recassay.backends.spark import session
 from recassay.errors import UsageError
 
 SCRIPT = """
@@ -17,7 +17,9 @@ SCRIPT = """
     import recassay as ra
     from recassay.errors import UsageError
 
-    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    # 200 partitions by default, a task each
+    spark = spark.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     truth = spark.sql("SELECT * FROM VALUES ('ann', 'x'), ('bob', 'y') AS t(user_id, item_id)")
     rows = "('ann', 'x', 1), ('ann', 'y', 2), ('bob', 'x', 1)"
@@ -60,7 +62,7 @@ def test_a_session_of_ones_own_starts_the_python_that_runs_here(tmp_path):
     ],
 )
 def test_what_spark_says_of_another_python_is_said_with_what_to_set(told, what):
-    with pytest.raises(UsageError, match=what) as caught, session.told():
+    with pytest.raises(UsageError, match=what) as caught, session.translate_errors():
         raise RuntimeError(told)
     assert caught.value.code == "U232"
     assert sys.executable in caught.value.hint
@@ -88,5 +90,5 @@ def test_whoever_chose_a_python_keeps_it(monkeypatch, master, variable, settings
     if variable:
         monkeypatch.setenv("PYSPARK_PYTHON", variable)
     made = Session(master, **settings)
-    session._settle_python(made)
+    session._use_this_python(made)
     assert made._sc.pythonExec == found

@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import recassay as ra
-from recassay.cli import app
-from recassay.data.synthetic import log
-from recassay.engine.spark import score as spark_score
-from recassay.engine.spark.judge import Judging
+from recassay.backends.spark import score as spark_score
+from recassay.backends.spark.scoring import ScoringTask
+from recassay.cli import build_app
+from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError, UsageError
 
 METRICS = "ndcg@10 recall@5 coverage@5"
@@ -78,7 +78,7 @@ def test_temporary_values_go_with_the_scores(lake, spark, tmp_path):
 def test_a_worker_that_dies_is_tried_again_and_nothing_counts_twice(lake, spark, tmp_path, monkeypatch):
     mark = tmp_path / "died"
 
-    class Deadly(Judging):
+    class Deadly(ScoringTask):
         def __call__(self, pieces):
             for frame in super().__call__(pieces):
                 yield frame
@@ -87,7 +87,7 @@ def test_a_worker_that_dies_is_tried_again_and_nothing_counts_twice(lake, spark,
                     os.kill(os.getpid(), signal.SIGKILL)
 
     whole = from_paths(lake)
-    monkeypatch.setattr(spark_score, "Judging", Deadly)
+    monkeypatch.setattr(spark_score, "ScoringTask", Deadly)
     tasks = from_paths(lake, engine="spark")
     assert mark.exists()
     assert repr(tasks.rows) == repr(whole.rows)
@@ -173,16 +173,16 @@ def test_the_command_line_prints_the_same(lake, spark, tmp_path):
     truth, train = (str(lake / f"{name}.parquet") for name in ("truth", "train"))
     words = ["score", truth, str(lake / "runs"), "-m", METRICS, "--train", train]
     local, tasks = (
-        json.loads(CliRunner().invoke(app, [*words, "--json", "--engine", engine]).stdout)
+        json.loads(CliRunner().invoke(build_app(), [*words, "--json", "--engine", engine]).stdout)
         for engine in ("local", "spark")
     )
     assert tasks["systems"] == local["systems"]
     assert tasks["comparisons"] == local["comparisons"]
     assert tasks["findings"] == local["findings"]
-    done = CliRunner().invoke(app, [*words, "--engine", "spark", "-o", str(tmp_path / "out")])
+    done = CliRunner().invoke(build_app(), [*words, "--engine", "spark", "-o", str(tmp_path / "out")])
     assert done.exit_code == 0
     assert (tmp_path / "out" / "report.html").is_file()
     users = pl.read_parquet(truth)["user_id"].n_unique()
     assert pl.read_parquet(tmp_path / "out" / "scores.parquet").height == 2 * users
-    done = CliRunner().invoke(app, ["compare", str(tmp_path / "out"), "--json"])
+    done = CliRunner().invoke(build_app(), ["compare", str(tmp_path / "out"), "--json"])
     assert json.loads(done.stdout)["comparisons"][0]["p"] == local["comparisons"][0]["p"]

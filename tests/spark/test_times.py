@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.engine.spark.logs import spark_log
+from recassay.backends.spark.logs import spark_log
 
 from ..contract.test_times import FRAMES, LOGS, VERBS, WRONG
 

@@ -1,4 +1,4 @@
-"""Codes are registered, raised, tested and documented; an error travels between processes whole."""
+"""Codes are registered, raised, tested and documented; errors can be pickled."""
 
 import pickle
 import re
@@ -14,18 +14,19 @@ TESTS = Path(__file__).parents[1]
 
 
 def codes_in(folder, without):
-    texts = (path.read_text() for path in sorted(folder.rglob("*.py")) if path.name != without)
+    """Return the codes that occur in the files of a folder, except in ``without``, a file or folder."""
+    texts = (path.read_text() for path in sorted(folder.rglob("*.py")) if without not in (path, *path.parents))
     return {code for text in texts for code in re.findall(r"\b[IUX]\d{3}\b", text)}
 
 
-def test_every_code_is_raised_somewhere_and_every_code_raised_is_registered():
-    raised = codes_in(SOURCE, "errors.py")
+def test_raised_codes_are_the_registered_codes():
+    raised = codes_in(SOURCE, SOURCE / "errors")
     assert sorted(set(CODES) - raised) == []
     assert sorted(raised - set(CODES)) == []
 
 
 def test_every_code_has_a_test():
-    assert sorted(set(CODES) - codes_in(TESTS, "test_errors.py")) == []
+    assert sorted(set(CODES) - codes_in(TESTS, Path(__file__))) == []
 
 
 def test_every_code_has_a_class_by_its_letter():
@@ -46,11 +47,11 @@ def test_an_error_survives_pickling(kind, code):
     assert str(again) == str(error) == f"[{code}] three of 7 are wrong.\n  Where: here\n  Try:   mend them"
 
 
-def test_where_and_hint_may_be_absent_and_a_full_stop_stands_once():
+def test_where_and_hint_are_optional_and_the_full_stop_is_not_doubled():
     assert str(UsageError("U101", "no.")) == "[U101] no."
 
 
-def test_a_code_that_is_not_registered_is_refused():
+def test_an_unregistered_code_is_rejected():
     with pytest.raises(KeyError, match="U999 is not registered"):
         UsageError("U999", "no")
 

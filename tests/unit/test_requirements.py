@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CORE = PROJECT["project"]["dependencies"]
-EXTRAS = PROJECT["project"]["optional-dependencies"]
+ALL = PROJECT["project"]["optional-dependencies"]
+EXTRAS = {name: lines for name, lines in ALL.items() if name != "all"}
 GROUPS = PROJECT["dependency-groups"]
 NEWEST = ("newest-3.11.txt", "newest-3.12.txt", "newest-3.13.txt")
 
@@ -62,3 +63,7 @@ def test_what_tests_and_extras_both_ask_for_has_one_bound():
     repeated = {name: bound for name, bound in bounds(GROUPS["test"]) if name in extras}
     assert repeated == {name: extras[name] for name in repeated}
     assert repeated
+
+
+def test_the_extra_all_has_every_other_extra():
+    assert ALL["all"] == [f"recassay[{','.join(EXTRAS)}]"]

@@ -1,71 +1,141 @@
-"""The command line: ``recassay score|run|compare|report|demo|stats|correct|rerank|list|explain``.
+"""The command line: ``recassay split|fit|recommend|score|run|compare|report|...``.
 
-This package imports nothing heavy, so that help and mistakes answer at once; each command imports what it needs.
+This package imports nothing heavy at the top, so that help and usage errors appear at once. Of the commands only those
+that the arguments name are imported, or all if they name none; each imports what it needs when it runs.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, NoReturn
 
 import typer
 
-from recassay.cli import check, compare, correct, demo, explain, report, rerank, run, score, stats
-from recassay.errors import RecassayError
+from recassay.errors import InputError, RecassayError
 
-app = typer.Typer(
-    name="recassay",
-    help="Judge recommender systems honestly: exact metrics, named conventions, uncertainty and caveats.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo.demo)
-app.command("score")(score.score)
-app.command("run")(run.run)
-app.command("compare")(compare.compare)
-app.command("check")(check.check)
-app.command("report")(report.report)
-app.command("stats")(stats.stats)
-app.command("correct")(correct.correct)
-app.command("rerank")(rerank.rerank)
-app.command("list")(explain.list_names)
-app.command("explain")(explain.explain)
+# Module and function of every command, in the order of the help.
+COMMANDS = {
+    "demo": "demo.demo",
+    "split": "split.split",
+    "fit": "recommend.fit",
+    "recommend": "recommend.recommend",
+    "score": "score.score",
+    "run": "run.run",
+    "compare": "compare.compare",
+    "check": "check.check",
+    "report": "report.report",
+    "stats": "stats.stats",
+    "correct": "correct.correct",
+    "rerank": "rerank.rerank",
+    "watch": "watch.watch",
+    "list": "explain.list_names",
+    "explain": "explain.explain",
+}
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the command line with the named commands; building the options of each takes time."""
+    app = typer.Typer(
+        name="recassay",
+        help="Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks.",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(options)
+    for name in names:
+        module, function = COMMANDS[name].split(".")
+        app.command(name)(getattr(import_module(f"recassay.cli.{module}"), function))
+    return app
+
+
+def _version(requested: bool) -> None:
+    if requested:
         from recassay._version import __version__
 
         typer.echo(f"recassay {__version__}")
         raise typer.Exit
 
 
-@app.callback()
 def options(
-    version: bool = typer.Option(
-        False, "--version", help="Print the version and stop.", callback=_version, is_eager=True
-    ),
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+    plugins: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--plugin",
+            help="Python file with your own metrics, models, splits or checks; may be repeated.",
+            metavar="FILE.py",
+            envvar="RECASSAY_PLUGINS",
+        ),
+    ] = None,
 ) -> None:
-    """Judge recommender systems honestly: exact metrics, named conventions, uncertainty and caveats."""
+    """Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks."""
     del version
+    if plugins:
+        from recassay.naming.files import load_file
+
+        for path in plugins:
+            load_file(path, where=f"--plugin {path}")
+
+
+def words() -> list[str]:
+    """Return the words of the command line; while a shell completes it, the words typed so far."""
+    typed = os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", ""))
+    return typed.split() if "_RECASSAY_COMPLETE" in os.environ else sys.argv
 
 
 def main() -> None:
-    """Run the command line; mistakes of the user end with their code on standard error and exit status 2."""
+    """Run the command line; user errors print their code to standard error and exit with status 2."""
     try:
-        app()
+        try:
+            # the program name is stated because completion would not find it in `python -m recassay`
+            build_app([name for name in COMMANDS if name in words()] or COMMANDS)(prog_name="recassay")
+        finally:
+            sys.stdout.flush()  # here, where an error can still be reported
     except RecassayError as error:
-        typer.echo(str(error), err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        sys.stderr.close()
+        _fail(error)
+    except BrokenPipeError:  # the reader of the output has closed the pipe, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
         sys.exit(0)
+    except OSError as error:
+        from recassay.data.io.write import is_full, unwritten
+
+        if not is_full(error):
+            if error.filename is None:
+                _report_bug()
+            _fail(InputError("I110", f"cannot use {error.filename!r:.200}: {error.strerror}"))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(unwritten(error, error.filename or "standard output"))
+    except MemoryError as error:
+        from recassay.errors import out_of_memory
+
+        _fail(out_of_memory(error))
     except KeyboardInterrupt:
-        typer.echo("Stopped. Nothing half-written was left behind.", err=True)
+        typer.echo("Stopped. No incomplete file was left behind.", err=True)
         sys.exit(130)
     except Exception:
-        traceback.print_exc()
-        typer.echo("This is a mistake of recassay itself. Please report it with the lines above.", err=True)
-        sys.exit(3)
+        _report_bug()
+
+
+def _fail(error: RecassayError) -> NoReturn:
+    """Print an error, with control characters made visible, and exit with its status."""
+    from recassay.errors import printable
+
+    typer.echo(printable(str(error), keep="\n"), err=True)
+    sys.exit(error.exit_code)
+
+
+def _report_bug() -> NoReturn:
+    from recassay.errors import printable
+
+    typer.echo(printable(traceback.format_exc(), keep="\n"), err=True)
+    typer.echo("This is a bug in recassay. Please report it with the lines above.", err=True)
+    sys.exit(3)

@@ -1,63 +1,83 @@
-"""Options and output that commands share."""
+"""Output functions and checks of option values that several commands share."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from recassay.cli._progress import progress
+from recassay.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["announce_compilation", "command_line", "compiled", "console", "known", "print_json", "progress"]
+__all__ = [
+    "announce_compilation",
+    "command_line",
+    "console",
+    "is_compiled",
+    "print_json",
+    "progress",
+    "refuse_unknown_baseline",
+    "say",
+]
+
+CONTROL = re.compile("[\x7f-\x9f\u2028\u2029]")  # those that json.dumps leaves as they are
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where tables go; wide enough for a table when it is not a terminal."""
-    from rich.console import Console
+    """Return a console for tables; it has 100 columns if the output is not a terminal."""
+    from recassay.cli._screen import Screen
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 100
-    return Console(stderr=stderr, width=width, highlight=False)
+    return Screen(stderr=stderr, width=width, highlight=False)
 
 
 def print_json(document: Any) -> None:
-    """Exactly one JSON document on standard output."""
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    """Print a single JSON document to standard output; control characters are escapes, as JSON allows."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def say(text: str) -> None:
+    """Print a line to standard error; control characters in names are shown as escapes."""
+    print(printable(text, keep="\n"), file=sys.stderr)
 
 
 def command_line() -> str:
-    """The command as it was given, to be given again; nothing where Python called it."""
+    """Return the command line as it was typed; an empty string if the program is not ``recassay``."""
     import shlex
     from pathlib import Path
 
     return shlex.join(["recassay", *sys.argv[1:]]) if Path(sys.argv[0]).stem == "recassay" else ""
 
 
-def known(option: str, value: str, choices: Any, code: str = "U107") -> Any:
-    """The value, if it is one of the choices."""
-    if value not in choices:
+def refuse_unknown_baseline(baseline: str | None, systems: Collection[str]) -> None:
+    """Raise U108 if a baseline is given that is not one of the systems."""
+    if baseline is not None and baseline not in systems:
         from recassay.errors import UsageError
-        from recassay.spec import suggest
+        from recassay.naming.grammar import suggest
 
-        raise UsageError(code, f"'{value}' is not known", where=option, hint=suggest(value, choices))
-    return value
+        raise UsageError("U108", f"'{baseline}' is not known", where="--baseline", hint=suggest(baseline, systems))
 
 
 def announce_compilation(quiet: bool) -> None:
-    """Say once, before the first kernels are compiled, why the first run takes seconds longer."""
+    """Print a note if kernels are not compiled yet, because the first run then takes some seconds longer."""
     import recassay.metrics
 
-    if quiet or compiled(recassay.metrics.__path__[0]):
+    if quiet or is_compiled(recassay.metrics.__path__[0]):
         return
-    print("Compiling kernels for this machine; this happens once after installation.", file=sys.stderr)
+    kept = f", kept in {os.environ['NUMBA_CACHE_DIR']}" if "NUMBA_CACHE_DIR" in os.environ else ""
+    print(f"Compiling kernels for this machine{kept}; this happens once after installation.", file=sys.stderr)
 
 
-def compiled(folder: str) -> bool:
-    """Whether numba's cache of a package's kernels exists, beside the code or in the user's own folder."""
+def is_compiled(folder: str) -> bool:
+    """Return whether numba has cached the kernels of a package, next to the code or in the user's cache folder."""
     from pathlib import Path
 
     places = [Path(folder) / "__pycache__"]

@@ -1,46 +1,130 @@
-"""Options that mean the same in every command that has them."""
+"""Options that several commands share, and options that accept a fixed set of words."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from recassay.cli import _completion
+from recassay.naming import choices
+
 STATISTICS, OUTPUT = "Uncertainty", "Output"
-SEVERITIES = ("info", "warning", "error")
+COLUMNS = "KEY=COLUMN,..."
 
 
-def option(names: str, help_text: str, panel: str, **more: Any) -> Any:
-    """An option under a heading of the command's help."""
+def option(names: str, help_text: str, panel: str | None = None, **more: Any) -> Any:
+    """Return a typer option, shown under the heading ``panel`` of the command's help if that is given."""
     return typer.Option(*names.split(), help=help_text, rich_help_panel=panel, **more)
 
 
-Test = Annotated[
-    str,
-    option(
-        "--test", "permutation, bootstrap, t, wilcoxon, wilcoxon-pratt, sign or mcnemar.", STATISTICS, metavar="TEST"
+def choice(
+    names: str, help_text: str, words: Sequence[str], panel: str | None = None, *, note: str = "", **more: Any
+) -> Any:
+    """Return a typer option that accepts one of some words; its help and its completion list them.
+
+    Other words are refused with U107 and a suggestion, as the Python functions refuse them. A plain Enum would be
+    refused by typer, without the code and the suggestion. ``note`` follows the words in the help.
+    """
+    name = next(name for name in names.split() if name.startswith("--"))
+    more = {"metavar": name.removeprefix("--").upper()} | more
+    return option(
+        names,
+        f"{help_text}: {listed(words)}.{f'  {note}' if note else ''}",
+        panel,
+        parser=one_of(name, words),
+        autocompletion=_completion.words(words),
+        **more,
+    )
+
+
+def one_of(option_name: str, words: Sequence[str]) -> Callable[[str], str]:
+    """Return a function that returns its argument if it is one of ``words``, and raises U107 otherwise.
+
+    >>> one_of("--nan", ["error", "last"])("lats")
+    Traceback (most recent call last):
+    recassay.errors.UsageError: [U107] 'lats' is not known.
+      Where: --nan
+      Try:   did you mean 'last'?
+    """
+
+    def parse(word: str) -> str:
+        if word not in words:
+            from recassay.errors import UsageError
+            from recassay.naming.grammar import suggest
+
+            raise UsageError("U107", f"'{word}' is not known", where=option_name, hint=suggest(word, words))
+        return word
+
+    return parse
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list for a sentence.
+
+    >>> listed(["zero", "skip", "error"])
+    'zero, skip or error'
+    """
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+
+
+Log = Annotated[str, typer.Argument(metavar="LOG", help="Log file: Parquet, CSV, MovieLens, RecBole, UIRT, ...")]
+ResultFolder = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="Folder written by recassay run, score -o or demo.")
+]
+Columns = Annotated[str | None, option("--columns", "Column names, such as user=uid,item=iid.", metavar=COLUMNS)]
+InputFormat = Annotated[
+    str | None, option("--format", "Format of the file, if it is not recognised.", metavar="FORMAT")
+]
+Times = Annotated[
+    str | None,
+    choice(
+        "--times",
+        "Kind of the times",
+        choices.words(choices.TimeKind),
+        note="global: an order of all events; user: an order within each user.",
+        metavar="KIND",
     ),
 ]
-Correction = Annotated[str, option("--correction", "holm, bonferroni, bh, by or none.", STATISTICS, metavar="METHOD")]
-Interval = Annotated[
-    str, option("--interval", "bootstrap, bca, percentile, abc, normal or none.", STATISTICS, metavar="METHOD")
-]
-Level = Annotated[float, option("--level", "Level of intervals and tests.", STATISTICS, metavar="SHARE")]
-Resamples = Annotated[int, option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, metavar="N", min=1)]
-Seed = Annotated[int, option("--seed", "Seed of everything random.", STATISTICS, metavar="N")]
 
-Table = Annotated[str, option("--table", "Print as text, markdown, csv or latex.", OUTPUT, metavar="FORMAT")]
+Test = Annotated[str, choice("--test", "Significance test", choices.words(choices.TestName), STATISTICS)]
+Correction = Annotated[
+    str,
+    choice(
+        "--correction", "Correction for multiple tests", choices.words(choices.Correction), STATISTICS, metavar="METHOD"
+    ),
+]
+Interval = Annotated[
+    str,
+    choice(
+        "--interval",
+        "Confidence intervals",
+        (*choices.words(choices.IntervalMethod), "none"),
+        STATISTICS,
+        metavar="METHOD",
+    ),
+]
+Level = Annotated[float, option("--level", "Confidence level of intervals and tests.", STATISTICS, metavar="SHARE")]
+Resamples = Annotated[int, option("--resamples", "Bootstrap resamples of an interval.", STATISTICS, metavar="N", min=1)]
+Seed = Annotated[int, option("--seed", "Seed of all random numbers.", STATISTICS, metavar="N")]
+
+Table = Annotated[
+    str, choice("--table", "Format of the output", choices.words(choices.TableFormat), OUTPUT, metavar="FORMAT")
+]
 AsJson = Annotated[bool, option("--json", "Print one JSON document and nothing else.", OUTPUT)]
 FailOn = Annotated[
     str | None,
-    option(
+    choice(
         "--fail-on",
-        "Exit with status 1 if a finding is at least this severe: info, warning or error.",
+        "Exit with status 1 if a finding has at least this severity",
+        choices.words(choices.Severity),
         OUTPUT,
         metavar="SEVERITY",
     ),
 ]
 Threads = Annotated[
-    int | None, option("--threads", "Threads; the result is the same for any number.", OUTPUT, metavar="N", min=1)
+    int | None, option("--threads", "Number of threads; results do not depend on it.", OUTPUT, metavar="N", min=1)
 ]
-Quiet = Annotated[bool, option("-q --quiet", "No progress.", OUTPUT)]
+Quiet = Annotated[bool, option("-q --quiet", "Show no progress.", OUTPUT)]

@@ -1,4 +1,4 @@
-"""How far a command has come: bars on a terminal, nothing elsewhere, and a line at the end of where the time went."""
+"""Progress of a command: bars on a terminal, nothing elsewhere, and a final line with the time per stage."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
-Report = Callable[[str, int, int], None]  # stage, done, of
-NAMED = 4  # stages that the last line names
-SHORT = 0.05  # seconds that are not worth a word
+from recassay.threads import StageProgress
+
+MAX_STAGES = 4  # named in the last line
+MIN_SECONDS = 0.05  # shorter stages are not named
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Report | None]:
-    """A bar per stage with rate and time left on standard error; nothing in pipes, in CI or when asked to be quiet."""
-    from rich.console import Console
+def progress(quiet: bool) -> Iterator[StageProgress | None]:
+    """Show a bar per stage on standard error, and yield the callback that updates it.
 
-    screen = Console(stderr=True, highlight=False)
+    Yield None in pipes, in CI and if ``quiet``.
+    """
+    from recassay.cli._screen import Screen
+
+    screen = Screen(stderr=True, highlight=False)
     if quiet or not screen.is_terminal or os.environ.get("CI"):
         yield None
         return
@@ -35,56 +39,56 @@ def progress(quiet: bool) -> Iterator[Report | None]:
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}", style="dim"), TimeElapsedColumn(), TimeRemainingColumn(),
     )  # fmt: skip
-    spent = Spent()
+    times = StageTimes()
     with Progress(*columns, console=screen, transient=True) as bar:
         tasks: dict[str, Any] = {}
 
-        def report(stage: str, done: int, of: int) -> None:
-            spent.on(stage)
+        def report(stage: str, done: int, total: int) -> None:
+            times.record(stage)
             if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=of, rate="")
-            bar.update(tasks[stage], completed=done, total=of, rate=rate(done, bar.tasks[tasks[stage]].elapsed))
+                tasks[stage] = bar.add_task(stage, total=total, rate="")
+            bar.update(tasks[stage], completed=done, total=total, rate=rate(done, bar.tasks[tasks[stage]].elapsed))
 
         yield report
-    screen.print(spent.told(), style="dim", markup=False)
+    screen.print(times.summary(), style="dim", markup=False)
 
 
 def rate(done: int, seconds: float | None) -> str:
-    """How many a second.
+    """Return a rate per second as text.
 
     >>> rate(50_000, 2.0), rate(3, 2.0), rate(3, None)
     ('25,000/s', '1.5/s', '')
     """
     if not seconds or not done:
         return ""
-    each = done / seconds
-    return f"{each:,.0f}/s" if each >= 10 else f"{each:.2g}/s"
+    per_second = done / seconds
+    return f"{per_second:,.0f}/s" if per_second >= 10 else f"{per_second:.2g}/s"
 
 
-class Spent:
-    """Seconds by stage: what passes between two reports is of the stage that reports."""
+class StageTimes:
+    """Seconds by stage; the time between two reports belongs to the stage that reports last."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self.clock, self.begin = clock, clock()
         self.last, self.stages = self.begin, dict[str, float]()
 
-    def on(self, stage: str) -> None:
-        """A stage reports."""
+    def record(self, stage: str) -> None:
+        """Add the time since the last report to a stage."""
         now = self.clock()
         self.stages[stage] = self.stages.get(stage, 0.0) + now - self.last
         self.last = now
 
-    def told(self) -> str:
-        """All of it in a line, the longest stages by name.
+    def summary(self) -> str:
+        """Return a line with the total time and the longest stages.
 
         >>> now = iter([0.0, 1.0, 4.5, 5.0])
-        >>> spent = Spent(lambda: next(now))
-        >>> spent.on("reading"), spent.on("judging")
+        >>> times = StageTimes(lambda: next(now))
+        >>> times.record("reading"), times.record("judging")
         (None, None)
-        >>> spent.told()
+        >>> times.summary()
         'Done in 5.0 s: judging 3.5 s, reading 1.0 s.'
         """
-        whole = self.clock() - self.begin
-        longest = sorted(self.stages.items(), key=lambda one: -one[1])[:NAMED]
-        named = ", ".join(f"{stage} {seconds:,.1f} s" for stage, seconds in longest if seconds >= SHORT)
-        return f"Done in {whole:,.1f} s{f': {named}' if named else ''}."
+        total = self.clock() - self.begin
+        longest = sorted(self.stages.items(), key=lambda item: -item[1])[:MAX_STAGES]
+        named = ", ".join(f"{stage} {seconds:,.1f} s" for stage, seconds in longest if seconds >= MIN_SECONDS)
+        return f"Done in {total:,.1f} s{f': {named}' if named else ''}."

@@ -1,92 +1,177 @@
-"""``recassay compare``: which differences are real, and whether they are the same everywhere."""
+"""``recassay compare``: significance of differences, and whether they agree across data sets and designs."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _options
-from recassay.cli._options import OUTPUT, STATISTICS, option
+from recassay.cli import _common, _completion, _options
+from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
+from recassay.naming import choices
 
 if TYPE_CHECKING:
-    from recassay.data.score_set import ScoreSet
-    from recassay.engine.decide import Decision
+    from recassay.evaluate.decisions.decide import Decision
+    from recassay.results.score_set import ScoreSet
 
-BY = ("dataset", "split", "seed", "design")
-TABLES = ("text", "markdown", "csv", "latex")
-INPUT, QUESTIONS = "Input", "Questions"
+AXES = ("dataset", "split", "seed", "design")
+INPUT, ANALYSES, DEATH = "Input", "Further analyses", "Sudden Death"
 
 
 def compare(
+    context: typer.Context,
     scores: Annotated[
         list[str],
         typer.Argument(
             metavar="SCORES",
-            help="A folder of recassay run or score -o, or tables of scores per user: user, system, metrics.",
+            help="Folders written by recassay run or score -o, tables of scores per user (user, system, metrics), or "
+            "one table of finished scores (system, dataset, metrics). Systems scored on one truth are joined.",
         ),
     ],
     metric: Annotated[
-        list[str] | None, option("-m --metric", "A metric; repeat it.  [default: all]", INPUT, metavar="METRIC")
+        list[str] | None,
+        option(
+            "-m --metric",
+            "Metric to compare; may be repeated.  [default: all]",
+            INPUT,
+            metavar="METRIC",
+            autocompletion=_completion.result_values("metric"),
+        ),
     ] = None,
     dataset: Annotated[
-        list[str] | None, option("--dataset", "One of the data sets; repeat it.", INPUT, metavar="NAME")
+        list[str] | None,
+        option(
+            "--dataset",
+            "Use only this data set; may be repeated.",
+            INPUT,
+            metavar="NAME",
+            autocompletion=_completion.result_values("dataset"),
+        ),
     ] = None,
     split: Annotated[
-        list[str] | None, option("--split", "One of the splits; repeat it.", INPUT, metavar="SPLIT")
+        list[str] | None,
+        option(
+            "--split",
+            "Use only this split; may be repeated.",
+            INPUT,
+            metavar="SPLIT",
+            autocompletion=_completion.result_values("split"),
+        ),
     ] = None,
     design: Annotated[
-        list[str] | None, option("--design", "One of the designs; repeat it.", INPUT, metavar="DESIGN")
+        list[str] | None,
+        option(
+            "--design",
+            "Use only this design; may be repeated.",
+            INPUT,
+            metavar="DESIGN",
+            autocompletion=_completion.result_values("design"),
+        ),
     ] = None,
     columns: Annotated[
-        str | None, option("--columns", "Column names, as user=uid,system=model.", INPUT, metavar="KEY=COLUMN,...")
+        str | None, option("--columns", "Column names, such as user=uid,system=model.", INPUT, metavar=COLUMNS)
     ] = None,
     smaller: Annotated[
         list[str] | None,
-        option("--smaller", "A metric of your own under which less is better; repeat it.", INPUT, metavar="METRIC"),
+        option("--smaller", "Your own metric for which lower is better; may be repeated.", INPUT, metavar="METRIC"),
     ] = None,
     baseline: Annotated[
         str | None,
-        option("--baseline", "Compare all with this one.  [default: all pairs]", STATISTICS, metavar="SYSTEM"),
+        option(
+            "--baseline",
+            "Compare all systems with this one.  [default: that of the folder, else all pairs]",
+            STATISTICS,
+            metavar="SYSTEM",
+            autocompletion=_completion.result_values("system"),
+        ),
     ] = None,
+    all_pairs: Annotated[
+        bool, option("--all-pairs", "Compare all pairs, also if the folder has a baseline.", STATISTICS)
+    ] = False,
     test: _options.Test = "permutation",
     correction: _options.Correction = "holm",
     effect: Annotated[
         str,
-        option("--effect", "d_z, hedges, d_av, cliff, a12, rank_biserial or relative.", STATISTICS, metavar="EFFECT"),
+        choice("--effect", "Effect size", choices.words(choices.Effect), STATISTICS),
     ] = "d_z",
     level: _options.Level = 0.95,
     resamples: Annotated[
         int | None,
-        option("--resamples", "Resamples of a test.  [default: by its kind]", STATISTICS, metavar="N", min=1),
+        option("--resamples", "Resamples of a test.  [default: depends on the test]", STATISTICS, metavar="N", min=1),
     ] = None,
     seed: _options.Seed = 0,
     by: Annotated[
         str | None,
-        option(
+        choice(
             "--by",
-            "Rank systems over dataset, split, seed or design.  [default: dataset, if there are several]",
-            QUESTIONS,
+            "Rank systems across",
+            AXES,
+            ANALYSES,
+            note="[default: dataset, if there are several]",
             metavar="AXIS",
         ),
     ] = None,
     rope: Annotated[
         float,
-        option("--rope", "A difference up to this is none for practical purposes.", QUESTIONS, metavar="DIFFERENCE"),
+        option(
+            "--rope",
+            "Differences up to this are practically equivalent (Bayesian test).",
+            ANALYSES,
+            metavar="DIFFERENCE",
+        ),
     ] = 0.01,
-    power: Annotated[bool, option("--power", "How many users it takes to tell two systems apart.", QUESTIONS)] = False,
+    power: Annotated[
+        bool, option("--power", "Report the number of users needed to detect a difference.", ANALYSES)
+    ] = False,
     wanted: Annotated[
         float | None,
-        option("--wanted", "The difference worth finding.  [default: observed]", QUESTIONS, metavar="DIFFERENCE"),
+        option("--wanted", "Difference to detect.  [default: the observed one]", ANALYSES, metavar="DIFFERENCE"),
     ] = None,
     sudden_death: Annotated[
         list[int] | None,
-        option("--sudden-death", "Let runs of a study compete at this cut-off; repeat it.", QUESTIONS, metavar="AT"),
+        option(
+            "--sudden-death",
+            "Cut-off of Sudden Death: who shows a user the first relevant item? May be repeated.",
+            DEATH,
+            metavar="AT",
+        ),
     ] = None,
+    ties: Annotated[
+        str, choice("--ties", "A user won by several", choices.words(choices.SuddenDeathTies), DEATH, metavar="RULE")
+    ] = "share",
+    users: Annotated[
+        str, choice("--users", "Users to count", choices.words(choices.SuddenDeathUsers), DEATH, metavar="USERS")
+    ] = "with_relevant",
+    loop: Annotated[
+        str,
+        choice(
+            "--loop",
+            "Ranks that count",
+            choices.words(choices.SuddenDeathLoop),
+            DEATH,
+            note="printed: one less, as in the published listing.",
+            metavar="RANKS",
+        ),
+    ] = "whole",
+    competitor: Annotated[
+        list[str] | None,
+        option(
+            "--competitor",
+            "System that competes; may be repeated.  [default: all]",
+            DEATH,
+            metavar="SYSTEM",
+            autocompletion=_completion.result_values("system"),
+        ),
+    ] = None,
+    details: Annotated[
+        bool, option("--details", "Print every pair, ranking and order of systems, not one screen.", OUTPUT)
+    ] = False,
     output: Annotated[
         Path | None,
-        option("-o --output", "Write comparison.json, tables as CSV and exhibits here.", OUTPUT, metavar="FOLDER"),
+        option(
+            "-o --output", "Write comparison.json, CSV tables and exhibits to this folder.", OUTPUT, metavar="FOLDER"
+        ),
     ] = None,
     table: _options.Table = "text",
     as_json: _options.AsJson = False,
@@ -94,54 +179,72 @@ def compare(
     threads: _options.Threads = None,
     quiet: _options.Quiet = False,
 ) -> None:
-    """Test every pair of systems wherever they were judged, and say whether the verdict is the same everywhere.
+    """Test every pair of systems on all data sets, splits and designs, and report whether the results agree.
 
     Example: recassay compare results --baseline popular --power
     """
-    _common.known("--table", table, TABLES)
-    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
-    if by is not None:
-        _common.known("--by", by, BY)
     _common.announce_compilation(quiet or as_json)
-    from recassay.engine.decide import decide
-    from recassay.engine.score_sets import read_all
+    from recassay.cli.finished import compare_finished, refuse_options
+    from recassay.comparison.rules import SuddenDeathOptions
+    from recassay.evaluate.decisions.decide import decide
+    from recassay.evaluate.finished.read import is_finished
+    from recassay.evaluate.lists.score_sets import read_all
 
-    given = read_all(scores, columns=columns, metrics=metric or None, smaller=smaller or ())
-    given = given.where(dataset=dataset, split=split, design=design)
+    if len(scores) == 1 and is_finished(scores[0]):
+        refuse_options(scores[0], baseline=baseline, power=power or wanted, sudden_death=sudden_death, by=by)
+        compare_finished(
+            scores[0], metrics=metric, columns=columns, smaller=smaller, level=level, rope=rope, seed=seed,
+            resamples=resamples, output=output, table=table, as_json=as_json,
+        )  # fmt: skip
+        return
+    chosen = read_all(scores, columns=columns, metrics=metric or None, smaller=smaller or ())
+    chosen = chosen.where(dataset=dataset, split=split, design=design)
+    asked = {"baseline": baseline, "test": test, "correction": correction, "level": level, "seed": seed}
+    testing = _testing(context, scores, asked)
+    if all_pairs:
+        testing["baseline"] = None
+    rules: dict[str, Any] = {"ties": ties, "users": users, "loop": loop, "competitors": tuple(competitor or ())}
     with _common.progress(quiet or as_json) as report:
-        found = decide(
-            given,
-            baseline=baseline,
-            test=test,
-            correction=correction,
+        result = decide(
+            chosen,
+            **testing,
             effect=effect,
-            level=level,
             resamples="auto" if resamples is None else resamples,
-            seed=seed,
             by=by,
             rope=rope,
             power=power or wanted is not None,
             wanted=wanted,
-            sudden_death=tuple(sudden_death or ()),
+            sudden_death=SuddenDeathOptions(tuple(sudden_death or ()), **rules),
             threads=threads,
             progress=report,
         )
-    _show(given, found, output, table, as_json)
-    if fail_on and any(finding.at_least(fail_on) for finding in found.findings):  # type: ignore[arg-type]
+    _show(chosen, result, output, "details" if details and table == "text" else table, as_json)
+    if fail_on and any(finding.at_least(fail_on) for finding in result.findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
 
 
-def _show(given: ScoreSet, found: Decision, output: Path | None, table: str, as_json: bool) -> None:
-    from recassay.report import decision
+def _testing(context: typer.Context, sources: list[str], asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the tests: those on the command line, else those of the folder, else the defaults."""
+    from recassay.report.folder.read import SUMMARY, read_results
+
+    if len(sources) > 1 or not (Path(sources[0]) / SUMMARY).is_file():
+        return asked
+    given = {name for name in asked if (source := context.get_parameter_source(name)) and source.name != "DEFAULT"}
+    own = read_results(sources[0]).testing
+    return {name: own[name] if name in own and name not in given else value for name, value in asked.items()}
+
+
+def _show(scores: ScoreSet, result: Decision, output: Path | None, table: str, as_json: bool) -> None:
+    from recassay.report.tables import decision
 
     if output is not None:
-        decision.write_decision(found, output)
+        decision.write_decision(result, output)
     if as_json:
-        _common.print_json(found.to_dict())
-    elif table == "text":
+        _common.print_json(decision.decision_document(result))
+    elif table in ("text", "details"):
         screen = _common.console()
-        screen.print(decision.decision_text(given, found))
+        screen.print(decision.decision_text(scores, result, details=table == "details"))
     else:
-        typer.echo(decision.decision_table(given, found, table), nl=False)
+        typer.echo(decision.decision_table(scores, result, table), nl=False)
     if output is not None:
-        typer.echo(f"The comparison is in {output}", err=True)
+        _common.say(f"The comparison is in {output}")

@@ -1,4 +1,4 @@
-"""``recassay correct``: metrics among all candidates from ranks among sampled ones."""
+"""``recassay correct``: estimates of full-ranking metrics from ranks among sampled candidates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _options
+from recassay.cli import _common, _completion, _options
 
 
 def correct(
@@ -14,11 +14,12 @@ def correct(
         list[str],
         typer.Argument(
             metavar="RANKS",
-            help="Files with user_id, rank (1 is best) and perhaps pool, globs, or a folder; one file is one system.",
+            help="Files with user_id, rank (1 is best) and optionally pool; globs, or a folder. One file per system.",
         ),
     ],
     sample: Annotated[
-        int, typer.Option("--sample", metavar="N", min=1, help="Candidates that were drawn beside the relevant item.")
+        int,
+        typer.Option("--sample", metavar="N", min=1, help="Number of sampled candidates, without the relevant item."),
     ],
     pool: Annotated[
         int | None,
@@ -26,13 +27,17 @@ def correct(
             "--pool",
             metavar="N",
             min=1,
-            help="Candidates they were drawn from, unless the files have a column pool.",
+            help="Number of candidates to sample from, unless the files have a column pool.",
         ),
     ] = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            "-m", "--metric", metavar="METRIC", help="A metric; repeat it, or quote several.  [default: hit@10 ndcg@10]"
+            "-m",
+            "--metric",
+            metavar="METRIC",
+            help="Metrics; may be repeated, or quote several.  [default: hit@10 ndcg@10]",
+            autocompletion=_completion.metrics,
         ),
     ] = None,
     estimator: Annotated[
@@ -40,14 +45,19 @@ def correct(
         typer.Option(
             "--estimator",
             metavar="ESTIMATOR",
-            help="See recassay list estimators.  [default: bias_variance, bias_variance(gamma=0.01)]",
+            help="Estimators, see recassay list estimators.  [default: bias_variance, bias_variance(gamma=0.01)]",
         ),
     ] = None,
-    by: Annotated[str, typer.Option("--by", metavar="WAY", help="How candidates were drawn: uniform.")] = "uniform",
-    replace: Annotated[bool, typer.Option("--replace", help="A candidate could be drawn twice.")] = False,
-    clip: Annotated[bool, typer.Option("--clip", help="Move answers to sampled ranks into 0 to 1; adds bias.")] = False,
+    by: Annotated[
+        str, typer.Option("--by", metavar="METHOD", help="How candidates were sampled; only uniform is supported.")
+    ] = "uniform",
+    replace: Annotated[bool, typer.Option("--replace", help="Candidates were sampled with replacement.")] = False,
+    clip: Annotated[
+        bool, typer.Option("--clip", help="Clip the estimated values of sampled ranks to the range 0 to 1; adds bias.")
+    ] = False,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="KEY=COLUMN,...", help="Column names, as user=uid,rank=place.")
+        str | None,
+        typer.Option("--columns", metavar=_options.COLUMNS, help="Column names, such as user=uid,rank=place."),
     ] = None,
     interval: _options.Interval = "bootstrap",
     level: _options.Level = 0.95,
@@ -57,23 +67,22 @@ def correct(
     fail_on: _options.FailOn = None,
     threads: _options.Threads = None,
 ) -> None:
-    """Estimate metrics of the full ranking from sampled ranks, and say how sure the order of systems is.
+    """Estimate metrics of the full ranking from ranks among sampled candidates, with confidence intervals.
 
     Example: recassay correct sampled.csv --pool 3415 --sample 100 -m "hit@10 ndcg@10"
     """
-    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
     from recassay.sampled.corrections import DEFAULT, DEFAULT_METRICS
     from recassay.sampled.corrections import correct as estimate
 
-    way: Any = by  # whatever it is, it is refused with a hint
-    found = estimate(
+    method: Any = by  # the function refuses other words with a hint
+    corrected = estimate(
         ranks,
         sample=sample,
         pool=pool,
         metrics=metric or DEFAULT_METRICS,
         estimators=estimator or DEFAULT,
         replace=replace,
-        by=way,
+        by=method,
         clip=clip,
         columns=columns,
         interval=None if interval == "none" else interval,
@@ -83,15 +92,15 @@ def correct(
         threads=threads,
     )
     if as_json:
-        _common.print_json(found.to_dict())
+        _common.print_json(corrected.to_dict())
     else:
-        from recassay.report.corrected import corrected_table
-        from recassay.report.text import findings_table
+        from recassay.report.tables.corrected import corrected_table
+        from recassay.report.tables.text import findings_table
 
         screen = _common.console()
-        screen.print(corrected_table(found, width=screen.width))
-        if len(found.systems) > 1:
+        screen.print(corrected_table(corrected, width=screen.width))
+        if len(corrected.systems) > 1:
             screen.print()
-            screen.print(findings_table(found.scores(found.estimators[0]).with_findings(*found.findings)))
-    if fail_on and any(finding.at_least(fail_on) for finding in found.findings):  # type: ignore[arg-type]
+            screen.print(findings_table(corrected.scores(corrected.estimators[0]).with_findings(*corrected.findings)))
+    if fail_on and any(finding.at_least(fail_on) for finding in corrected.findings):  # type: ignore[arg-type]
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``recassay demo``: a whole small study on generated data."""
+"""``recassay demo``: a small complete study on generated data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def demo(
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
 ) -> None:
-    """Generate a log, let three systems recommend, score and compare them. Needs no data and no network.
+    """Generate a log, run three recommenders on it, and score and compare them. Needs no data and no network.
 
     Example: recassay demo -o first
     """
     _common.announce_compilation(quiet or as_json)
     from recassay.demo import run_demo
-    from recassay.report.folder import document
+    from recassay.report.folder.write import document
 
     with _common.progress(quiet or as_json) as report:
         result = run_demo(output, seed=seed, progress=report)

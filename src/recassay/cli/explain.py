@@ -1,4 +1,4 @@
-"""``recassay list`` and ``recassay explain``: what there is, and what it means."""
+"""``recassay list`` and ``recassay explain``: names that are available, and their documentation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from recassay.cli import _common, _options
+from recassay.cli import _common, _completion, _options
 
 KINDS = (
     "metrics", "models", "sequence-models", "splits", "filters", "sequences", "protocols", "designs", "experiments",
-    "estimators", "detectors", "checks", "profiles",
+    "estimators", "detectors", "checks", "profiles", "formats",
 )  # fmt: skip
 
 
@@ -19,19 +19,19 @@ def list_names(
         str,
         typer.Argument(
             metavar="KIND",
-            help="metrics, models, sequence-models, splits, filters, sequences, protocols, designs, experiments, "
-            "estimators, detectors, checks or profiles",
+            help=f"What to list: {_options.listed(KINDS)}.",
+            autocompletion=_completion.words(KINDS),
         ),
     ] = "metrics",
     as_json: _options.AsJson = False,
 ) -> None:
-    """List what there is: metrics, models, splits, estimators and everything else that has a name.
+    """List the available metrics, models, splits, estimators and everything else that has a name.
 
     Example: recassay list detectors
     """
     from recassay.errors import UsageError
+    from recassay.naming.grammar import suggest
     from recassay.report import listing
-    from recassay.spec import suggest
 
     if kind not in KINDS:
         raise UsageError("U107", f"there is no list of '{kind}'", where="recassay list", hint=suggest(kind, KINDS))
@@ -46,19 +46,21 @@ def explain(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Anything in a list, or the code of an error: ndcg, ALS, P1R, lenskit, C001, I201, ..."
+            metavar="NAME",
+            help="Any listed name, or an error code: ndcg, ALS, P1R, lenskit, C001, I201, ...",
+            autocompletion=_completion.everything,
         ),
     ],
     as_json: _options.AsJson = False,
 ) -> None:
-    """Explain one name: formula, parameters, edge policy, reference, and which libraries agree or differ.
+    """Explain one name: formula, parameters, edge cases, reference, and which libraries agree or differ.
 
     Example: recassay explain ndcg
     """
     from recassay.report import listing
 
-    found = listing.explanation(name)
+    page = listing.explanation(name)
     if as_json:
-        _common.print_json(found.to_dict())
+        _common.print_json(page.to_dict())
     else:
-        _common.console().print(listing.explanation_text(found))
+        _common.console().print(listing.explanation_text(page))

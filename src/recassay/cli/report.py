@@ -1,4 +1,4 @@
-"""``recassay report``: the page of a folder of results, its tables for a paper, and its figures."""
+"""``recassay report``: the report page of a folder of results, its tables for papers, and its figures."""
 
 from __future__ import annotations
 
@@ -8,52 +8,56 @@ from typing import Annotated
 import typer
 
 from recassay.cli import _common, _options
+from recassay.naming import choices
 
 
 def report(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A folder that recassay run, score -o or demo wrote.")
-    ],
+    folder: _options.ResultFolder,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="PATH", help="Write here.  [default: FOLDER/report.html]"),
+        typer.Option("-o", "--output", metavar="PATH", help="File or folder to write.  [default: FOLDER/report.html]"),
     ] = None,
     tables: Annotated[
         str | None,
-        typer.Option("--tables", metavar="FORMAT", help="Write the tables instead: markdown, latex or csv."),
+        _options.choice(
+            "--tables", "Write the tables instead", choices.words(choices.TableFileFormat), metavar="FORMAT"
+        ),
     ] = None,
     figures: Annotated[
         str | None,
-        typer.Option("--figures", metavar="FORMAT", help="Write the figures instead, into FOLDER/figures: svg or png."),
+        _options.choice(
+            "--figures",
+            "Write the figures to FOLDER/figures instead",
+            choices.words(choices.FigureFormat),
+            metavar="FORMAT",
+        ),
     ] = None,
     quiet: _options.Quiet = False,
 ) -> None:
-    """Write the page of a folder of results again, from its files alone; or its tables, or its figures.
+    """Write the report page of a folder of results from its files; or its tables, or its figures.
 
     Tables go to standard output unless -o names a file.
 
     Example: recassay report first --tables latex -o first.tex
     """
-    _common.known("--tables", tables or "csv", ("markdown", "latex", "csv"))
-    _common.known("--figures", figures or "svg", ("svg", "png"))
-    from recassay.report.reading import read_results
+    from recassay.report.folder.read import read_results
 
     if tables:
         from recassay.data.io import write_text
-        from recassay.report.parts import tables as written
+        from recassay.report.folder.tables import tables as format_tables
 
-        text = written(read_results(folder), tables)
+        text = format_tables(read_results(folder), tables)
         typer.echo(text, nl=False) if output is None else write_text(text, output)
     if figures:
         from recassay.report.figures.export import write_figures
-        from recassay.report.pages import figures_of
+        from recassay.report.folder.page import figures_of
 
-        with _common.progress(quiet) as told:
-            made = write_figures(figures_of(read_results(folder), told), output or folder / "figures", figures)
-        typer.echo(f"{len(made):,} figures are in {output or folder / 'figures'}", err=True)
+        with _common.progress(quiet) as progress:
+            paths = write_figures(figures_of(read_results(folder), progress), output or folder / "figures", figures)
+        _common.say(f"{len(paths):,} figures are in {output or folder / 'figures'}")
     if not tables and not figures:
-        from recassay.study.page import write_report
+        from recassay.study.store.page import write_report
 
-        with _common.progress(quiet) as told:
-            target = write_report(folder, output, progress=told)
-        typer.echo(f"Open {target} in a browser.", err=True)
+        with _common.progress(quiet) as progress:
+            target = write_report(folder, output, progress=progress)
+        _common.say(f"Open {target} in a browser.")

@@ -1,4 +1,4 @@
-"""``recassay run``: a whole study."""
+"""``recassay run``: run a study."""
 
 from __future__ import annotations
 
@@ -8,64 +8,108 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recassay.cli import _common, _options
+from recassay.naming import choices
 
 if TYPE_CHECKING:
-    from recassay.study.results import Results
+    from recassay.study.store.results import Results
 
 
 def run(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study: a YAML file.")],
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="Study file (YAML).")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder of the results; run again, it goes on.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="FOLDER", help="Folder for the results; an interrupted study resumes there."
+        ),
     ],
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FOLDER", help="Where data sets lie by name.  [default: $RECASSAY_DATA]"),
+        typer.Option(
+            "--data", metavar="FOLDER", help="Folder that holds the data sets by name.  [default: $RECASSAY_DATA]"
+        ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The small version that the study describes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run the small version that the study defines.")] = False,
     values: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Another value for a parameter of the study; repeat it."),
+        typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the study; may be repeated."),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", metavar="N", min=1, help="Threads; the results are the same for any number."),
+        typer.Option("--jobs", metavar="N", min=1, help="Number of threads; results do not depend on it."),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
+        _options.choice(
             "--engine",
-            metavar="ENGINE",
-            help="local: this machine; spark: tasks of a cluster make the answers, each on --jobs threads (1).",
+            "Where models are fitted and recommend",
+            choices.words(choices.Engine),
+            note="Spark runs them as tasks on a cluster, each with --jobs threads (default 1).",
         ),
     ] = "local",
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Read pickled models of other packages from FOLDER: they can run any code.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait while another process uses FOLDER, instead of ending with an error.")
+    ] = False,
     fail_on: _options.FailOn = None,
-    times: Annotated[bool, typer.Option("--times", help="How long systems took to fit and to answer, too.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say what has changed since the folder was written, and what is computed.")
+    ] = False,
+    times: Annotated[
+        bool, typer.Option("--times", help="Also print how long systems took to fit and to recommend.")
+    ] = False,
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
 ) -> None:
-    """Run a study: data x split x models x designs x metrics, judged and compared, in a folder of results.
+    """Run a study (data x split x models x designs x metrics) and write scores and comparisons to a folder.
 
-    The exit status is 1 if a model failed; the results of the others stay.
+    The exit status is 1 if a model failed; the results of the other models are kept.
 
     Example: recassay run studies/first.yaml -o first --quick
     """
-    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
-    _common.known("--engine", engine, ("local", "spark"))
-    _common.announce_compilation(quiet or as_json)
-    from recassay.study.parameters import given
-    from recassay.study.run import run_study
+    from recassay.study.config.parameters import parse_values
+    from recassay.study.store import state
 
-    asked = given(values or ())
+    parameters = parse_values(values or ())
+    asked = state.request(study, data=data, quick=quick, values=parameters)
+    if why:
+        _common.say("\n".join(state.changes(output, asked)) or "nothing has changed")
+    if engine == "local" and (found := state.stored_results(output, asked)) is not None:
+        _common.say("Nothing has changed: these are the stored results.")
+        _finish(found, as_json, times, fail_on)
+        return
+    from recassay.study.plan.early import read_plan
+
+    read_plan(study, data=data, quick=quick, values=parameters)  # tells mistakes before all else is imported
+    _common.announce_compilation(quiet or as_json)
+    from recassay.study.run.study import run_study
+
     try:
         with _common.progress(quiet or as_json) as report:
             results = run_study(
-                study, output, data=data, quick=quick, values=asked, threads=jobs, engine=engine, progress=report
+                study,
+                output,
+                data=data,
+                quick=quick,
+                values=parameters,
+                threads=jobs,
+                engine=engine,
+                trust=trust,
+                wait=wait,
+                progress=report,
             )
     except KeyboardInterrupt:
-        again = _common.command_line() or "the same command"
-        typer.echo(f"Stopped. What is done stays in {output}; this goes on where it was:\n\n    {again}", err=True)
+        command = _common.command_line() or "the same command"
+        _common.say(f"Stopped. Finished work is kept in {output}; to resume, run:\n\n    {command}")
         raise typer.Exit(130) from None
+    if why:
+        _common.say("\n".join(results.work))
+    _finish(results, as_json, times, fail_on)
+
+
+def _finish(results: Results, as_json: bool, times: bool, fail_on: str | None) -> None:
+    """Print the results; exit with status 1 if a model failed, or a finding is as severe as ``fail_on``."""
     _show(results, as_json, times)
     if results.failures or (fail_on and results.at_least(fail_on)):
         raise typer.Exit(1)
@@ -81,18 +125,31 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
     else:
         from rich.text import Text
 
-        from recassay.report.study import study_findings, study_table
-        from recassay.report.times import calls_table, times_table
+        from recassay.report.tables.groups import groups_text
+        from recassay.report.tables.study import study_table
+        from recassay.report.tables.times import calls_table, times_table
+        from recassay.report.tables.verdict import findings_block, verdict_block
+        from recassay.results.group_scores import GroupScores
 
         screen = _common.console()
+        screen.print(verdict_block(results.verdict))
         screen.print(study_table(results.rows))
+        by_column = {row["by"]: row for row in reversed(results.groups)}  # of the first place
+        for row in by_column.values():
+            screen.print(groups_text(GroupScores.from_dict(row)))
+            if len(results.groups) > len(by_column):
+                where = ", ".join(str(row[axis]) for axis in ("dataset", "split", "design"))
+                screen.print(Text(f"These are the groups of {where}. The page has those of every place.\n"))
         if times:
             screen.print(times_table(results.times))
             screen.print(calls_table(results.calls))
-        screen.print(study_findings(results.findings))
+        screen.print(findings_block(results.findings, results.verdict, folder=results.folder))
         screen.print(Text(f"\nThe results are in {results.folder}"))
+    if results.recomputed:
+        shown = ", ".join(results.recomputed[:3]) + (", ..." if len(results.recomputed) > 3 else "")
+        _common.say(f"Damaged and computed again: {len(results.recomputed):,} files ({shown})")
     for failure in results.failures:
         where = f"{failure['dataset']}, {failure['split']}, fold {failure['fold']}, seed {failure['seed']}"
-        typer.echo(f"\n{failure['system']} failed on {where}:\n{failure['message']}", err=True)
+        _common.say(f"\n{failure['system']} failed on {where}:\n{failure['message']}")
     if results.failures:
-        typer.echo(f"\nTracebacks are in {results.folder / 'failures'}", err=True)
+        _common.say(f"\nTracebacks are in {results.folder / 'failures'}")

@@ -1,4 +1,4 @@
-"""``recassay score``: judge run files."""
+"""``recassay score``: evaluate run files."""
 
 from __future__ import annotations
 
@@ -8,50 +8,79 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _options
-from recassay.cli._options import OUTPUT, STATISTICS, option
+from recassay.cli import _common, _completion, _options
+from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
+from recassay.naming import choices
 
 if TYPE_CHECKING:
     from recassay.comparison.compare import Comparison
-    from recassay.data.scores import Scores
+    from recassay.results.scores import Scores
 
 DEFAULT_METRICS = "ndcg@10 recall@10 precision@10 mrr map hit@10"
-INPUT, JUDGING = "Input", "Conventions"
+INPUT, CONVENTIONS, GROUPS = "Input", "Conventions", "Groups"
 
 
 def score(
     truth: Annotated[
-        str, typer.Argument(metavar="TRUTH", help="Held-out relevant items: Parquet, CSV, TREC qrels, JSON, ...")
+        str,
+        typer.Argument(
+            metavar="TRUTH",
+            help="Held-out relevant items: Parquet, CSV, TREC qrels, JSON, ...; or the folder of a fold, "
+            "with its training log.",
+        ),
     ],
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUNS", help="Run files, globs, or a folder of them; the file names the system."),
+        typer.Argument(
+            metavar="RUNS", help="Run files, globs, or a folder of run files; the file name is the name of the system."
+        ),
     ],
     metric: Annotated[
         list[str] | None,
         option(
             "-m --metric",
-            f"A metric; repeat it, or quote several.  [default: {DEFAULT_METRICS}]",
-            JUDGING,
+            f"Metrics; may be repeated, or quote several.  [default: {DEFAULT_METRICS}]",
+            CONVENTIONS,
             metavar="METRIC",
+            autocompletion=_completion.metrics,
         ),
     ] = None,
     train: Annotated[
-        str | None, option("--train", "Training log, for novelty, seen items, propensities.", INPUT, metavar="LOG")
+        str | None, option("--train", "Training log, for novelty, seen items and propensities.", INPUT, metavar="LOG")
     ] = None,
-    items: Annotated[str | None, option("--items", "Item features, for diversity.", INPUT, metavar="FILE")] = None,
+    items: Annotated[
+        str | None, option("--items", "Item features, for diversity metrics.", INPUT, metavar="FILE")
+    ] = None,
+    users: Annotated[
+        str | None, option("--users", "Table with a row per user, for --by.", INPUT, metavar="FILE")
+    ] = None,
     columns: Annotated[
-        str | None,
+        list[str] | None,
         option(
             "--columns",
-            "Column names of the runs, as user=uid,item=iid,score=pred, and of other tables that have them.",
+            "Column names of the runs, such as user=uid,item=iid,score=pred, and of other tables that have them; "
+            "with a name in front (als:user=u), of that run alone. May be repeated.",
             INPUT,
-            metavar="KEY=COLUMN,...",
+            metavar=f"[RUN:]{COLUMNS}",
         ),
     ] = None,
     truth_columns: Annotated[
         str | None,
-        option("--truth-columns", "Column names of the truth, if they differ.", INPUT, metavar="KEY=COLUMN,..."),
+        option(
+            "--truth-columns",
+            "Column names of the truth, if they differ from those of the runs.",
+            INPUT,
+            metavar=COLUMNS,
+        ),
+    ] = None,
+    train_columns: Annotated[
+        str | None,
+        option(
+            "--train-columns",
+            "Column names of the training log, if they differ from those of the runs.",
+            INPUT,
+            metavar=COLUMNS,
+        ),
     ] = None,
     input_format: Annotated[
         str | None, option("--format", "Format of the run files, if it is not recognised.", INPUT, metavar="FORMAT")
@@ -59,59 +88,95 @@ def score(
     profile: Annotated[
         str | None,
         option(
-            "--profile", "Print what another library would; see recassay list profiles.", JUDGING, metavar="LIBRARY"
+            "--profile",
+            "Compute metrics as another library does; see recassay list profiles.",
+            CONVENTIONS,
+            metavar="LIBRARY",
+            autocompletion=_completion.profiles,
         ),
     ] = None,
     relevant_from: Annotated[
-        float, option("--relevant-from", "An item is relevant from this gain.", JUDGING, metavar="GAIN")
+        float, option("--relevant-from", "Smallest gain of a relevant item.", CONVENTIONS, metavar="GAIN")
     ] = 1.0,
     missing: Annotated[
         str | None,
-        option("--missing", "A user without a list: zero, skip or error.  [default: zero]", JUDGING, metavar="POLICY"),
+        choice(
+            "--missing",
+            "A user without a list",
+            choices.words(choices.Missing),
+            CONVENTIONS,
+            note="[default: zero]",
+            metavar="POLICY",
+        ),
     ] = None,
     no_relevant: Annotated[
         str | None,
-        option(
+        choice(
             "--no-relevant",
-            "A user with nothing to find: undefined or zero.  [default: undefined]",
-            JUDGING,
+            "Score of a user without relevant items",
+            choices.words(choices.NoRelevant),
+            CONVENTIONS,
+            note="[default: undefined]",
             metavar="POLICY",
         ),
     ] = None,
     order: Annotated[
         str | None,
-        option(
-            "--order", "given (rank, else score, else row), score or row.  [default: given]", JUDGING, metavar="ORDER"
+        choice(
+            "--order",
+            "Order of a list",
+            choices.words(choices.ListOrder),
+            CONVENTIONS,
+            note="given: by rank, else by score, else by row.  [default: given]",
         ),
     ] = None,
     ties: Annotated[
         str | None,
-        option(
+        choice(
             "--ties",
-            "id, id_descending, trec, row, ranx, expected, optimistic or pessimistic.  [default: id]",
-            JUDGING,
+            "Order of items with equal scores",
+            choices.words(choices.TieOrder),
+            CONVENTIONS,
+            note="[default: id]",
             metavar="POLICY",
         ),
     ] = None,
     precision: Annotated[
         str | None,
-        option("--precision", "Scores as double or single precision.  [default: double]", JUDGING, metavar="PRECISION"),
+        choice(
+            "--precision",
+            "Precision of scores",
+            choices.words(choices.Precision),
+            CONVENTIONS,
+            note="[default: double]",
+        ),
     ] = None,
     duplicates: Annotated[
         str | None,
-        option(
+        choice(
             "--duplicates",
-            "An item again in a list: first, last, keep or error.  [default: first]",
-            JUDGING,
+            "An item that occurs twice in a list",
+            choices.words(choices.Duplicates),
+            CONVENTIONS,
+            note="[default: first]",
             metavar="POLICY",
         ),
     ] = None,
-    nan: Annotated[str, option("--nan", "A NaN score: error or last.", JUDGING, metavar="POLICY")] = "error",
+    nan: Annotated[
+        str, choice("--nan", "A score that is NaN", choices.words(choices.Nan), CONVENTIONS, metavar="POLICY")
+    ] = "error",
     negative: Annotated[
-        str, option("--negative", "A negative gain: error or unjudged.", JUDGING, metavar="POLICY")
+        str, choice("--negative", "A negative gain", choices.words(choices.Negative), CONVENTIONS, metavar="POLICY")
     ] = "error",
     baseline: Annotated[
-        str | None, option("--baseline", "Compare every system with this one.", STATISTICS, metavar="SYSTEM")
+        str | None,
+        option(
+            "--baseline",
+            "Compare every system with this one.",
+            STATISTICS,
+            metavar="SYSTEM",
+            autocompletion=_completion.run_systems,
+        ),
     ] = None,
     test: _options.Test = "permutation",
     correction: _options.Correction = "holm",
@@ -121,26 +186,64 @@ def score(
     seed: _options.Seed = 0,
     until: Annotated[
         float | None,
-        option("--until", "Judge random users until means are known give or take this.", STATISTICS, metavar="WIDTH"),
+        option(
+            "--until", "Score random users until every mean is accurate to ± this width.", STATISTICS, metavar="WIDTH"
+        ),
     ] = None,
     strata: Annotated[
-        int, option("--strata", "Draw them in so many strata by activity.", STATISTICS, metavar="N", min=1)
+        int,
+        option(
+            "--strata", "With --until: number of activity strata to draw users from.", STATISTICS, metavar="N", min=1
+        ),
     ] = 1,
+    by: Annotated[
+        list[str] | None,
+        option(
+            "--by",
+            "Also show means by group of users: a column of --users, or of the truth or the training log. May be "
+            "repeated.",
+            GROUPS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    by_item: Annotated[
+        list[str] | None,
+        option(
+            "--by-item",
+            "Also show means by group of relevant items: a column of --items. May be repeated.",
+            GROUPS,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    smallest_group: Annotated[
+        int, option("--smallest-group", "Users of the smallest group that is shown.", GROUPS, metavar="N", min=2)
+    ] = 10,
     memory: Annotated[
-        str | None, option("--memory", "Judge run files in pieces, in about so much memory.", INPUT, metavar="SIZE")
+        str | None,
+        option(
+            "--memory",
+            "Process run files in parts that need about this much memory, such as 2GB.",
+            INPUT,
+            metavar="SIZE",
+        ),
     ] = None,
     engine: Annotated[
-        str, option("--engine", "local: this machine; spark: the tasks of a cluster.", INPUT, metavar="ENGINE")
+        str, choice("--engine", "Where the work is done", choices.words(choices.Engine), INPUT)
     ] = "local",
     work: Annotated[
         str | None,
-        option("--work", "With spark, a folder for values that all nodes see: hdfs:///tmp.", INPUT, metavar="FOLDER"),
+        option(
+            "--work",
+            "With --engine spark: folder for values that all nodes can access, such as hdfs:///tmp.",
+            INPUT,
+            metavar="FOLDER",
+        ),
     ] = None,
     output: Annotated[
         Path | None,
         option(
             "-o --output",
-            "Write report.html, scores.parquet, summary.json and findings.jsonl here.",
+            "Write report.html, scores.parquet, summary.json and findings.jsonl to this folder.",
             OUTPUT,
             metavar="FOLDER",
         ),
@@ -151,55 +254,45 @@ def score(
     threads: _options.Threads = None,
     quiet: _options.Quiet = False,
 ) -> None:
-    """Judge run files against the truth: means with intervals, comparisons, and what is wrong with the files.
+    """Score run files against the truth: means with intervals, comparisons, and problems of the files.
 
     Example: recassay score truth.parquet runs/ -m "ndcg@10 recall@20" --baseline popular
     """
-    _common.known("--table", table, TABLES)
-    _common.known("--fail-on", fail_on or "warning", _options.SEVERITIES)
-    _common.known("--engine", engine, ("local", "spark"))
     quiet = quiet or as_json
     _common.announce_compilation(quiet)
-    from recassay.engine.score import score as judge
+    from recassay.api.score import score as score_runs
+    from recassay.cli._columns import columns_by_run
+    from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions
+    from recassay.stats.intervals import Uncertainty
 
-    unjudged = _common.known("--negative", negative, ("error", "unjudged"))
+    truth, train = _of_fold(truth, train)
     systems = _systems(runs, engine)
-    _common.known("--baseline", baseline or next(iter(systems)), systems, code="U108")
+    _common.refuse_unknown_baseline(baseline, systems)
+    shared, own = columns_by_run(columns or (), systems)
     with _common.progress(quiet) as report:
-        scores = judge(
+        scores = score_runs(
             systems,
             truth,
             metric or DEFAULT_METRICS,
             train=train,
             items=items,
-            columns=columns,
-            truth_columns=truth_columns,
-            format=input_format,
-            nan=_common.known("--nan", nan, ("error", "last")),
-            profile=profile,
-            relevant_from=relevant_from,
-            missing=missing,
-            no_relevant=no_relevant,
-            order=order,
-            ties=ties,
-            precision=precision,
-            duplicates=duplicates,
-            interval=None if interval == "none" else interval,
-            level=level,
-            resamples=resamples,
-            seed=seed,
+            users=users,
             until=until,
             strata=strata,
-            memory=memory,
-            engine=engine,
-            work=work,
-            negative=unjudged,
-            threads=threads,
-            progress=report,
+            first_hits=output is not None,
+            reading=ReadOptions(shared, truth_columns, input_format, nan, negative, train_columns, own),
+            conventions=ConventionOptions(
+                profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates
+            ),
+            uncertainty=Uncertainty(None if interval == "none" else interval, level, resamples, seed),
+            execution=Execution(engine, memory, work, threads, report),
+            groups=GroupOptions(by or (), by_item or (), smallest_group, correction),
         )
         comparison = None
-        if len(systems) > 1 and scores.unit_metrics and until is None:  # a test is for a number of users set before
-            from recassay.comparison.compare import compare
+        if (
+            len(systems) > 1 and scores.unit_metrics and until is None
+        ):  # a test needs a number of users fixed in advance
+            from recassay.api.compare import compare
 
             comparison = compare(
                 scores, baseline=baseline, test=test, correction=correction, level=level, seed=seed, threads=threads
@@ -209,51 +302,61 @@ def score(
         raise typer.Exit(1)
 
 
+def _of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
+    """Return the paths of the truth and the training log; both are in the folder of a fold."""
+    from recassay.data.fold_files import TRAIN, TRUTH, is_fold
+
+    if not is_fold(truth):
+        return truth, train
+    return str(Path(truth) / TRUTH), train or str(Path(truth) / TRAIN)
+
+
 def _systems(runs: list[str], engine: str) -> dict[str, Any]:
-    """The runs by name: files here, or where Spark finds them."""
-    if engine == "spark":
-        from recassay.engine.spark.score import sources_of
+    """Return the runs by name: paths of local files, or of files that Spark finds."""
+    from recassay.api.choice import choose
+    from recassay.evaluate.options import Execution
 
-        return sources_of(runs)
-    from recassay.data.io import run_sources
-
-    return dict(run_sources(runs))
-
-
-TABLES = ("text", "markdown", "csv", "latex")
+    return choose(execution=Execution(engine=engine)).run_sources(runs)
 
 
 def _show(
     scores: Scores, comparison: Comparison | None, truth: str, output: Path | None, table: str, as_json: bool
 ) -> None:
-    from recassay.report import table as tables
-    from recassay.report.folder import document, write_results
+    from recassay.report.folder.write import document, verdict_of_scores, write_results
+    from recassay.report.tables import formats as tables
+    from recassay.report.tables.groups import groups_text
+    from recassay.report.tables.verdict import verdict_block
 
+    where = {"dataset": Path(truth).stem}
     if output is not None:
-        write_results(scores, comparison, output, {"dataset": Path(truth).stem}, command=_common.command_line())
+        write_results(scores, comparison, output, where, command=_common.command_line())
     if as_json:
-        _common.print_json(document(scores, comparison))
+        _common.print_json(document(scores, comparison, where))
         return
     if table == "text":
         screen = _common.console()
+        if len(scores.systems) > 1:
+            screen.print(verdict_block(verdict_of_scores(scores, comparison, where)))
         screen.print(tables.text_table(scores, comparison, width=screen.width))
+        for groups in scores.groups:
+            screen.print(groups_text(groups))
         screen.print(tables.findings_table(scores))
     else:
         write = {"markdown": tables.to_markdown, "latex": tables.to_latex}
         typer.echo(tables.to_csv(scores) if table == "csv" else write[table](scores, comparison), nl=False)
     if "until" in scores.settings:
-        typer.echo(_drawn(scores.settings["until"]), err=True)
+        _common.say(_sample_note(scores.settings["until"]))
     if output is not None:
-        typer.echo(f"Results are in {output}", err=True)
+        _common.say(f"Results are in {output}")
 
 
-def _drawn(until: Mapping[str, Any]) -> str:
-    """How many users it took."""
-    users, everyone = until["users"], until["of"]
-    if users == everyone:
-        return f"All {everyone:,} users were judged: the means are exact."
+def _sample_note(until: Mapping[str, Any]) -> str:
+    """Return a sentence on the number of users that were sampled."""
+    users, total = until["users"], until["of"]
+    if users == total:
+        return f"All {total:,} users were scored: the means are exact."
     width, level = f"{until['width']:g}", f"{100 * until['level']:g} %"
     return (
-        f"{users:,} of {everyone:,} users were drawn: every mean is known give or take {width}. The intervals hold at "
-        f"{level}, however often one looks."
+        f"{users:,} of {total:,} users were sampled: every mean is accurate to ±{width}. The intervals are valid at "
+        f"{level} at any number of users."
     )

@@ -1,1 +1,1 @@
-"""Uncertainty: intervals for means, paired tests, corrections, effect sizes, and the comparison that joins them."""
+"""Comparisons of systems: in pairs, over data sets, over time, by Sudden Death, and how many users they need."""

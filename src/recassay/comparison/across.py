@@ -1,7 +1,7 @@
-"""Systems over several data sets: who ranks before whom, and whether that is more than the luck of which data were met.
+"""Comparison of systems over several data sets: mean ranks, and whether they differ by more than chance.
 
-The blocks are data sets, never users: over thousands of users anything is significant. Seeds of one data set are
-averaged first, since they are no new data.
+The blocks of the tests are data sets, never users: with thousands of users any difference is significant. Seeds of one
+data set are averaged first, because they add no new data.
 
 Reference: Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 7 (2006).
 """
@@ -9,6 +9,7 @@ Reference: Demšar, Statistical comparisons of classifiers over multiple data se
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,22 +17,27 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.comparison.bayes import SAMPLES, check_rope, signed_rank
-from recassay.comparison.friedman import Friedman, friedman, nemenyi_p
-from recassay.comparison.ranks import mid_ranks
-from recassay.comparison.resampling import Floats
-from recassay.data.assay import Assay
-from recassay.data.exhibit import Exhibit
-from recassay.data.score_set import AXES, GIVEN, ScoreSet, score_set
-from recassay.data.scores import Scores
 from recassay.errors import UsageError
+from recassay.results.design_scores import DesignScores
+from recassay.results.exhibit import Exhibit
+from recassay.results.score_set import AXES, GIVEN, ScoreSet, score_set
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
+from recassay.stats.bayes import SAMPLES, check_rope, signed_rank
+from recassay.stats.friedman import Friedman, friedman, nemenyi_p
+from recassay.stats.ranks import mid_ranks
+from recassay.stats.resampling import Floats
 
 ROPE = 0.01
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems over all blocks. ``p`` is Nemenyi's, None where Friedman's test was not made (two systems)."""
+    """Two systems compared over all blocks; ``p`` is from Nemenyi's test, or None if only two systems are compared.
+
+    ``difference`` and ``rank_difference`` are a - b of mean and mean rank; ``worse``, ``equivalent`` and ``better`` are
+    the probabilities of the Bayesian signed-rank test for a.
+    """
 
     a: str
     b: str
@@ -45,11 +51,13 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
-    """The systems by their mean rank over the blocks, under one metric in one setting, best first.
+class MeanRanks:
+    """Systems in order of their mean rank over the blocks (data sets), best first, by one metric.
 
-    ``means`` (blocks, systems) are what was ranked. ``groups`` are the largest sets of systems that Nemenyi's test does
-    not tell apart; a system in none stands alone.
+    ``setting`` holds the coordinates that all blocks share, such as the split or the design.
+
+    ``means`` (blocks, systems) are the values that were ranked. ``groups`` are the largest sets of systems that
+    Nemenyi's test does not tell apart; a system in no group differs from all others.
     """
 
     metric: str
@@ -65,36 +73,38 @@ class Ranking:
 
     @property
     def name(self) -> str:
-        """Metric and setting in a few words."""
+        """Return the metric and its setting as a short text."""
         told = [str(value) for value in self.setting.values() if value not in (None, GIVEN)]
         return ", ".join([self.metric, *told])
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the result as plain values for JSON."""
         return {
             "metric": self.metric,
             "setting": dict(self.setting),
             "blocks": list(self.blocks),
             "mean_ranks": dict(zip(self.systems, self.mean_ranks, strict=True)),
-            "friedman": None if self.test is None else {**asdict(self.test), "mean_ranks": list(self.mean_ranks)},
+            "friedman": None
+            if self.test is None
+            else _finite({**asdict(self.test), "mean_ranks": list(self.mean_ranks)}),
             "groups": [list(group) for group in self.groups],
             "pairs": [asdict(pair) for pair in self.pairs],
             "left_out": list(self.left_out),
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Across:
-    """Rankings over one coordinate, and how they were made."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Across(Displayable):
+    """Rankings of systems over the values of one coordinate (usually data sets), and the options of the tests."""
 
-    rankings: tuple[Ranking, ...]
+    rankings: tuple[MeanRanks, ...]
     over: str
     level: float
     rope: float
     seed: int
 
     def frame(self) -> pl.DataFrame:
-        """A row per metric, setting and pair of systems."""
+        """Return a row per metric, setting and pair of systems."""
         rows = [
             {"metric": one.metric, **one.setting, "blocks": len(one.blocks), **asdict(pair)}
             for one in self.rankings
@@ -103,9 +113,9 @@ class Across:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def ranks(self) -> pl.DataFrame:
-        """A row per metric, setting and system: its mean rank, and a reach of half the critical difference around it.
+        """Return a row per metric, setting and system: the mean rank, and bounds half the critical difference away.
 
-        Two systems differ significantly where their reaches do not meet.
+        Two systems differ significantly where their bounds do not overlap.
         """
         rows = []
         for one in self.rankings:
@@ -116,7 +126,7 @@ class Across:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def exhibit(self) -> Exhibit:
-        """The diagram of critical differences."""
+        """Return the diagram of critical differences."""
         caption = (
             f"Mean rank over {self.over}s (1 is best), with half of Nemenyi's critical difference at "
             f"{1 - self.level:.4g} to each side: two systems differ where these do not meet."
@@ -128,13 +138,13 @@ class Across:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the result as plain values for JSON."""
         made = {"over": self.over, "level": self.level, "rope": self.rope, "seed": self.seed}
         return {**made, "rankings": [one.to_dict() for one in self.rankings]}
 
 
 def across(
-    scores: ScoreSet | Assay | Mapping[str, Scores],
+    scores: ScoreSet | DesignScores | Mapping[str, Scores],
     *,
     over: str = "dataset",
     metrics: Sequence[str] | None = None,
@@ -143,14 +153,14 @@ def across(
     seed: int = 0,
     samples: int = SAMPLES,
 ) -> Across:
-    """Rank systems over data sets: Friedman's test, Nemenyi's, and the Bayesian signed-rank test of every pair.
+    """Rank systems over data sets with Friedman's test, Nemenyi's test, and a Bayesian signed-rank test for every pair.
 
-    ``scores`` are read with ``ra.read_scores``, or by name of the data set. A mean that differs by at most ``rope`` is
-    as good for all practical purposes: say what that is for your metric. Systems that are not on all data sets are left
-    out and named. ``over`` may be another coordinate, but designs, splits and seeds of one data set are no independent
-    blocks: then read the ranks, and do not believe the tests.
+    ``scores`` come from ``ra.read_scores``, or are a mapping from data set to scores. Means that differ by at most
+    ``rope`` count as practically equal; choose it for your metric. Systems that are missing on a data set are left out
+    and named. ``over`` may be another coordinate, but designs, splits and seeds of one data set are not independent
+    blocks: read the ranks then, and ignore the tests.
 
-    >>> from recassay.data.scores import Summary
+    >>> from recassay.results.scores import Summary
     >>> def one(a, b, c):
     ...     rows = [Summary(name, "mrr", mean, 9, 0, 0, 0, 0) for name, mean in (("a", a), ("b", b), ("c", c))]
     ...     values = {(row.system, row.metric): np.full(1, row.mean) for row in rows}
@@ -191,8 +201,14 @@ def _ranking(
     rope: float,
     seed: int,
     samples: int,
-) -> Ranking | None:
-    """None where there are not two blocks with two systems in common, or no way is better."""
+) -> MeanRanks | None:
+    """Return the ranking of systems over the blocks by one metric.
+
+    ``setting`` holds the coordinates that all blocks share.
+
+    The result is None unless two blocks have two systems in common and the metric has a better direction. ``rope``
+    and ``samples`` are for the Bayesian test, ``alpha`` is the level of Nemenyi's test.
+    """
     blocks = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}
     blocks = {name: parts for name, parts in blocks.items() if parts}
     every = list(dict.fromkeys(system for parts in blocks.values() for one in parts for system in one.systems))
@@ -206,6 +222,31 @@ def _ranking(
     )
     if higher is None or np.isnan(means).any():
         return None
+    left_out = tuple(name for name in every if name not in systems)
+    return rank_means(
+        metric, setting, tuple(blocks), systems, means, higher=higher, left_out=left_out,
+        alpha=alpha, rope=rope, seed=seed, samples=samples,
+    )  # fmt: skip
+
+
+def rank_means(
+    metric: str,
+    setting: Mapping[str, Any],
+    blocks: Sequence[Any],
+    systems: Sequence[str],
+    means: Floats,
+    *,
+    higher: bool = True,
+    left_out: Sequence[str] = (),
+    alpha: float = 0.05,
+    rope: float = ROPE,
+    seed: int = 0,
+    samples: int = SAMPLES,
+) -> MeanRanks:
+    """Return systems in order of their mean rank in a table of means (blocks, systems), with the tests of their pairs.
+
+    ``means`` has no NaN. ``left_out`` names systems that are missing on some block.
+    """
     turned = means if higher else -means
     ranks = np.mean([mid_ranks(-row) for row in turned], axis=0)
     order = np.argsort(ranks, kind="stable")
@@ -219,9 +260,8 @@ def _ranking(
         p = None if test is None else nemenyi_p(apart, len(systems), len(means))
         significant = None if p is None else p <= alpha
         pairs.append(Pair(systems[i], systems[j], float(difference.mean()), apart, p, significant, *chances))
-    left_out = tuple(name for name in every if name not in systems)
     groups = () if test is None else _groups(systems, ranks, test.critical_difference)
-    return Ranking(
+    return MeanRanks(
         metric,
         setting,
         tuple(blocks),
@@ -231,12 +271,20 @@ def _ranking(
         test,
         groups,
         tuple(pairs),
-        left_out,
+        tuple(left_out),
     )
 
 
+def _finite(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mapping with None in place of infinite numbers and NaN, which JSON does not have."""
+    return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in numbers.items()}
+
+
 def _groups(systems: Sequence[str], ranks: Floats, critical: float) -> tuple[tuple[str, ...], ...]:
-    """The largest runs of neighbours by rank that are closer than the critical difference."""
+    """Return the largest groups of neighbouring systems in rank order whose ranks differ by less than ``critical``.
+
+    ``systems`` and ``ranks`` are in rank order.
+    """
     ends = [int(np.searchsorted(ranks, rank + critical - 1e-12, side="left")) for rank in ranks]
     runs = [(start, end) for start, end in enumerate(ends) if end - start > 1]
     largest = [run for run in runs if not any(one != run and one[0] <= run[0] and run[1] <= one[1] for one in runs)]

@@ -1,4 +1,4 @@
-"""Head to head: every pair of systems (or each against a baseline) on every metric, with interval, p-value and effect.
+"""Pairwise comparison of systems, or of each with a baseline: difference, interval, p-value and effect size per metric.
 
 Both systems of a pair are compared on the units where both are defined; the units dropped are counted.
 """
@@ -8,62 +8,47 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from recassay.comparison.adjust import CORRECTIONS, adjust
-from recassay.comparison.differences import Differences, scale_of
-from recassay.comparison.effect import EFFECTS
-from recassay.comparison.intervals import Flags, intervals, means
-from recassay.comparison.moments import with_weight
-from recassay.comparison.resampling import Floats, How, Progress
-from recassay.comparison.significance import TESTS, run_test
-from recassay.data.shown import Shown
-from recassay.errors import UsageError
-from recassay.spec import check_word, suggest
+from recassay.comparison.pairs import (
+    ComparableScores,
+    PairedUnits,
+    PairMetric,
+    common_units,
+    pair_up,
+    shared_weights,
+)
+from recassay.errors import RecassayError, UsageError
+from recassay.metrics.registry import parse_metric
+from recassay.naming.grammar import check_word, suggest
+from recassay.results.scores import Summary
+from recassay.shown import Displayable
+from recassay.stats.adjustment import CORRECTIONS, adjust
+from recassay.stats.differences import Differences, largest_magnitude
+from recassay.stats.effects import EFFECTS
+from recassay.stats.intervals import intervals, means
+from recassay.stats.resampling import Floats, Progress, ResamplingOptions
+from recassay.stats.significance import TESTS, run_test
 
 FEW_UNITS = 10  # below this an interval deserves little trust
-BATCH = 64  # questions resampled together, and the values they may hold: bounds the memory, changes no bit
+BATCH = 64  # pairs resampled together, and the values they may hold: bounds the memory, changes no bit
 BATCH_VALUES = 16_000_000
 FAMILIES = ("metric", "all")
 
 
-class ComparableScores(Protocol):
-    """What a comparison needs to know: a value per system, metric and unit, the same units for all systems."""
-
-    @property
-    def systems(self) -> tuple[str, ...]:
-        """Names, in the order of the report."""
-
-    @property
-    def unit_metrics(self) -> tuple[str, ...]:
-        """The metrics that have a value per unit."""
-
-    def values(self, system: str, metric: str) -> Floats:
-        """One value per unit, NaN where undefined."""
-
-    def weights(self, system: str, metric: str) -> Floats | None:
-        """One weight per unit, or None when all units count the same."""
-
-
-@runtime_checkable
-class ComparedElsewhere(Protocol):
-    """Scores whose values are not here, and need not come here to be compared."""
-
-    def compared(self, testing: HowTested, baseline: str | None, family: str) -> Comparison:
-        """What :func:`compare` would find."""
-
-
 @dataclass(frozen=True)
 class Row:
-    """One pair on one metric; the difference is a - b, and p_adjusted is p corrected for the family it belongs to.
+    """The comparison of systems ``a`` and ``b`` by one metric. The difference is a - b.
 
-    ``infinite`` counts units with an infinite value. With one the difference is infinite, or undefined where both means
-    are, and there is no interval, no test of means and no effect that is made of means.
+    ``p_adjusted`` is ``p`` corrected for all comparisons of its family (those of the metric, or of all metrics).
+
+    ``infinite`` counts units with an infinite value. If there is one, the difference is infinite, or undefined if both
+    means are infinite; there is then no interval, no test of means and no effect size based on means.
     """
 
     metric: str
@@ -84,10 +69,32 @@ class Row:
     note: str = ""
     infinite: int = 0
 
+    def swapped(self) -> Row:
+        """Return the comparison of the second system with the first."""
+        return dataclasses.replace(
+            self, a=self.b, b=self.a, difference=-self.difference, low=-self.high, high=-self.low, effect=-self.effect
+        )
+
 
 @dataclass(frozen=True)
-class Comparison(Shown):
-    """The rows of a comparison and how they were made."""
+class LeadTest:
+    """The test of the best system by a metric (``a``) against the second best, p adjusted over all ``pairs``.
+
+    ``beaten`` names the systems that the best one is significantly better than.
+    """
+
+    row: Row
+    pairs: int
+    beaten: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayable):
+    """The rows of a comparison and the options they were made with.
+
+    ``leads`` holds the test of the two best systems by each metric that says how good a system is. Its p is adjusted
+    over all pairs of systems, whatever the baseline: the data chose the two.
+    """
 
     rows: tuple[Row, ...]
     baseline: str | None
@@ -95,19 +102,20 @@ class Comparison(Shown):
     effect: str
     level: float
     seed: int
+    leads: tuple[LeadTest, ...] = ()
 
     def frame(self) -> pl.DataFrame:
-        """One line per pair and metric."""
+        """Return a row per pair and metric."""
         return pl.DataFrame([dataclasses.asdict(row) for row in self.rows], schema=_SCHEMA)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One dictionary per pair and metric, ready for JSON: a number that is undefined or infinite is None."""
+        """Return a dictionary per pair and metric for JSON; undefined and infinite numbers are None."""
         return [{key: _json_number(value) for key, value in dataclasses.asdict(row).items()} for row in self.rows]
 
 
 @dataclass(frozen=True)
-class HowTested:
-    """How differences are tested, in the words of :func:`compare`."""
+class SignificanceOptions:
+    """Options of the tests, with the names and meanings of the parameters of :func:`compare`."""
 
     test: str = "permutation"
     correction: str = "holm"
@@ -126,11 +134,11 @@ class HowTested:
 
     @property
     def alpha(self) -> float:
-        """The p-value up to which a difference is significant."""
+        """Return the largest p-value that counts as significant."""
         return round(1 - self.level, 12)
 
 
-PERMUTATION = HowTested()
+PERMUTATION = SignificanceOptions()
 
 
 def compare(
@@ -147,14 +155,15 @@ def compare(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Test the difference of every pair of systems, or of every system and the baseline, on every per-unit metric.
+    """Test the difference between every pair of systems, or between each system and the baseline, on every metric.
 
-    A unit counts d_i = a_i - b_i; for a weighted metric w_i a_i / mean(w) - w_i b_i / mean(w), whose mean is the
-    difference of the two weighted means. A unit that is undefined for either system is dropped from the pair and
+    The difference of unit i is d_i = a_i - b_i; for a weighted metric w_i a_i / mean(w) - w_i b_i / mean(w), whose mean
+    is the difference of the two weighted means. A unit that is undefined for either system is dropped from the pair and
     counted. p-values are corrected over all pairs of one metric (``family="metric"``) or of all metrics (``"all"``).
     The interval is the paired bootstrap of the difference. ``significant`` says p_adjusted <= 1 - level.
-    Equal bits need equal units in an equal order; neither the threads nor the other systems matter. ``progress`` is
-    called with (blocks done, blocks in all) of each round of resampling.
+    The leader of every metric is tested against the runner-up (``leads``), also if there is a baseline.
+    The same units in the same order give the same bits, whatever the threads and the other systems. ``progress`` is
+    called with (blocks done, blocks in total) in each round of resampling.
 
     >>> from types import SimpleNamespace
     >>> hits = {"als": np.array([1.0, 1, 1, 0, 1, 1]), "pop": np.array([0.0, 1, 0, 0, 0, 0])}
@@ -168,136 +177,125 @@ def compare(
     >>> row.difference, row.p, row.resamples, row.note
     (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
-    testing = HowTested(test, correction, effect, level, seed, resamples)
+    testing = SignificanceOptions(test, correction, effect, level, seed, resamples)
     check_word("family", family, FAMILIES)
-    if isinstance(scores, ComparedElsewhere):
-        return scores.compared(testing, baseline, family)
     pairs = pairs_of(scores.systems, baseline)
     if not scores.unit_metrics:
         raise UsageError("U113", "no metric has a value per unit", hint="add one that does, such as ndcg@10")
-    questions = [Question(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
-    plan = _Plan(len(pairs), testing, How(seed, resamples, threads, progress))
-    answers: dict[Question, Row] = {}
-    for batch in _batches(scores, questions):
-        answers.update(zip(batch, _answer([pair_up(scores, question) for question in batch], plan), strict=True))
-    rows = [answers[question] for question in questions]
-    size = len(pairs) if family == "metric" else len(questions)
+    pair_metrics = [PairMetric(metric, a, b) for metric in scores.unit_metrics for a, b in pairs]
+    first_two = leaders(scores)
+    others = [] if baseline is None else _other_pairs(pair_metrics, first_two, scores.systems)
+    shown = {*pair_metrics, *(one for one in others if {one.a, one.b} == set(first_two[one.metric][:2]))}
+    how = ResamplingOptions(seed, resamples, threads, progress)
+    plan = _Plan(len(pairs), testing, how, frozenset(shown))
+    found: dict[PairMetric, Row] = {}
+    for batch in _batches(scores, [*pair_metrics, *others]):
+        found.update(
+            zip(batch, _compare_batch([pair_up(scores, pair_metric) for pair_metric in batch], plan), strict=True)
+        )
+    rows = [found[pair_metric] for pair_metric in pair_metrics]
+    size = len(pairs) if family == "metric" else len(pair_metrics)
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
     corrected = tuple(row for family_rows in families for row in adjusted(family_rows, testing))
-    return Comparison(corrected, baseline, family, effect, level, seed)
+    leads = leads_of(first_two, found.values(), testing)
+    return Comparison(corrected, baseline, family, effect, level, seed, leads)
 
 
-class Question(NamedTuple):
-    """One pair on one metric."""
+class FirstTwo(NamedTuple):
+    """The systems with the best and the second best mean by a metric, and the better direction of the metric."""
 
-    metric: str
-    a: str
-    b: str
+    first: str
+    second: str
+    higher_is_better: bool
+
+
+def leaders(scores: ComparableScores) -> dict[str, FirstTwo]:
+    """Return the two best systems by each metric that says how good a system is.
+
+    A metric is left out if it only describes lists, has no better direction, or has fewer than two defined means.
+    """
+    found: dict[str, FirstTwo] = {}
+    rows: dict[str, list[Summary]] = {}
+    for row in getattr(scores, "rows", ()):
+        if row.higher_is_better is not None and not math.isnan(row.mean):
+            rows.setdefault(row.metric, []).append(row)
+    for metric in scores.unit_metrics:
+        if len(rows.get(metric, ())) > 1 and judges(metric):
+            higher = bool(rows[metric][0].higher_is_better)
+            first, second, *_ = sorted(rows[metric], key=lambda row: row.mean, reverse=higher)
+            found[metric] = FirstTwo(first.system, second.system, higher)
+    return found
+
+
+def judges(metric: str) -> bool:
+    """Return whether a metric says how good a system is; False if it only describes its lists.
+
+    >>> judges("ndcg@10"), judges("ild@10"), judges("my own number")
+    (True, False, True)
+    """
+    try:
+        return not parse_metric(metric).describes
+    except RecassayError:
+        return True
+
+
+def _other_pairs(
+    pair_metrics: Iterable[PairMetric], first_two: Mapping[str, FirstTwo], systems: Sequence[str]
+) -> list[PairMetric]:
+    """Return the pairs to test in addition to those with the baseline: the two best systems by each metric."""
+    asked = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
+    every = (PairMetric(metric, a, b) for metric in first_two for a, b in itertools.combinations(systems, 2))
+    return [one for one in every if (one.metric, frozenset((one.a, one.b))) not in asked]
+
+
+def leads_of(
+    first_two: Mapping[str, FirstTwo], rows: Iterable[Row], testing: SignificanceOptions
+) -> tuple[LeadTest, ...]:
+    """Return the test of the two best systems of each metric, given the rows of all pairs."""
+    by_metric: dict[str, list[Row]] = {}
+    for row in rows:
+        by_metric.setdefault(row.metric, []).append(row)
+    found = []
+    for metric, (first, second, higher) in first_two.items():
+        own = [row if row.a == first else row.swapped() for row in adjusted(by_metric[metric], testing)]
+        against = {row.b: row for row in own if row.a == first}
+        beaten = tuple(b for b, row in against.items() if row.significant and (row.difference > 0) == higher)
+        found.append(LeadTest(against[second], len(own), beaten))
+    return tuple(found)
 
 
 class _Plan(NamedTuple):
     pairs: int
-    testing: HowTested
-    how: How
+    testing: SignificanceOptions
+    how: ResamplingOptions
+    shown: frozenset[PairMetric]  # the pairs whose intervals are computed; of others only p is used
 
 
-@dataclass(frozen=True)
-class _Paired:
-    """The units both systems have, and what each unit adds to either mean."""
-
-    question: Question
-    dropped: int
-    shares_a: Floats  # the plain means of these are the two (weighted) means
-    shares_b: Floats
-    ratio: tuple[Floats, Floats] | None  # differences and weights, when both systems share their weights
-
-    @property
-    def infinite(self) -> int:
-        """Units with an infinite value."""
-        return int(np.count_nonzero(np.isinf(self.shares_a) | np.isinf(self.shares_b)))
-
-    @property
-    def differences(self) -> Floats:
-        """What each unit adds to the difference of the means."""
-        return _less(self.shares_a, self.shares_b)
-
-
-def pair_up(scores: ComparableScores, question: Question) -> _Paired:
-    """The units that both systems of a question have."""
-    metric, a, b = question
-    keep = _common_units(scores, question)
-    values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
-    weights = _shared_weights(scores, question, keep)
-    return _Paired(
-        question=question,
-        dropped=int(keep.size - np.count_nonzero(keep)),
-        shares_a=_shares(values_a, _kept(scores.weights(a, metric), keep)),
-        shares_b=_shares(values_b, _kept(scores.weights(b, metric), keep)),
-        ratio=None if weights is None else (with_weight(_less(values_a, values_b), weights), weights),
-    )
-
-
-def _less(a: Floats, b: Floats) -> Floats:
-    """a - b; NaN where both are infinite."""
-    with np.errstate(invalid="ignore"):
-        return a - b
-
-
-def _common_units(scores: ComparableScores, question: Question) -> Flags:
-    metric, a, b = question
-    return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
-
-
-def _shared_weights(scores: ComparableScores, question: Question, keep: Flags) -> Floats | None:
-    metric, a, b = question
-    weights_a, weights_b = _kept(scores.weights(a, metric), keep), _kept(scores.weights(b, metric), keep)
-    if weights_a is None or weights_b is None or not np.array_equal(weights_a, weights_b):
-        return None
-    return weights_a
-
-
-def _kept(weights: Floats | None, keep: Flags) -> Floats | None:
-    return None if weights is None else weights[keep]
-
-
-def _shares(values: Floats, weights: Floats | None) -> Floats:
-    """What each unit adds to n times the mean: v, or with weights w v / mean(w)."""
-    if weights is None:
-        return values
-    mean = weights.mean() if weights.size else np.nan
-    shares: Floats = weights * with_weight(values, weights) / mean if mean != 0 else np.full_like(values, np.nan)
-    return shares
-
-
-def _batches(scores: ComparableScores, questions: list[Question]) -> Iterable[list[Question]]:
-    """Questions about the same units, ratios apart, as many at a time as BATCH_VALUES allows."""
-    groups: dict[tuple[bytes, int, bool], list[Question]] = {}
-    for question in questions:
-        keep = _common_units(scores, question)
-        ratio = _shared_weights(scores, question, keep) is not None
-        groups.setdefault((np.packbits(keep).tobytes(), int(keep.sum()), ratio), []).append(question)
+def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterable[list[PairMetric]]:
+    """Yield batches of pairs that share their units; weighted metrics separately; at most BATCH_VALUES values each."""
+    groups: dict[tuple[bytes, int, bool], list[PairMetric]] = {}
+    for pair_metric in pair_metrics:
+        keep = common_units(scores, pair_metric)
+        ratio = shared_weights(scores, pair_metric, keep) is not None
+        groups.setdefault((np.packbits(keep).tobytes(), int(keep.sum()), ratio), []).append(pair_metric)
     for (_, n, _), group in groups.items():
         size = min(BATCH, max(1, BATCH_VALUES // max(1, n)))
         for start in range(0, len(group), size):
             yield group[start : start + size]
 
 
-def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
-    """One row per question about the same units, with p_adjusted and significance still to be settled."""
+def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
+    """Return a row per pair of a batch.
+
+    ``p_adjusted`` and significance are filled in later, when all pairs of a family are known.
+    """
     how, testing = plan.how, plan.testing
     differences = _stack(batch, plan)
     tested = run_test(testing.test, differences, how)
-    values, weights = differences.matrix, None
-    ratios = [paired.ratio for paired in batch if paired.ratio is not None]
-    if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
-        values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
-    difference = means(values, weights)
-    low, high = intervals(
-        values, weights, level=testing.level, seed=how.seed, threads=how.threads, progress=how.progress
-    )
+    difference, low, high = _bounds(batch, differences, plan)
     return [
         Row(
-            *paired.question,
+            *paired.pair_metric,
             difference=float(difference[j]),
             low=float(low[j]),
             high=float(high[j]),
@@ -317,29 +315,52 @@ def _answer(batch: list[_Paired], plan: _Plan) -> list[Row]:
     ]
 
 
-def _stack(batch: list[_Paired], plan: _Plan) -> Differences:
-    """Each system's column once, however many pairs it is in; a lone pair as one column of differences."""
+def _bounds(batch: list[PairedUnits], differences: Differences, plan: _Plan) -> tuple[Floats, Floats, Floats]:
+    """Return the difference of every pair with its lower and upper bound.
+
+    The bounds are NaN for pairs that are not reported.
+    """
+    how = plan.how
+    values, weights = differences.matrix, None
+    ratios = [paired.ratio for paired in batch if paired.ratio is not None]
+    if ratios:  # with shared weights the difference is one ratio, whose interval redraws sum(w) as well
+        values, weights = (np.column_stack(part) for part in zip(*ratios, strict=True))
+    shown = np.array([paired.pair_metric in plan.shown for paired in batch])
+    low, high = np.full((2, len(batch)), np.nan)
+    if shown.any():
+        own = None if weights is None else weights[:, shown]
+        low[shown], high[shown] = intervals(
+            values[:, shown], own, level=plan.testing.level, seed=how.seed, threads=how.threads, progress=how.progress
+        )
+    return means(values, weights), low, high
+
+
+def _stack(batch: list[PairedUnits], plan: _Plan) -> Differences:
+    """Return the differences of all pairs of a batch, with each system stored as one column for all its pairs.
+
+    A single pair is stored as one column of differences.
+    """
     if plan.pairs == 1:
-        largest = np.array([scale_of(paired.shares_a, paired.shares_b) for paired in batch])
+        largest = np.array([largest_magnitude(paired.shares_a, paired.shares_b) for paired in batch])
         return Differences(np.column_stack([paired.differences for paired in batch]), largest=largest)
     columns: dict[tuple[str, str], Floats] = {}
     for paired in batch:
-        metric, a, b = paired.question
+        metric, a, b = paired.pair_metric
         columns.update({(metric, a): paired.shares_a, (metric, b): paired.shares_b})
     place = {key: i for i, key in enumerate(columns)}
-    pairs = [[place[metric, a], place[metric, b]] for metric, a, b in (paired.question for paired in batch)]
+    pairs = [[place[metric, a], place[metric, b]] for metric, a, b in (paired.pair_metric for paired in batch)]
     return Differences(np.column_stack(list(columns.values())), np.array(pairs))
 
 
-def adjusted(rows: Sequence[Row], testing: HowTested) -> Iterable[Row]:
-    """The rows of one family with p-values corrected over all of them."""
+def adjusted(rows: Sequence[Row], testing: SignificanceOptions) -> Iterable[Row]:
+    """Yield the rows of one family with p-values corrected over all of them."""
     p_adjusted = adjust(np.array([row.p for row in rows]), testing.correction)
     for row, p in zip(rows, p_adjusted.tolist(), strict=True):
         yield dataclasses.replace(row, p_adjusted=p, significant=p <= testing.alpha)
 
 
 def pairs_of(systems: Sequence[str], baseline: str | None) -> list[tuple[str, str]]:
-    """Every pair of systems, or every system and the baseline."""
+    """Return every pair of systems, or each system paired with the baseline."""
     if len(systems) < 2:
         raise UsageError("U113", f"a comparison needs two systems, not {len(systems)}", hint="give another run")
     if baseline is None:

@@ -1,8 +1,7 @@
-"""Whether systems stand in the same order everywhere: under every metric, design, split, data set and seed.
+"""Agreement of system orders across metrics, designs, splits, data sets and seeds.
 
-The order under one choice is held against the order under another by Kendall's tau-b. Its interval, and the share of
-resamples in which two systems really change places, come from drawing users with replacement, the same users under both
-choices wherever both know them.
+Two orders are compared with Kendall's tau-b. Its interval, and the share of resamples in which two systems change
+places, come from resampling users with replacement; both orders use the same users where both have them.
 """
 
 from __future__ import annotations
@@ -16,14 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from recassay.comparison.resampling import Floats, How, Progress, bootstrap_sums
-from recassay.data.agreement import taus
-from recassay.data.assay import Assay
-from recassay.data.score_set import AXES, Place, ScoreSet, score_set
-from recassay.data.scores import Scores
 from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.results.design_scores import DesignScores
+from recassay.results.score_set import AXES, Place, ScoreSet, score_set
+from recassay.results.scores import Scores
 from recassay.rng import derive_seed
-from recassay.spec import suggest
+from recassay.shown import Displayable
+from recassay.stats.agreement import kendall_taus
+from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums
 
 METRIC = "metric"
 ALONG = (METRIC, "design", "split", "dataset", "seed")
@@ -32,7 +32,13 @@ RESAMPLES = 1_000
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two choices along a coordinate, all else equal: tau-b of their orders, its interval, and the pairs that swap."""
+    """How well two orders of systems agree: those under the values ``a`` and ``b`` of one coordinate (``along``).
+
+    All other coordinates, named in ``setting``, are equal. ``tau`` is Kendall's tau-b of the two orders.
+
+    ``low`` and ``high`` are the interval of tau. ``swaps`` is the number of pairs of systems that change places, and
+    ``sure`` the number of those that do so in most resamples.
+    """
 
     along: str
     a: str
@@ -47,10 +53,11 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Swap:
-    """``ahead`` leads ``behind`` under ``a`` and trails it under ``b``.
+class OrderSwap:
+    """A pair of systems that changes order: ``ahead`` leads ``behind`` under ``a`` and trails it under ``b``.
 
-    Leads are differences of means, turned so that more is better; ``share`` is that of resamples in which both hold.
+    Leads are differences of means, signed so that more is better. ``share`` is the share of resamples in which both
+    leads occur.
     """
 
     along: str
@@ -64,27 +71,27 @@ class Swap:
     share: float
 
 
-@dataclass(frozen=True)
-class Consistency:
-    """Every two choices, the swaps between them, and how they were made."""
+@dataclass(frozen=True, repr=False)
+class Consistency(Displayable):
+    """Agreement of all pairs of orders, the swaps between them, and the options they were made with."""
 
     rows: tuple[Agreement, ...]
-    swaps: tuple[Swap, ...]
+    swaps: tuple[OrderSwap, ...]
     level: float
     resamples: int
     seed: int
 
     def frame(self) -> pl.DataFrame:
-        """A row per coordinate, setting and two choices."""
+        """Return a row per coordinate, setting and pair of values."""
         return pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(Agreement))
 
     def swapped(self) -> pl.DataFrame:
-        """A row per swap, the surest first."""
+        """Return a row per swap, the most certain first."""
         rows = [asdict(swap) for swap in sorted(self.swaps, key=lambda one: -one.share)]
-        return pl.DataFrame(rows, schema=_schema(Swap))
+        return pl.DataFrame(rows, schema=_schema(OrderSwap))
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: a number that is undefined is None."""
+        """Return the result as plain values for JSON; undefined numbers are None."""
         rows = [
             {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
             for row in map(asdict, self.rows)
@@ -94,7 +101,7 @@ class Consistency:
 
 
 def consistency(
-    scores: ScoreSet | Scores | Assay | Mapping[str, Scores],
+    scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores],
     *,
     along: str | Iterable[str] | None = None,
     metrics: Sequence[str] | None = None,
@@ -104,11 +111,11 @@ def consistency(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Consistency:
-    """Hold the order of systems under every choice against that under every other, one coordinate at a time.
+    """Compare the order of systems between all values of a coordinate, one coordinate at a time.
 
-    ``along`` is one or several of metric, design, split, dataset and seed: all that take two values, unless given. A
-    swap is sure where both leads are there in at least ``level`` of the resamples. The interval of tau holds the middle
-    ``level`` of the resampled ones; it says how steady the agreement is, and lies below tau where systems are close.
+    ``along`` is one or several of metric, design, split, dataset and seed; by default all that have two values. A swap
+    is certain if both leads occur in at least ``level`` of the resamples. The interval of tau is the middle ``level``
+    of the resampled values; it shows how stable the agreement is, and lies below tau where systems are close.
 
     >>> values = {"a": [0.9, 0.8, 0.7, 0.9], "b": [0.1, 0.2, 0.1, 0.3]}
     >>> per_unit = {(name, "mrr"): np.array(one) for name, one in values.items()}
@@ -120,9 +127,9 @@ def consistency(
     """
     given = score_set(scores).only(metrics)
     axes = _axes(given, along)
-    orders = _orders(given, How(seed, resamples, threads, progress))
+    orders = _orders(given, ResamplingOptions(seed, resamples, threads, progress))
     rows: list[Agreement] = []
-    swaps: list[Swap] = []
+    swaps: list[OrderSwap] = []
     for axis in axes:
         for setting, choices in _settings(orders, axis):
             for a, b in itertools.combinations(choices, 2):
@@ -137,14 +144,17 @@ def consistency(
 
 
 class _Order(NamedTuple):
-    """Means of systems under one choice, turned so that more is better: observed, and in every resample."""
+    """Means of systems by one metric in one setting, signed so that more is better.
+
+    ``resampled`` has a row per system.
+    """
 
     systems: tuple[str, ...]
     means: Floats  # (systems,)
     resampled: Floats  # (resamples, systems)
 
     def of(self, systems: Sequence[str]) -> _Order:
-        """Some of the systems."""
+        """Return the means of the named systems only."""
         places = [self.systems.index(name) for name in systems]
         return _Order(tuple(systems), self.means[places], self.resampled[:, places])
 
@@ -171,7 +181,9 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
 
 
 def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, dict[Any, _Order]]]:
-    """Orders that differ along one coordinate alone, with what they share, and others do not, in words."""
+    """Yield groups of orders that differ in the coordinate ``axis`` only, with a text that names the other
+    coordinates.
+    """
     found: dict[tuple[Any, ...], dict[Any, _Order]] = {}
     for (place, metric), order in orders.items():
         rest = tuple(place) if axis == METRIC else (*place.without(axis), metric)
@@ -182,13 +194,13 @@ def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, di
 
 
 def _tau(one: _Order, other: _Order, level: float) -> tuple[float, float, float]:
-    drawn = taus(one.resampled, other.resampled)[1]
+    drawn = kendall_taus(one.resampled, other.resampled)[1]
     drawn = drawn[~np.isnan(drawn)]
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist() if drawn.size else (math.nan, math.nan)
-    return float(taus(one.means, other.means)[1]), low, high
+    return float(kendall_taus(one.means, other.means)[1]), low, high
 
 
-def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list[Swap]:
+def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list[OrderSwap]:
     found = []
     for pair in itertools.combinations(range(len(one.systems)), 2):
         first, second = pair if one.means[pair[0]] > one.means[pair[1]] else pair[::-1]
@@ -196,17 +208,19 @@ def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list
         if lead > 0 > back:
             here, there = (order.resampled[:, first] - order.resampled[:, second] for order in (one, other))
             share = float(np.mean((here > 0) & (there < 0)))
-            found.append(Swap(*about, one.systems[first], one.systems[second], lead, back, share))
+            found.append(OrderSwap(*about, one.systems[first], one.systems[second], lead, back, share))
     return found
 
 
-def _orders(given: ScoreSet, how: How) -> dict[Key, _Order]:
-    """The order in every place under every metric. Places of one data set draw the same users."""
+def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
+    """Return the order of systems by every metric in every setting (data set, split, design and seed)."""
     found: dict[Key, _Order] = {}
     for dataset in given.along("dataset"):
         sheets = {place: scores for place, scores in given if place.dataset == dataset}
         units = pl.concat([scores.units for scores in sheets.values()]).unique().sort()
-        own = How(derive_seed(how.seed, "consistency", str(dataset)), how.resamples, how.threads, how.progress)
+        own = ResamplingOptions(
+            derive_seed(how.seed, "consistency", str(dataset)), how.resamples, how.threads, how.progress
+        )
         for place, scores in sheets.items():
             at = units.search_sorted(scores.units).to_numpy()
             for metric in scores.unit_metrics:
@@ -216,14 +230,14 @@ def _orders(given: ScoreSet, how: How) -> dict[Key, _Order]:
     return found
 
 
-def _order(scores: Scores, metric: str, at: Any, size: int, sign: float, how: How) -> _Order:
+def _order(scores: Scores, metric: str, at: Any, size: int, sign: float, how: ResamplingOptions) -> _Order:
     k = len(scores.systems)
     columns = np.zeros((2 * k, size))  # weighted values, then weights
     for number, system in enumerate(scores.systems):
         values, weights = scores.values(system, metric), scores.weights(system, metric)
         weight = np.where(np.isnan(values), 0.0, 1.0 if weights is None else weights)
         columns[number, at], columns[k + number, at] = np.where(weight > 0, values, 0.0) * weight, weight
-    sums = bootstrap_sums(columns, how.count(RESAMPLES), how)
+    sums = bootstrap_sums(columns, how.n_resamples(RESAMPLES), how)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = columns[:k].sum(axis=1) / columns[k:].sum(axis=1)
         return _Order(scores.systems, sign * means, np.ascontiguousarray(sign * (sums[:k] / sums[k:]).T))

@@ -1,7 +1,7 @@
-"""Several metrics at once: one number with stated weights, or the systems that no other beats on all of them.
+"""Several metrics at once: a weighted score, or the systems that no other system beats on all metrics.
 
 Monti, Palumbo, Rizzo and Morisio (Information 10(5), 2019) leave a global score of their eight metrics as future work.
-There is no such number without weights, so they stand in its heading; and what needs no weights is who dominates whom.
+Such a score depends on weights, so its column names them; Pareto fronts need no weights.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.scores import Scores
 from recassay.errors import UsageError
-from recassay.spec import suggest
+from recassay.naming.grammar import suggest
+from recassay.results.scores import Scores
 
 Floats = NDArray[np.float64]
 
 
 def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
-    """A row per system, the best first: its score, and what each metric adds to it.
+    """Return a row per system, best first: the weighted score, and the contribution of each metric.
 
-    On each metric the best of these systems has 1 and the worst 0 (an infinitely bad one too), the others in
-    proportion; where all are equal, all have 1. The score is the mean with these weights. So it says where a system
-    stands among these systems, and another one beside them may change it: what stays is :func:`pareto`.
+    On each metric the best of these systems gets 1 and the worst 0 (as does an infinitely bad one), the others in
+    proportion; if all are equal, all get 1. The score is the weighted mean. It is relative to these systems, so adding
+    a system may change it; :func:`pareto` does not have this weakness.
 
     >>> from types import SimpleNamespace as Row
     >>> def row(system, metric, mean):
@@ -53,10 +53,10 @@ def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
 
 
 def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame:
-    """A row per system: the front it stands on, and the systems that dominate it.
+    """Return a row per system: its Pareto front, and the systems that dominate it.
 
-    One system dominates another if it is nowhere worse and somewhere better, by its means. Front 1 is dominated by
-    nobody, front 2 only by front 1, and so on. ``metrics``: all that have a better and a worse way, unless named.
+    One system dominates another if its means are nowhere worse and somewhere better. No system dominates front 1, only
+    front 1 dominates front 2, and so on. ``metrics`` are by default all that have a better direction.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(system=name, metric="precision", mean=mean, higher_is_better=True) for name, mean in
@@ -73,7 +73,7 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
 
 
 def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """For each row of numbers, of which more is better, the front it stands on, and which rows dominate which columns.
+    """Return the Pareto front of each row of a table (more is better), and a matrix: row i dominates row j.
 
     >>> fronts(np.array([[0.4, 0.1], [0.2, 0.3], [0.1, 0.1]]))[0].tolist()
     [1, 1, 2]
@@ -89,13 +89,13 @@ def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 
 
 class _Means(NamedTuple):
-    """Means of systems under metrics (n, m), turned so that more is better."""
+    """Means of n systems under m metrics: ``table`` (n, m), signed so that more is better."""
 
     metrics: list[str]
     table: Floats
 
     def of(self, metric: str) -> Floats:
-        """One column."""
+        """Return the column of a metric."""
         return np.asarray(self.table[:, self.metrics.index(metric)])
 
 
@@ -115,7 +115,9 @@ def _means(scores: Scores, metrics: Iterable[str]) -> _Means:
 
 
 def standing(means: Floats) -> Floats:
-    """Systems from 0, the worst, to 1, the best; infinitely bad is 0, undefined stays so, and equal is best.
+    """Scale means to 0 (worst) .. 1 (best).
+
+    An infinitely bad mean gives 0, and NaN stays NaN; if all are equal, all get 1.
 
     >>> standing(np.array([0.1, 0.3, 0.2, -np.inf, np.nan])).round(3).tolist()
     [0.0, 1.0, 0.5, 0.0, nan]

@@ -1,4 +1,4 @@
-"""How many users would tell two systems apart, from how much their differences vary over users.
+"""The number of users that a comparison needs, from how much the differences vary over users.
 
 Reference: Cohen, Statistical power analysis for the behavioral sciences (1988), on paired t-tests.
 """
@@ -14,13 +14,15 @@ import numpy as np
 import polars as pl
 from scipy.special import nctdtr
 
-from recassay.comparison.compare import Question, pair_up, pairs_of
-from recassay.comparison.differences import scale_of, spread_of
-from recassay.comparison.intervals import means
-from recassay.comparison.resampling import Floats
-from recassay.data.scores import Scores
+from recassay.comparison.compare import pairs_of
+from recassay.comparison.pairs import PairMetric, pair_up
 from recassay.errors import UsageError
 from recassay.portable.distributions import normal_quantile, t_quantile
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
+from recassay.stats.differences import largest_magnitude, standard_deviation
+from recassay.stats.intervals import means
+from recassay.stats.resampling import Floats
 
 LARGE = 5_000  # users from which the t distribution is as good as normal for counting users
 MOST = 10**12
@@ -28,10 +30,10 @@ MOST = 10**12
 
 @dataclass(frozen=True)
 class Need:
-    """What it takes to tell two systems apart under one metric.
+    """The number of users needed to distinguish two systems by one metric.
 
-    ``users`` are needed for a true difference of ``wanted``; ``detectable`` is the smallest true difference that the
-    ``n`` users there are would find. ``per_comparison`` is the level of the single test after Bonferroni.
+    ``users`` are needed to detect a true difference of ``wanted``; ``detectable`` is the smallest true difference that
+    the ``n`` users at hand can detect. ``per_comparison`` is the level of the single test after Bonferroni.
     """
 
     metric: str
@@ -47,9 +49,9 @@ class Need:
     per_comparison: float
 
 
-@dataclass(frozen=True)
-class Power:
-    """Needs of every pair, and what they assume."""
+@dataclass(frozen=True, repr=False)
+class Power(Displayable):
+    """The users needed for every pair, and the assumptions behind these numbers."""
 
     rows: tuple[Need, ...]
     level: float
@@ -58,16 +60,16 @@ class Power:
     correction: str
 
     def frame(self) -> pl.DataFrame:
-        """A row per metric and pair."""
+        """Return a row per metric and pair."""
         return pl.DataFrame([asdict(row) for row in self.rows], infer_schema_length=None)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Ready for JSON: a number that is undefined is None."""
+        """Return a dictionary per metric and pair for JSON; undefined numbers are None."""
         return [{name: _json_number(value) for name, value in asdict(row).items()} for row in self.rows]
 
     @property
     def assumptions(self) -> str:
-        """In words."""
+        """Return the assumptions as a sentence."""
         what = "as large as observed, which a small study overstates" if self.observed else "as large as wanted"
         shared = " over all pairs of a metric, as Bonferroni divides it" if self.correction != "none" else ""
         return (
@@ -87,11 +89,11 @@ def users_needed(
     level: float = 0.95,
     correction: str = "holm",
 ) -> Power:
-    """The number of users that would tell systems apart, for every pair or against a baseline, on every metric.
+    """Return the number of users needed to tell systems apart, for every pair or against a baseline, on every metric.
 
-    ``wanted`` is the difference worth finding; without it, the observed one, for a look back and not for a plan: a
-    difference that was found by luck promises too much. ``chance`` is the power of the test. Permutation and bootstrap
-    tests of the mean need as many users as the t test does, once there are some hundred.
+    ``wanted`` is the smallest difference worth detecting. By default it is the observed difference, which explains a
+    past result but cannot plan a new one: a difference found by luck is too large. ``chance`` is the power of the test.
+    From a few hundred users on, permutation and bootstrap tests of the mean need as many users as the t test.
 
     >>> import numpy as np
     >>> users, noise = 400, np.tile([0.1, -0.1], 200)
@@ -112,8 +114,8 @@ def users_needed(
     rows = []
     for metric in chosen:
         for a, b in pairs:
-            paired = pair_up(scores, Question(metric, a, b))
-            scale = scale_of(paired.shares_a, paired.shares_b)
+            paired = pair_up(scores, PairMetric(metric, a, b))
+            scale = largest_magnitude(paired.shares_a, paired.shares_b)
             rows.append(_need(metric, a, b, paired.differences, scale, wanted, alpha, chance))
     return Power(tuple(rows), level, chance, wanted is None, correction)
 
@@ -123,7 +125,7 @@ def _need(
 ) -> Need:
     n = int(d.size)
     mean = float(means(d[:, None])[0])
-    sd = spread_of(d, scale) if n > 1 and np.isfinite(d).all() else float("nan")
+    sd = standard_deviation(d, scale) if n > 1 and np.isfinite(d).all() else float("nan")
     goal = abs(mean) if wanted is None else wanted
     users = None if not goal > 0 or math.isnan(sd) else users_for(goal / sd if sd else math.inf, alpha, chance)
     reach = detectable(n, alpha, chance) * sd if n > 1 else float("nan")
@@ -135,18 +137,19 @@ def _json_number(value: Any) -> Any:
 
 
 def users_for(effect: float, alpha: float, chance: float) -> int | None:
-    """The fewest users with which a paired two-sided t test finds an effect (mean over sd) with this chance.
+    """Return the fewest users with which a paired two-sided t test detects an effect (mean / sd) with power ``chance``.
 
-    None where they are more than 10^12.
+    None if more than 10^12 are needed.
 
     >>> users_for(0.5, 0.05, 0.8), users_for(0.1, 0.05, 0.8)
     (34, 787)
     """
     if math.isinf(effect):
         return 2
-    guess = float((normal_quantile(chance) - normal_quantile(alpha / 2)) / effect) ** 2
-    if not guess < MOST:
+    root = float((normal_quantile(chance) - normal_quantile(alpha / 2)) / effect)
+    if not root < math.sqrt(MOST):
         return None
+    guess = root**2
     if guess > LARGE:
         return math.ceil(guess + float(normal_quantile(alpha / 2)) ** 2 / 2)  # what t costs more (Guenther 1981)
     n = max(2, math.floor(guess) - 2)
@@ -158,7 +161,9 @@ def users_for(effect: float, alpha: float, chance: float) -> int | None:
 
 
 def detectable(n: int, alpha: float, chance: float) -> float:
-    """The smallest effect (mean over sd) that n users find with this chance.
+    """Return the smallest effect (mean / sd) that a paired two-sided t test with ``n`` users detects.
+
+    ``alpha`` is the level of the test, and ``chance`` its power.
 
     >>> round(detectable(34, 0.05, 0.8), 3)
     0.495
@@ -175,7 +180,7 @@ def detectable(n: int, alpha: float, chance: float) -> float:
 
 
 def power_of_t(n: int, effect: float, alpha: float) -> float:
-    """The chance that a paired two-sided t test of n users finds an effect (mean over sd).
+    """Return the power of a paired two-sided t test with n users for an effect (mean over sd).
 
     >>> round(power_of_t(34, 0.5, 0.05), 6)
     0.807778

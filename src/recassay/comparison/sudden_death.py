@@ -1,7 +1,7 @@
-"""Sudden Death: whoever is the first to show a user something relevant wins that user.
+"""Sudden Death: the system that shows a user the first relevant item wins that user.
 
-A contest, not an estimate: what a system scores depends on who else competes, so every number here travels with the
-names of all competitors, and numbers of different fields of competitors are never put together.
+The score of a system depends on its competitors, so every number is kept with the names of all competitors, and scores
+from different sets of competitors are never combined.
 
 Reference: Bridge, Kaya and Castells, Sudden Death: a new way to compare recommendation diversification, REVEAL 2019.
 """
@@ -12,66 +12,37 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.comparison.compare import Comparison, compare
-from recassay.comparison.intervals import BOOTSTRAP, Uncertainty, intervals
-from recassay.comparison.resampling import Floats
-from recassay.data.exhibit import Exhibit
-from recassay.data.finding import Finding
-from recassay.data.scores import Scores, Summary
+from recassay.comparison.rules import NAME, PLAIN, Rules
 from recassay.errors import UsageError
-from recassay.spec import Expression, Value, suggest
-
-Ties = Literal["share", "split"]
-Users = Literal["with_relevant", "all"]
-Loop = Literal["whole", "printed"]
-
-NAME = "sudden_death"
-NEVER = np.iinfo(np.int32).max  # the place of a first hit that there is not
-DEFAULTS: dict[str, Value] = {"ties": "share", "users": "with_relevant", "loop": "whole", "relevant_from": 1.0}
+from recassay.naming.grammar import suggest
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
+from recassay.results.scores import Scores, Summary
+from recassay.shown import Displayable
+from recassay.stats.intervals import BOOTSTRAP, Uncertainty, intervals
+from recassay.stats.resampling import Floats
 
 
-@dataclass(frozen=True)
-class Rules:
-    """How a contest is decided.
+@dataclass(frozen=True, eq=False, repr=False)
+class SuddenDeath(Displayable):
+    """Results of Sudden Death between systems on the same users, at every cut-off down to the deepest of ``at``.
 
-    ties:   ``share``: every system with the earliest hit wins the user; ``split``: they win equal parts of it
-    users:  those ``with_relevant`` items, or ``all``, of which the others are lost to everybody
-    loop:   the ``whole`` list down to the cut-off; ``printed`` stops one place short, as the published listing does
-    """
+    The first system to show a user a relevant item wins that user.
 
-    ties: Ties = "share"
-    users: Users = "with_relevant"
-    loop: Loop = "whole"
-    relevant_from: float = 1.0
+    ``first`` has a row per system: for each user the rank of its first relevant item, or ``NEVER``. ``has_relevant``
+    marks users with relevant items. ``missing`` and ``short`` count, by system, users without a list and lists that end
+    before the deepest cut-off. ``unit`` is what a system wins: a user, or an event of a stream. A user who occurs in
+    several of the ``folds`` is one unit in each of them.
 
-    def heading(self, at: int) -> str:
-        """The name of the column at a cut-off.
-
-        >>> Rules(ties="split").heading(10)
-        "sudden_death(ties='split')@10"
-        """
-        stated = {name: value for name, value in dataclasses.asdict(self).items() if value != DEFAULTS[name]}
-        return str(Expression(NAME, stated, at))
-
-    def depth(self, at: int) -> int:
-        """The last place that counts at a cut-off."""
-        return at - 1 if self.loop == "printed" else at
-
-
-@dataclass(frozen=True, eq=False)
-class SuddenDeath:
-    """A contest of systems on the same users, decided at every cut-off down to the deepest of ``at``.
-
-    ``first`` has a row per competitor: for each user the place of its first relevant item, or ``NEVER``.
-    ``has_relevant`` are the users with something to find, ``missing`` and ``short`` count, by system, users without a
-    list and lists that end above the deepest cut-off. ``unit`` says what is won: a user, or an event of a stream.
-
+    >>> from recassay.comparison.rules import NEVER
     >>> first = np.array([[1, 3, NEVER], [2, 3, NEVER]], np.int32)
     >>> contest = SuddenDeath(("a", "b"), pl.Series([7, 8, 9]), first, np.array([True, True, True]), (3,))
     >>> contest.share("a"), contest.share("b"), contest.nobody()
@@ -83,22 +54,23 @@ class SuddenDeath:
     first: NDArray[np.int32]
     has_relevant: NDArray[np.bool_]
     at: tuple[int, ...]
-    rules: Rules = Rules()
+    rules: Rules = PLAIN
     confidence: Uncertainty = BOOTSTRAP
     missing: Mapping[str, int] = field(default_factory=dict)
     short: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     unit: str = "user"
+    folds: int = 1
     threads: int | None = None
 
     @functools.cached_property
     def earliest(self) -> NDArray[np.int32]:
-        """For each user the place of the first hit of any system."""
+        """Return, for each user, the rank of the first hit of any system."""
         return np.asarray(self.first.min(axis=0))
 
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
-        """For each user the number of systems that hit at the earliest place, whatever the cut-off."""
+        """Return, for each user, the number of systems with a hit at the earliest rank, whatever the cut-off."""
         found = np.zeros(self.earliest.size, np.int16)
         for own in self.first:
             found += own == self.earliest
@@ -106,12 +78,29 @@ class SuddenDeath:
 
     @property
     def n(self) -> int:
-        """The number of users that are counted."""
-        return int(self.has_relevant.sum()) if self.rules.users == "with_relevant" else self.has_relevant.size
+        """Return the number of units that count under the rules: users with relevant items, or all users."""
+        return int(self.counted.sum())
+
+    @functools.cached_property
+    def counted(self) -> NDArray[np.bool_]:
+        """Return whether each user counts under the rules."""
+        everyone = self.rules.users == "all"
+        return np.ones(self.units.len(), np.bool_) if everyone else self.has_relevant
+
+    @property
+    def n_distinct(self) -> int:
+        """Return the number of users that count, each once, even if the user occurs in several folds."""
+        return self.units.filter(pl.Series(self.counted)).n_unique()
+
+    def over(self) -> str:
+        """Return what the shares are shares of, as text: users, or pairs of user and fold."""
+        if self.folds == 1:
+            return f"{self.n:,} {self.unit}s"
+        return f"{self.n_distinct:,} {self.unit}s in {self.folds} folds ({self.n:,} pairs of user and fold)"
 
     @functools.cached_property
     def _tallies(self) -> dict[str, Floats]:
-        """By competitor and place, what was won down to that place: of all, outright, and the users hit at all."""
+        """Return arrays (systems, ranks): by cut-off, the number of users ``won``, won ``outright``, and ``hit``."""
         places = self.deepest + 1
         tallies = {kind: np.zeros((len(self.competitors), places)) for kind in ("won", "outright", "hit")}
         inside = np.minimum(self.first, places)  # one place behind the last stands for none
@@ -129,7 +118,7 @@ class SuddenDeath:
 
     @property
     def deepest(self) -> int:
-        """The largest cut-off."""
+        """Return the largest cut-off."""
         return max(self.at)
 
     def _of(self, kind: str, system: str, at: int | None) -> float:
@@ -137,47 +126,62 @@ class SuddenDeath:
         return float(counted) / self.n if self.n else float("nan")
 
     def share(self, system: str, at: int | None = None) -> float:
-        """The Sudden Death score: the share of users that a system wins, at the deepest cut-off unless told."""
+        """Return the Sudden Death score: the share of users that a system wins, at the deepest cut-off by default."""
         return self._of("won", system, at)
 
     def outright(self, system: str, at: int | None = None) -> float:
-        """The share of users that a system wins alone."""
+        """Return the share of users that a system wins alone (outright win)."""
         return self._of("outright", system, at)
 
     def hit(self, system: str, at: int | None = None) -> float:
-        """The share of users that a system hits at all, whoever else does: 1-call."""
+        """Return the share of users for whom a system has a hit, whatever the others do (1-call)."""
         return self._of("hit", system, at)
 
     def nobody(self, at: int | None = None) -> int:
-        """The number of counted users whom no system hits."""
+        """Return the number of counted users for whom no system has a hit."""
         hit = self.earliest <= self.rules.depth(self._cutoff(at))
         return self.n - int(hit.sum())
 
     def values(self, system: str, at: int | None = None) -> Floats:
-        """What a system wins of each user; NaN for users that are not counted."""
+        """Return the part of each user that a system wins; NaN for users that do not count."""
         own = self.first[self._line(system)]
         wins = (own == self.earliest) & (own <= self.rules.depth(self._cutoff(at)))
         won = wins / self.winners if self.rules.ties == "split" else wins.astype(np.float64)
-        if self.rules.users == "with_relevant":
-            won[~self.has_relevant] = np.nan
+        won[~self.counted] = np.nan
         return np.asarray(won)
 
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:
-        """The values per user as scores, which everything that takes scores works on: tests, reports, files."""
-        asked = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
-        columns = {
-            (system, self.rules.heading(cutoff)): self.values(system, cutoff)
-            for cutoff in asked
-            for system in self.competitors
-        }
-        rows = [row for cutoff in asked for row in self._rows(cutoff)]
-        headings = tuple(self.rules.heading(cutoff) for cutoff in asked)
+        """Return the values per user as scores; a user of several folds has their weighted mean."""
+        cutoffs = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
+        keys = [(system, cutoff) for cutoff in cutoffs for system in self.competitors]
+        values = {(system, self.rules.heading(cutoff)): self._per_user(system, cutoff) for system, cutoff in keys}
+        columns = {key: value for key, (value, _) in values.items()}
+        weights = {key: weight for key, (_, weight) in values.items() if weight is not None}
+        rows = tuple(row for cutoff in cutoffs for row in self._rows(cutoff))
+        headings = tuple(map(self.rules.heading, cutoffs))
         settings = {"competitors": list(self.competitors), "rules": dataclasses.asdict(self.rules)}
         settings["interval"] = dataclasses.asdict(self.confidence)
         return Scores(
-            self.units, self.competitors, headings, columns,
-            rows=tuple(rows), findings=self.findings, settings=settings,
+            self._users[0], self.competitors, headings, columns, weights,
+            rows=rows, findings=self.findings, settings=settings,
         )  # fmt: skip
+
+    @functools.cached_property
+    def _users(self) -> tuple[pl.Series, NDArray[np.int32] | None]:
+        """Return distinct users, and the row of each unit among them; None where no user occurs twice."""
+        if self.folds == 1:
+            return self.units, None
+        vocabulary, codes = Vocabulary.dense(self.units)
+        return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
+
+    def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
+        """Return the value of each user, and its weight where users are in several folds; NaN if not counted."""
+        values, (users, codes) = self.values(system, at), self._users
+        if codes is None:
+            return values, None
+        weight: Floats = np.bincount(codes, self.counted, users.len()).astype(np.float64)
+        total = np.bincount(codes, np.nan_to_num(values), users.len())
+        return np.divide(total, weight, out=np.full(users.len(), np.nan), where=weight > 0), weight
 
     def _rows(self, at: int) -> list[Summary]:
         bounds = self._bounds(at)
@@ -207,19 +211,22 @@ class SuddenDeath:
         how = self.confidence
         if how.method is None:
             return [(float("nan"), float("nan"))] * len(self.competitors)
-        counted = self.has_relevant if self.rules.users == "with_relevant" else np.ones(self.units.len(), np.bool_)
+        columns = [self._per_user(system, at) for system in self.competitors]
+        defined = ~np.isnan(columns[0][0])
+        weighted = columns[0][1] is not None
         low, high = intervals(
-            np.column_stack([self.values(system, at)[counted] for system in self.competitors]),
+            np.column_stack([values[defined] for values, _ in columns]),
+            np.column_stack([weight[defined] for _, weight in columns if weight is not None]) if weighted else None,
             method=how.method, level=how.level, resamples=how.resamples, seed=how.seed, threads=self.threads,
         )  # fmt: skip
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
     def summary(self, at: int | Iterable[int] | None = None) -> pl.DataFrame:
-        """A row per cut-off and system: the score with its interval, what was won outright and shared, and counts.
+        """Return a row per cut-off and system: the score with its interval, shares won outright and shared, and counts.
 
-        ``hit`` is the share of users a system hits whoever else does (1-call), ``nobody`` the users nobody hits.
+        ``hit`` is the share of users with a hit of the system (1-call), ``nobody`` counts users without any hit.
         """
-        asked = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
+        cutoffs = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
         rows = [
             {
                 "at": cutoff,
@@ -235,22 +242,21 @@ class SuddenDeath:
                 "missing": row.missing,
                 "short": row.short,
             }
-            for cutoff in asked
+            for cutoff in cutoffs
             for row in self._rows(cutoff)
         ]
         return pl.DataFrame(rows)
 
     def _shared(self, system: str, at: int) -> float:
-        """The share of users that a system wins together with others, counted whole."""
+        """Return the share of users that a system wins together with others, each counted as 1."""
         if self.rules.ties == "share":
             return self.share(system, at) - self.outright(system, at)
         depth = self.rules.depth(self._cutoff(at))
-        wins = self.first[self._line(system)] == self.earliest
-        together = wins & (self.winners > 1) & (self.earliest <= depth)
+        together = (self.first[self._line(system)] == self.earliest) & (self.winners > 1) & (self.earliest <= depth)
         return float(together.sum()) / self.n if self.n else float("nan")
 
     def curve(self, *, interval: bool = True) -> Exhibit:
-        """The score at every cut-off from 1 to the deepest."""
+        """Return the score at every cut-off from 1 to the deepest."""
         rows = []
         for at in range(1, self.deepest + 1):
             bounds = self._bounds(at) if interval else [(float("nan"), float("nan"))] * len(self.competitors)
@@ -259,7 +265,7 @@ class SuddenDeath:
         return Exhibit(
             name="sudden-death",
             title="Sudden Death",
-            caption=f"The share of {self.n:,} {self.unit}s to whom a system is the first to show something relevant "
+            caption=f"The share of {self.over()} to whom a system is the first to show something relevant "
             f"within N places, ties counted for each. It says who wins among {', '.join(self.competitors)}, and "
             "nothing of how good any of them is: another field gives other numbers.",
             table=pl.DataFrame(rows),
@@ -271,10 +277,10 @@ class SuddenDeath:
         )
 
     def duels(self, at: int | None = None) -> pl.DataFrame:
-        """A row per ordered pair: the share of users whom the one hits before the other does, whoever else competes.
+        """Return a row per ordered pair of systems: the share of users for whom one has its first hit before the other.
 
-        ``wins`` and ``losses`` are first hits at an earlier and a later place, ``together`` at the same one,
-        ``neither`` no hit of both. Unlike the score, a duel does not hang on the rest of the field.
+        ``wins`` and ``losses`` are first hits at an earlier and a later rank, ``together`` at the same rank,
+        ``neither`` no hit by either. Unlike the score, these shares do not depend on the other competitors.
         """
         depth, n = self.rules.depth(self._cutoff(at)), max(self.n, 1)
         rows: list[dict[str, Any]] = []
@@ -289,18 +295,20 @@ class SuddenDeath:
                     rows.append({"system": one, "against": other} | {kind: count / n for kind, count in shares.items()})
         return pl.DataFrame(rows)
 
-    def compare(self, at: int | None = None, **options: Any) -> Comparison:
-        """Every pair tested on the users, by McNemar with Holm unless told otherwise; see :func:`recassay.compare`.
+    def compare(self, at: int | tuple[int, ...] | None = None, **options: Any) -> Comparison:
+        """Test every pair of systems, by default with McNemar and Holm; see :func:`recassay.compare`.
 
-        Users that are split are not won or lost, so under ``ties="split"`` the test is the permutation test.
+        Users can be won in part under ``ties="split"`` and over folds: the default is then the permutation test.
         """
-        test = "mcnemar" if self.rules.ties == "share" else "permutation"
+        test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
         how = {"test": test, "level": self.confidence.level, "seed": self.confidence.seed}
-        return compare(self.scores(self._cutoff(at)), **{**how, "threads": self.threads, **options})
+        cutoffs = at if isinstance(at, tuple) else self._cutoff(at)
+        return compare(self.scores(cutoffs), **{**how, "threads": self.threads, **options})
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
-        """The score in a moving window of so many events, in the order of the stream; its first point has a full one.
+        """Return the score in a moving window of events, in stream order; the first point is at the first full window.
 
+        >>> from recassay.comparison.rules import NEVER
         >>> first = np.array([[1, 1, NEVER], [2, 1, 1]], np.int32)
         >>> stream = SuddenDeath(("a", "b"), pl.Series([0, 1, 2]), first, np.ones(3, bool), (2,), unit="event")
         >>> stream.over_time(2).table.rows()
@@ -327,20 +335,19 @@ class SuddenDeath:
         )
 
     def pooled(self, *others: SuddenDeath) -> SuddenDeath:
-        """One contest on the users of several, such as the folds of a study; of the same competitors and rules.
+        """Combine results over users, such as the folds of a study, of the same competitors and rules.
 
-        A user of several contests counts once in each; intervals, which would be too narrow then, are left out.
+        A user who occurs in several results counts once in each; intervals and tests draw users with all their folds.
         """
         every = [self, *(other.aligned_with(self) for other in others)]
         at = tuple(sorted(set.intersection(*(set(one.at) for one in every))))
         if not at:
             raise UsageError("U204", "these contests share no cut-off", where="pooled", hint="give all the same `at`")
         units = pl.concat([one.units for one in every])
-        how = self.confidence if units.is_unique().all() else dataclasses.replace(self.confidence, method=None)
         return dataclasses.replace(
             self,
             units=units,
-            confidence=how,
+            folds=sum(one.folds for one in every),
             first=np.concatenate([one.first for one in every], axis=1),
             has_relevant=np.concatenate([one.has_relevant for one in every]),
             at=at,
@@ -350,15 +357,19 @@ class SuddenDeath:
         )
 
     def change(self, before: SuddenDeath, at: int | None = None) -> pl.DataFrame:
-        """How much more each system wins than in an earlier contest of the same field: other data, or other lists."""
+        """Return a row per system: its share of users in the results ``before``, in these, and the difference."""
         before = before.aligned_with(self)
         rows = [(name, before.share(name, at), self.share(name, at)) for name in self.competitors]
         return pl.DataFrame(rows, ["system", "before", "after"], orient="row").with_columns(
             change=pl.col("after") - pl.col("before")
         )
 
+    def with_findings(self, *findings: Finding) -> SuddenDeath:
+        """Return the same results with more findings."""
+        return dataclasses.replace(self, findings=(*self.findings, *findings))
+
     def aligned_with(self, other: SuddenDeath) -> SuddenDeath:
-        """This contest with its competitors in the other's order; raises where field or rules are not the same."""
+        """Return these results with systems in the other's order; raise if competitors or rules differ."""
         if set(self.competitors) != set(other.competitors):
             odd = sorted(set(self.competitors) ^ set(other.competitors))
             raise UsageError(

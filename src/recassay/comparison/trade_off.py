@@ -1,4 +1,4 @@
-"""What diversity costs: accuracy against each diversity over the weight of a re-ranker, seen from the baseline."""
+"""Trade-offs: accuracy against each diversity metric over the weight of a re-ranker, relative to a baseline."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ import numpy as np
 import polars as pl
 
 from recassay.comparison.overall import Floats, fronts
-from recassay.data.exhibit import Exhibit
-from recassay.data.scores import Scores
 from recassay.errors import UsageError
-from recassay.spec import Expression, parse, suggest
+from recassay.naming.grammar import Expression, parse, suggest
+from recassay.results.exhibit import Exhibit
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
 
 SYSTEM, WEIGHT = "system", "weight"
 QUADRANTS = ("gains both", "pays accuracy", "pays diversity", "loses both", "as before")
 
 
-@dataclass(frozen=True, eq=False)
-class TradeOff:
-    """Points of accuracy and diversity, a row each and for each diversity metric, and where they lie.
+@dataclass(frozen=True, eq=False, repr=False)
+class TradeOff(Displayable):
+    """Points of accuracy and diversity relative to a baseline, a row per point and diversity metric.
 
-    The columns of ``table``: system, weight, diversity (the metric), x and y (diversity and accuracy, as they are),
-    their changes from the baseline, turned so that more is better, the quadrant these lie in, and the Pareto front of
-    the point among all points of this metric, the baseline too.
+    The columns of ``table`` are: system, weight, diversity (the metric), x and y (diversity and accuracy), their
+    changes from the baseline (signed so that more is better), the quadrant of these changes, and the Pareto front of
+    the point among all points of the metric, the baseline included.
     """
 
     table: pl.DataFrame
@@ -33,25 +34,25 @@ class TradeOff:
     baseline: str
 
     def front(self) -> pl.DataFrame:
-        """The points that no other beats on accuracy and diversity."""
+        """Return the points that no other point beats on both accuracy and diversity."""
         return self.table.filter(pl.col("front") == 1)
 
     def share_of_weights(self) -> pl.DataFrame:
-        """For each system and diversity metric the share of its weights whose point lies in each quadrant."""
+        """Return, for each system and diversity metric, the share of weights whose point lies in each quadrant."""
         points = self.table.filter(pl.col(SYSTEM) != self.baseline)
         counted = [(pl.col("quadrant") == name).mean().alias(name) for name in QUADRANTS]
         return points.group_by(SYSTEM, "diversity", maintain_order=True).agg(*counted)
 
     def hypervolume(self, reference: Mapping[str, float] | None = None) -> pl.DataFrame:
-        """For each system and diversity metric the area that its points, and the baseline, dominate.
+        """Return, for each system and diversity metric, the area that its points and the baseline dominate.
 
-        The area is a share of the box from the ``reference`` to the best of all points on either axis; so 1 would be
-        one point that is best on both. ``reference`` gives a number by metric; the worst of all points, unless given.
+        The area is a share of the box from ``reference`` to the best value on either axis, so 1 means a point that is
+        best on both. ``reference`` gives a number by metric; by default the worst of all points.
         """
         rows = []
         for metric in self.diversity:
             points = self.table.filter(pl.col("diversity") == metric)
-            values = _turned(points)
+            values = _oriented(points)
             worst = values.min(axis=0)
             for axis, name in enumerate((metric, self.accuracy)):
                 if reference is not None and name in reference:
@@ -65,7 +66,7 @@ class TradeOff:
         return pl.DataFrame(rows)
 
     def exhibit(self, diversity: str | None = None) -> Exhibit:
-        """Accuracy over one diversity, or over each beside the others; a point for each weight."""
+        """Return a figure of accuracy over one diversity metric, or over each, with a point per weight."""
         if diversity is not None and diversity not in self.diversity:
             raise UsageError("U206", f"no point has a '{diversity}'", hint=suggest(diversity, self.diversity))
         chosen = self.diversity if diversity is None else [diversity]
@@ -99,12 +100,12 @@ def trade_off(
     weights: Mapping[str, tuple[str, float]] | None = None,
     smaller: Iterable[str] = (),
 ) -> TradeOff:
-    """Set accuracy against diversity for systems under several weights, seen from a baseline.
+    """Return the trade-off between accuracy and diversity for systems under several weights, relative to a baseline.
 
-    ``points`` is a table with columns system, weight and one per metric; or scores, whose runs ``weights`` places:
-    run to (system, weight). Without it the weight is read from the name of a run: ``MMR(of='ALS()', weight=0.3)``.
-    ``diversity`` are the metrics to set it against, all others unless named. Under metrics in ``smaller`` less is
-    better; scores say it themselves.
+    ``points`` is a table with columns system, weight and one per metric; or scores, for which ``weights`` maps each run
+    to (system, weight). Without ``weights`` they are read from the names of runs: ``MMR(of='ALS()', weight=0.3)``.
+    ``diversity`` are the metrics to compare accuracy with, by default all others. For metrics in ``smaller`` less is
+    better; scores know this by themselves.
 
     >>> rows = [("mf", None, 0.30, 0.5), ("mmr", 0.2, 0.31, 0.6), ("mmr", 0.9, 0.2, 0.9)]
     >>> table = pl.DataFrame(rows, ["system", "weight", "precision@10", "ild@10"], orient="row")
@@ -115,7 +116,7 @@ def trade_off(
     less = set(smaller)
     if isinstance(points, Scores):
         less |= {row.metric for row in points.rows if row.higher_is_better is False}
-        points = _placed(points, weights)
+        points = _run_table(points, weights)
     metrics = [name for name in points.columns if name not in (SYSTEM, WEIGHT)]
     chosen = [name for name in metrics if name != accuracy] if diversity is None else _listed(diversity)
     for name in (accuracy, *chosen):
@@ -123,7 +124,7 @@ def trade_off(
             raise UsageError("U206", f"no point has a '{name}'", where="trade_off", hint=suggest(name, metrics))
     _refuse_unusable(points, [accuracy, *chosen], baseline)
     return TradeOff(
-        pl.concat([_seen_from(points, accuracy, name, baseline, less) for name in chosen]),
+        pl.concat([_relative_to_baseline(points, accuracy, name, baseline, less) for name in chosen]),
         accuracy, tuple(chosen), baseline,
     )  # fmt: skip
 
@@ -132,11 +133,11 @@ def _listed(names: str | Iterable[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _placed(scores: Scores, weights: Mapping[str, tuple[str, float]] | None) -> pl.DataFrame:
-    """A row per run: its system, its weight, and its means."""
+def _run_table(scores: Scores, weights: Mapping[str, tuple[str, float]] | None) -> pl.DataFrame:
+    """Return a row per run: its system, the weight of its re-ranker, and its means."""
     rows = []
     for run in scores.systems:
-        system, weight = (run, None) if weights is not None else _told_by(run)
+        system, weight = (run, None) if weights is not None else _stated_weight(run)
         if weights is not None and run in weights:
             system, weight = weights[run]
         means: dict[str, object] = {metric: scores.row(run, metric).mean for metric in scores.metrics}
@@ -144,8 +145,11 @@ def _placed(scores: Scores, weights: Mapping[str, tuple[str, float]] | None) -> 
     return pl.DataFrame(rows, schema_overrides={WEIGHT: pl.Float64})
 
 
-def _told_by(run: str) -> tuple[str, float | None]:
-    """The system without its weight, and the weight, if the name is an expression that has one."""
+def _stated_weight(run: str) -> tuple[str, float | None]:
+    """Return the system and the weight in the name of a run, as in ``MMR(of='ALS()', weight=0.3)``.
+
+    The weight is None if the name has none.
+    """
     try:
         named = parse(run)
     except UsageError:
@@ -175,8 +179,13 @@ def _refuse_unusable(points: pl.DataFrame, metrics: list[str], baseline: str) ->
             raise UsageError("U206", f"{name} of {system} is no number", hint="leave such points or this metric out")
 
 
-def _seen_from(points: pl.DataFrame, accuracy: str, metric: str, baseline: str, less: set[str]) -> pl.DataFrame:
-    """One diversity metric: where every point lies from the baseline, and on which front."""
+def _relative_to_baseline(
+    points: pl.DataFrame, accuracy: str, metric: str, baseline: str, less: set[str]
+) -> pl.DataFrame:
+    """Return each point's changes from the baseline for one diversity metric, their quadrant, and the Pareto front.
+
+    ``less`` are the metrics for which less is better.
+    """
     turns = [-1.0 if name in less else 1.0 for name in (metric, accuracy)]
     values = points.select(metric, accuracy).cast(pl.Float64).to_numpy()
     own = np.asarray(points[SYSTEM] == baseline)
@@ -195,7 +204,7 @@ def _seen_from(points: pl.DataFrame, accuracy: str, metric: str, baseline: str, 
 
 
 def _quadrant(diversity: float, accuracy: float) -> str:
-    """Which of both is gained and which is paid.
+    """Return a text that says whether accuracy and diversity are gained or lost.
 
     >>> _quadrant(0.1, 0.0), _quadrant(0.1, -0.1), _quadrant(-0.1, 0.0)
     ('gains both', 'pays accuracy', 'loses both')
@@ -209,13 +218,13 @@ def _quadrant(diversity: float, accuracy: float) -> str:
     return "pays accuracy" if diversity > 0 else "pays diversity"
 
 
-def _turned(points: pl.DataFrame) -> Floats:
-    """Diversity and accuracy (n, 2), more is better."""
+def _oriented(points: pl.DataFrame) -> Floats:
+    """Return diversity and accuracy of all points (n, 2), signed so that more is better."""
     return points.select(pl.col("x") * pl.col("turn_x"), pl.col("y") * pl.col("turn_y")).to_numpy().copy()
 
 
 def _dominated(points: Floats) -> float:
-    """The area between the origin and the points (n, 2) that lie beyond it on both axes.
+    """Return the area that points (n, 2) dominate above the origin.
 
     >>> _dominated(np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5], [-1.0, 9.0]]))
     3.0

@@ -1,1 +1,1 @@
-"""The nouns: what recassay reads, keeps and writes."""
+"""The data types that recassay reads, computes with and writes."""

@@ -1,4 +1,4 @@
-"""What items are: genres, tags, categories. A feature is a plain name that an item has or has not."""
+"""Item features such as genres, tags and categories. A feature is a name that an item has or does not have."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.identity import id_keys
-from recassay.data.layout import stretch_of
-from recassay.data.vocabulary import Vocabulary
+from recassay.columnar.identity import id_keys
+from recassay.columnar.layout import row_groups
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.errors import InputError
+from recassay.shown import Displayable
 
 SEPARATOR = "|"
-WORD = 64
-SCHEMA = {"item_id": "integer or string", "any other": "a list of names, names joined by '|', or one name a row"}
+WORD = 64  # bits of a mask
+FEATURE_NAMES = frozenset(
+    f"{word}{ending}"
+    for word in ("artist", "brand", "category", "categorie", "feature", "genre", "style", "tag", "topic", "type")
+    for ending in ("", "s", "_id")
+)
 
 
-@dataclass(frozen=True, eq=False)
-class Features:
-    """Features of each item (items ascending by id), as codes into ``names``, ascending and distinct.
+@dataclass(frozen=True, eq=False, repr=False)
+class Features(Displayable):
+    """The features of each item (items ascending by id), as codes into ``names``, which is ascending and distinct.
 
     >>> items = pl.DataFrame({"item_id": [7, 3, 5], "genres": ["Drama|War", "War", None]})
     >>> features = Features.from_frame(items)
@@ -40,19 +45,22 @@ class Features:
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame, *, columns: Sequence[str] | None = None, origin: str = "") -> Features:
-        """Lay out a table with a column item_id and columns of features; an item may have several rows.
+        """Return the features of a table with a column item_id and feature columns; an item may have several rows.
 
-        A column of lists gives each of its entries; a column of text is cut at ``|`` as in MovieLens genres; any other
-        column gives its value. Missing and empty values are no features. Without ``columns``: all columns of lists; or
-        else all text columns with a ``|``; or else all text columns that give some item several values in several
-        rows; or else all text columns whose values recur (at most half as many as rows: titles do not, categories do).
-        Numbers are features only if their column is named. With several columns a feature is called ``column=name``.
+        A list column gives each of its entries. A text column is split at ``|``, as in MovieLens genres. Any other
+        column gives its value. Missing and empty values are no features. With several columns a feature is called
+        ``column=name``.
+
+        Without ``columns``, the first of these that exists is used: all list columns; all text columns with a ``|``;
+        all text columns that give some item several values in several rows; all text columns whose values recur (at
+        most half as many values as rows, which excludes titles); text columns that are called category, genre, tag or
+        the like. Numeric columns are used only if they are named.
         """
         chosen = tuple(columns) if columns else feature_columns(frame)
-        _refuse_unusable(frame, chosen, origin)
+        _check_usable(frame, chosen, origin)
         vocabulary, items = Vocabulary.dense(frame["item_id"])
-        parts = [_pairs(items, frame[name], f"{name}=" if len(chosen) > 1 else "") for name in chosen]
-        pairs = pl.concat(parts).unique().sort("item", "feature")
+        columns_of_pairs = [_pairs(items, frame[name], f"{name}=" if len(chosen) > 1 else "") for name in chosen]
+        pairs = pl.concat(columns_of_pairs).unique().sort("item", "feature")
         names, codes = Vocabulary.dense(pairs["feature"])
         offsets = np.searchsorted(pairs["item"].to_numpy(), np.arange(vocabulary.size + 1))
         assert names.ids is not None
@@ -60,50 +68,50 @@ class Features:
 
     @property
     def items(self) -> pl.Series:
-        """Ids of the items, ascending."""
+        """Return the ids of the items, ascending."""
         assert self.vocabulary.ids is not None
         return self.vocabulary.ids
 
     @property
     def n_items(self) -> int:
-        """Number of items, those without a feature too."""
+        """Return the number of items, including those without a feature."""
         return self.vocabulary.size
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of which item has which features."""
-        parts = (id_keys(self.items), self.offsets, self.codes)
-        digests = [hashlib.blake2b(one.tobytes()).hexdigest() for one in parts]
+        """Return a digest of which item has which features."""
+        arrays = (id_keys(self.items), self.offsets, self.codes)
+        digests = [hashlib.blake2b(array.tobytes()).hexdigest() for array in arrays]
         text = f"{self.vocabulary.kind} {self.names.to_list()} {digests}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @functools.cached_property
     def masks(self) -> NDArray[np.uint64]:
-        """The features of each item as bits of one word; empty if there are more than 64 features."""
+        """Return the features of each item as bits of one word; empty if there are more than 64 features."""
         if self.names.len() > WORD:
             return np.empty(0, np.uint64)
         masks = np.zeros(self.n_items, np.uint64)
-        np.bitwise_or.at(masks, stretch_of(self.offsets), np.uint64(1) << self.codes.astype(np.uint64))
+        np.bitwise_or.at(masks, row_groups(self.offsets), np.uint64(1) << self.codes.astype(np.uint64))
         return masks
 
 
-def members(
+def gather_sets(
     offsets: NDArray[np.int64], codes: NDArray[np.int32], rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The sets of some rows one after the other; row -1 is an empty one.
+    """Return the offsets and members of the sets in some rows, in that order; row -1 is an empty set.
 
-    >>> starts, found = members(np.array([0, 2, 3]), np.array([5, 6, 7], np.int32), np.array([1, -1, 0], np.int32))
+    >>> starts, found = gather_sets(np.array([0, 2, 3]), np.array([5, 6, 7], np.int32), np.array([1, -1, 0], np.int32))
     >>> starts.tolist(), found.tolist()
     ([0, 1, 1, 3], [7, 5, 6])
     """
     lengths = np.where(rows >= 0, np.diff(offsets)[rows], 0)
     starts = np.append(0, np.cumsum(lengths))
-    of = stretch_of(starts)
-    return starts, codes[np.arange(starts[-1]) - starts[of] + offsets[rows[of]]]
+    number = row_groups(starts)
+    return starts, codes[np.arange(starts[-1]) - starts[number] + offsets[rows[number]]]
 
 
 def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
-    """The columns that hold features if nobody names them; see :meth:`Features.from_frame`.
+    """Return the columns that are used as features when none are named; see :meth:`Features.from_frame`.
 
     >>> feature_columns(pl.DataFrame({"item_id": [1, 2], "title": ["Up", "Alien"], "genres": ["A|B", "A"]}))
     ('genres',)
@@ -118,10 +126,17 @@ def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
         return tuple(joined)
     items = frame["item_id"].n_unique()
     varying = [name for name in texts if frame.select("item_id", name).n_unique() > items]
-    return tuple(varying or [name for name in texts if 2 * frame[name].n_unique() <= frame.height])
+    recurring = [name for name in texts if 2 * frame[name].n_unique() <= frame.height]
+    return tuple(varying or recurring or [name for name in texts if name.lower() in FEATURE_NAMES])
 
 
 def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataFrame:
+    """Return the (item, feature) pairs of one column; ``items`` is the item code of each row.
+
+    Feature names get ``prefix`` in front.
+
+    ``items`` is the item code of each row.
+    """
     pairs = pl.DataFrame({"item": items, "feature": column})
     if isinstance(column.dtype, pl.List | pl.Array):
         pairs = pairs.explode("feature")
@@ -133,7 +148,8 @@ def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataF
     return kept.with_columns((pl.lit(prefix) + pl.col("feature")).alias("feature"))
 
 
-def _refuse_unusable(frame: pl.DataFrame, chosen: tuple[str, ...], where: str) -> None:
+def _check_usable(frame: pl.DataFrame, chosen: tuple[str, ...], where: str) -> None:
+    """Raise I201 if a chosen column is missing or none was found."""
     others = [name for name in frame.columns if name != "item_id"]
     absent = [name for name in chosen if name not in others]
     if absent or not chosen:
@@ -142,5 +158,5 @@ def _refuse_unusable(frame: pl.DataFrame, chosen: tuple[str, ...], where: str) -
             "I201",
             f"{what}; their columns are {', '.join(map(repr, others)) or 'item_id alone'}",
             where=where,
-            hint="name the columns of features; a list, names joined by '|', or one name a row will do",
+            hint="name the feature columns; a list, names joined by '|', or one name per row will do",
         )

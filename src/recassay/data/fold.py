@@ -1,4 +1,4 @@
-"""One past and one future of a log: what a system may learn from, and what it is asked about."""
+"""One train/test split of a log: what a system may learn from, and what it must predict."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from numpy.typing import NDArray
 
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
+from recassay.shown import Displayable
 
 Leakage = Literal["none", "per user", "global"]
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """Train and test rows of one log (and perhaps validation rows), over the same users and items.
+@dataclass(frozen=True, eq=False, repr=False)
+class Fold(Displayable):
+    """Train and test rows of one log (and optionally validation rows), over the same users and items.
 
-    ``leakage`` says what of the future a system can see: ``none``, if all training events are earlier than all test
-    events; ``per user``, if that holds for each user alone, while others' training events may be later than a user's
-    test events; ``global``, if time played no part. ``removed`` counts the rows that are in no part, by reason.
-    ``how`` is the split and its parameters, and what came out of them.
+    ``leakage`` says how much of the future a system can see. ``none``: all training events are earlier than all test
+    events. ``per user``: that holds within each user, but other users' training events may be later than a user's test
+    events. ``global``: the split ignored time. ``removed`` counts, by reason, the rows that belong to neither part.
+    ``how`` records the split, its parameters and what it measured.
 
-    ``profile`` marks training rows of users that are asked about but not to be learned from (strong generalisation).
-    Models are fitted on all of ``train``, which has the profiles in it; a model that can answer for users it has not
-    learned from may leave these rows out of its learning. ``items`` are features of items, for models and metrics that
-    look at them.
+    ``profile`` marks training rows of users that are queried but must not be learned from (strong generalisation).
+    Models are fitted on all of ``train``, which includes the profiles; a model that can answer for unseen users may
+    leave these rows out. ``items`` are item features, for the models and metrics that use them.
     """
 
     train: Interactions
@@ -44,10 +44,10 @@ class Fold:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of all parts and of how they were made, to find again what was made of this fold."""
+        """Return a digest of all parts and of how they were made, as the key of results stored for this fold."""
         parts = (self.train, self.test, self.validation)
-        learned = None if self.profile is None else self.train.take(self.profile)
-        digests = ["" if part is None else part.fingerprint for part in (*parts, learned)]
-        seen = [] if self.items is None else [self.items.fingerprint]
-        text = "\n".join([*digests, self.leakage, repr(sorted(self.how.items())), *seen])
+        profiles = None if self.profile is None else self.train.take(self.profile)
+        digests = ["" if part is None else part.fingerprint for part in (*parts, profiles)]
+        features = [] if self.items is None else [self.items.fingerprint]
+        text = "\n".join([*digests, self.leakage, repr(sorted(self.how.items())), *features])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

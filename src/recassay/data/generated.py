@@ -1,23 +1,30 @@
-"""What a system recommended to follow each test sequence's first item: a sequence, and how sure it was of it."""
+"""Sequences that a system generated to continue each test sequence's first item, with their probabilities."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-NOTHING = -1  # the place of a list that ended early
+from recassay.data.sequences import Sequences
+from recassay.data.times import TimeValues
+from recassay.errors import UsageError
+from recassay.shown import Displayable
+
+NOTHING = -1  # marks an unused place in a list that ended early
 
 
-@dataclass(frozen=True, eq=False)
-class Generated:
-    """One generated sequence for each of n test sequences, k items long, the first item (the seed) not among them.
+@dataclass(frozen=True, eq=False, repr=False)
+class Generated(Displayable):
+    """One generated sequence of up to k items for each of n test sequences; the given first item is not included.
 
-    ``items`` (n, k) ends in -1 where a list ended early. ``chances`` (n, k) are P(x_j | seed, x_1 .. x_{j-1}), NaN
-    where the system gives no probabilities. ``surprise`` (n) is the sum of -log2 P over the transitions of the whole
-    test sequence, infinite where one of them was held to be impossible, NaN without probabilities. ``seed`` is that of
-    the random numbers.
+    ``items`` (n, k) is -1 from where a list ended early. ``chances`` (n, k) are the probabilities of the items x_j
+    given those before, NaN if the system gives none. ``surprise`` (n) is the sum of -log2 P over the transitions of the
+    whole test sequence: infinite if the system gave one of them probability 0, NaN without probabilities. ``seed`` is
+    the seed of the random numbers. ``times`` (n, k) are the times of the items, and ``begun`` the sequences that were
+    continued; :func:`generate` sets both.
 
     >>> made = Generated("mine", np.array([[3, -1]], np.int32), np.array([[0.5, np.nan]]), np.array([2.0]), seed=7)
     >>> len(made), made.k, made.lengths.tolist()
@@ -29,16 +36,38 @@ class Generated:
     chances: NDArray[np.float64]
     surprise: NDArray[np.float64]
     seed: int
+    times: TimeValues | None = None
+    begun: Sequences | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return int(self.items.shape[0])
 
     @property
     def k(self) -> int:
-        """Items asked for."""
+        """Return the number of items that were requested for each sequence."""
         return int(self.items.shape[1])
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row per generated item with ids: sequence, user, seed item, position, item, probability and time.
+
+        Sequences are numbered from 0, in the order of the seeds; the timestamp is in the unit of the log. Raise U174
+        if it is not known which sequences were continued.
+        """
+        if self.begun is None:
+            what = f"{self.name} was not made by ra.generate, so the ids of its items are unknown"
+            raise UsageError("U174", what, hint="ra.generate(model, fold), or give Generated(..., begun=fold.test)")
+        row, place = np.nonzero(self.items != NOTHING)
+        columns = {
+            "sequence_id": row,
+            "user_id": self.begun.user_vocabulary.decode(self.begun.users[row]),
+            "seed_item_id": self.begun.item_vocabulary.decode(self.begun.seeds[row]),
+            "position": place + 1,
+            "item_id": self.begun.item_vocabulary.decode(self.items[row, place]),
+            "probability": pl.Series(self.chances[row, place]).fill_nan(None),
+        }
+        return pl.DataFrame(columns if self.times is None else {**columns, "timestamp": self.times[row, place]})
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Items that each list has."""
+        """Return the number of items in each list."""
         return np.asarray(np.count_nonzero(self.items != NOTHING, axis=1))

@@ -1,4 +1,4 @@
-"""Training events that come after test events: what a system knew that it could not have known."""
+"""Training events that are later than test events: future information a system could not have had."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from recassay.data.fold import Fold
-from recassay.data.times import times
+from recassay.data.times import row_times
 
 
 @dataclass(frozen=True)
 class LeakReport:
-    """Of ``train`` events, those ``later`` than the earliest test event, and than the earliest of the same user.
+    """Counts of training events: all, those later than the earliest test event, those later within the same user.
 
-    ``later`` is None where the log has an order within each user only: then nobody knows.
+    ``later`` is None if the times order events within each user only, since users cannot be compared then.
     """
 
     train: int
@@ -23,7 +23,7 @@ class LeakReport:
 
 
 def leaks(fold: Fold) -> LeakReport:
-    """Count the training events of a fold that are strictly later than the earliest test event.
+    """Return how many training events of a fold are strictly later than the earliest test event.
 
     A log without timestamps is an error. Validation events are not counted.
 
@@ -34,7 +34,7 @@ def leaks(fold: Fold) -> LeakReport:
     >>> leaks(Fold(log.take(np.array([0, 2])), log.take(np.array([1, 3])), "per user", {}))
     LeakReport(train=2, later=1, later_of_user=0)
     """
-    past, future = times(fold.train), times(fold.test)
+    past, future = row_times(fold.train), row_times(fold.test)
     earliest = np.full(fold.train.n_users, np.inf)
     np.minimum.at(earliest, fold.test.users, future)
     later = past > future.min() if future.size else np.zeros(past.size, np.bool_)

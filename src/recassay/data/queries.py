@@ -1,4 +1,4 @@
-"""What is asked: of whom, and nothing about the answers."""
+"""The users a system is asked to recommend to, without any information about the relevant items."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Vocabulary
+from recassay.shown import Displayable
 
 
-@dataclass(frozen=True, eq=False)
-class Queries:
-    """Users to recommend to, by their code in the log that a system was fitted on; ascending.
+@dataclass(frozen=True, eq=False, repr=False)
+class Queries(Displayable):
+    """Users to recommend to, as ascending codes of the log that a system was fitted on.
 
-    A recommender is handed queries and cannot see the truth: the two are different types.
+    A recommender receives queries and never the truth: the two are different types.
     """
 
     users: NDArray[np.int32]
@@ -26,5 +27,5 @@ class Queries:
 
     @property
     def ids(self) -> pl.Series:
-        """The users' ids."""
+        """Return the ids of the users."""
         return self.vocabulary.decode(self.users)

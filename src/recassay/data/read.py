@@ -1,4 +1,4 @@
-"""From any source to a noun: readers for logs, truths and runs."""
+"""Readers for logs, item features, truths and runs, from files and from Python objects."""
 
 from __future__ import annotations
 
@@ -7,27 +7,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+import polars as pl
+
+from recassay.columnar.time_kind import validated_kind
 from recassay.data.features import Features
+from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.io import open_table, read_table, run_sources
-from recassay.data.io.roles import TIMESTAMP
+from recassay.data.io.roles import TIMESTAMP, role_named
+from recassay.data.memberships import Memberships
+from recassay.data.nouns import require_noun
 from recassay.data.run import Nan, Order, Run
-from recassay.data.time_kind import known_kind
 from recassay.data.truth import Negative, Truth
-from recassay.errors import InputError, UsageError
-from recassay.spec import suggest
+from recassay.errors import InputError, RecassayError, UsageError
+from recassay.errors.arguments import checks_types
+from recassay.naming.grammar import suggest
 
 Columns = str | Mapping[str, str] | None
 Found = TypeVar("Found")
 
 
+@checks_types
 def read_interactions(
     source: object, *, columns: Columns = None, format: str | None = None, times: str | None = None
 ) -> Interactions:
-    """A log from a file or an object.
+    """Return a log from a file or an object.
 
-    What its times can tell is found out from their type, the name of their column, the format and the values, unless
-    ``times`` says it: ``clock`` (instants), ``global`` (an order of all events) or ``user`` (an order within each
+    What the times can order is inferred from their type, the name of their column, the format and the values, unless
+    ``times`` states it: ``clock`` (instants), ``global`` (an order of all events) or ``user`` (an order within each
     user).
 
     >>> len(read_interactions([("ann", "x"), ("bob", "y")]))
@@ -36,18 +43,19 @@ def read_interactions(
     'user'
     """
     if isinstance(source, Interactions):
-        said = known_kind(times, has_times=source.timestamps is not None, where=source.origin)
-        return source if said is None else replace(source, times=said)
+        stated = validated_kind(times, has_times=source.timestamps is not None, where=source.origin)
+        return source if stated is None else replace(source, times=stated)
+    require_noun(source, "log")
     table = open_table(source, "log", columns=columns, format=format)
-    said = known_kind(times, has_times=TIMESTAMP in table, where=_origin(source))
-    log = Interactions.from_frame(table.frame(), origin=_origin(source), times=said)
-    return log if said else log.reading_times(named=table.positions)
+    stated = validated_kind(times, has_times=TIMESTAMP in table, where=_origin(source))
+    log = Interactions.from_frame(table.frame(), origin=_origin(source), times=stated)
+    return log if stated else log.with_inferred_times(named=table.positions)
 
 
 def read_training(source: object, *, columns: Columns = None) -> Interactions:
-    """Return a training log whose items and users all have an event, as they do in a file.
+    """Return a training log in which every item and user has an event, as in a file.
 
-    The training part of a fold also knows the items and users of the test part, which metrics must not count.
+    The training part of a fold also has the items and users of the test part, which metrics must not count.
 
     >>> import numpy as np
     >>> fold = read_interactions([("ann", "x"), ("bob", "y")])
@@ -58,8 +66,9 @@ def read_training(source: object, *, columns: Columns = None) -> Interactions:
     return log.compact() if isinstance(source, Interactions) and log.whole is None else log
 
 
+@checks_types
 def read_items(source: object, *, columns: Columns = None, format: str | None = None) -> Features:
-    """Item features from a file or an object.
+    """Return item features from a file or an object.
 
     >>> import polars as pl
     >>> items = pl.DataFrame({"item_id": ["x", "y"], "genres": ["drama|war", "war"]})
@@ -68,23 +77,65 @@ def read_items(source: object, *, columns: Columns = None, format: str | None = 
     """
     if isinstance(source, Features):
         return source
+    require_noun(source, "items")
     return Features.from_frame(read_table(source, "items", columns=columns, format=format), origin=_origin(source))
 
 
+def read_memberships(source: object, by: str, role: str, *, columns: Columns = None) -> Memberships:
+    """Return the groups that a column of a table of ``users`` or ``items`` makes; other columns are not read.
+
+    >>> import polars as pl
+    >>> read_memberships(pl.DataFrame({"user": [1, 2], "country": ["de", "fr"]}), "country", "users").names
+    ('de', 'fr')
+    """
+    if isinstance(source, Features):
+        return Memberships.of_features(source, by)
+    table, ids = open_table(source, role, columns=columns), role_named(role).required[0]
+    found = pl.DataFrame({name: table[name] for name in table.columns if name in (ids, by)})
+    if by not in found.columns:
+        found = table.frame()  # for the error, which names all columns
+    return Memberships.of(found, ids, by, where=_origin(source) or f"the table of {role}")
+
+
+def has_column(source: object, name: str, role: str, *, columns: Columns = None) -> bool:
+    """Return whether a path or a frame is a table of ``users`` or ``items`` with a column of this name.
+
+    >>> has_column({"ann": ["x"]}, "country", "users")
+    False
+    """
+    if not isinstance(source, str | Path) and not hasattr(source, "columns"):
+        return False
+    try:
+        return name in open_table(source, role, columns=columns)
+    except RecassayError:
+        return False
+
+
+@checks_types
 def read_truth(source: object, *, columns: Columns = None, format: str | None = None, negative: str = "error") -> Truth:
-    """Held-out relevant items from a file or an object; a rating or relevance column becomes the gain.
+    """Return held-out relevant items from a file or an object; a rating or relevance column becomes the gain.
+
+    Of a fold the test part is read. Ratings of a log are gains, too.
 
     >>> read_truth({"ann": ["x", "y"]}).gains.tolist()
     [1.0, 1.0]
+    >>> read_truth(read_interactions([("ann", "x", 4.0), ("ann", "y", 5.0)])).frame().rows()
+    [('ann', 'y', 5.0), ('ann', 'x', 4.0)]
     """
     if isinstance(source, Truth):
         return source
     if negative not in get_args(Negative):
-        raise UsageError("U107", f"negative={negative!r} is not known", hint=suggest(negative, get_args(Negative)))
+        raise UsageError("U107", f"unknown negative={negative!r}", hint=suggest(negative, get_args(Negative)))
+    log = source.test if isinstance(source, Fold) else source
+    if isinstance(log, Interactions):
+        judged = log.frame().rename({"rating": "gain"}, strict=False)
+        return Truth.from_frame(judged, negative=negative, origin=log.origin)  # type: ignore[arg-type]
+    require_noun(source, "truth")
     table = open_table(source, "truth", columns=columns, format=format)
     return Truth.from_frame(table, negative=negative, origin=_origin(source))  # type: ignore[arg-type]
 
 
+@checks_types
 def read_run(
     source: object,
     name: str | None = None,
@@ -96,24 +147,25 @@ def read_run(
     keep_rows: bool = True,
     order: str | None = None,
 ) -> Run:
-    """Recommendations of one system from a file or an object; its name is the file's unless one is given.
+    """Return the recommendations of one system from a file or an object; the default name is that of the file.
 
-    A NaN score is an error, or with ``nan="last"`` its item stands last. Without ``keep_scores`` a run forgets its
-    scores once they have ordered its lists; without ``keep_rows`` it forgets in which order its rows were read, which
-    ``duplicates="last"`` and ``ties="row"`` ask for. ``order`` is ``rank``, ``score`` or ``row``; without it, what
-    there is, in this order.
+    A NaN score is an error; with ``nan="last"`` its item comes last. Without ``keep_scores``, scores are dropped once
+    they have ordered the lists. Without ``keep_rows``, the order in which rows were read is dropped, which
+    ``duplicates="last"`` and ``ties="row"`` need. ``order`` is ``rank``, ``score`` or ``row``; by default the first of
+    these that the source has.
 
     >>> read_run({"ann": {"x": 0.2, "y": 0.9}}, "mine").frame()["item_id"].to_list()
     ['y', 'x']
     """
     if isinstance(source, Run):
-        return source
+        return source if name is None else replace(source, name=name)
+    require_noun(source, "run")
     if nan not in get_args(Nan):
-        raise UsageError("U107", f"nan={nan!r} is not known", hint=suggest(nan, get_args(Nan)))
+        raise UsageError("U107", f"unknown nan={nan!r}", hint=suggest(nan, get_args(Nan)))
     if name is None:
         name = run_sources([source])[0][0] if isinstance(source, str | Path) else "run"
     if order is not None and order not in get_args(Order):
-        raise UsageError("U107", f"order={order!r} is not known", hint=suggest(order, get_args(Order)))
+        raise UsageError("U107", f"unknown order={order!r}", hint=suggest(order, get_args(Order)))
     table = open_table(source, "run", columns=columns, format=format, ordered=order == "row")
     return Run.from_frame(
         table,
@@ -127,9 +179,9 @@ def read_run(
 
 
 def read_runs(source: object, **options: Any) -> list[Run]:
-    """Several runs: a run, a path, a glob, a folder, a list of any of them, or a dict of name to source.
+    """Return several runs from a run, a path, a glob, a folder, a list of these, or a dict of name to source.
 
-    A dict of users, each with their items, is one run. ``options`` are those of :func:`read_run`.
+    A dict of users, each with their items, is a single run. ``options`` are those of :func:`read_run`.
 
     >>> [run.name for run in read_runs({"a": {"ann": ["x"]}, "b": {"ann": ["y"]}})]
     ['a', 'b']
@@ -139,41 +191,62 @@ def read_runs(source: object, **options: Any) -> list[Run]:
     return list(each_run(source, **options))
 
 
-def each_run(source: object, **options: Any) -> Iterator[Run]:
-    """As :func:`read_runs`, one after the other: only one need be in memory."""
+def each_run(source: object, own_columns: Mapping[str, Columns] | None = None, **options: Any) -> Iterator[Run]:
+    """Yield the runs of :func:`read_runs` one at a time, so that only one need be in memory.
+
+    ``own_columns`` has column names of single runs, by the name of the run.
+    """
+    own = own_columns or {}
+
+    def read(value: object, name: str) -> Run:
+        return read_run(value, name, **(options | ({"columns": own[name]} if name in own else {})))
+
     if isinstance(source, str | Path):
         for name, path in run_sources([source]):
-            yield read_run(path, name, **options)
+            yield read(path, name)
     elif isinstance(source, Mapping) and not _holds_users(source):
-        for name, one in source.items():
-            yield read_run(one, str(name), **options)
-    elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path) for one in source):
+        for name, value in source.items():
+            yield read(value, str(name))
+    elif isinstance(source, list | tuple) and source and all(isinstance(entry, str | Path) for entry in source):
         for name, path in run_sources(list(source)):
-            yield read_run(path, name, **options)
-    elif isinstance(source, list | tuple) and source and all(isinstance(one, str | Path | Run) for one in source):
+            yield read(path, name)
+    elif isinstance(source, list | tuple) and source and all(isinstance(entry, str | Path | Run) for entry in source):
+        for entry in source:
+            yield from each_run(entry, own, **options)
+    elif isinstance(source, list | tuple) and source and not isinstance(source[0], list | tuple | Mapping):
         for one in source:
-            yield from each_run(one, **options)
+            require_noun(one, "run")
+        what = f"a list of {type(source[0]).__name__} has no names of systems"
+        raise InputError(
+            "I108", what, where="the run", hint="give a dict of name to run: {'first': one, 'second': other}"
+        )
     else:
         yield read_run(source, **options)
 
 
-def beside(read: Callable[[Columns], Found], columns: Columns, own: Columns = None) -> Found:
-    """A table that stands beside the runs: the names given for their columns hold for it if it has them.
+def read_with_shared_names(
+    read: Callable[[Columns], Found], columns: Columns, own: Columns = None, *, option: str = "--columns"
+) -> Found:
+    """Return what ``read(columns)`` reads: a table beside the runs, which may have the same column names.
 
-    ``own`` are names given for this table, which it must have.
+    The names that ``columns`` gives for the runs apply if the table has such columns. ``own`` are column names for this
+    table alone, which it must have; ``option`` is the option of the command line that gives them.
     """
     if own is not None:
         return read(own)
     try:
         return read(columns)
     except InputError as error:
-        if columns is None or error.code != "I201":
+        if error.code != "I201":
             raise
-    return read(None)
+        if columns is None:
+            hint = error.hint.replace("--columns ", f"{option} ")
+            raise InputError(error.code, error.what, where=error.where, hint=hint) from None
+    return read_with_shared_names(read, None, option=option)
 
 
 def _holds_users(source: Mapping[Any, Any]) -> bool:
-    """Whether a dict is one run, {user: {item: number}} or {user: [items]}, and not one of names and runs."""
+    """Return whether a dict is one run, {user: {item: number}} or {user: [items]}, rather than named runs."""
     value = next(iter(source.values()), None)
     if isinstance(value, Mapping):
         return all(isinstance(number, int | float) for number in value.values())

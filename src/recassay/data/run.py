@@ -1,4 +1,4 @@
-"""What a system answered: one ranked list per query."""
+"""A run: the ranked lists of one system, one per query."""
 
 from __future__ import annotations
 
@@ -11,38 +11,37 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.io import Columns
-from recassay.data.layout import (
-    Rows,
-    grouped,
-    ids_of,
+from recassay.columnar.groups import GroupedRows, Rows
+from recassay.columnar.layout import (
+    mark_repeated,
     offsets_without,
     order_within,
-    picked,
-    repeated,
-    stretch_of,
+    row_groups,
+    rows_of_groups,
     strictly_ordered,
+    take,
 )
-from recassay.data.order_signs import OrderSigns, signs_of_ranks, signs_of_scores
+from recassay.columnar.vocabulary import Vocabulary
+from recassay.data.order_signs import OrderSigns, count_contrary_scores, count_rank_like_scores
 from recassay.data.standings import Standings
-from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
+from recassay.naming import choices
+from recassay.shown import Displayable
 
-Nan = Literal["error", "last"]
+Nan = choices.Nan
 Order = Literal["rank", "score", "row"]
 
-SCHEMA = {"user_id": "integer or string", "item_id": "integer or string", "rank": "Int32", "score": "Float64"}
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Displayable):
+    """Ranked lists of one system, laid out by query (ascending), each list in its given order.
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Ranked lists of one system, laid out by query (ascending), each list in the order it was given.
-
-    ``tied`` marks rows that the given order does not separate from the row before them in the same list (equal score
-    or equal rank); None where there is no such row. :meth:`arranged` settles them. ``standings`` say where relevant
-    items stand among all candidates, and ``source`` is what may be asked again, if the run was played and not read.
-    ``rows`` is the place of each row in its list as it was read, from 0; None where lists stand as they were read, or
-    where nobody knows: then ``knows_rows`` is False.
+    ``tied`` marks rows that the given order does not separate from the previous row of the same list (equal score or
+    equal rank); None if there are no ties. :meth:`with_ties_broken` orders them. ``standings`` hold the ranks of
+    relevant items among all candidates. ``source`` is the fitted system, if the run was played and not read from a
+    file. ``rows`` is the place of each row in its list as it was read, from 0. It is None if lists are in the order
+    they were read, or if that order is unknown; then ``has_row_order`` is False. ``remarks`` are texts that findings
+    report about the run's file, by finding code.
 
     >>> run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [5, 9], "score": [0.1, 0.7]}), "mine")
     >>> run.queries.to_list(), run.items.tolist(), run.order
@@ -59,12 +58,12 @@ class Run:
     tied: NDArray[np.bool_] | None = None
     nan_scores: int = 0
     origin: str = field(default="", repr=False)
-    remarks: Mapping[str, str] = field(default_factory=dict, repr=False)  # what findings say of its file, by code
+    remarks: Mapping[str, str] = field(default_factory=dict, repr=False)
     signs: OrderSigns = field(default=OrderSigns(), repr=False)
     standings: Standings | None = field(default=None, repr=False)
     source: object = field(default=None, repr=False)
     rows: NDArray[np.int32] | None = field(default=None, repr=False)
-    knows_rows: bool = field(default=True, repr=False)
+    has_row_order: bool = field(default=True, repr=False)
 
     @classmethod
     def from_frame(
@@ -79,39 +78,38 @@ class Run:
         origin: str = "",
         remarks: Mapping[str, str] | None = None,
     ) -> Run:
-        """Lay out a table with columns user_id, item_id and rank and/or score.
+        """Return the run of a table with columns user_id, item_id and rank and/or score.
 
-        Order: by ``rank`` if there is one, else by ``score`` descending, else the order of the rows. Scores are
-        checked, and let go once they have ordered the lists unless ``keep_scores``. Without ``keep_rows`` the places
-        of the rows are let go too: repeated items then have no last row, and tied rows no order of rows. ``remarks``
-        are what findings say of the file, if that is not known of the ``frame``.
+        Lists are ordered by ``rank`` if there is one, else by ``score`` descending, else as the rows come. Scores are
+        always checked; without ``keep_scores`` they are dropped once they have ordered the lists. Without ``keep_rows``
+        the original row places are dropped too: then repeated items have no last row, and ties have no row order.
+        ``remarks`` are texts that findings report about the file, if ``frame`` does not carry them.
         """
         where = origin or name
-        if remarks is None:
-            remarks = frame.remarks if isinstance(frame, Columns) else {}
         order = order or ("rank" if "rank" in frame.columns else "score" if "score" in frame.columns else "row")
         if order != "row" and order not in frame.columns:
             raise UsageError("U107", f"the run has no {order} column to order by", where=where)
-        frame, queries, offsets = grouped(frame, "user_id")
-        vocabulary, items = Vocabulary.encode(ids_of(frame, "item_id"))
-        scores, nan_scores = _scores(frame, nan, where) if "score" in frame.columns else (None, 0)
+        table = GroupedRows(frame, "user_id")
+        remarks = table.remarks if remarks is None else remarks
+        vocabulary, items = table.encode("item_id")
+        scores, nan_scores = _scores(table, nan, where) if "score" in table.columns else (None, 0)
         kept = scores if keep_scores or order == "score" else None
-        run = cls(name, queries, offsets, items, vocabulary, "row", kept, None, nan_scores, where, remarks)
-        run = run if keep_rows else run.without_rows()
+        run = cls(name, table.users, table.offsets, items, vocabulary, "row", kept, None, nan_scores, where, remarks)
+        run = run if keep_rows else run.without_row_order()
         if order == "rank":
-            rows, run = run._ordered_by(_ranks(frame, where), "rank")
+            rows, run = run._ordered_by(_ranks(table, where), "rank")
             if scores is not None:
-                signs = signs_of_ranks(offsets, scores if rows is None else scores.gather(rows))
-                run = replace(run, signs=signs)
+                ordered = scores if rows is None else pl.Series(take(scores.to_numpy(), rows))
+                run = replace(run, signs=count_contrary_scores(table.offsets, ordered))
         elif order == "score":
             assert scores is not None
             run = run.by_score()
             assert run.score_column is not None
-            run = replace(run, signs=signs_of_scores(offsets, scores, run.score_column))
+            run = replace(run, signs=count_rank_like_scores(table.offsets, scores, run.score_column))
         return run if keep_scores else replace(run, score_column=None)
 
     def by_score(self) -> Run:
-        """The same lists by score descending, whatever ranks said."""
+        """Return the same lists ordered by score descending, ignoring ranks."""
         if self.order == "score":
             return self
         if self.score_column is None:
@@ -119,50 +117,51 @@ class Run:
         return self._ordered_by(self.score_column, "score")[1]
 
     def by_row(self) -> Run:
-        """The same lists as they stand, whatever orders them, and without ties."""
+        """Return the same lists in their present order, without ties."""
         return self if self.order == "row" else replace(self, order="row", tied=None)
 
     @functools.cached_property
     def scores(self) -> NDArray[np.float64] | None:
-        """Score of each row, if the run has scores."""
+        """Return the score of each row; None if the run has no scores."""
         return None if self.score_column is None else self.score_column.to_numpy()
 
     def _ordered_by(self, column: pl.Series, order: Order) -> tuple[NDArray[np.int64] | None, Run]:
-        """The run in that order, and the rows that brought it there, None if it was there already."""
+        """Return the row order that sorts the lists by a column (None if they are sorted), and the sorted run."""
         if strictly_ordered(self.offsets, column, descending=order == "score"):
             return None, replace(self, order=order, tied=None)
         keys = column.cast(pl.Float64).to_numpy()
         rows, may_tie = order_within(self.offsets, keys, descending=order == "score")
         run = self if rows is None else self._rearranged(rows)
-        tied = _tied(self.offsets, keys if rows is None else keys[rows]) if may_tie else None
-        return rows, replace(run, order=order, tied=tied)
+        if rows is not None and may_tie:
+            keys = take(keys, rows)
+        return rows, replace(run, order=order, tied=_tied(self.offsets, keys) if may_tie else None)
 
     def _rearranged(self, rows: NDArray[np.int64]) -> Run:
-        """The rows in another order, lists staying where they are."""
-        scores = None if self.score_column is None else self.score_column.gather(rows)
-        places = self.places[rows] if self.knows_rows else None
-        return replace(self, items=self.items[rows], score_column=scores, rows=places)
+        """Return the run with its rows in the order ``rows``; each list stays in its range of rows."""
+        scores = None if self.score_column is None else pl.Series(take(self.score_column.to_numpy(), rows))
+        places = take(self.places, rows) if self.has_row_order else None
+        return replace(self, items=take(self.items, rows), score_column=scores, rows=places)
 
     @property
     def places(self) -> NDArray[np.int32]:
-        """The place of each row in its list as it was read, from 0."""
+        """Return the position (from 0) that each row had in its list when the run was read."""
         if self.rows is not None:
             return self.rows
         return (np.arange(self.items.size) - np.repeat(self.offsets[:-1], self.lengths)).astype(np.int32)
 
-    def without_rows(self) -> Run:
-        """The same run, which no longer knows in which order its rows were read."""
-        return replace(self, rows=None, knows_rows=False)
+    def without_row_order(self) -> Run:
+        """Return the same run without the order in which its rows were read."""
+        return replace(self, rows=None, has_row_order=False)
 
-    def rounded(self) -> Run:
-        """Ties as single-precision scores see them (trec_eval reads scores as C floats)."""
+    def with_float32_ties(self) -> Run:
+        """Return the run with the ties that single-precision scores have (trec_eval reads scores as C floats)."""
         if self.order != "score" or self.scores is None:
             return self
         with np.errstate(over="ignore"):
             return replace(self, tied=_tied(self.offsets, self.scores.astype(np.float32)))
 
-    def arranged(self, preference: NDArray[np.integer] | None = None) -> Run:
-        """Settle ties: rows that tie stand in ascending order of preference (by row; default: of the id)."""
+    def with_ties_broken(self, preference: NDArray[np.integer] | None = None) -> Run:
+        """Return the run with tied rows in ascending order of preference (one value per row; default: by item id)."""
         if self.tied is None:
             return self
         group = np.cumsum(~self.tied)
@@ -176,11 +175,11 @@ class Run:
         return self._rearranged(everywhere)
 
     def repeated(self) -> NDArray[np.bool_]:
-        """Rows whose item stands earlier in the same list."""
-        return repeated(self.offsets, self.items)
+        """Return a mask of the rows whose item occurs earlier in the same list."""
+        return mark_repeated(self.offsets, self.items)
 
     def with_last_scores(self) -> Run:
-        """A repeated item stands once, at its first place with the score of its last row, as in a dict of items.
+        """Return the run with repeated items merged: at the first row of the item, with the score of the last row.
 
         The last row is the one that was read last, wherever ranks or scores put it.
 
@@ -193,7 +192,7 @@ class Run:
         if self.scores is None or not again.any():
             return self.without(again)
         read, heads = self._by_item()
-        kept = np.minimum.reduceat(read, heads)  # what stands first in the list
+        kept = np.minimum.reduceat(read, heads)  # the row at the best place of the list
         scores = self.scores.copy()
         scores[kept] = self.scores[read[np.append(heads[1:], read.size) - 1]]
         rows = None if self.rows is None else self.rows.copy()
@@ -203,14 +202,14 @@ class Run:
         return replace(merged, order="row", tied=None).by_score() if self.order == "score" else merged
 
     def _by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows by list, then item, then as they were read; and where in this order another item or list begins."""
-        of = stretch_of(self.offsets)
-        order = np.lexsort((self.items, of) if self.rows is None else (self.rows, self.items, of))
-        changes = (np.diff(of[order]) != 0) | (np.diff(self.items[order]) != 0)
+        """Return the rows ordered by list, item and reading order, and the positions at which a new item begins."""
+        group = row_groups(self.offsets)
+        order = np.lexsort((self.items, group) if self.rows is None else (self.rows, self.items, group))
+        changes = (np.diff(group[order]) != 0) | (np.diff(self.items[order]) != 0)
         return order, np.flatnonzero(np.append(True, changes))
 
-    def contradicting(self) -> NDArray[np.bool_]:
-        """Rows that repeat an item of their list with another score; none in a run without scores."""
+    def conflicting_repeats(self) -> NDArray[np.bool_]:
+        """Return a mask of the rows that repeat an item of their list with another score."""
         if self.scores is None:
             return np.zeros(self.items.size, np.bool_)
         found = self.repeated()
@@ -221,12 +220,12 @@ class Run:
         return found
 
     def without(self, dropped: NDArray[np.bool_]) -> Run:
-        """The lists without some rows; what follows moves up."""
+        """Return the lists without some rows; later rows move up."""
         if not dropped.any():
             return self
         keep = ~dropped
         tied = self.tied
-        if tied is not None:  # a row still ties with the row before it if every row dropped between them tied too
+        if tied is not None:  # a row still ties with the previous kept row if all dropped rows between them tied too
             group = np.cumsum(~tied)[keep]
             tied = np.append(False, group[1:] == group[:-1])[: group.size]
         return replace(
@@ -240,12 +239,12 @@ class Run:
 
     @functools.cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """Length of each list."""
+        """Return the length of each list."""
         return np.diff(self.offsets)
 
     def take(self, which: NDArray[np.integer]) -> Run:
-        """The lists of some queries, by their place, ascending; what was asked of the whole run is left behind."""
-        rows, offsets = picked(self.offsets, which)
+        """Return the lists of the queries with these positions, ascending; ``standings`` and ``source`` are dropped."""
+        rows, offsets = rows_of_groups(self.offsets, which)
         tied = None if self.tied is None else self.tied[rows]
         return replace(
             self,
@@ -260,12 +259,12 @@ class Run:
         )
 
     def frame(self) -> pl.DataFrame:
-        """The run as a table: user_id, item_id, rank from 1, and score if there is one."""
-        of = stretch_of(self.offsets)
+        """Return the run as a table: user_id, item_id, rank from 1, and score if there is one."""
+        group = row_groups(self.offsets)
         columns = {
-            "user_id": self.queries.gather(of),
+            "user_id": self.queries.gather(group),
             "item_id": self.vocabulary.decode(self.items),
-            "rank": pl.Series(np.arange(self.items.size) - self.offsets[of] + 1, dtype=pl.Int32),
+            "rank": pl.Series(np.arange(self.items.size) - self.offsets[group] + 1, dtype=pl.Int32),
         }
         if self.score_column is not None:
             columns["score"] = self.score_column
@@ -273,6 +272,7 @@ class Run:
 
 
 def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.bool_] | None:
+    """Return a mask of the rows whose key equals that of the previous row of their list; None if there are none."""
     tied = np.empty(keys.size, np.bool_)
     tied[:1] = False
     np.equal(keys[1:], keys[:-1], out=tied[1:])
@@ -280,16 +280,16 @@ def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.b
     return tied if tied.any() else None
 
 
-def _scores(table: Rows, nan: Nan, where: str) -> tuple[pl.Series, int]:
-    """The scores as floats, and how many were NaN."""
+def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
+    """Return the scores as floats, and the number of NaN among them; I301 if that is an error."""
     column = table["score"].cast(pl.Float64)
     if column.null_count():
         column = column.fill_null(float("nan"))
-    if np.isfinite(float(column.sum())):  # one NaN or infinity would make the sum one
+    if np.isfinite(float(column.sum())):  # a single NaN or infinity would show in the sum
         return column, 0
     scores = column.to_numpy()
     bad = ~np.isfinite(scores)
-    if not bad.any():  # the sum overflowed, the scores did not
+    if not bad.any():  # the sum overflowed, not the scores
         return column, 0
     if nan == "error":
         row = int(np.argmax(bad))
@@ -298,13 +298,14 @@ def _scores(table: Rows, nan: Nan, where: str) -> tuple[pl.Series, int]:
             f"{int(bad.sum()):,} of {scores.size:,} scores are NaN or infinite, the first ({scores[row]}) for user "
             f"{table['user_id'][row]!r}, item {table['item_id'][row]!r}",
             where=where,
-            hint="repair the system, or place such items last with --nan last",
+            hint="fix the system, or put such items last with --nan last",
         )
-    lost = np.isnan(scores)
-    return pl.Series(np.where(lost, -np.inf, scores)), int(lost.sum())
+    missing = np.isnan(scores)
+    return pl.Series(np.where(missing, -np.inf, scores)), int(missing.sum())
 
 
-def _ranks(table: Rows, where: str) -> pl.Series:
+def _ranks(table: GroupedRows, where: str) -> pl.Series:
+    """Return the ranks; I302 if one is missing or negative."""
     ranks = table["rank"]
     if ranks.dtype.is_float():
         ranks = ranks.fill_nan(None)
@@ -324,6 +325,6 @@ def _ranks(table: Rows, where: str) -> pl.Series:
             f"{bad.sum():,} of {ranks.len():,} ranks are negative, the first ({ranks[row]}) for user "
             f"{table['user_id'][row]!r}, item {table['item_id'][row]!r}",
             where=where,
-            hint="ranks count from 0 or 1 upwards; if the column is a score, say --columns score=rank",
+            hint="ranks count from 0 or 1 upwards; if the column is a score, pass --columns score=rank",
         )
     return ranks

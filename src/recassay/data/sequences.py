@@ -1,4 +1,4 @@
-"""Stretches of what users had, one item after the other: listening sessions, check-ins of a day, playlists."""
+"""Item sequences of users, in order of time: listening sessions, check-ins of a day, playlists."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.identity import SECOND, Keys, id_keys, mix, value_keys
+from recassay.columnar.layout import row_groups, rows_of_groups
+from recassay.columnar.order import lexsort_groups
+from recassay.columnar.time_kind import TimeKind
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.histories import Histories
-from recassay.data.identity import SECOND, Keys, id_keys, mix, value_keys
 from recassay.data.interactions import Interactions
-from recassay.data.layout import stretch_of
-from recassay.data.order import order_of
-from recassay.data.time_kind import TimeKind
-from recassay.data.times import Moments, times
-from recassay.data.vocabulary import Vocabulary
+from recassay.data.times import TimeValues, row_times
 from recassay.errors import InputError
+from recassay.shown import Displayable
 from recassay.threads import each_block
 
 SEQUENCES_PER_BLOCK = 1 << 14
-SALTS = (1, 2)  # of the two sums of a fingerprint
-ALONE = "item alone in its sequence"
+SALTS = (1, 2)  # for the two sums of a fingerprint
+SINGLE_ROW = "item alone in its sequence"
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Sequences:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sequences(Displayable):
     """Sequences of two items or more: s is ``items[offsets[s]:offsets[s + 1]]``, oldest first, all of one user.
 
-    ``users`` has the user of every sequence, ``times`` the time of every row, if there are times, and ``kind`` says
-    what they can tell (as ``times`` of :class:`~recassay.data.interactions.Interactions`). Items are coded
-    0..n-1 in ascending order of id, and I, the vocabulary, is what occurs in a sequence of the whole that a part was
-    taken from. ``removed`` counts rows that are in no sequence, by reason.
+    ``users`` has the user of each sequence. ``times`` has the time of each row, if known, and ``kind`` is what the
+    times can order (as ``times`` of :class:`~recassay.data.interactions.Interactions`). Items are coded 0..n-1 in
+    ascending order of id. The vocabulary holds all items of the sequences that this part was taken from. ``removed``
+    counts, by reason, the rows that belong to no sequence.
 
     >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"babcc"]})
     >>> made = Sequences.from_frame(frame)
@@ -49,7 +50,7 @@ class Sequences:
     offsets: Int64
     items: Int32
     users: Int32
-    times: Moments | None
+    times: TimeValues | None
     item_vocabulary: Vocabulary
     user_vocabulary: Vocabulary
     origin: str = field(default="", repr=False)
@@ -58,36 +59,36 @@ class Sequences:
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame, *, origin: str = "", kind: TimeKind | None = None) -> Sequences:
-        """Ready-made sequences: columns sequence_id and item_id, and perhaps user_id, timestamp and position.
+        """Return ready-made sequences from columns sequence_id, item_id, and optionally user_id, timestamp, position.
 
-        Rows of a sequence stand by position, else by timestamp, else as they come. Without users every sequence is of
-        a user of its own. A sequence of one row is dropped and counted.
+        Rows of a sequence are ordered by position, else by timestamp, else as they come. Without a user column every
+        sequence has its own user. A sequence of one row is dropped and counted.
         """
         for column in ("sequence_id", "item_id"):
             if column not in frame.columns:
                 what = f"ready-made sequences have no column {column}: there are {', '.join(frame.columns)}"
                 raise InputError("I201", what, where=origin, hint=f"frame.rename({{'...': '{column}'}})")
         log = Interactions.from_frame(frame.with_columns(user_id="sequence_id"), origin=origin, times=kind)
-        time = None if log.timestamps is None else times(log)
+        time = None if log.timestamps is None else row_times(log)
         place = frame["position"].to_numpy() if "position" in frame.columns else time
-        order = order_of(log.users, () if place is None else (place,))
+        order = lexsort_groups(log.users, () if place is None else (place,))
         size = np.bincount(log.users, minlength=log.n_users)
         order = order[size[log.users[order]] > 1]
         kept = np.flatnonzero(size > 1)
         if not kept.size:
-            raise no_sequence(len(log), log.n_users, origin)
+            raise no_sequences_error(len(log), log.n_users, origin)
         offsets, numbers = np.append(0, np.cumsum(size[kept])), log.users[order]
         if "position" in frame.columns:
             positions = frame["position"].to_numpy()[order]
             same = positions[1:] == positions[:-1]
-            _refuse(log, numbers, same, "two rows stand at one position", "number positions 0, 1, 2, ...")
+            _check_rows(log, numbers, same, "two rows have the same position", "number positions 0, 1, 2, ...")
         user_ids = frame["user_id" if "user_id" in frame.columns else "sequence_id"]
         user_vocabulary, users = Vocabulary.dense(user_ids.gather(order))
-        _refuse(
-            log, numbers, users[1:] != users[:-1], "there are several users", "give each user sequences of their own"
+        _check_rows(
+            log, numbers, users[1:] != users[:-1], "there are several users", "give each user their own sequences"
         )
         item_vocabulary, items = log.item_vocabulary.without_unused(log.items[order])
-        users, removed = users[offsets[:-1]], {ALONE: len(log) - order.size}
+        users, removed = users[offsets[:-1]], {SINGLE_ROW: len(log) - order.size}
         time = None if time is None else time[order]
         return cls(offsets, items, users, time, item_vocabulary, user_vocabulary, origin, removed, log.times)
 
@@ -96,51 +97,49 @@ class Sequences:
 
     @property
     def n_items(self) -> int:
-        """Number of items of the vocabulary."""
+        """Return the number of items of the vocabulary."""
         return self.item_vocabulary.size
 
     @property
     def n_users(self) -> int:
-        """Number of users of the vocabulary."""
+        """Return the number of users of the vocabulary."""
         return self.user_vocabulary.size
 
     @property
     def lengths(self) -> Int64:
-        """Rows of each sequence."""
+        """Return the number of rows of each sequence."""
         return np.diff(self.offsets)
 
     @property
     def seeds(self) -> Int32:
-        """The first item of each sequence."""
+        """Return the first item of each sequence."""
         return self.items[self.offsets[:-1]]
 
     @property
-    def starts(self) -> Moments | None:
-        """The time of the first row of each sequence."""
+    def starts(self) -> TimeValues | None:
+        """Return the time of the first row of each sequence."""
         return None if self.times is None else self.times[self.offsets[:-1]]
 
     @property
     def histories(self) -> Histories:
-        """The sequences, whole."""
-        return Histories(self.offsets, self.items)
+        """Return the whole sequences, including their first items, with users and times."""
+        return Histories(self.offsets, self.items, self.users, self.times)
 
     @functools.cached_property
     def references(self) -> Histories:
-        """What came after the first item of each sequence."""
+        """Return each sequence without its first item: what a system must generate."""
         return Histories(self.offsets - np.arange(self.offsets.size), np.delete(self.items, self.offsets[:-1]))
 
     def take(self, which: NDArray[np.integer] | NDArray[np.bool_]) -> Sequences:
-        """Some of the sequences, by number or by mask, over the users and items of the whole: codes keep their meaning.
+        """Return some of the sequences, by number or mask, over the same users and items; codes keep their meaning.
 
         >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"babcc"]})
         >>> part = Sequences.from_frame(frame).take(np.array([1]))
         >>> part.histories.rows(), part.n_items
         ([[2, 2]], 3)
         """
-        chosen = np.flatnonzero(which) if which.dtype == np.bool_ else which
-        lengths = self.lengths[chosen]
-        offsets = np.append(0, np.cumsum(lengths))
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        chosen: NDArray[Any] = np.flatnonzero(which) if which.dtype == np.bool_ else which
+        rows, offsets = rows_of_groups(self.offsets, chosen)
         return Sequences(
             offsets,
             self.items[rows],
@@ -153,8 +152,8 @@ class Sequences:
         )
 
     def frame(self) -> pl.DataFrame:
-        """The sequences as a table, numbered from 0; :meth:`from_frame` reads it."""
-        numbers = stretch_of(self.offsets)
+        """Return the sequences as a table, numbered from 0; :meth:`from_frame` reads it."""
+        numbers = row_groups(self.offsets)
         columns: dict[str, Any] = {
             "sequence_id": numbers,
             "user_id": self.user_vocabulary.decode(self.users[numbers]),
@@ -164,9 +163,9 @@ class Sequences:
 
     @functools.cached_property
     def identities(self) -> Keys:
-        """A number for every sequence, of its user, its items and their times in order, and not of where it stands.
+        """Return a 64-bit key for every sequence, made of its user and its items with their times, not of its position.
 
-        Sequences that are alike in all of that are the first, the second, ... of their kind, and differ in number.
+        Identical sequences get different keys: the first, second, ... copy are distinguished.
 
         >>> frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 3, 3], "user_id": [7] * 6, "item_id": [*"ababba"]})
         >>> made = Sequences.from_frame(frame)
@@ -191,23 +190,23 @@ class Sequences:
             found[begin:end] = mix(np.add.reduceat(keys, starts - first) ^ of_user[begin:end])
 
         each_block(fill, len(self), size=SEQUENCES_PER_BLOCK)
-        return _told_apart(found)
+        return _distinguish_copies(found)
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of the sequences as a set: the same for the same sequences in any order."""
+        """Return a digest of the sequences as a set: their order does not matter."""
         kinds = [self.user_vocabulary.kind, self.item_vocabulary.kind, self.times is not None]
         sums = [int(mix(self.identities ^ np.uint64(salt)).sum(dtype=np.uint64)) for salt in SALTS]
         text = f"{kinds} {len(self)} {self.items.size} {self.n_items} {sums}"
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class SequenceFold:
-    """Sequences to learn from and sequences to be judged by, over the same users and items.
+@dataclass(frozen=True, eq=False, repr=False)
+class SequenceFold(Displayable):
+    """Sequences to learn from and sequences to evaluate on, over the same users and items.
 
-    ``how`` is the split and its parameters, and what came out of them; ``removed`` counts the rows that are in no part,
-    by reason.
+    ``how`` records the split, its parameters and what it measured; ``removed`` counts, by reason, the rows that belong
+    to neither part.
     """
 
     train: Sequences
@@ -218,29 +217,29 @@ class SequenceFold:
 
     @property
     def n_items(self) -> int:
-        """Number of items of the vocabulary: those of training and test together."""
+        """Return the number of items of the vocabulary, which covers training and test."""
         return self.train.n_items
 
     @functools.cached_property
     def counts(self) -> Int64:
-        """How often each item occurs in training, repeats counted."""
+        """Return how often each item occurs in training, repeats included."""
         return np.bincount(self.train.items, minlength=self.n_items)
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A digest of both parts and of how they were made."""
+        """Return a digest of both parts and of how they were made."""
         text = "\n".join([self.train.fingerprint, self.test.fingerprint, repr(sorted(self.how.items()))])
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def no_sequence(rows: int, sequences: int, origin: str) -> InputError:
-    """The error for ready-made sequences of a row each."""
-    what = f"of {rows:,} rows of {sequences:,} sequences none is in a sequence of two or more"
-    return InputError("I352", what, where=origin, hint="look at the column sequence_id")
+def no_sequences_error(rows: int, sequences: int, origin: str) -> InputError:
+    """Return the error for ready-made sequences that all have a single row."""
+    what = f"none of {rows:,} rows in {sequences:,} sequences is in a sequence of two or more"
+    return InputError("I352", what, where=origin, hint="check the column sequence_id")
 
 
-def _told_apart(keys: Keys) -> Keys:
-    """The keys, with those that are equal made different: the second, third, ... of each gets another."""
+def _distinguish_copies(keys: Keys) -> Keys:
+    """Return the keys with equal keys changed: the second, third, ... copy of a key gets a key of its own."""
     order = np.argsort(keys, kind="stable")
     starts = np.append(True, keys[order][1:] != keys[order][:-1])[: keys.size]
     if starts.all():
@@ -250,8 +249,11 @@ def _told_apart(keys: Keys) -> Keys:
     return np.where(copy > 0, mix(keys + mix(copy)), keys)
 
 
-def _refuse(log: Interactions, numbers: Int32, wrong: NDArray[np.bool_], what: str, hint: str) -> None:
-    """Refuse rows that contradict the row before them in the same sequence; ``numbers`` has the sequence of each."""
+def _check_rows(log: Interactions, numbers: Int32, wrong: NDArray[np.bool_], what: str, hint: str) -> None:
+    """Raise I351 if ``wrong`` marks rows that contradict the previous row of their sequence.
+
+    ``numbers`` is the sequence of each row, and ``what`` and ``hint`` are texts of the error.
+    """
     found = numbers[1:][wrong & (numbers[1:] == numbers[:-1])]
     if found.size:
         first = log.user_vocabulary.decode(found[:1])[0]

@@ -1,7 +1,7 @@
-"""Where every relevant item stands among all others: enough to judge a system under any design, exactly.
+"""The rank of every relevant item among all others: enough to evaluate a system under any design, exactly.
 
-A design picks candidates, relevant items and sampled non-relevant ones. For each of them it is enough to know, for
-every (query, relevant item), how many non-relevant candidates the system scores above it and how many tie with it.
+A design picks candidates, relevant items and sampled non-relevant items. For each design it is enough to know, for
+every (query, relevant item), how many non-relevant candidates the system scores above the item and how many tie.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Vocabulary
+from recassay.shown import Displayable
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
-ALL, TEST, RATED = "AI", "TI", "rated"  # base sets: all items; items with a test rating; what the user rated in test
+ALL, TEST, RATED = "AI", "TI", "rated"  # base sets: all items; items with a test rating; items the user rated in test
 
 
 @dataclass(frozen=True, eq=False)
-class Percentiles:
-    """Standings within bins of items of like popularity: each pair meets only the candidates of its own item's bin.
+class BinnedStandings:
+    """Standings within bins of items of similar popularity: only candidates of the relevant item's own bin count.
 
-    Bins hold equal numbers of the items with a test rating, most popular first (users in training and test; equal ones
-    by id), sizes differing by at most one, larger bins first. ``bin`` is that of each pair's item; ``above``, ``tied``
+    Bins hold equal numbers of the items with a test rating, most popular first (by users in training and test; ties by
+    id). Bin sizes differ by at most one, larger bins first. ``bin`` is the bin of each pair's item. ``above``, ``tied``
     and ``pool`` count non-relevant candidates of that bin, per pair.
     """
 
@@ -38,28 +39,30 @@ class Percentiles:
     pool: Int64
 
 
-@dataclass(frozen=True, eq=False)
-class Standings:
-    """One system's standings. The pairs of query q are ``offsets[q]:offsets[q + 1]``, best score first.
+@dataclass(frozen=True, eq=False, repr=False)
+class Standings(Displayable):
+    """Standings of one system: for each pair of a query and a relevant item, the candidates ranked above and tied.
 
-    ``above`` and ``tied`` count, per pair and base set, the candidates that are neither relevant for the query nor in
-    its training profile and score higher than, or the same as, the relevant item. ``pool`` counts all of them, per
-    query. The base set ``rated`` holds what the user rated in test and did not like.
-    ``mass_above``, ``mass_tied`` and ``mass`` are the same with sampling weights (users of each item in training) in
-    place of counts.
-    ``tied_masses`` (pair) and ``pool_masses`` (query) have a row for the masses of the tied candidates, and of all:
-    their number, then the masses if there are no more than seven, else the sums of their powers 1..4. Candidates
-    without mass are left out. Where draws may repeat a candidate, its copies are above a tied item together, so the
-    sums alone do not tell the law.
+    The pairs of query q are ``offsets[q]:offsets[q + 1]``, best score first.
 
-    ``tie_relevant`` counts other relevant items of the query with the same score; they stand side by side. An item the
+    ``above`` and ``tied`` count, per pair and base set, the candidates that score higher than, or the same as, the
+    relevant item. Candidates are the items that are neither relevant for the query nor in its training profile.
+    ``pool`` counts all candidates, per query. The base set ``rated`` holds what the user rated in test and did not
+    like. ``mass_above``, ``mass_tied`` and ``mass`` are the same sums over sampling weights (training users per item).
+
+    ``tied_masses`` (pair) and ``pool_masses`` (query) have a row describing the masses of the tied candidates, and of
+    all candidates: their number, then the masses themselves if there are at most seven, else the sums of their powers
+    1..4. Candidates without mass are left out. When a candidate can be drawn repeatedly, its copies are above a tied
+    item together, so the sums alone do not determine the distribution.
+
+    ``tie_relevant`` counts other relevant items of the query with the same score; they are adjacent. An item that the
     system could not score ties at the bottom with all others it could not score.
 
-    ``users`` is the number of users of the whole log, asked or not, and ``everyone`` their ids; ``others`` are the
-    numbers of candidates of those who were not asked, in the order of ``everyone``. ``popularity`` is the
-    number of training users of each item. ``unlisted`` counts pairs whose item the system could not score, or a ranked
-    list did not hold where the standings come from lists: they tie at the bottom with everything else that is not
-    there. ``how`` says what was asked.
+    ``users`` is the number of users of the whole log, queried or not, and ``everyone`` their ids; ``others`` are the
+    numbers of candidates of the users who were not queried, in the order of ``everyone``. ``popularity`` is the number
+    of training users of each item. ``unlisted`` counts pairs whose item the system could not score, or that a ranked
+    list did not hold if the standings come from lists; they tie at the bottom with all other such items. ``how``
+    records the protocol.
     """
 
     name: str
@@ -76,7 +79,7 @@ class Standings:
     mass: Mapping[str, Int64] = field(default_factory=dict)
     tied_masses: Mapping[str, Float] = field(default_factory=dict)
     pool_masses: Mapping[str, Float] = field(default_factory=dict)
-    percentiles: Mapping[int, Percentiles] = field(default_factory=dict)  # by number of bins
+    percentiles: Mapping[int, BinnedStandings] = field(default_factory=dict)  # by number of bins
     others: Mapping[str, Int64] = field(default_factory=dict)
     users: int = 0
     everyone: pl.Series | None = None
@@ -86,16 +89,16 @@ class Standings:
 
     @property
     def relevant(self) -> Int64:
-        """Relevant items of each query, R."""
+        """Return the number of relevant items of each query, R."""
         return np.diff(self.offsets)
 
     @property
     def pairs(self) -> int:
-        """Number of (query, relevant item) pairs."""
+        """Return the number of (query, relevant item) pairs."""
         return int(self.offsets[-1])
 
     def frame(self) -> pl.DataFrame:
-        """A row per pair: query, item, and its counts under every base set."""
+        """Return a table with a row per pair: query, item, and its counts under every base set."""
         query = np.repeat(np.arange(self.queries.len()), self.relevant)
         columns: dict[str, pl.Series] = {
             "user_id": self.queries.gather(query),
@@ -110,12 +113,12 @@ class Standings:
             columns[f"mass above {base}"] = pl.Series(self.mass_above[base])
             columns[f"mass tied {base}"] = pl.Series(self.mass_tied[base])
             columns[f"mass {base}"] = pl.Series(self.mass[base][query])
-        for bins, one in self.percentiles.items():
+        for bins, binned in self.percentiles.items():
             named: dict[str, NDArray[Any]] = {
-                "bin": one.bin,
-                "above bin": one.above,
-                "tied bin": one.tied,
-                "pool bin": one.pool,
+                "bin": binned.bin,
+                "above bin": binned.above,
+                "tied bin": binned.tied,
+                "pool bin": binned.pool,
             }
             columns |= {f"{what} of {bins}": pl.Series(counts) for what, counts in named.items()}
         return pl.DataFrame(columns)

@@ -1,4 +1,4 @@
-"""What is in a log: how much of it, how evenly spread, over which time, with which ratings."""
+"""Statistics of a log: size, density, popularity, time range and ratings."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.concentration import gini, top_share
+from recassay.columnar.layout import row_groups
+from recassay.columnar.time_kind import require_times
+from recassay.columnar.time_scale import EARLIEST
 from recassay.data.interactions import Interactions
-from recassay.data.layout import stretch_of
-from recassay.data.time_kind import require_times
-from recassay.data.time_scale import EARLIEST
 from recassay.errors import InputError
+from recassay.stats.concentration import gini, top_share
 
-MOST_VALUES = 12  # so many different ratings are counted one by one; more are told by their quantiles
+MOST_VALUES = 12  # up to this many distinct ratings are counted one by one; more are summarised by quantiles
 QUANTILES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "max": 1.0}
 UNITS = {"seconds": 10**11, "milliseconds": 10**14, "microseconds": 10**17, "nanoseconds": 10**20}
 
 
 @dataclass(frozen=True)
-class Spread:
-    """A distribution in four numbers."""
+class Distribution:
+    """The mean, median, minimum and maximum of some numbers."""
 
     mean: float
     median: float
@@ -35,8 +35,8 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Popularity:
-    """How rows are spread over items: their Gini coefficient, shares of the top items, items with a single row."""
+class PopularityStats:
+    """Distribution of rows over items: Gini coefficient, shares of the top items, items with a single row."""
 
     gini: float
     top_1_percent: float
@@ -46,12 +46,12 @@ class Popularity:
 
 
 @dataclass(frozen=True)
-class Times:
+class TimeStats:
     """First and last time as text; ``unit`` is ``order`` for positions, and ``numbers`` for a clock of unknown unit.
 
-    ``kind`` says what they can tell: ``clock``, ``global`` or ``user``; ``problem`` why they cannot all be true.
-    ``tied`` is the share of rows that have the very time of another row of their user; ``last_unclear`` the share of
-    users whose last item is therefore not determined.
+    ``kind`` is what the times can order: ``clock``, ``global`` or ``user``. ``problem`` tells why they cannot all be
+    right. ``tied`` is the share of rows with the same time as another row of their user. ``last_unclear`` is the share
+    of users whose last item is not determined because of such ties.
     """
 
     first: str
@@ -65,8 +65,8 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Ratings:
-    """Rows of each rating, or, if there are more than twelve, quantiles and the mean."""
+class RatingStats:
+    """Row counts by rating, or quantiles and the mean if there are more than twelve distinct ratings."""
 
     counts: dict[str, int] | None
     quantiles: dict[str, float] | None
@@ -75,9 +75,11 @@ class Ratings:
 
 @dataclass(frozen=True)
 class Stats:
-    """What :func:`stats` found. ``pairs`` are distinct (user, item); ``duplicates`` the rows beyond them.
+    """Statistics of a log, the result of :func:`stats`.
 
-    ``density`` is pairs / (users * items); ``profile`` is about the distinct items of each user.
+    ``pairs`` are distinct (user, item); ``duplicates`` are the rows beyond them.
+
+    ``density`` is pairs / (users * items); ``profile`` is the distribution of distinct items per user.
     """
 
     rows: int
@@ -86,19 +88,19 @@ class Stats:
     pairs: int
     duplicates: int
     density: float
-    profile: Spread
-    popularity: Popularity
-    times: Times | None = None
-    ratings: Ratings | None = None
+    profile: Distribution
+    popularity: PopularityStats
+    times: TimeStats | None = None
+    ratings: RatingStats | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain dicts and numbers, ready for JSON; what is undefined is None."""
+        """Return everything as plain dicts and numbers, ready for JSON; undefined values are None."""
         found: dict[str, Any] = _plain(dataclasses.asdict(self))
         return found
 
 
 def stats(log: Interactions) -> Stats:
-    """Count, spread, time range and ratings of a log.
+    """Return the size, density, popularity distribution, time range and ratings of a log.
 
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1, 2], "item_id": [7, 8, 7, 7]}))
     >>> found = stats(log)
@@ -107,7 +109,7 @@ def stats(log: Interactions) -> Stats:
     """
     offsets, items = log.by_user
     pairs, lengths, events = int(items.size), np.diff(offsets), log.item_events
-    popularity = Popularity(
+    popularity = PopularityStats(
         gini(events),
         top_share(events, 0.01),
         top_share(events, 0.10),
@@ -122,25 +124,43 @@ def stats(log: Interactions) -> Stats:
         pairs=pairs,
         duplicates=len(log) - pairs,
         density=pairs / cells if cells else float("nan"),
-        profile=_spread(lengths),
+        profile=_distribution(lengths),
         popularity=popularity,
         times=None if log.timestamps is None else _times(log, log.timestamps),
         ratings=None if log.ratings is None else _ratings(log.ratings),
     )
 
 
-def _spread(values: NDArray[np.int64]) -> Spread:
+def _distribution(values: NDArray[np.int64]) -> Distribution:
     if values.size == 0:
-        return Spread(*[float("nan")] * 4)
-    return Spread(float(values.mean()), float(np.median(values)), float(values.min()), float(values.max()))
+        return Distribution(*[float("nan")] * 4)
+    return Distribution(float(values.mean()), float(np.median(values)), float(values.min()), float(values.max()))
 
 
-def _times(log: Interactions, column: pl.Series) -> Times:
+def time_span(log: Interactions) -> str:
+    """Return the first and last time of a log as text; empty if it has none.
+
+    >>> times = pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "timestamp": [1_600_000_000, 1_650_000_000]})
+    >>> time_span(Interactions.from_frame(times))
+    '2020-09-13 to 2022-04-15'
+    """
+    known = None if log.timestamps is None else log.timestamps.drop_nulls()
+    if known is None or known.is_empty():
+        return ""
+    unit = _unit(known) if log.times == "clock" else "order"
+    first, last = (_as_text(value, unit) for value in (known.min(), known.max()))
+    if first == last:
+        return first
+    days = [first[:10], last[:10]]
+    return f"{days[0]} to {days[1]}" if unit in {*UNITS, "date"} and days[0] != days[1] else f"{first} to {last}"
+
+
+def _times(log: Interactions, column: pl.Series) -> TimeStats:
     known = (column.is_finite().fill_null(False) if column.dtype.is_float() else column.is_not_null()).to_numpy()
     times, users, items = column.filter(pl.Series(known)), log.users[known], log.items[known]
     missing = int((~known).sum())
     if times.len() == 0:
-        return Times("", "", "order", missing, float("nan"), float("nan"), str(log.times))
+        return TimeStats("", "", "order", missing, float("nan"), float("nan"), str(log.times))
     unit = _unit(times) if log.times == "clock" else "order"
     numbers = (times.cast(pl.Int64) if times.dtype.is_temporal() else times).to_numpy()
     order = np.lexsort((items, numbers, users))
@@ -149,16 +169,16 @@ def _times(log: Interactions, column: pl.Series) -> Times:
     tied = np.append(same, False) | np.append(False, same)
     starts = np.flatnonzero(np.append(True, users[1:] != users[:-1]))
     ends = np.append(starts[1:], users.size)
-    is_last = numbers == numbers[ends - 1][stretch_of(np.append(starts, users.size))]
+    is_last = numbers == numbers[ends - 1][row_groups(np.append(starts, users.size))]
     other_item = same & (items[1:] != items[:-1]) & is_last[1:]
     unclear = np.unique(users[1:][other_item]).size
     shown = [_as_text(value, unit) for value in (times.min(), times.max())]
     found = (float(tied.mean()), unclear / starts.size, str(log.times), _problem(log))
-    return Times(shown[0], shown[1], unit, missing, *found)
+    return TimeStats(shown[0], shown[1], unit, missing, *found)
 
 
 def _unit(times: pl.Series) -> str:
-    """The unit of whole numbers since 1970, told by their size; ``date`` for a column of dates."""
+    """Return the unit of numbers since 1970, inferred from their magnitude; ``date`` for a column of dates."""
     if times.dtype.is_temporal():
         return "date"
     largest = float(times.max())  # type: ignore[arg-type]
@@ -168,7 +188,7 @@ def _unit(times: pl.Series) -> str:
 
 
 def _problem(log: Interactions) -> str:
-    """Why the times cannot all be true."""
+    """Return why the times cannot all be right; empty if they can."""
     try:
         require_times(log, log.times, "")
     except InputError as error:
@@ -185,14 +205,14 @@ def _as_text(value: Any, unit: str) -> str:
     return datetime.fromtimestamp(math.floor(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _ratings(ratings: NDArray[np.float64]) -> Ratings:
+def _ratings(ratings: NDArray[np.float64]) -> RatingStats:
     known = ratings[~np.isnan(ratings)]
     missing = int(ratings.size - known.size)
     values, counts = np.unique(known, return_counts=True)
     if values.size <= MOST_VALUES:
-        return Ratings({f"{value:g}": int(n) for value, n in zip(values, counts, strict=True)}, None, missing)
+        return RatingStats({f"{value:g}": int(n) for value, n in zip(values, counts, strict=True)}, None, missing)
     quantiles = {name: float(np.quantile(known, at)) for name, at in QUANTILES.items()}
-    return Ratings(None, {**quantiles, "mean": float(np.sort(known).mean())}, missing)
+    return RatingStats(None, {**quantiles, "mean": float(np.sort(known).mean())}, missing)
 
 
 def _plain(value: Any) -> Any:

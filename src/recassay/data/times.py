@@ -1,4 +1,4 @@
-"""Times of a log as numbers that can be compared, and times as people write them."""
+"""Times of a log as comparable numbers, and parsing of instants written as text."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from numpy.typing import NDArray
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 
-Moments = NDArray[np.int64] | NDArray[np.float64]
+TimeValues = NDArray[np.int64] | NDArray[np.float64]
 
 
-def times(log: Interactions) -> Moments:
-    """The timestamp of every row: as it stands for numbers, in seconds since 1970 (UTC) for dates.
+def row_times(log: Interactions) -> TimeValues:
+    """Return the time of every row: numbers unchanged, dates in seconds since 1970 (UTC).
 
     >>> from datetime import date
     >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(1970, 1, 2)]})
-    >>> times(Interactions.from_frame(frame)).tolist()
+    >>> row_times(Interactions.from_frame(frame)).tolist()
     [86400.0]
     """
     if log.timestamps is None:
         raise InputError(
             "I201",
-            "the log has no timestamps, so nothing in it is earlier than anything else",
+            "the log has no timestamps, so its events have no order",
             where=log.origin,
-            hint="name the column (columns={'timestamp': ...}), or choose a split by chance such as random(test=0.2)",
+            hint="name the column (columns={'timestamp': ...}), or choose a random split such as random(test=0.2)",
         )
-    return moments(log.timestamps, log.origin)
+    return time_values(log.timestamps, log.origin)
 
 
-def moments(timestamps: pl.Series, origin: str = "") -> Moments:
-    """Timestamps as numbers: as they stand, or in seconds since 1970 (UTC) for dates.
+def time_values(timestamps: pl.Series, origin: str = "") -> TimeValues:
+    """Return timestamps as numbers: numbers unchanged, dates in seconds since 1970 (UTC).
 
     A time that is missing, NaN or infinite is I304.
     """
@@ -46,32 +46,32 @@ def moments(timestamps: pl.Series, origin: str = "") -> Moments:
     dtype = timestamps.dtype
     if dtype.is_float() and not (known := timestamps.is_finite()).all():
         first = int((~known).arg_max() or 0)
-        what = f"{int((~known).sum()):,} of {len(timestamps):,} rows have a timestamp that is no time, NaN or infinite"
+        what = f"{int((~known).sum()):,} of {len(timestamps):,} rows have a timestamp that is NaN or infinite"
         what += f": the first is {timestamps[first]} in row {first + 1:,}"
         raise InputError("I304", what, where=origin, hint="drop these rows, or give them a time")
     if dtype.is_temporal():
         return timestamps.cast(pl.Datetime("us")).to_physical().to_numpy() / 1e6
     if not dtype.is_numeric():
-        what = f"timestamps are of type {dtype}, which has no length of time"
+        what = f"timestamps are of type {dtype}, which does not measure time"
         raise InputError("I202", what, where=origin, hint="write them as numbers or dates")
     return timestamps.to_numpy()
 
 
-def moment(log: Interactions, at: float | str, where: str) -> float:
-    """An instant as a number of :func:`times`; a text is a date (UTC), and needs a log whose times are dates.
+def parse_instant(log: Interactions, at: float | str, where: str) -> float:
+    """Return an instant on the scale of :func:`row_times`; text is a date (UTC), for logs whose times are dates.
 
     >>> from datetime import date
     >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(2020, 1, 2)]})
-    >>> moment(Interactions.from_frame(frame), "1970-01-01T00:01", "")
+    >>> parse_instant(Interactions.from_frame(frame), "1970-01-01T00:01", "")
     60.0
     """
     if not isinstance(at, str):
         return at
     if log.timestamps is None or not log.timestamps.dtype.is_temporal():
-        what = f"'{at}' is a date, and the times of this log are plain numbers"
+        what = f"'{at}' is a date, but the times of this log are plain numbers"
         raise UsageError("U102", what, where=where, hint="give the instant as a number in the unit of the log")
     try:
         read = datetime.fromisoformat(at)
     except ValueError:
-        raise UsageError("U102", f"'{at}' is no date", where=where, hint="write it as 2024-05-31") from None
+        raise UsageError("U102", f"'{at}' is not a date", where=where, hint="write it as 2024-05-31") from None
     return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()

@@ -1,43 +1,43 @@
-"""The sealed answers: which items were right for each query, and how right."""
+"""The truth: which items are relevant for each query, and how relevant."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data._kernels import sort_judged
-from recassay.data.io import Columns
-from recassay.data.layout import (
+from recassay.columnar._kernels import sort_by_gain
+from recassay.columnar.groups import GroupedRows, Rows
+from recassay.columnar.identity import id_keys, pair_keys, set_digest, value_keys
+from recassay.columnar.layout import (
     LISTS_PER_BLOCK,
-    Rows,
-    grouped,
-    ids_of,
+    mark_repeated,
     offsets_without,
-    picked,
     readonly,
-    repeated,
-    stretch_of,
+    row_groups,
+    rows_of_groups,
 )
-from recassay.data.vocabulary import Vocabulary
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.errors import InputError
+from recassay.naming import choices
+from recassay.shown import Displayable
 from recassay.threads import each_block
 
-Negative = Literal["error", "unjudged"]
-
-SCHEMA = {"user_id": "integer or string", "item_id": "integer or string", "gain": "Float64"}
+Negative = choices.Negative
 
 
-@dataclass(frozen=True, eq=False)
-class Truth:
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth(Displayable):
     """Judged items per query (queries ascending), highest gain first, then ascending by id.
 
-    A gain of 0 is a judgement too: not relevant. Rows that repeat a (query, item) are merged into the highest gain
-    and counted in ``merged``; ``conflicting`` of them disagreed.
+    A gain of 0 is a judgement too: not relevant. Rows that repeat a (query, item) are merged to the highest gain and
+    counted in ``merged``; ``conflicting`` counts those with another gain. ``remarks`` are texts that findings report
+    about the truth's file, by finding code.
 
     >>> truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [5, 9, 9], "gain": [1, 2, 2]}))
     >>> truth.items.tolist(), truth.gains.tolist(), truth.merged
@@ -52,7 +52,7 @@ class Truth:
     merged: int = 0
     conflicting: int = 0
     origin: str = field(default="", repr=False)
-    remarks: Mapping[str, str] = field(default_factory=dict, repr=False)  # what findings say of its file, by code
+    remarks: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_frame(
@@ -63,58 +63,108 @@ class Truth:
         origin: str = "",
         remarks: Mapping[str, str] | None = None,
     ) -> Truth:
-        """Lay out a table with columns user_id, item_id and, if judgements are graded, gain (absent: 1).
+        """Return the truth of a table with columns user_id, item_id and optionally gain (default 1).
 
         ``negative="unjudged"`` keeps negative gains, which then mean «in the pool but unjudged» as in TREC.
-        ``remarks`` are what findings say of the file, if that is not known of the ``frame``.
+        ``remarks`` are texts that findings report about the file, if ``frame`` does not carry them.
         """
-        if remarks is None:
-            remarks = frame.remarks if isinstance(frame, Columns) else {}
-        frame, queries, offsets = grouped(frame, "user_id")
-        vocabulary, items = Vocabulary.encode(ids_of(frame, "item_id"))
-        gains = _gains(frame, negative, origin, items.size)
+        rows = GroupedRows(frame, "user_id")
+        queries, offsets = rows.users, rows.offsets
+        vocabulary, items = rows.encode("item_id")
+        gains = _gains(rows, negative, origin, items.size)
         items, gains = _best_first(offsets, items, gains)
-        again = repeated(offsets, items)
+        again = mark_repeated(offsets, items)
         merged, conflicting = int(again.sum()), 0
         if merged:
             conflicting = _conflicts(offsets, items, gains, again)
             items, gains, offsets = items[~again], gains[~again], offsets_without(offsets, again)
-        return cls(queries, offsets, items, gains, vocabulary, merged, conflicting, origin, remarks)
+        return cls(
+            queries, offsets, items, gains, vocabulary, merged, conflicting, origin,
+            rows.remarks if remarks is None else remarks,
+        )  # fmt: skip
 
     @classmethod
-    def of_nobody(cls) -> Truth:
-        """A truth without users, where the users of a truth are judged elsewhere, or some at a time."""
+    def empty(cls) -> Truth:
+        """Return a truth without users, for evaluations whose users are handled elsewhere or in parts."""
         nothing = pl.Series("user_id", [], dtype=pl.Int64)
         return cls(nothing, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), Vocabulary(None))
 
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Return a digest of the judgements; the type of an id counts, the order of rows does not.
+
+        >>> rows = pl.DataFrame({"user_id": [1, 2], "item_id": ["a", "b"]})
+        >>> Truth.from_frame(rows).fingerprint == Truth.from_frame(rows[::-1]).fingerprint
+        True
+        """
+        codes = np.unique(self.items)
+        keys = id_keys(self.vocabulary.decode(codes))
+        places = np.searchsorted(codes, self.items).astype(np.int32)
+        users = row_groups(self.offsets).astype(np.int32)
+        gains = value_keys(pl.Series(np.ascontiguousarray(self.gains)))
+        pairs = (pair_keys(users, places, id_keys(self.queries), keys, salt) for salt in (1, 2))
+        kinds = "".join(
+            "i" if whole else "s" for whole in (self.queries.dtype.is_integer(), self.vocabulary.kind == "integer")
+        )
+        return kinds + "".join(f"{set_digest(pair, [gains]):016x}" for pair in pairs)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Return the fingerprint and the numbers of users and judged items, as results record them."""
+        return {"fingerprint": self.fingerprint, "users": self.queries.len(), "judged": int(self.items.size)}
+
     def take(self, which: NDArray[np.integer]) -> Truth:
-        """The answers to some queries, by their place, ascending."""
-        rows, offsets = picked(self.offsets, which)
+        """Return the judgements of the queries with these positions, ascending."""
+        rows, offsets = rows_of_groups(self.offsets, which)
         gains = np.broadcast_to(np.ones(()), rows.size) if self.gains.strides == (0,) else self.gains[rows]
         return replace(self, queries=self.queries.gather(which), offsets=offsets, items=self.items[rows], gains=gains)
 
+    def of_items(self, items: NDArray[np.int32]) -> tuple[Truth, NDArray[np.intp]]:
+        """Return the judgements of some items, and the positions of the queries that have one.
+
+        ``items`` are codes, in any order.
+
+        >>> truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [5, 9, 5]}))
+        >>> some, queries = truth.of_items(np.array([9], np.int32))
+        >>> some.frame().rows(), queries.tolist()
+        ([(1, 9, 1.0)], [0])
+        """
+        dropped = ~np.isin(self.items, items)
+        offsets = offsets_without(self.offsets, dropped)
+        kept = np.flatnonzero(np.diff(offsets))
+        gains = np.ascontiguousarray(self.gains[~dropped])
+        found = replace(
+            self,
+            queries=self.queries.gather(kept),
+            offsets=np.append(offsets[:-1][kept], offsets[-1]),
+            items=self.items[~dropped],
+            gains=gains,
+        )
+        return found, kept
+
     def frame(self) -> pl.DataFrame:
-        """The truth as a table: user_id, item_id, gain."""
+        """Return the truth as a table: user_id, item_id, gain."""
         return pl.DataFrame(
             {
-                "user_id": self.queries.gather(stretch_of(self.offsets)),
+                "user_id": self.queries.gather(row_groups(self.offsets)),
                 "item_id": self.vocabulary.decode(self.items),
                 "gain": pl.Series(np.ascontiguousarray(self.gains)),
             }
         )
 
 
-def _gains(frame: Rows, negative: Negative, where: str, rows: int) -> NDArray[np.float64]:
-    if "gain" not in frame.columns:
-        return np.broadcast_to(np.ones(()), rows)  # one number that stands for all: nothing of the size of the truth
-    gains = frame["gain"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDArray[np.float64]:
+    """Return the gains as floats; I306 or I303 if one is invalid."""
+    if "gain" not in table.columns:
+        return np.broadcast_to(np.ones(()), rows)  # one number repeated by strides: takes no memory
+    gains = table["gain"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     for code, bad, what, hint in (
         ("I306", ~np.isfinite(gains), "missing, NaN or infinite", "give every judged item a gain of 0 or more"),
         (
             "I303",
             gains < 0 if negative == "error" else np.zeros(0, np.bool_),
             "negative",
-            "gains are 0 (not relevant) or more; if negative means unjudged, as in TREC pools, say --negative unjudged",
+            "gains are 0 (not relevant) or more; if negative means unjudged, as in TREC, pass --negative unjudged",
         ),
     ):
         if bad.any():
@@ -122,7 +172,7 @@ def _gains(frame: Rows, negative: Negative, where: str, rows: int) -> NDArray[np
             raise InputError(
                 code,
                 f"{int(bad.sum()):,} of {gains.size:,} gains are {what}, the first ({gains[row]}) for user "
-                f"{frame['user_id'][row]!r}, item {frame['item_id'][row]!r}",
+                f"{table['user_id'][row]!r}, item {table['item_id'][row]!r}",
                 where=where,
                 hint=hint,
             )
@@ -132,30 +182,52 @@ def _gains(frame: Rows, negative: Negative, where: str, rows: int) -> NDArray[np
 def _best_first(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Judged items of each query by gain descending, then item ascending."""
-    offsets, items = readonly(offsets), _own(items)
+    """Return the judged items and gains of each query by gain descending, then item ascending."""
+    offsets, items = readonly(offsets), _writable(items)
     graded = gains.strides != (0,)
-    keys = _own(gains) if graded else np.empty(0)  # all alike: only items are sorted
-    each_block(lambda begin, end: sort_judged(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK)
+    keys = _writable(gains) if graded else np.empty(0)  # all gains are equal: only items are sorted
+    each_block(
+        lambda begin, end: sort_by_gain(offsets, items, keys, begin, end), offsets.size - 1, size=LISTS_PER_BLOCK
+    )
     return items, keys if graded else gains
 
 
-def _own(array: NDArray[Any]) -> NDArray[Any]:
-    """The array itself if we made it, a copy if it is a read-only view of what was handed in."""
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array, or a copy if it is a read-only view of the caller's data."""
     return array if array.flags.writeable else array.copy()
 
 
 def _conflicts(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64], again: NDArray[np.bool_]
 ) -> int:
-    """Repeated rows whose gain is not that of the row kept."""
+    """Return the number of repeated rows (marked in ``again``) whose gain differs from that of the row kept.
+
+    ``offsets[q]:offsets[q + 1]`` are the rows of query q.
+    """
     rows = np.flatnonzero(again)
-    stretches = np.searchsorted(offsets, rows, side="right") - 1
-    pairs = pl.DataFrame({"query": stretch_of(offsets), "item": items, "gain": np.ascontiguousarray(gains)})
-    touched = pl.DataFrame({"query": stretches, "item": items[rows]}).unique()
+    queries = np.searchsorted(offsets, rows, side="right") - 1
+    pairs = pl.DataFrame({"query": row_groups(offsets), "item": items, "gain": np.ascontiguousarray(gains)})
+    touched = pl.DataFrame({"query": queries, "item": items[rows]}).unique()
     differing = (
         pairs.join(touched, on=["query", "item"], how="semi")
         .group_by("query", "item")
         .agg((pl.col("gain") < pl.col("gain").max()).sum().alias("lower"))
     )
     return int(differing["lower"].sum())
+
+
+def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what :attr:`Truth.about` is for the judgements of two disjoint groups of users together.
+
+    >>> rows = pl.DataFrame({"user_id": [1, 2, 2], "item_id": ["a", "b", "c"]})
+    >>> parts = [Truth.from_frame(rows[begin:end]).about for begin, end in ((0, 1), (1, 3))]
+    >>> added(*parts) == Truth.from_frame(rows).about
+    True
+    """
+    first, second = str(one["fingerprint"]), str(other["fingerprint"])
+    kinds, digests = first[:-32], ((int(first[at:][:16], 16), int(second[at:][:16], 16)) for at in (-32, -16))
+    return {
+        "fingerprint": kinds + "".join(f"{(a + b) % 2**64:016x}" for a, b in digests),
+        "users": one["users"] + other["users"],
+        "judged": one["judged"] + other["judged"],
+    }

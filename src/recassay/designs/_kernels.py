@@ -1,25 +1,29 @@
-"""The law of ranks in a sampled target set, and sums of what a metric credits for them.
+"""Compiled kernels for the first two moments of metrics over the random ranks in a sampled target set.
 
-A query's relevant items stand in order, each with a number of non-relevant candidates above it. Walking down that
-order, the number x of *sampled* candidates passed so far is a Markov chain: between two relevant items with ``gap``
-candidates between them, out of ``rest`` not yet passed, it grows by a hypergeometric (or binomial) number. So the mean
-and the second moment of any sum of credits come from one walk that carries, for every x, its chance and the first two
-moments of the sum so far. Items that tie stand in random order: of y sampled ones that tie with m relevant items, all
-ways to cut y into m + 1 stretches are equally likely.
+The relevant items of a query are in order, each with a number of non-relevant candidates above it. Walking down that
+order, the number x of *sampled* candidates passed so far is a Markov chain. Between two relevant items with ``gap``
+candidates between them, out of ``rest`` not yet passed, x grows by a hypergeometric (or binomial) number. So one walk
+gives the mean and the second moment of any sum of credits. It carries, for every x, the probability of x and the first
+two moments of the sum so far. Tied items are in random order: y sampled candidates that tie with m relevant items are
+split into m + 1 runs, and all ways to split them are equally likely.
 
-A state is a row: its chance, then for every metric the first, then for every metric the second moment. Held to twins
-that enumerate all samples and orders in ``tests/property/test_designs.py``.
+Row x of ``states`` is state x: its probability, then the first moments of all metrics, then their second moments, both
+multiplied by the probability. ``done`` is a row of the same form, for walks that have left the ranks with credit. Other
+arguments that the kernels share: ``q`` candidates remain to be drawn, ``place`` relevant items come before, ranks from
+0 on below ``top`` have credit, ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``law``, ``more``, ``inner`` and
+``outer`` are scratch space. ``tests/property/test_designs.py`` compares the kernels with enumerations of all samples
+and orders.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from recassay.designs._laws import NEGLIGIBLE, STEEP, numbers, rising
-from recassay.designs._places import places
-from recassay.designs._repeats import earn, through
+from recassay._kernel_cache import njit
+from recassay.designs._distributions import NEGLIGIBLE, STEEP, hit_probabilities, hit_probabilities_from_zero
+from recassay.designs._places import masses_above
+from recassay.designs._replacement import credit_state, pass_ties_with_replacement
 from recassay.portable._kernels import log1p
 
 Int64 = NDArray[np.int64]
@@ -27,25 +31,29 @@ Int32 = NDArray[np.int32]
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-SHORT = 64  # ranks down to which a law is taken from its beginning
-WORK = 4_000_000  # steps in one tangle; beyond it each item is placed by itself, and there is no second moment
+SHORT = 64  # ranks down to which a distribution is computed from 0 hits on
+WORK = 4_000_000  # most steps for one set of ties; above it each item is placed separately, without second moments
 
 
 @njit(nogil=True, cache=True)
-def walk(
+def joint_moments(
     begin: int, end: int, chosen: Bool, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float,
     drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
     credit: Float, limit: Int64, logs: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Mean and second moment of the sum over pairs of share * credit[rank - 1], for chosen queries and every metric.
+    """Fill ``moments`` (queries, 2, metrics): mean and second moment of the sum over pairs of share * credit[rank - 1].
 
-    ``above``, ``tied`` and ``pool`` are numbers of candidates, or their mass; ``drawn`` of them are sampled.
-    ``apart``: each relevant item stands in a set of its own, so none counts in another's rank. ``share`` is
-    (pairs, metrics), ``credit`` (metrics, ranks); ranks beyond ``limit`` earn nothing. ``only_first``: so do all
-    relevant items but the first. ``logs`` are log factorials.
+    Only ``chosen`` queries between ``begin`` and ``end`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs
+    (relevant items) of query q, best first. Per pair, ``above`` and ``tied`` are the numbers of candidates above it and
+    tied with it, or their masses, and ``ties`` is the number of other relevant items tied with it. Per query, ``pool``
+    is the number or mass of all candidates, ``drawn`` of which are sampled. If candidates are drawn with replacement,
+    those that tie with pair p have the classes ``level[p]:level[p + 1]`` of ``number`` and ``mass``. With ``apart``,
+    each relevant item is in a target set of its own, so relevant items do not count in each other's ranks. ``share`` is
+    (pairs, metrics) and ``credit`` (metrics, ranks). Ranks beyond ``limit`` have no credit; with ``only_first``,
+    neither have relevant items after the first.
     """
     metrics, most = credit.shape
-    now, then = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
+    states, next_states = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
     inner, outer = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
     law = np.zeros(max(most, drawn[begin:end].max()) + 2)
     done = np.zeros(1 + 2 * metrics)
@@ -54,96 +62,107 @@ def walk(
             continue
         top = min(limit[query], most)
         done[:] = 0
-        now[0, 0] = 1  # all else is zero, and is left so
+        states[0, 0] = 1  # all other states are zero, and every query leaves them so
         low, high, passed, pair, first = 0, 0, 0.0, offsets[query], offsets[query]
         while pair < offsets[query + 1] and high >= low and not (only_first and pair > first):
-            many, q = ties[pair] + 1, drawn[query]
+            n_tied, q = ties[pair] + 1, drawn[query]
             gap, rest = above[pair] - passed, pool[query] - passed
-            low, high = onward(now, then, low, high, gap, rest, q, replace, top, logs, law, done)
-            now, then = then, now
+            low, high = pass_candidates(states, next_states, low, high, gap, rest, q, replace, top, logs, law, done)
+            states, next_states = next_states, states
             place = 0 if apart else pair - first
             if tied[pair] == 0:
-                for one in range(many):
+                for item in range(n_tied):
                     for x in range(low, high + 1):
-                        earn(now[x], share[pair + one], credit, x + place + (0 if apart else one), top)
+                        credit_state(states[x], share[pair + item], credit, x + place + (0 if apart else item), top)
             elif replace:
                 classes = slice(level[pair], level[pair + 1])
-                low, high = through(
-                    now, then, low, high, number[classes], mass[classes], rest - gap, q, top, logs, law, place, apart,
-                    share[pair : pair + many], credit, done,
+                low, high = pass_ties_with_replacement(
+                    states, next_states, low, high, number[classes], mass[classes], rest - gap, q, top, logs, law,
+                    place, apart, share[pair : pair + n_tied], credit, done,
                 )  # fmt: skip
-                now, then = then, now
+                states, next_states = next_states, states
             else:
                 bottom, peak = top, -1
                 for x in range(low, high + 1):
-                    if now[x, 0] > NEGLIGIBLE:
-                        some, more = tangle(
-                            now[x], x, tied[pair], rest - gap, q - x, top, logs, law, place, apart,
-                            share[pair : pair + many], credit, inner, outer, then, done,
+                    if states[x, 0] > NEGLIGIBLE:
+                        lowest, highest = pass_ties(
+                            states[x], x, tied[pair], rest - gap, q - x, top, logs, law, place, apart,
+                            share[pair : pair + n_tied], credit, inner, outer, next_states, done,
                         )  # fmt: skip
-                        bottom, peak = min(bottom, some), max(peak, more)
-                    now[x] = 0
-                now, then, low, high = then, now, bottom, peak
+                        bottom, peak = min(bottom, lowest), max(peak, highest)
+                    states[x] = 0
+                states, next_states, low, high = next_states, states, bottom, peak
             passed = above[pair] + tied[pair]
-            pair += many
+            pair += n_tied
         for x in range(low, high + 1):
-            done += now[x]
-            now[x] = 0
+            done += states[x]
+            states[x] = 0
         moments[query, 0], moments[query, 1] = done[1 : 1 + metrics], done[1 + metrics :]
 
 
 @njit(nogil=True, cache=True)
-def onward(
-    now: Float, then: Float, low: int, high: int, gap: float, rest: float, q: int, replace: bool, top: int, logs: Float,
-    law: Float, done: Float,
+def pass_candidates(
+    states: Float, next_states: Float, low: int, high: int, gap: float, rest: float, q: int, replace: bool, top: int,
+    logs: Float, law: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Pass ``gap`` candidates: every state goes on to all it can become, and is done beyond the last rank.
+    """Pass ``gap`` of ``rest`` candidates: push each state's probability to its successors; return (low, high) after.
 
-    ``now`` is left empty. Returns the first and last state there is now.
+    ``states[low:high + 1]`` are moved to ``next_states`` and left zero. Walks that pass ``top`` are added to ``done``.
+
+    ``q`` draws remain from state 0 on, with replacement if ``replace``. ``logs[x]`` is log(x!), and ``law`` is scratch
+    space.
     """
     bottom, peak = top, -1
     for x in range(low, high + 1):
-        if now[x, 0] > NEGLIGIBLE:
-            first, last = numbers(gap, rest, q - x, replace, top - 1 - x, logs, law)
+        if states[x, 0] > NEGLIGIBLE:
+            first, last = hit_probabilities(gap, rest, q - x, replace, top - 1 - x, logs, law)
             total = 0.0
             for y in range(first, last + 1):
                 total += law[y - first]
-                for moment in range(now.shape[1]):
-                    then[x + y, moment] += law[y - first] * now[x, moment]
-            for moment in range(now.shape[1]):
-                done[moment] += max(0.0, 1.0 - total) * now[x, moment]
+                for moment in range(states.shape[1]):
+                    next_states[x + y, moment] += law[y - first] * states[x, moment]
+            for moment in range(states.shape[1]):
+                done[moment] += max(0.0, 1.0 - total) * states[x, moment]
             bottom, peak = min(bottom, x + first), max(peak, x + last)
-        now[x] = 0
+        states[x] = 0
     return bottom, peak
 
 
 @njit(nogil=True, cache=True)
-def tangle(
+def pass_ties(
     state: Float, x: int, tied: float, rest: float, q: int, top: int, logs: Float, law: Float, place: int,
-    apart: bool, share: Float, credit: Float, inner: Float, outer: Float, then: Float, done: Float,
+    apart: bool, share: Float, credit: Float, inner: Float, outer: Float, next_states: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Pass candidates that tie with some relevant items, all in random order, drawn without replacement; return the
-    first and last state that come of it."""
-    many, bottom, peak = share.shape[0], top, -1
-    first, last = numbers(tied, rest, q, False, q, logs, law)
+    """Pass ``tied`` candidates that tie with ``len(share)`` relevant items, in random order; credit these items.
+
+    Starts from one ``state`` with ``x`` sampled candidates passed, adds to ``next_states`` and ``done``, and returns
+    the lowest and the highest state reached. Candidates are drawn without replacement.
+
+    ``q`` of ``rest`` candidates remain to be drawn. ``place`` relevant items come before, and ranks from ``top`` on
+    (from 0) have no credit. ``share`` (items, metrics) and ``credit`` (metrics, ranks) are factors of a credit. With
+    ``apart`` items do not count in each other's ranks. ``logs[x]`` is log(x!); ``law``, ``inner`` and ``outer`` are
+    scratch space.
+    """
+    n_tied, bottom, peak = share.shape[0], top, -1
+    first, last = hit_probabilities(tied, rest, q, False, q, logs, law)
     for y in range(first, last + 1):
-        room = min(y, top - 1 - x)  # sampled ties above a relevant item that still earns something
+        room = min(y, top - 1 - x)  # most sampled ties above a relevant item that still gets credit
         inner[: room + 1] = 0
         inner[0] = law[y - first] * state
-        if many > 1 and many * (room + 1.0) ** 2 > WORK:
-            place_each(inner[0], x, y, room, place, apart, share, credit, top)
+        if n_tied > 1 and n_tied * (room + 1.0) ** 2 > WORK:
+            add_credit_separately(inner[0], x, y, room, place, apart, share, credit, top)
         else:
-            for one in range(many):
+            for item in range(n_tied):
                 outer[: room + 1] = 0
-                between(inner, outer, y, room, many - one, done)
+                pass_to_next_relevant(inner, outer, y, room, n_tied - item, done)
                 for passed in range(room + 1):
                     inner[passed] = outer[passed]
-                    earn(inner[passed], share[one], credit, x + passed + place + (0 if apart else one), top)
+                    credit_state(inner[passed], share[item], credit, x + passed + place + (0 if apart else item), top)
         inside = x + y < top
         for passed in range(room + 1):
             for moment in range(state.size):
                 if inside:
-                    then[x + y, moment] += inner[passed, moment]
+                    next_states[x + y, moment] += inner[passed, moment]
                 else:
                     done[moment] += inner[passed, moment]
         if inside:
@@ -152,8 +171,13 @@ def tangle(
 
 
 @njit(nogil=True, cache=True)
-def between(inner: Float, outer: Float, y: int, room: int, left: int, done: Float) -> None:
-    """The stretch of ties before the next of ``left`` relevant items, after ``passed`` of y."""
+def pass_to_next_relevant(inner: Float, outer: Float, y: int, room: int, left: int, done: Float) -> None:
+    """Move from one relevant item to the next, past some of ``y`` sampled ties.
+
+    ``inner[p]`` is the state after p sampled ties, and ``outer[p]`` the state at the next relevant item.
+
+    ``left`` relevant items remain, the next one included. Walks with more than ``room`` ties passed go to ``done``.
+    """
     for passed in range(room + 1):
         if inner[passed, 0] == 0:
             continue
@@ -170,117 +194,139 @@ def between(inner: Float, outer: Float, y: int, room: int, left: int, done: Floa
 
 
 @njit(nogil=True, cache=True)
-def place_each(
+def add_credit_separately(
     state: Float, x: int, y: int, room: int, place: int, apart: bool, share: Float, credit: Float, top: int
 ) -> None:
-    """Mean credits of tied items, each by itself; what they have in common is lost, so the second moment is NaN."""
-    many, metrics = share.shape[0], credit.shape[0]
-    for one in range(many):
+    """Add the mean credits of tied items, each computed separately, and set the second moments to NaN.
+
+    The items tie with ``y`` sampled candidates, and ``x`` are above. ``room`` is the largest number of ties above an
+    item that still gets credit. Products of the credits of two items are not computed, so the second moment of the sum
+    is unknown.
+
+    ``place`` relevant items come before; ``share`` (items, metrics) and ``credit`` (metrics, ranks) are factors of a
+    credit. With ``apart`` items do not count in each other's ranks.
+    """
+    n_tied, metrics = share.shape[0], credit.shape[0]
+    for item in range(n_tied):
         # P(w) = C(w + one, one) C(y - w + many - one - 1, many - one - 1) / C(y + many, many)
         chance = 1.0
-        for other in range(one + 1):
-            chance *= (many - other) / (y + many - other)
+        for step in range(item + 1):
+            chance *= (n_tied - step) / (y + n_tied - step)
         for w in range(room + 1):
-            rank = x + w + place + (0 if apart else one)
+            rank = x + w + place + (0 if apart else item)
             if rank < top:
                 for metric in range(metrics):
-                    state[1 + metric] += state[0] * chance * share[one, metric] * credit[metric, rank]
+                    state[1 + metric] += state[0] * chance * share[item, metric] * credit[metric, rank]
             if w < y:
-                chance *= (w + one + 1.0) / (w + 1.0) * (y - w) / (y - w + many - one - 1.0)
+                chance *= (w + item + 1.0) / (w + 1.0) * (y - w) / (y - w + n_tied - item - 1.0)
     state[1 + metrics :] = np.nan
 
 
 @njit(nogil=True, cache=True)
-def shuffle(
-    relevant: Int64, drawn: Int64, limit: Int64, places: int, by_place: bool, credit: Float, out: Float
+def random_order_sums(
+    relevant: Int64, drawn: Int64, limit: Int64, items: int, by_place: bool, credit: Float, out: Float
 ) -> None:
-    """For each set the mean sum of credits of its first ``places`` relevant items when all stand in random order.
+    """Fill ``out[s]`` with the mean sum of credits of the first ``items`` relevant items of set s in random order.
 
-    Of S items, R relevant, the i-th relevant one stands at rank p with chance C(p-1, i-1) C(S-p, R-i) / C(S, R).
-    ``by_place``: it earns i times as much.
+    Set s holds ``relevant[s]`` relevant items and ``drawn[s]`` others, and ranks beyond ``limit[s]`` have no credit.
+    With S items, R of them relevant, the i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) / C(S,
+    R). With ``by_place``, its credit is multiplied by i.
     """
-    for one in range(relevant.size):
-        many, others = relevant[one], drawn[one]
-        out[one], first = 0.0, 1.0
-        for i in range(1, min(places, many) + 1):
-            first *= (many - i + 1.0) / (many + others - i + 1.0)  # chance that the first i ranks are all relevant
+    for row in range(relevant.size):
+        n_relevant, others = relevant[row], drawn[row]
+        out[row], first = 0.0, 1.0
+        for i in range(1, min(items, n_relevant) + 1):
+            # first: the probability that the first i ranks are all relevant
+            first *= (n_relevant - i + 1.0) / (n_relevant + others - i + 1.0)
             chance, w = first, 0
-            while i + w <= limit[one] and w <= others:
-                out[one] += chance * credit[i + w - 1] * (i if by_place else 1)
-                chance *= (w + i) / (w + 1.0) * (others - w) / (others - w + many - i) if w < others else 0.0
+            while i + w <= limit[row] and w <= others:
+                out[row] += chance * credit[i + w - 1] * (i if by_place else 1)
+                chance *= (w + i) / (w + 1.0) * (others - w) / (others - w + n_relevant - i) if w < others else 0.0
                 w += 1
 
 
 @njit(nogil=True, cache=True)
-def alone(
+def separate_moments(
     begin: int, end: int, chosen: Bool, offsets: Int64, above: Float, tied: Float, ties: Int32, pool: Float,
     drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
     credit: Float, limit: Int64, logs: Float, parts: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Means as of :func:`walk`, item by item: quicker, and blind to what items have in common.
+    """Fill ``moments`` with the means of :func:`joint_moments`, computed item by item: faster, without covariances.
 
-    The second moment adds up the items' own second moments: that of the sum where only one item earns anything.
-    ``parts`` are 1 / x. ``number`` and ``mass`` are the classes of candidates that tie with pair p,
-    ``level[p]:level[p + 1]``, where they are drawn with replacement.
+    The second moment is the sum of the items' own second moments, which is that of the sum if only one item gets
+    credit. The arguments are those of :func:`joint_moments`; ``parts[x]`` is 1 / x.
     """
     law, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
-    own, lone = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])
+    own, ones = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])
     for query in range(begin, end):
         if not chosen[query]:
             continue
         q, rest, first, place, i = drawn[query], pool[query], offsets[query], 0, 1
-        top, both = min(limit[query], credit.shape[1]), moments[query]
-        both[:] = 0
+        top, of_query = min(limit[query], credit.shape[1]), moments[query]
+        of_query[:] = 0
         for pair in range(first, first + 1 if only_first else offsets[query + 1]):
-            new = pair == first or above[pair] != above[pair - 1] or tied[pair] != tied[pair - 1]
-            many = 1 if apart else ties[pair] + 1
-            i = 1 if new or apart else i + 1
+            new_level = pair == first or above[pair] != above[pair - 1] or tied[pair] != tied[pair - 1]
+            n_tied = 1 if apart else ties[pair] + 1
+            i = 1 if new_level or apart else i + 1
             if not apart:
                 place = pair - first
-            elif not new:  # in a set of its own as the one before
-                both += own
+            elif not new_level:  # a tied item in a set of its own has the moments of the one before
+                of_query += own
                 continue
             own[:] = 0
-            worth = lone if apart else share[pair]
+            weight = ones if apart else share[pair]
             if place >= top:
                 continue
             if tied[pair] == 0 or q == 0:
-                credited(above[pair], rest, q, replace, 1.0, place, worth, credit, top, logs, parts, law, own)
+                add_credit(above[pair], rest, q, replace, 1.0, place, weight, credit, top, logs, parts, law, own)
             elif replace:
                 classes = slice(level[pair], level[pair + 1])
-                gaps, chances = places(
-                    number[classes], mass[classes], above[pair], i, many, q, rest, top - 1 - place, logs
+                gaps, chances = masses_above(
+                    number[classes], mass[classes], above[pair], i, n_tied, q, rest, top - 1 - place, logs
                 )
                 for at in range(gaps.size):
-                    credited(gaps[at], rest, q, True, chances[at], place, worth, credit, top, logs, parts, law, own)
-            elif many == 1 and rest + 1 <= STEEP * (tied[pair] + 1) * (q + 1):
-                slots(above[pair], tied[pair], rest, q, place, worth, credit, top, logs, law, more, own)
+                    add_credit(gaps[at], rest, q, True, chances[at], place, weight, credit, top, logs, parts, law, own)
+            elif n_tied == 1 and rest + 1 <= STEEP * (tied[pair] + 1) * (q + 1):
+                add_credit_over_positions(
+                    above[pair], tied[pair], rest, q, place, weight, credit, top, logs, law, more, own
+                )
             else:
                 size, chance = int(tied[pair]), 1.0
                 for step in range(i):
-                    chance *= (many - step) / (size + many - step)
+                    chance *= (n_tied - step) / (size + n_tied - step)
                 for w in range(size + 1):
-                    credited(above[pair] + w, rest, q, False, chance, place, worth, credit, top, logs, parts, law, own)
+                    add_credit(
+                        above[pair] + w, rest, q, False, chance, place, weight, credit, top, logs, parts, law, own
+                    )
                     if w < size:
-                        chance *= (w + i) / (w + 1.0) * (size - w) / (size - w + many - i)
-            both += own
+                        chance *= (w + i) / (w + 1.0) * (size - w) / (size - w + n_tied - i)
+            of_query += own
 
 
 @njit(nogil=True, cache=True)
-def credited(
+def add_credit(
     gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, top: int,
     logs: Float, parts: Float, law: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Credit an item with ``gap`` candidates above it; ranks beyond ``top`` earn nothing."""
+    """Add to ``moments`` (2, metrics) the mean credit and mean squared credit of an item, times ``chance``.
+
+    The item has ``gap`` candidates above it.
+
+    ``q`` of ``rest`` candidates are drawn, and ``place`` relevant items come before. Ranks beyond ``top`` have no
+    credit.
+
+    The credit at rank r (from 0, below ``top``) is share x credit[:, r]. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x,
+    and ``law`` is scratch space.
+    """
     most = min(q, top - 1 - place)
     if abs(chance) < NEGLIGIBLE or most < 0:
         return
     first, last = 0, -1
     if most <= SHORT and gap < rest:
         least = log1p(-gap / rest) if replace else 0.0
-        last = rising(gap, rest, q, replace, least, most + 1, logs, parts, law)
+        last = hit_probabilities_from_zero(gap, rest, q, replace, least, most + 1, logs, parts, law)
     if last == -1:
-        first, last = numbers(gap, rest, q, replace, most, logs, law)
+        first, last = hit_probabilities(gap, rest, q, replace, most, logs, law)
     for y in range(first, last + 1):
         for metric in range(share.size):
             value = share[metric] * credit[metric, place + y]
@@ -289,18 +335,22 @@ def credited(
 
 
 @njit(nogil=True, cache=True)
-def slots(
+def add_credit_over_positions(
     above: float, tied: float, rest: float, q: int, place: int, share: Float, credit: Float, top: int, logs: Float,
     law: Float, more: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Credit an item that ties with ``tied`` candidates, at any of its places alike; draws without replacement.
+    """Add to ``moments`` the mean over all positions of the credit of an item that ties with ``tied`` candidates.
 
-    The law of y, summed over all places, is a difference of two tails: the sum over b <= B of C(b, y) C(N - b, q - y)
-    is C(N + 1, q + 1) times the chance that more than y of q + 1 draws from N + 1 fall on the first B + 1. The factor
-    before the difference must be small (STEEP), or rounding would show.
+    Candidates are drawn without replacement. The probabilities of y, summed over all positions, are a difference of two
+    tails: the sum over b <= B of C(b, y) C(N - b, q - y) is C(N + 1, q + 1) times the probability that more than y of
+    q + 1 draws from N + 1 hit the first B + 1. The factor of the difference must be small (STEEP), because the
+    difference has rounding errors.
+
+    ``above`` of ``rest`` candidates are above its ties, and ``q`` are drawn. ``place`` relevant items come before;
+    ``law`` and ``more`` are scratch space.
     """
-    least, least_end = numbers(above, rest + 1, q + 1, False, q + 1, logs, law)
-    most, most_end = numbers(above + tied + 1, rest + 1, q + 1, False, q + 1, logs, more)
+    least, least_end = hit_probabilities(above, rest + 1, q + 1, False, q + 1, logs, law)
+    most, most_end = hit_probabilities(above + tied + 1, rest + 1, q + 1, False, q + 1, logs, more)
     factor, below, beyond = (rest + 1) / (tied + 1) / (q + 1), 0.0, 0.0
     for y in range(q, -1, -1):
         below += law[y + 1 - least] if least <= y + 1 <= least_end else 0.0

@@ -1,4 +1,4 @@
-"""The exact worth of a system under a design: expectation and variance over draws and orders of ties."""
+"""Exact expectation and variance of metrics under a design, over random draws and random orders of ties."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.standings import Standings
-from recassay.designs.counted import counted
-from recassay.designs.credit import COUNTED, credit_of
+from recassay.designs.count_moments import count_moments
 from recassay.designs.grammar import Design
-from recassay.designs.moments import Moments, moments_of
-from recassay.designs.pooling import Pooled
-from recassay.designs.sets import Sets, Short, sets_of
+from recassay.designs.moments import CreditMoments, credit_moments
+from recassay.designs.pooling import DesignTotals
+from recassay.designs.random_order import RandomOrders
+from recassay.designs.sets import Short, TargetSets, target_sets
 from recassay.metrics.base import Metric
+from recassay.metrics.credit import Credit, formula_of
 
 Float = NDArray[np.float64]
 Users = Literal["all", "with_relevant"]
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """One metric under one design.
+class MetricOutcome:
+    """The result of one metric for one system under one design.
 
-    ``values`` (and ``weights``) are per query of the standings, NaN where there is nothing to judge; ``zeros`` more
-    users count with a value of 0. ``mean`` is over all of them, ``variance`` that of the mean over draws and orders of
-    ties (NaN where it has no closed form), ``random`` the mean of a system that orders at random and ``best`` the
-    largest there can be. ``by_bin`` is the mean of each popularity bin.
+    ``values`` and ``weights`` are per query of the standings; a value is NaN if the query has no target set. ``zeros``
+    more users count with a value of 0. ``mean`` is over all of them. ``variance`` is that of the mean over draws and
+    orders of ties (NaN if it has no closed form). ``random`` is the mean of a random order and ``best`` the largest
+    possible mean. ``by_bin`` is the mean of each popularity bin.
     """
 
     values: Float
@@ -45,25 +46,24 @@ class Outcome:
 
     @property
     def corrected(self) -> float:
-        """(mean - random) / (best - random): 0 for chance, 1 for the best order there is; NaN if these are one."""
+        """Return (mean - random) / (best - random): 0 for a random order, 1 for the best; NaN if both are equal."""
         span = self.best - self.random
         return (self.mean - self.random) / span if span > 0 else float("nan")
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """One system under one design: metrics by heading, and what the target sets look like.
+class DesignResult:
+    """The results of one system under one design: ``outcomes`` by metric name (``ndcg@10``), and facts of target sets.
 
-    ``sets`` is their number, ``users`` the number of users the mean is over, ``zeros`` of them with a value of 0 for
-    want of a relevant item, ``short`` the sets with fewer candidates than asked for. ``rho`` is the mean share of
-    relevant items in a set: the exact precision of a random order, unless draws may repeat an item. ``t`` is the
-    harmonic mean of the sizes of the sets. Both are over the users that the mean is over: a user without a
-    relevant item has a set of non-relevant ones.
-    ``bins`` describes popularity bins.
+    ``sets`` is the number of sets, and ``short`` the number of those with fewer candidates than the design draws.
+    ``users`` is the number of users in the mean; ``zeros`` of them have no relevant item and count 0. ``rho`` is the
+    mean share of relevant items in a set. It is the exact precision of a random order, unless draws may repeat an item.
+    ``t`` is the harmonic mean of the sizes of the sets. Both are over the users in the mean: a user without a relevant
+    item has a set of non-relevant ones. ``bins`` is a table of the popularity bins.
     """
 
     design: Design
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, MetricOutcome]
     sets: int
     users: int
     short: int
@@ -82,66 +82,85 @@ def expect(
     short: Short = "error",
     variance: bool = True,
     threads: int | None = None,
-) -> Judged:
-    """Every metric under a design, exactly, without drawing anything.
+    random_orders: RandomOrders | None = None,
+) -> DesignResult:
+    """Return the expected value of every metric under a design, computed exactly, without drawing samples.
 
-    ``users="all"``: where all relevant items of a user stand together, users without a relevant item count 0.
-    ``short="all"`` takes whatever candidates there are where they are fewer than the design draws.
+    ``standings`` have, for each relevant item, the numbers of candidates ranked above it and tied with it. With
+    ``users="all"``, users without a relevant item count 0 in AR designs. With ``short="all"``, a user with fewer
+    candidates than the design draws gets all of them. Pass one ``random_orders`` for all systems that answer the same
+    queries, so that their ``random`` column is computed once.
     """
-    groups = sets_of(standings, design, short)
-    return pooled(
-        standings, design, groups, moments_by(standings, design, groups, metrics, variance, threads), users, variance
-    )
+    groups = target_sets(standings, design, short)
+    moments = group_moments(standings, design, groups, metrics, variance, threads, random_orders)
+    return pool_moments(standings, design, groups, moments, users, variance)
 
 
-def moments_by(
+def group_moments(
     standings: Standings,
     design: Design,
-    groups: Sets,
+    groups: TargetSets,
     metrics: Mapping[str, Metric],
     variance: bool,
     threads: int | None,
-) -> dict[str, Moments]:
-    """Moments of every metric in every group."""
-    credited = {heading: credit_of(metric) for heading, metric in metrics.items() if not isinstance(metric, COUNTED)}
-    moments = moments_of(standings, design, groups, credited, variance, threads)
+    chance: RandomOrders | None = None,
+) -> dict[str, CreditMoments]:
+    """Return mean and variance of every metric in every group of target sets, by metric name.
+
+    ``chance`` caches the values of a random order: pass the same object for systems that answer the same queries.
+    """
+    formulas = {heading: formula_of(metric) for heading, metric in metrics.items()}
+    credited = {heading: formula for heading, formula in formulas.items() if isinstance(formula, Credit)}
+    moments = credit_moments(standings, design, groups, credited, variance, threads, chance or RandomOrders())
     for heading, metric in metrics.items():
         if heading not in moments:
-            moments[heading] = counted(standings, design, groups, metric)
+            moments[heading] = count_moments(standings, design, groups, metric)
     return {heading: moments[heading] for heading in metrics}
 
 
-def pooled(
-    standings: Standings, design: Design, groups: Sets, moments: Mapping[str, Moments], users: Users, variance: bool
-) -> Judged:
-    """From the moments of groups to means, and what the target sets look like."""
-    zeros = zeros_of(standings, design, groups, users)
-    found = Pooled.of(design, groups, moments, zeros, bare_sets(standings, design, zeros))
+def pool_moments(
+    standings: Standings,
+    design: Design,
+    groups: TargetSets,
+    moments: Mapping[str, CreditMoments],
+    users: Users,
+    variance: bool,
+) -> DesignResult:
+    """Return the means of all metrics over groups of target sets, from ``moments`` per group, and facts of the sets."""
+    zeros = users_without_relevant(standings, design, groups, users)
+    found = DesignTotals.of(design, groups, moments, zeros, sizes_without_relevant(standings, design, zeros))
     queries = standings.queries.len()
-    return judged_of(found, design, variance, {name: by_query(groups, one, queries) for name, one in moments.items()})
+    columns = {heading: query_means(groups, of_metric, queries) for heading, of_metric in moments.items()}
+    return result_of_totals(found, design, variance, columns)
 
 
-def zeros_of(standings: Standings, design: Design, groups: Sets, users: Users) -> int:
-    """Users who count 0 for want of a relevant item."""
+def users_without_relevant(standings: Standings, design: Design, groups: TargetSets, users: Users) -> int:
+    """Return the number of users who count 0 because they have no relevant item."""
     if users != "all" or design.relevant != "AR" or design.bins:
         return 0
     return max(standings.users, standings.queries.len()) - groups.owner.size
 
 
-def bare_sets(standings: Standings, design: Design, zeros: int) -> NDArray[np.int64]:
-    """Sizes of the target sets of users who count 0: non-relevant candidates and nothing else, where there are any."""
+def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> NDArray[np.int64]:
+    """Return the sizes above 0 of the target sets of the ``zeros`` users without a relevant item.
+
+    Such a set holds only non-relevant candidates. The array is empty if ``zeros`` is 0.
+    """
     if not zeros or design.base not in standings.pool:
         return np.empty(0, np.int64)
-    asked = standings.pool[design.base][standings.relevant == 0]
-    sizes = np.concatenate([asked, standings.others.get(design.base, np.empty(0, np.int64))])
+    queried = standings.pool[design.base][standings.relevant == 0]
+    sizes = np.concatenate([queried, standings.others.get(design.base, np.empty(0, np.int64))])
     sizes = sizes[sizes > 0]
     if design.n is None:
         return sizes
     return np.full(sizes.size, design.n) if design.with_replacement else np.minimum(sizes, design.n)
 
 
-def by_query(groups: Sets, moments: Moments, queries: int) -> tuple[Float, Float]:
-    """Values and weights of queries; NaN without a set in which the metric is defined."""
+def query_means(groups: TargetSets, moments: CreditMoments, queries: int) -> tuple[Float, Float]:
+    """Return (value, weight) of each query: the mean of the metric over the query's target sets, and its weight.
+
+    The value is NaN if the metric is defined in none of its target sets.
+    """
     defined = ~np.isnan(moments.mean)
     weight = np.where(defined, groups.weight, 0.0)
     weights = np.bincount(groups.owner, weights=weight, minlength=queries).astype(np.float64)
@@ -149,22 +168,29 @@ def by_query(groups: Sets, moments: Moments, queries: int) -> tuple[Float, Float
     return np.divide(sums, weights, out=np.full(queries, np.nan), where=weights > 0), weights
 
 
-def judged_of(found: Pooled, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]) -> Judged:
-    """What target sets add up to, as means; ``columns`` are values and weights of queries, by heading."""
+def result_of_totals(
+    found: DesignTotals, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]
+) -> DesignResult:
+    """Return the means that follow from sums over target sets.
+
+    ``columns`` are (values, weights) of the queries, by metric.
+
+    Without ``variance``, the variance of each mean is NaN.
+    """
     outcomes = {
-        heading: Outcome(
+        heading: MetricOutcome(
             *columns[heading],
             zeros=found.zeros,
-            mean=found.mean_of(heading, "values"),
+            mean=found.mean(heading, "values"),
             variance=found.variance(heading) if variance else float("nan"),
-            random=found.mean_of(heading, "random"),
-            best=found.mean_of(heading, "best"),
+            random=found.mean(heading, "random"),
+            best=found.mean(heading, "best"),
             undefined=sums.undefined,
             by_bin=found.by_bin(heading),
         )
         for heading, sums in found.metrics.items()
     }
-    return Judged(
+    return DesignResult(
         design,
         outcomes,
         sets=found.sets,
@@ -173,5 +199,5 @@ def judged_of(found: Pooled, design: Design, variance: bool, columns: Mapping[st
         zeros=found.zeros,
         rho=found.rho,
         t=found.t,
-        bins=found.described() if design.bins else None,
+        bins=found.bin_table() if design.bins else None,
     )

@@ -1,7 +1,8 @@
-"""A target-set design: whom a relevant item must beat, and how many of them.
+"""The grammar of target-set designs: which candidates a relevant item is ranked against, and how many.
 
-``TI-1R-NN(99)`` reads: candidates are the test items (``TI``; ``AI``: all items), each relevant item stands alone
-(``1R``; ``AR``: all relevant items of a user together), against 99 sampled non-relevant ones (``NN``; ``AN``: all).
+``TI-1R-NN(99)`` means: candidates are the test items (``TI``; ``AI``: all items). Each relevant item has a target set
+of its own (``1R``; ``AR``: all relevant items of a user share one). It is ranked against 99 sampled non-relevant items
+(``NN``; ``AN``: all of them).
 """
 
 from __future__ import annotations
@@ -12,32 +13,56 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from recassay.errors import UsageError
-from recassay.named import check_type
-from recassay.spec import Value, parse_parameters, split, suggest
+from recassay.naming.departures import Departure
+from recassay.naming.grammar import Value, parse_parameters, split, suggest
+from recassay.naming.named import check_type
 
 Sampling = Literal["uniform", "popularity"]
 
 TITLES = {
-    "AI-AR-AN": "All items are candidates, all relevant items of a user stand together: full ranking.",
-    "TI-AR-AN": "As AI-AR-AN among the items that have a test rating.",
-    "AI-1R-NN": "One relevant item against n sampled ones of all items: the usual sampled evaluation.",
+    "AI-AR-AN": "All items are candidates, all relevant items of a user share a target set: full ranking.",
+    "TI-AR-AN": "As AI-AR-AN, among the items that have a test rating.",
+    "AI-1R-NN": "One relevant item against n items sampled from all: the usual sampled evaluation.",
     "TI-1R-NN": "One relevant item against n sampled test items.",
-    "AI-AR-NN": "All relevant items of a user against n sampled ones of all items.",
+    "AI-AR-NN": "All relevant items of a user against n items sampled from all.",
     "TI-AR-NN": "All relevant items of a user against n sampled test items.",
     "AI-1R-AN": "One relevant item at a time against all items.",
     "TI-1R-AN": "One relevant item at a time against all test items.",
-    "P1R": "1R within bins of equally popular test items, every bin counting the same.",
-    "PAR": "AR within bins of equally popular test items, every bin counting the same.",
-    "U1R": "TI-1R on a split in which every candidate has as many test ratings as any other.",
-    "UAR": "TI-AR on a split in which every candidate has as many test ratings as any other.",
-    "rated_only": "A user's relevant test items against what the user rated low: overestimates highly.",
+    "P1R": "1R within bins of equally popular test items; all bins have equal weight.",
+    "PAR": "AR within bins of equally popular test items; all bins have equal weight.",
+    "U1R": "TI-1R on a split in which all candidates have the same number of test ratings.",
+    "UAR": "TI-AR on a split in which all candidates have the same number of test ratings.",
+    "rated_only": "A user's relevant test items against the items the user rated low: a large overestimate.",
+}
+RECONSTRUCTED = (
+    "The copy of the paper at hand ends before this design is defined; {} follows a summary in later work and public "
+    "code of the authors' group."
+)
+DEPARTURES = {
+    "P1R": (
+        Departure("target-sets", RECONSTRUCTED.format("P1R")),
+        Departure(
+            "target-sets",
+            "Later work splits the data and trains a model in each bin of popularity; recassay trains every model "
+            "once, on the whole training part.",
+        ),
+    ),
+    "U1R": (Departure("target-sets", RECONSTRUCTED.format("U1R")),),
+    "AI-1R-NN": (
+        Departure(
+            "sampled-metrics",
+            "That the paper samples by popularity without replacement is our inference, because it speaks of a target "
+            "set; recassay samples by popularity with replacement unless told otherwise, which has a closed form.",
+            "AI-1R-NN(100, by='popularity', replace=False)",
+        ),
+    ),
 }
 PARTS = (
-    "AI, TI: candidates are all items, or the items with a test rating. AR, 1R: all relevant items of a user stand in "
-    "one target set, or each in a set of its own. AN, NN(n): against all non-relevant candidates, or n sampled ones; "
-    "by='popularity' draws them in proportion to their users in training; replace says whether an item may be drawn "
-    "twice (by default no, and yes by popularity). P and U neutralise popularity: within bins of equally popular "
-    "items, and on a split by uniform_items."
+    "AI, TI: candidates are all items, or the items with a test rating. AR, 1R: all relevant items of a user share one "
+    "target set, or each has a set of its own. AN, NN(n): ranked against all non-relevant candidates, or n sampled "
+    "ones; by='popularity' draws them in proportion to their number of users in training; replace sets whether an item "
+    "may be drawn twice (default: no for uniform, yes for popularity). P and U remove the effect of popularity: P "
+    "compares within bins of equally popular items, U uses a split by uniform_items."
 )
 PLAIN = re.compile(r"^(AI|TI)-(AR|1R)-(AN|NN)(\(.*\))?$", re.IGNORECASE)
 NAMED = {name.lower(): name for name in ("P1R", "PAR", "U1R", "UAR", "rated_only")}
@@ -48,9 +73,9 @@ BINS = 10
 class Design:
     """A design with all its parameters; its text parses back to an equal value.
 
-    ``n`` counts sampled NON-relevant items (None: all of them are taken), ``by`` says how they are drawn and
-    ``replace`` whether an item may be drawn twice. Left open, ``replace`` is no for uniform sampling and yes for
-    sampling by popularity, the two laws that have a closed form.
+    ``n`` is the number of sampled NON-relevant items (None: all are taken). ``by`` is their sampling distribution, and
+    ``replace`` whether an item may be drawn twice. By default ``replace`` is false for uniform sampling and true for
+    sampling by popularity, the two cases with a closed form.
 
     >>> parse("ti-1r-nn( 99 )"), parse("AI-AR-NN(n=100, by='popularity')"), parse("P1R")
     (TI-1R-NN(99), AI-AR-NN(100, by='popularity'), P1R)
@@ -68,12 +93,12 @@ class Design:
 
     @property
     def with_replacement(self) -> bool:
-        """Whether an item may be drawn twice."""
+        """Return whether an item may be drawn twice."""
         return self.n is not None and (self.by == "popularity" if self.replace is None else self.replace)
 
     @property
     def name(self) -> str:
-        """What stands before the brackets."""
+        """Return the name before the parentheses."""
         if self.base == "rated":
             return "rated_only"
         if self.bins is not None or self.uniform_items:
@@ -92,14 +117,14 @@ class Design:
 
 
 def parameters_of(name: str) -> str:
-    """What a design takes in brackets."""
+    """Return the parameters a design takes, separated by commas."""
     if name.startswith("P"):
         return "n, bins"
     return "n, by, replace" if name.endswith("NN") or name.startswith("U") else ""
 
 
 def parse(text: str | Design) -> Design:
-    """The design a text names."""
+    """Return the design that a text names, or raise U118."""
     if isinstance(text, Design):
         return text
     bare, bracket, rest = text.strip().partition("(")
@@ -110,8 +135,8 @@ def parse(text: str | Design) -> Design:
         given = _parameters(text, inside, ("n", "by", "replace") if pool == "NN" else ())
         if pool == "NN" and given.get("n") is None:
             hint = f"write {base}-{relevant}-NN(99), or {base}-{relevant}-AN for all of them"
-            raise UsageError("U118", "NN does not say how many non-relevant items are drawn", where=text, hint=hint)
-        return _made(text, base=base, relevant=relevant, **given)
+            raise UsageError("U118", "NN needs the number of non-relevant items to draw", where=text, hint=hint)
+        return _build(text, base=base, relevant=relevant, **given)
     name = NAMED.get(bare.strip().lower())
     if name is None:
         hint = suggest(bare.strip(), TITLES)
@@ -122,38 +147,44 @@ def parse(text: str | Design) -> Design:
     given = _parameters(text, inside, ("n", "bins") if name[0] == "P" else ("n", "by", "replace"))
     if name[0] == "P":
         given.setdefault("bins", BINS)
-    return _made(text, base="TI", relevant="AR" if name.endswith("AR") else "1R", uniform_items=name[0] == "U", **given)
+    return _build(
+        text, base="TI", relevant="AR" if name.endswith("AR") else "1R", uniform_items=name[0] == "U", **given
+    )
 
 
 def parse_list(texts: str | Design | Iterable[str | Design]) -> list[Design]:
-    """Designs from a list, or from one text with commas or blanks between.
+    """Return the designs of a list, or of one text separated by commas or blanks, without duplicates.
 
     >>> parse_list("TI-AR-AN, TI-1R-NN(99, by='popularity') P1R")
     [TI-AR-AN, TI-1R-NN(99, by='popularity'), P1R]
     """
     if isinstance(texts, Design):
         return [texts]
-    parts = split(texts) if isinstance(texts, str) else texts
-    return list(dict.fromkeys(parse(one) for one in parts))
+    names = split(texts) if isinstance(texts, str) else texts
+    return list(dict.fromkeys(parse(name) for name in names))
 
 
 def _parameters(text: str, inside: str, known: tuple[str, ...]) -> dict[str, Value]:
-    """What stands in the brackets; one value without a name is the first parameter."""
+    """Return the parameters written in the parentheses (``inside``) of a design, by name.
+
+    A value without a name is that of the first parameter in ``known``; ``text`` is the whole design, for error
+    messages.
+    """
     given = parse_parameters(inside, text, known[:1])
     for name in given:
         if name not in known:
             hint = suggest(name, known) if known else "it takes no parameters"
-            raise UsageError("U118", f"a design '{text}' has no parameter '{name}'", where=text, hint=hint)
+            raise UsageError("U118", f"the design '{text}' has no parameter '{name}'", where=text, hint=hint)
     return given
 
 
-def _made(text: str, **given: Any) -> Design:
+def _build(text: str, **given: Any) -> Design:
+    """Return the design with the given fields, after checking their types and ranges; raise U118 naming ``text``."""
     kinds = {"n": int | None, "by": Sampling, "replace": bool | None, "bins": int | None}
     for name, kind in kinds.items():
         if name in given:
             check_type(text, name, given[name], kind)
     for name, least in (("n", 1), ("bins", 2)):
         if given.get(name) is not None and given[name] < least:
-            what = f"{name}={given[name]} makes no target set"
-            raise UsageError("U118", what, where=text, hint=f"{name} is at least {least}")
+            raise UsageError("U118", f"{name} must be at least {least}, got {given[name]}", where=text)
     return Design(**given)

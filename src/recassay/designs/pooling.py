@@ -1,89 +1,104 @@
-"""From target sets to one mean, by sums that are exact: those of some users and of others add up to those of all."""
+"""Exact sums over target sets, from which the means of a design follow. Sums of chunks of users add up exactly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.exact import Exact
 from recassay.designs.grammar import Design
-from recassay.designs.moments import Moments
-from recassay.designs.sets import Sets
+from recassay.designs.moments import CreditMoments
+from recassay.designs.sets import TargetSets
+from recassay.stats.exact_sums import ExactSum
 
 Float = NDArray[np.float64]
 Key = TypeVar("Key")
+Value = TypeVar("Value")
+Number = TypeVar("Number", int, ExactSum)
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """One metric over target sets: weights, and what they weigh, where it is defined; ``by_bin`` value and weight."""
+class MetricTotals:
+    """Weighted sums of one metric over the target sets in which it is defined; ``by_bin`` has (values, weights) by bin.
 
-    weights: Exact
-    values: Exact
-    variance: Exact  # of squared weights
-    random: Exact
-    best: Exact
-    undefined: int
-    by_bin: Mapping[int, tuple[Exact, Exact]]
+    ``variance`` is weighted by squared weights. ``undefined`` is the number of groups in which the metric is undefined.
+    """
+
+    weights: ExactSum
+    values: ExactSum
+    variance: ExactSum  # weighted by squared weights
+    random: ExactSum
+    best: ExactSum
+    undefined: int  # number of target-set groups in which the metric is undefined
+    by_bin: Mapping[int, tuple[ExactSum, ExactSum]]
 
     @classmethod
-    def of(cls, groups: Sets, moments: Moments) -> Sums:
-        """Of some target sets."""
+    def of(cls, groups: TargetSets, moments: CreditMoments) -> MetricTotals:
+        """Return the sums over the given target sets; ``moments`` are those of the metric in each of their groups."""
         defined = ~np.isnan(moments.mean)
         weight, bins = groups.weight[defined], groups.bin[defined]
-        worth = weight * moments.mean[defined]
+        weighted = weight * moments.mean[defined]
         return cls(
-            Exact.of(weight),
-            Exact.of(worth),
-            Exact.of(weight**2 * moments.variance[defined]),
-            Exact.of(weight * moments.random[defined]),
-            Exact.of(weight * moments.best[defined]),
+            ExactSum.of(weight),
+            ExactSum.of(weighted),
+            ExactSum.of(weight**2 * moments.variance[defined]),
+            ExactSum.of(weight * moments.random[defined]),
+            ExactSum.of(weight * moments.best[defined]),
             int((~defined).sum()),
-            {int(b): (Exact.of(worth[bins == b]), Exact.of(weight[bins == b])) for b in np.unique(bins)},
+            {int(b): (ExactSum.of(weighted[bins == b]), ExactSum.of(weight[bins == b])) for b in np.unique(bins)},
         )
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
+    def __add__(self, other: MetricTotals) -> MetricTotals:
+        return MetricTotals(
             self.weights + other.weights,
             self.values + other.values,
             self.variance + other.variance,
             self.random + other.random,
             self.best + other.best,
             self.undefined + other.undefined,
-            merged(self.by_bin, other.by_bin, lambda one, more: (one[0] + more[0], one[1] + more[1])),
+            merge_mappings(self.by_bin, other.by_bin, _add_pairs),
         )
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
-    """What the target sets of a design add up to: ``owners`` are users who have one, ``zeros`` users who count 0.
+class DesignTotals:
+    """Sums over the target sets of a design.
 
-    ``shares`` are those of relevant items in sets, ``sized`` the number of sets and ``inverse`` one over their sizes,
-    also of sets without a relevant item, all weighted; ``bins`` has the number of sets of each bin, and one over their
-    sizes. ``metrics`` are by heading.
+    ``owners`` is the number of users with a set, ``zeros`` of those who count 0.
+
+    ``shares`` is the weighted sum of the shares of relevant items. ``sized`` is the weighted number of sets and
+    ``inverse`` the weighted sum of 1 / size; both include sets without a relevant item. ``bins`` has, for each bin, the
+    number of sets and the sum of 1 / size. ``metrics`` are keyed by heading.
     """
 
     sets: int
     owners: int
     zeros: int
     short: int
-    weights: Exact
-    shares: Exact
-    sized: Exact
-    inverse: Exact
-    bins: Mapping[int, tuple[int, Exact]]
-    metrics: Mapping[str, Sums]
+    weights: ExactSum
+    shares: ExactSum
+    sized: ExactSum
+    inverse: ExactSum
+    bins: Mapping[int, tuple[int, ExactSum]]
+    metrics: Mapping[str, MetricTotals]
 
     @classmethod
     def of(
-        cls, design: Design, groups: Sets, moments: Mapping[str, Moments], zeros: int, bare: NDArray[np.int64]
-    ) -> Pooled:
-        """Of some users' target sets; ``bare`` are sizes of sets without a relevant item, of users who count 0."""
+        cls,
+        design: Design,
+        groups: TargetSets,
+        moments: Mapping[str, CreditMoments],
+        zeros: int,
+        bare: NDArray[np.int64],
+    ) -> DesignTotals:
+        """Return the sums over the target sets of a chunk of users.
+
+        ``zeros`` is the number of users who count 0; ``bare`` are the sizes of their sets, which have no relevant item.
+        """
         apart = design.relevant == "1R"
         relevant = np.ones_like(groups.relevant) if apart else groups.relevant
         sizes = relevant + groups.drawn
@@ -94,16 +109,16 @@ class Pooled:
             owners=int(np.unique(groups.owner).size),
             zeros=zeros,
             short=groups.short,
-            weights=Exact.of(groups.weight),
-            shares=Exact.of(groups.weight * (relevant / np.maximum(sizes, 1))),
-            sized=Exact.of(groups.weight) + Exact.of([bare.size]),
-            inverse=Exact.of(groups.weight / sizes) + Exact.of(1 / bare),
-            bins={b: (int(many[own].sum()), Exact.of((many / sizes)[own])) for b, own in of_bin.items()},
-            metrics={heading: Sums.of(groups, one) for heading, one in moments.items()},
+            weights=ExactSum.of(groups.weight),
+            shares=ExactSum.of(groups.weight * (relevant / np.maximum(sizes, 1))),
+            sized=ExactSum.of(groups.weight) + ExactSum.of([bare.size]),
+            inverse=ExactSum.of(groups.weight / sizes) + ExactSum.of(1 / bare),
+            bins={b: (int(many[own].sum()), ExactSum.of((many / sizes)[own])) for b, own in of_bin.items()},
+            metrics={heading: MetricTotals.of(groups, one) for heading, one in moments.items()},
         )
 
-    def __add__(self, other: Pooled) -> Pooled:
-        return Pooled(
+    def __add__(self, other: DesignTotals) -> DesignTotals:
+        return DesignTotals(
             self.sets + other.sets,
             self.owners + other.owners,
             self.zeros + other.zeros,
@@ -112,43 +127,43 @@ class Pooled:
             self.shares + other.shares,
             self.sized + other.sized,
             self.inverse + other.inverse,
-            merged(self.bins, other.bins, lambda one, more: (one[0] + more[0], one[1] + more[1])),
+            merge_mappings(self.bins, other.bins, _add_pairs),
             {heading: sums + other.metrics[heading] for heading, sums in self.metrics.items()},
         )
 
     @property
     def users(self) -> int:
-        """Those whom the mean is over."""
+        """Return the number of users in the mean."""
         return self.owners + self.zeros
 
     @property
     def rho(self) -> float:
-        """The mean share of relevant items in a set; users who count 0 have none."""
-        return self.shares / (self.weights + Exact.of([self.zeros]))
+        """Return the mean share of relevant items in a set; it is 0 for users who count 0."""
+        return self.shares / (self.weights + ExactSum.of([self.zeros]))
 
     @property
     def t(self) -> float:
-        """The harmonic mean of the sizes of sets."""
+        """Return the harmonic mean of the sizes of the sets."""
         return self.sized / self.inverse
 
-    def mean_of(self, heading: str, what: str) -> float:
-        """The mean of ``values``, of ``random`` orders or of the ``best``, over all users."""
+    def mean(self, heading: str, field: Literal["values", "random", "best"]) -> float:
+        """Return the mean over all users of ``field``: a metric's values, its random-order means or best values."""
         sums = self.metrics[heading]
-        found: float = getattr(sums, what) / (sums.weights + Exact.of([self.zeros]))
+        found: float = getattr(sums, field) / (sums.weights + ExactSum.of([self.zeros]))
         return found
 
     def variance(self, heading: str) -> float:
-        """Of the mean over draws and orders of ties."""
+        """Return the variance of the mean over draws and orders of ties."""
         sums = self.metrics[heading]
-        total = float(sums.weights + Exact.of([self.zeros]))
+        total = float(sums.weights + ExactSum.of([self.zeros]))
         return float(sums.variance) / total**2 if total else float("nan")
 
     def by_bin(self, heading: str) -> dict[int, float]:
-        """The mean of each bin."""
+        """Return the mean of a metric in each popularity bin."""
         return {b: value / weight for b, (value, weight) in sorted(self.metrics[heading].by_bin.items())}
 
-    def described(self) -> pl.DataFrame:
-        """A row per bin that has a target set: how many sets, and 1/t."""
+    def bin_table(self) -> pl.DataFrame:
+        """Return a row per bin with target sets: their number, and the mean of 1 / size."""
         rows = sorted(self.bins.items())
         return pl.DataFrame(
             {
@@ -159,7 +174,14 @@ class Pooled:
         )
 
 
-def merged(one: Mapping[Key, Any], other: Mapping[Key, Any], plus: Any) -> dict[Key, Any]:
-    """What either has, added where both have it."""
-    both = {key: plus(value, other[key]) for key, value in one.items() if key in other}
-    return {**one, **other, **both}
+def merge_mappings(
+    left: Mapping[Key, Value], right: Mapping[Key, Value], add: Callable[[Value, Value], Value]
+) -> dict[Key, Value]:
+    """Return the union of two mappings, with the values of common keys added."""
+    both = {key: add(value, right[key]) for key, value in left.items() if key in right}
+    return {**left, **right, **both}
+
+
+def _add_pairs(left: tuple[Number, ExactSum], right: tuple[Number, ExactSum]) -> tuple[Number, ExactSum]:
+    """Return (left[0] + right[0], left[1] + right[1])."""
+    return left[0] + right[0], left[1] + right[1]

@@ -1,4 +1,7 @@
-"""From standings to target sets: who meets whom under a design, and how many are drawn."""
+"""Target sets: the candidates that each relevant item is ranked against under a design, from standings.
+
+Standings have, for each relevant item, the numbers of candidates ranked above it and tied with it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import stretch_of
+from recassay.columnar.layout import row_groups
 from recassay.data.standings import Standings
 from recassay.designs.classes import Classes
 from recassay.designs.grammar import Design
@@ -21,14 +24,19 @@ Short = Literal["error", "all"]
 
 
 @dataclass(frozen=True, eq=False)
-class Sets:
-    """Groups of pairs that share their candidates: a user's, or a user's within one popularity bin.
+class TargetSets:
+    """The target sets of a design, in groups.
+
+    A group has the relevant items of one query (or of one query and popularity bin).
+
+    All relevant items of a group are ranked against the same candidates.
 
     The pairs of group g are ``order[offsets[g]:offsets[g + 1]]``, best first; ``owner`` is its query. ``above``,
-    ``tied`` (per pair of ``order``) and ``pool`` (per group) are numbers of candidates, or their mass where they are
-    drawn by it. ``drawn`` candidates are sampled. ``weight`` is the group's weight in the mean, and ``bin`` its bin.
-    Where candidates are drawn with replacement, ``level`` says what those weigh that tie with each pair, and ``whole``
-    what all candidates of each group weigh.
+    ``tied`` (per pair of ``order``) and ``pool`` (per group) are numbers of candidates, or their mass if they are drawn
+    by popularity. ``ties`` is the number of other relevant items with the same score. ``drawn`` is the number of
+    sampled candidates, ``short`` the number of sets with too few. ``weight`` is the group's weight in the mean, and
+    ``bin`` its popularity bin. For draws with replacement, ``level`` has the masses of the candidates that tie with
+    each pair, and ``whole`` the masses of all candidates of each group.
     """
 
     owner: Int64
@@ -47,17 +55,19 @@ class Sets:
 
     @property
     def relevant(self) -> Int64:
-        """Relevant items of each group."""
+        """Return the number of relevant items of each group."""
         return np.diff(self.offsets)
 
 
-def sets_of(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> Sets:
-    """The target sets of a design; groups without a relevant item have no set.
+def target_sets(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> TargetSets:
+    """Return the target sets of a design; queries without a relevant item have none.
 
-    ``whole`` counts the sets in each bin where the standings are only those of some users.
+    With ``short="all"``, a user with fewer candidates than the design draws gets all of them; with ``error`` that
+    raises U120. If the standings are those of a chunk of the users, ``whole`` is the number of sets in each popularity
+    bin over all users.
     """
-    _refuse(standings, design)
-    query = stretch_of(standings.offsets)
+    _check_supported(standings, design)
+    query = row_groups(standings.offsets)
     order = np.arange(query.size)
     counts = _counts(standings, design)
     bins = standings.percentiles[design.bins].bin.astype(np.int64) if design.bins else np.zeros(query.size, np.int64)
@@ -72,41 +82,47 @@ def sets_of(standings: Standings, design: Design, short: Short, whole: Float | N
     wanted = available if design.n is None else np.full(heads.size, design.n)
     lacking = (available < wanted) if not design.with_replacement else (pool <= 0)
     if lacking.any() and short == "error":
-        raise too_short(standings, design, owner, available, lacking)
+        raise short_pool_error(standings, design, owner, available, lacking)
     drawn = np.where(lacking, np.where(pool > 0, available, 0), wanted)
     sizes = np.diff(offsets)
-    # One relevant item: the mean is over sets, so a group counts by its number of sets. Bins count alike.
+    # 1R: the mean is over sets, so a group is weighted by its number of sets. All bins have equal weight.
     sets = sizes.astype(np.float64) if design.relevant == "1R" else np.ones(heads.size)
     of_one_bin = sets_in_bins(design, of_bin, sizes) if whole is None else whole
     weight = sets / of_one_bin[of_bin] / np.count_nonzero(of_one_bin) if design.bins else sets
     missing = int((sets[lacking]).sum())
     ties = _ties(standings, order, offsets) if design.bins else standings.tie_relevant
     level, whole_pool = _classes(standings, design, owner)
-    return Sets(
+    return TargetSets(
         owner, order, offsets, above, tied, ties, pool, drawn.astype(np.int64), missing, weight, of_bin, level,
         whole_pool,
     )  # fmt: skip
 
 
 def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classes | None, Classes | None]:
-    """What tied candidates weigh, and what all weigh, where they are drawn with replacement (never within bins).
+    """Return the masses of candidates tied with each pair, and of all candidates of each group, in classes.
 
-    Standings that do not say what each tied candidate weighs are taken to have candidates of equal mass.
+    Both are None unless candidates are drawn with replacement. If the standings have no masses of single candidates,
+    all tied candidates are assumed to have equal mass.
     """
     if not design.with_replacement:
         return None, None
     base = design.base
     tied, pool = standings.tied[base], standings.pool[base]
     if design.by == "uniform":
-        return Classes.alike(tied, tied.astype(float)), Classes.alike(pool[owner], pool[owner].astype(float))
+        return Classes.equal(tied, tied.astype(float)), Classes.equal(pool[owner], pool[owner].astype(float))
     if base in standings.tied_masses:
         return Classes.of(standings.tied_masses[base]), Classes.of(standings.pool_masses[base][owner])
     masses = standings.mass_tied[base].astype(float), standings.mass[base][owner].astype(float)
-    return Classes.alike(tied, masses[0]), Classes.alike(pool[owner], masses[1])
+    return Classes.equal(tied, masses[0]), Classes.equal(pool[owner], masses[1])
 
 
 def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
-    """The number of target sets in each bin, from the bins and the sizes of groups; of users parted, they add up."""
+    """Return the number of target sets in each popularity bin.
+
+    ``of_bin`` is the bin of each group and ``sizes`` its number of relevant items.
+
+    The numbers of chunks of users add up to those of all users.
+    """
     if not design.bins:
         return np.ones(1)
     sets = sizes if design.relevant == "1R" else np.ones_like(sizes)
@@ -115,7 +131,10 @@ def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """Candidates above and level with each pair, and in all; ``number`` of them can be drawn."""
+    """Candidates ``above`` each relevant item, ``tied`` with it and in total (``pool``), as numbers or masses.
+
+    ``number`` is how many candidates can be drawn for the item.
+    """
 
     above: Float
     tied: Float
@@ -124,10 +143,14 @@ class _Counts:
 
 
 def _counts(standings: Standings, design: Design) -> _Counts:
-    query = stretch_of(standings.offsets)
+    """Return the numbers of candidates around each relevant item.
+
+    They are masses under draws by popularity, and counted within the item's popularity bin if the design has bins.
+    """
+    query = row_groups(standings.offsets)
     if design.bins:
-        one = standings.percentiles[design.bins]
-        return _Counts(one.above.astype(float), one.tied.astype(float), one.pool.astype(float), one.pool)
+        bins = standings.percentiles[design.bins]
+        return _Counts(bins.above.astype(float), bins.tied.astype(float), bins.pool.astype(float), bins.pool)
     number = standings.pool[design.base][query]
     if design.n is not None and design.by == "popularity":
         masses = (standings.mass_above, standings.mass_tied)
@@ -138,17 +161,19 @@ def _counts(standings: Standings, design: Design) -> _Counts:
 
 
 def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int32]:
-    """Other relevant items of the same group with the same score: within a bin fewer than within a query."""
+    """Return the number of other relevant items of the same group (query and bin) with the same score."""
     begin = np.flatnonzero(begins_level(standings.tie_relevant, standings.offsets))
-    level = np.searchsorted(begin, order, side="right")  # a stretch of equal scores is known by where it begins
-    key = stretch_of(offsets) * (begin.size + 1) + level
+    level = np.searchsorted(begin, order, side="right")  # a run of equal scores is identified by its first pair
+    key = row_groups(offsets) * (begin.size + 1) + level
     _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
     ties: NDArray[np.int32] = (counts[inverse] - 1).astype(np.int32)
     return ties
 
 
 def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
-    """Whether a pair is the first of those with its score.
+    """Return whether each relevant item is the first of its query with its score.
+
+    ``ties`` counts the others with that score.
 
     >>> begins_level(np.array([1, 1, 0, 0], np.int32), np.array([0, 3, 4])).tolist()
     [True, False, True, True]
@@ -163,32 +188,35 @@ def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
     return begins
 
 
-def _refuse(standings: Standings, design: Design) -> None:
-    """Raise U119 where the standings cannot be judged in this way."""
+def _check_supported(standings: Standings, design: Design) -> None:
+    """Raise U119 if the standings do not have what the design needs."""
     why = hint = ""
     if design.bins and design.bins not in standings.percentiles:
         have = ", ".join(map(str, standings.percentiles)) or "none"
-        why = f"there are no standings within {design.bins} popularity bins (there are: {have})"
-        hint = f"play with ranking(bins={design.bins}), and have at least {design.bins} items with a test rating"
+        why = f"the standings have no {design.bins} popularity bins (they have: {have})"
+        hint = f"play with ranking(bins={design.bins}); it needs at least {design.bins} items with a test rating"
     elif design.uniform_items and standings.how.get("name") != "uniform_items":
-        why = "the test part was not drawn with the same number of ratings for every candidate"
+        why = "the test part does not have the same number of ratings for every candidate"
         hint = "split with uniform_items(test=0.2)"
     elif design.base == "AI" and standings.how.get("name") == "uniform_items":
-        why = "after uniform_items only the candidates can be relevant, so other items are sure misses"
-        hint = "take test items as candidates: TI in place of AI"
+        why = "after a split by uniform_items only the candidates can be relevant, so all other items are misses"
+        hint = "use test items as candidates: TI instead of AI"
     elif design.by == "popularity" and design.n is not None and not standings.mass:
-        why, hint = "the standings hold no popularity mass", "play the system again"
+        why, hint = "the standings have no popularity mass", "play the system again"
     elif design.by == "popularity" and not design.with_replacement:
         why = "sampling by popularity without replacement has no closed form in the mass above an item"
-        hint = "method='sample' draws it; replace=True has a closed form"
+        hint = "use method='sample' to draw samples, or replace=True, which has a closed form"
     if why:
         raise UsageError("U119", why, where=f"{design}, {standings.name}", hint=hint)
 
 
-def too_short(
+def short_pool_error(
     standings: Standings, design: Design, owner: Int64, available: Int64, lacking: NDArray[np.bool_]
 ) -> UsageError:
-    """The error for users with fewer candidates than a design draws."""
+    """Return the error U120: some queries have fewer candidates than the design draws (``lacking`` is true for these).
+
+    ``owner`` is the query of each entry of ``lacking``, and ``available`` its number of candidates.
+    """
     first = int(np.argmax(lacking))
     user, users = standings.queries[int(owner[first])], int(np.unique(owner[lacking]).size)
     return UsageError(
@@ -196,6 +224,6 @@ def too_short(
         f"{users:,} users have fewer than {design.n} non-relevant candidates, the first is {user!r} with "
         f"{int(available[first]):,}",
         where=f"{design}, {standings.name}",
-        hint=f"at most {int(available.min()):,} can be drawn for everybody; short='all' takes all there are and counts "
-        "such users",
+        hint=f"draw at most {int(available.min()):,}, or use short='all' to take all candidates of such users and "
+        "count them",
     )

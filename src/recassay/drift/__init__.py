@@ -1,4 +1,4 @@
-"""Detectors of drift: they watch the losses of a stream and say when its mean has changed.
+"""Drift detectors: they watch the losses of a stream and raise an alarm when the mean loss has changed.
 
 >>> from recassay import drift
 >>> watch = drift.PageHinkley(delta=0.05, threshold=1, least=1).start()
@@ -14,9 +14,9 @@ from recassay.drift.adwin import ADWIN
 from recassay.drift.base import Alarm, Detector, Watch
 from recassay.drift.page_hinkley import PageHinkley
 from recassay.drift.watching import alarms
-from recassay.named import Registry
+from recassay.naming.registry import Registry
 
-REGISTRY = Registry("drift detector", "recassay.drift", Detector)
+REGISTRY: Registry[type[Detector]] = Registry("drift detector", "recassay.drift", Detector, group="recassay.detectors")
 parse = REGISTRY.parse
 
 __all__ = ["ADWIN", "REGISTRY", "Alarm", "Detector", "PageHinkley", "Watch", "alarms", "parse"]

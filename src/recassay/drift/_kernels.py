@@ -1,14 +1,15 @@
-"""Loops of drift detectors over losses. Each has a readable twin in ``tests/property/test_drift.py``.
+"""Compiled loops of drift detectors over losses.
 
-Both write what they know back into the arrays they are handed, so that blocks of any size give the same alarms.
+Both detectors write their state back into the arrays they are given, so that blocks of any size give the same alarms.
+``tests/property/test_drift.py`` compares each with a readable version.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.portable._kernels import log
 
 Ints = NDArray[np.int64]
@@ -27,9 +28,11 @@ def page_hinkley(
     at_zero: bool,
     warn_at: float,
 ) -> tuple[Ints, NDArray[np.bool_], Ints, Floats, Floats]:
-    """Row, kind, begin of the change, mean before and mean after of each alarm.
+    """Return, for each alarm: row, kind (True: drift), first event of the change, mean before and mean after.
 
-    ``at_zero``: what adds up is cut off at 0, instead of being held against the lowest it has been.
+    ``losses[j]`` is the loss at event ``events[j]`` of the stream. ``numbers`` is the state of the detector, which is
+    updated in place. The other arguments are the parameters of :class:`~recassay.drift.PageHinkley`. With ``at_zero``,
+    the cumulative sum is cut off at 0; otherwise it is compared with its minimum so far.
     """
     place, drift = np.empty(losses.size, np.int64), np.empty(losses.size, np.bool_)
     since, before, after = np.empty(losses.size, np.int64), np.empty(losses.size), np.empty(losses.size)
@@ -42,7 +45,7 @@ def page_hinkley(
         total += losses[j]
         up = fading * up + (losses[j] - total / n - delta)
         height = max(up, 0.0) if at_zero else up - min(lowest, up)
-        if height <= 0:  # the change, if one comes, begins with the next loss
+        if height <= 0:  # a change, if any, begins with the next loss
             low_n, low_total, low_event = n, total, -1.0
         if at_zero:
             up = height
@@ -75,9 +78,11 @@ def adwin(
     hoeffding: bool,
     clock: int,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Row, begin of the window that is left, mean of what went and mean of what is left, of each alarm.
+    """Return arrays with one entry per alarm: row, first event still in the window, mean of dropped and of kept losses.
 
-    Row r of the arrays has buckets of 2^r losses, the oldest first; ``filled`` says how many.
+    ``losses[j]`` is the loss at event ``events[j]`` of the stream. The state is updated in place: row r of ``sums``,
+    ``squares`` (of deviations from the mean) and ``firsts`` (first event) has ``filled[r]`` buckets of 2^r losses each,
+    the oldest first; ``seen`` is the number of losses so far. The window is checked after every ``clock`` losses.
     """
     place, since = np.empty(losses.size, np.int64), np.empty(losses.size, np.int64)
     before, after = np.empty(losses.size), np.empty(losses.size)
@@ -105,7 +110,11 @@ def adwin(
 
 @njit(nogil=True, cache=True)
 def _insert(event: int, loss: float, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> None:
-    """Put a loss into the first row, and where a row is too full make one bucket of its two oldest for the next."""
+    """Add a loss as a bucket of row 0; merge the two oldest buckets of a full row into one bucket of the next row.
+
+    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first: sums, squared deviations and first
+    events.
+    """
     total, square, first = loss, 0.0, event
     for row in range(filled.size):
         last = filled[row]
@@ -122,7 +131,10 @@ def _insert(event: int, loss: float, sums: Floats, squares: Floats, firsts: Ints
 
 @njit(nogil=True, cache=True)
 def _shift(row: int, by: int, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> None:
-    """Forget the oldest buckets of a row."""
+    """Remove the ``by`` oldest buckets of a row.
+
+    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    """
     for k in range(by, filled[row]):
         sums[row, k - by], squares[row, k - by], firsts[row, k - by] = sums[row, k], squares[row, k], firsts[row, k]
     filled[row] -= by
@@ -130,7 +142,10 @@ def _shift(row: int, by: int, sums: Floats, squares: Floats, firsts: Ints, fille
 
 @njit(nogil=True, cache=True)
 def _window(sums: Floats, squares: Floats, filled: Ints) -> tuple[int, float, float, int]:
-    """Length, sum and sum of squared deviations of the window, and the row of its oldest bucket."""
+    """Return number, sum and sum of squared deviations of all losses in buckets, and the row of the oldest bucket.
+
+    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    """
     n, total, square, oldest = 0, 0.0, 0.0, 0
     for row in range(filled.size):
         size = 1 << row
@@ -148,7 +163,12 @@ def _window(sums: Floats, squares: Floats, filled: Ints) -> tuple[int, float, fl
 
 @njit(nogil=True, cache=True)
 def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding: bool) -> tuple[int, int]:
-    """Row and place of the last bucket of the old part at the earliest split that differs too much, or -1, -1."""
+    """Return row and position of the last bucket before the earliest split whose means differ too much; -1, -1 if none.
+
+    The test is ADWIN's, with the bound of Hoeffding or of the variance, at confidence ``delta``.
+
+    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    """
     n, total, square, oldest = _window(sums, squares, filled)
     if n < 2:
         return -1, -1
@@ -171,7 +191,10 @@ def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding:
 
 @njit(nogil=True, cache=True)
 def _drop(row: int, bucket: int, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> tuple[int, float]:
-    """Forget all that is older than a bucket, and the bucket: how many losses that were, and their sum."""
+    """Remove the bucket at (row, bucket) and all older ones; return the number of losses removed and their sum.
+
+    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    """
     n, total = 0, 0.0
     for old in range(filled.size - 1, row - 1, -1):
         buckets = bucket + 1 if old == row else filled[old]

@@ -1,4 +1,4 @@
-"""Adaptive windowing (Bifet and Gavalda 2007)."""
+"""ADWIN, adaptive windowing (Bifet and Gavalda 2007)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 from recassay.drift._kernels import adwin
 from recassay.drift.base import Alarm, Detector, State
 
-ROWS = 48  # of buckets, each with twice the losses of those of the row before: more than any stream can fill
+ROWS = 48  # rows of buckets; bucket sizes double from row to row, so no stream can fill them all
 
 
 @dataclass(frozen=True, repr=False)
 class ADWIN(Detector):
-    """Keeps as long a window of losses as may have one mean: where two parts of it differ too much, the old one goes.
+    """A detector with the longest window of losses consistent with one mean; it drops the old part after a change.
 
-    For a window of n losses, split into n0 and n1, with h = 1 / (1/n0 + 1/n1) and d = delta / n, too much is more than
-    sqrt(2/h var ln(2/d)) + 2/(3h) ln(2/d) by the variance of the window (``bound="variance"``), or more than
-    sqrt(ln(4/d) / (2h)) (``bound="hoeffding"``, for losses in [0, 1]). The window is kept in buckets whose sizes
-    double, at most ``buckets`` of a size, and is split between buckets: memory grows with the logarithm of its length.
-    It is looked at after every ``clock`` losses. An alarm tells of any change of the mean, for the better too, or with
-    ``sees="rise"`` of rises alone.
+    A window of n losses is split into n0 and n1, with h = 1 / (1/n0 + 1/n1) and d = delta / n. The means of both parts
+    differ too much if their difference exceeds sqrt(2/h var ln(2/d)) + 2/(3h) ln(2/d), with the variance of the window
+    (``bound="variance"``), or sqrt(ln(4/d) / (2h)) (``bound="hoeffding"``, for losses in [0, 1]).
+
+    The window is stored in buckets whose sizes double, at most ``buckets`` of a size, and is split between buckets. So
+    memory grows with the logarithm of its length. It is tested after every ``clock`` losses. An alarm reports any
+    change of the mean, or with ``sees="rise"`` only rises.
 
     >>> losses = np.repeat([0.0, 1.0], 30)
     >>> [alarm.event for alarm in ADWIN(delta=0.05, buckets=100).start().on_scores(np.arange(60), losses)]
@@ -38,15 +39,15 @@ class ADWIN(Detector):
     sees: Literal["change", "rise"] = "change"
 
     def validate(self) -> None:
-        """A chance, and counts of at least 1."""
+        """Raise if ``delta`` is not a probability, or a count is below 1."""
         if not 0 < self.delta < 1:
-            raise self.refuse("delta", "it is a chance of a false alarm, between 0 and 1")
+            raise self.refuse("delta", "the probability of a false alarm must be between 0 and 1")
         for field in ("buckets", "clock"):
             if getattr(self, field) < 1:
-                raise self.refuse(field, "it is at least 1")
+                raise self.refuse(field, "it must be at least 1")
 
-    def fresh(self) -> State:
-        """No bucket is filled."""
+    def initial_state(self) -> State:
+        """Return the arrays of a detector without buckets."""
         shape = (ROWS, self.buckets + 1)
         return {
             "sums": np.zeros(shape),
@@ -56,8 +57,8 @@ class ADWIN(Detector):
             "seen": np.zeros(1, np.int64),
         }
 
-    def feed(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
-        """Fill buckets, and drop those that have another mean than what came after them."""
+    def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
+        """Add losses to the buckets, drop buckets whose mean differs from that of later ones, and return the alarms."""
         place, since, before, after = adwin(
             events,
             losses,

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from recassay.drift._kernels import page_hinkley
 from recassay.drift.base import Alarm, Detector, State
 
-STATE = 8  # how many numbers it knows: count, sum, what has added up, its lowest; count, sum, event there; warned
+STATE = 8  # numbers: count, sum, cumulative sum, its minimum; count, sum and event at the minimum; warned
 
 
 @dataclass(frozen=True, repr=False)
 class PageHinkley(Detector):
-    """Adds up how far losses lie above their mean so far; too far above the lowest it has been, and the mean has risen.
+    """A detector of a rising mean: it sums the deviations of losses from their running mean.
 
-    With the running mean of all n losses since the last alarm, m_n = f m_(n-1) + (x_n - mean_n - delta), and an alarm
-    is raised once n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``, which is river's), or once
-    s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="cusum"``, cut off at 0); with fading f = 1 the
-    two are one but for > and >=. After an alarm it begins anew. With ``warn_at`` below the threshold it warns, once,
-    when it gets there. It sees a rise of the loss alone.
+    With the running mean of all n losses since the last alarm, m_n = f m_(n-1) + (x_n - mean_n - delta). An alarm is
+    raised if n >= least and m_n - min(0, m_1 .. m_n) > threshold (``form="classic"``, as in river). The other form uses
+    s_n = max(0, f s_(n-1) + x_n - mean_n - delta) >= threshold (``form="cusum"``, cut off at 0). With fading f = 1 the
+    two differ only in > and >=. After an alarm the detector restarts. With ``warn_at`` below the threshold it raises
+    one warning when the sum reaches it. It detects only rises of the loss.
 
     >>> watch = PageHinkley(delta=0.05, threshold=1, least=1, warn_at=0.6).start()
     >>> found = watch.on_scores([3, 5, 8, 9, 11, 12, 13], [0, 0, 1, 0, 0, 1, 1])
@@ -39,20 +39,20 @@ class PageHinkley(Detector):
     warn_at: float | None = None
 
     def validate(self) -> None:
-        """What is too much is above 0, and a warning comes before an alarm."""
+        """Raise if a threshold or the fading factor is out of range."""
         if self.threshold <= 0:
-            raise self.refuse("threshold", "nothing is so small that it would be no alarm")
+            raise self.refuse("threshold", "it must be above 0")
         if not 0 < self.fading <= 1:
-            raise self.refuse("fading", "it is above 0 and at most 1")
+            raise self.refuse("fading", "it must be above 0 and at most 1")
         if self.warn_at is not None and not 0 < self.warn_at < self.threshold:
             raise self.refuse("warn_at", "a warning comes before an alarm", "choose it between 0 and threshold")
 
-    def fresh(self) -> State:
-        """Nothing has added up."""
+    def initial_state(self) -> State:
+        """Return the state of a detector that has seen no loss: sums of 0."""
         return {"numbers": np.zeros(STATE)}
 
-    def feed(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
-        """Add up a block of losses."""
+    def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
+        """Add a block of losses to the sums, and return the alarms."""
         place, drift, since, before, after = page_hinkley(
             events,
             losses,

@@ -1,1 +1,1 @@
-"""Metrics: a folder a family, a file a metric."""
+"""Metrics: a folder for each family of metrics, a file for each metric or a few related ones."""

@@ -1,17 +1,18 @@
-"""Loops over marks (judged items found in lists). Single-threaded, arrays in, arrays out, no validation.
+"""Compiled loops over marks: the positions of judged items in lists.
 
-A *mark* is a judged item that stands in a list. ``start[q]:start[q+1]`` are the marks of query q in ascending rank.
-``first[m]..last[m]`` are the positions (from 1) the mark may take: one position, or the stretch it ties with, every
-order of which is equally likely. Tables indexed by position have position p in place p - 1.
-Each loop has a readable twin in ``tests/property/test_kernels.py`` that it is held to.
+Single-threaded, arrays in and arrays out, no validation. A *mark* is a judged item that a list holds.
+``start[q]:start[q+1]`` are the marks of query q in ascending rank. ``first[m]..last[m]`` are the positions (from 1) the
+mark may take: one position, or a range of tied positions, every order of which is equally likely. Tables indexed by
+position hold position p at index p - 1.
+Each loop is tested against a readable twin in ``tests/property/test_kernels.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.portable._kernels import exp, log_gamma
 
 Int32 = NDArray[np.int32]
@@ -20,6 +21,7 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 LINEAR = 12  # up to this many judged items a scan is faster than a hash table
+SMOOTHING = 0.00001  # of infAP, as in trec_eval
 
 
 @njit(nogil=True, cache=True)
@@ -27,7 +29,12 @@ def find_marks(
     offsets: Int64, items: Int32, match: Int64, truth_offsets: Int64, truth_items: Int32,
     begin: int, end: int, depth: int, start: Int64, rank: Int32, judged: Int64,
 ) -> int:  # fmt: skip
-    """Meet lists and truth for queries begin..end, the first ``depth`` places; returns the number of marks."""
+    """Find the marks of queries begin..end, judged items in the first ``depth`` places of lists; return their number.
+
+    The list of query q has the rows ``offsets[l]:offsets[l + 1]`` of ``items`` with l = ``match[q]`` (-1: no list), and
+    its judged items are ``truth_items[truth_offsets[q]:truth_offsets[q + 1]]``. Writes ``rank`` and ``judged`` (the row
+    in the truth) of each mark, and ``start``: the marks of the i-th of these queries are ``start[i]:start[i + 1]``.
+    """
     count = 0
     slots = np.empty(256, np.int64)
     likely = np.empty(256, np.int32)
@@ -44,13 +51,13 @@ def find_marks(
             while slots.size < 2 * (high - low):
                 slots = np.empty(2 * slots.size, np.int64)
             mask = _hash_rows(truth_items, low, high, slots)
-        bits = np.uint64(0)  # a bit per judged item: most other items show without a look that they are none of them
+        bits = np.uint64(0)  # a bit per judged item rules out most other items without a lookup
         for row in range(low, high):
             bits |= np.uint64(1) << _bit(truth_items[row])
         if likely.size < bottom - top:
             likely = np.empty(2 * (bottom - top), np.int32)
         candidates = np.int64(0)
-        for row in range(top, bottom):  # without a branch, which would be guessed wrong too often
+        for row in range(top, bottom):  # no branch here: it would be mispredicted too often
             likely[candidates] = row - top
             candidates += np.int64((bits >> _bit(items[row])) & np.uint64(1))
         for place in likely[:candidates]:
@@ -102,8 +109,9 @@ def _look_up(items: Int32, item: int, slots: Int64, mask: np.uint32) -> int:
 def weighted_sum(
     start: Int64, first: Int32, last: Int32, value: Float, weight: Float, cumulative: Float, cutoff: Int64, out: Float
 ) -> None:
-    """Expected sum of value x weight(position) over positions up to each query's cut-off.
+    """Write to ``out[q]`` the expected sum of value x weight(position) over the marks of query q, up to ``cutoff[q]``.
 
+    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``.
     ``cumulative[p]`` is the sum of the weights of positions 1..p.
     """
     for query in range(start.size - 1):
@@ -122,22 +130,26 @@ def weighted_sum(
 
 @njit(nogil=True, cache=True)
 def top_sum(offsets: Int64, value: Float, weight: Float, begin: int, end: int, k: int, out: Float) -> None:
-    """Sum of value x weight over the first k values of stretches begin..end: the ideal ranking of graded truth."""
+    """Write, for queries begin..end, the sum of value x weight over their first k values: the ideal of a graded truth.
+
+    ``offsets[q]:offsets[q + 1]`` are the values of query q, counted from the first value of query ``begin``.
+    """
     base = offsets[begin]
-    for stretch in range(begin, end):
-        low, high = offsets[stretch] - base, offsets[stretch + 1] - base
+    for query in range(begin, end):
+        low, high = offsets[query] - base, offsets[query + 1] - base
         total = 0.0
         for place in range(min(high - low, k)):
             total += value[low + place] * weight[place]
-        out[stretch - begin] = total
+        out[query - begin] = total
 
 
 @njit(nogil=True, cache=True)
 def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: Float, cutoff: int, out: Float) -> None:
-    """Expected weight of the position of the first relevant item, 0 beyond the cut-off.
+    """Write to ``out[q]`` the expected weight of the position of the first relevant item; it is 0 beyond the cut-off.
 
-    In a tied stretch of n places with r relevant items, place j (from 0) is the first relevant one with probability
-    r/(n-j) prod_{i<j} (n-r-i)/(n-i).
+    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``. In
+    n tied places with r relevant items, place j (from 0) is the first relevant one with probability r/(n-j) prod_{i<j}
+    (n-r-i)/(n-i).
     """
     for query in range(start.size - 1):
         out[query] = 0.0
@@ -159,10 +171,11 @@ def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: F
 
 @njit(nogil=True, cache=True)
 def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: Int64, out: Float) -> None:
-    """Expected sum of precision at the positions of relevant items, up to each query's cut-off.
+    """Write to ``out[q]`` the expected sum of precision at the positions of relevant items, up to ``cutoff[q]``.
 
-    In a tied stretch each place holds a relevant item with probability r/n, and then (r-1)/(n-1) of the places above
-    it in the stretch do too (McSherry and Najork 2008).
+    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``.
+    Each of n tied places holds a relevant item with probability r/n, and then (r-1)/(n-1) of the tied places above it
+    do too (McSherry and Najork 2008).
     """
     for query in range(start.size - 1):
         total, above = 0.0, 0
@@ -184,9 +197,10 @@ def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutof
 
 @njit(nogil=True, cache=True)
 def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: int, out: Float) -> None:
-    """Expected mean of precision at the positions of the relevant items up to the cut-off; 0 where there is none.
+    """Write to ``out[q]`` the expected mean of precision at the relevant items up to the cut-off; 0 if there are none.
 
-    Only a tied stretch that the cut-off cuts leaves the number of hits open: it is hypergeometric.
+    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``.
+    The number of hits is random only where the cut-off divides tied places; it is hypergeometric there.
     """
     for query in range(start.size - 1):
         total, above, value = 0.0, 0, 0.0
@@ -211,7 +225,10 @@ def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, c
 
 @njit(nogil=True, cache=True, inline="always")
 def _precisions(top: int, size: int, hits: int, above: int) -> float:
-    """Expected sum of precision over ``hits`` relevant items in a tied stretch of ``size`` places from ``top`` on."""
+    """Return the expected sum of precision at ``hits`` relevant items among ``size`` tied places from rank ``top`` on.
+
+    ``above`` relevant items are ranked above the tied places.
+    """
     total = 0.0
     others = (hits - 1) / (size - 1) if size > 1 else 0.0
     for place in range(size):
@@ -221,13 +238,17 @@ def _precisions(top: int, size: int, hits: int, above: int) -> float:
 
 @njit(nogil=True, cache=True, inline="always")
 def _ways(n: int, k: int) -> float:
-    """Logarithm of n over k."""
+    """Return the logarithm of the binomial coefficient C(n, k)."""
     return log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0)
 
 
 @njit(nogil=True, cache=True)
 def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float) -> None:
-    """Sum of (1/position) x the chance that the reader is satisfied there and not before."""
+    """Write to ``out[q]`` the sum over marks of 1 / rank x the probability that the reader stops there and not before.
+
+    ``start[q]:start[q + 1]`` are the marks of query q; ``satisfied`` is the probability of stopping at a mark once it
+    is read.
+    """
     for query in range(start.size - 1):
         total, still_reading = 0.0, 1.0
         for mark in range(start[query], start[query + 1]):
@@ -238,23 +259,66 @@ def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float
         out[query] = total
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _preference(above: int, most: int, bound: int) -> float:
+    """Return 1 - min(judged negatives above, most) / bound for a relevant item; 1 if none is above."""
+    return 1.0 if above == 0 else 1.0 - min(above, most) / bound
+
+
 @njit(nogil=True, cache=True)
-def preference(start: Int64, relevant: Bool, negative: Bool, most: Int64, bound: Int64, out: Float) -> None:
-    """Sum over relevant marks of 1 - min(negatives above, most) / bound; 1 where nothing stands above."""
+def preferences(above: Int64, most: Int64, bound: Int64, out: Float) -> None:
+    """Write 1 - min(above, most) / bound for each relevant item, ``above`` the judged negatives above it (bpref)."""
+    for item in range(above.size):
+        out[item] = _preference(above[item], most[item], bound[item])
+
+
+@njit(nogil=True, cache=True)
+def preference_sum(start: Int64, relevant: Bool, negative: Bool, most: Int64, bound: Int64, out: Float) -> None:
+    """Write to ``out[q]`` the sum of 1 - min(above, most) / bound over the relevant marks of query q (bpref times R).
+
+    ``above`` are the ``negative`` marks above it; ``start[q]:start[q + 1]`` are the marks of query q.
+    """
     for query in range(start.size - 1):
         total, above = 0.0, 0
         for mark in range(start[query], start[query + 1]):
             if relevant[mark]:
-                total += 1.0 if above == 0 else 1.0 - min(above, most[query]) / bound[query]
+                total += _preference(above, most[query], bound[query])
             elif negative[mark]:
                 above += 1
         out[query] = total
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _add_inferred(total: float, above: int, right: int, wrong: int, unjudged: int) -> float:
+    """Return ``total`` plus the precision inferred at a relevant item, a term of infAP.
+
+    ``above`` items of any kind are ranked above it, of which ``right`` were judged relevant, ``wrong`` were judged not
+    relevant, and ``unjudged`` were pooled without a judgement.
+    """
+    total += 1.0 / (above + 1)
+    if above > 0:
+        seen = (right + wrong + unjudged) / above
+        total += above / (above + 1) * seen * (right + SMOOTHING) / (right + wrong + 2 * SMOOTHING)
+    return total
+
+
 @njit(nogil=True, cache=True)
-def inferred_precision(start: Int64, rank: Int32, relevant: Bool, pooled: Bool, out: Float) -> None:
-    """Sum over relevant marks of precision inferred from the judged and pooled items above (infAP)."""
-    tiny = 0.00001
+def inferred_precisions(above: Int64, right: Int64, wrong: Int64, out: Float) -> None:
+    """Write to ``out[i]`` the precision inferred at relevant item i, if every pooled item was judged (infAP).
+
+    ``above``, ``right`` and ``wrong`` are the numbers of items above it: all, judged relevant and judged not relevant.
+    """
+    for item in range(above.size):
+        out[item] = _add_inferred(0.0, above[item], right[item], wrong[item], 0)
+
+
+@njit(nogil=True, cache=True)
+def inferred_precision_sum(start: Int64, rank: Int32, relevant: Bool, pooled: Bool, out: Float) -> None:
+    """Write to ``out[q]`` the sum of inferred precision over the relevant marks of query q (infAP times R).
+
+    It is inferred from the judged items above and those ``pooled`` without a judgement; ``start[q]:start[q + 1]`` are
+    the marks of query q.
+    """
     for query in range(start.size - 1):
         total, right, wrong, unjudged = 0.0, 0, 0, 0
         for mark in range(start[query], start[query + 1]):
@@ -263,11 +327,7 @@ def inferred_precision(start: Int64, rank: Int32, relevant: Bool, pooled: Bool, 
             elif not relevant[mark]:
                 wrong += 1
             else:
-                above = rank[mark] - 1
-                total += 1.0 / (above + 1)
-                if above > 0:
-                    seen = (right + wrong + unjudged) / above
-                    total += above / (above + 1) * seen * (right + tiny) / (right + wrong + 2 * tiny)
+                total = _add_inferred(total, rank[mark] - 1, right, wrong, unjudged)
                 right += 1
         out[query] = total
 
@@ -277,9 +337,12 @@ def ordered_pairs(
     start: Int64, first: Int32, last: Int32, relevant: Bool, counted: Bool,
     negatives: Int64, shown: Int64, positives: Int64, out: Float,
 ) -> None:  # fmt: skip
-    """(Relevant, negative) pairs in the right order, ties one half; what is not listed ties at the end.
+    """Write to ``out[q]`` the number of (relevant, negative) pairs in the right order; a tie counts one half.
 
-    An empty ``counted`` means that every listed place that is not relevant is a negative.
+    ``negatives[q]`` and ``positives[q]`` are the numbers of negatives and of relevant items, ``shown[q]`` the length of
+    the list. ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to
+    ``last[m]``. ``counted`` marks negatives; if it is empty, every listed item that is not relevant is one. Items that
+    a list does not hold tie at its end.
     """
     for query in range(start.size - 1):
         total, above, found = 0.0, 0, 0
@@ -302,10 +365,11 @@ def ordered_pairs(
 
 @njit(nogil=True, cache=True)
 def places_in_ranx(offsets: Int64, scores: Float, rows: Int32, begin: int, end: int, place: Int64) -> None:
-    """Write the place that ranx gives each row of lists begin..end, which stand by score descending.
+    """Write to ``place`` the position that ranx gives each row of lists begin..end, ordered by descending score.
 
-    ranx sorts twice, as a run is made and as it is made comparable, both times with numba's argsort, as here: it keeps
-    the order of ties in up to 15 rows and swaps them about in more. ``rows`` is where the rows stood in the file.
+    ranx sorts twice, when a run is created and when it is made comparable, both times with numba's argsort, as here.
+    That sort keeps the order of ties in lists of up to 15 rows and permutes them in longer ones. ``offsets[q]:offsets[q
+    + 1]`` are the rows of list q, and ``rows`` are their positions in the file.
     """
     for query in range(begin, end):
         first, last = offsets[query], offsets[query + 1]

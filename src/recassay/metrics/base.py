@@ -1,4 +1,8 @@
-"""What a metric is: a value with a name, named conventions, and one function from aligned lists to numbers."""
+"""Base classes of metrics: a metric is a value with a name, named conventions, and formulas.
+
+A metric is computed from blocks of lists aligned with the truth (:meth:`UnitMetric.evaluate`). If it has a formula by
+rank or by counts (:meth:`Metric.rank_formula`), designs, sampling curves and streams compute it from that formula.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.exact import Exact
-from recassay.data.interactions import part_of_log
-from recassay.data.layout import stretch_of
-from recassay.data.truth_facts import TruthFacts
+from recassay.columnar.layout import row_groups
+from recassay.data.interactions import whole_log_needed
+from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import InternalError, UsageError
-from recassay.named import check_type, parameter_kinds
-from recassay.spec import Expression, Value, suggest
+from recassay.metrics.credit import Credit, NoFormula, RankFormula
+from recassay.naming.departures import Departure
+from recassay.naming.grammar import Expression, Value, suggest
+from recassay.naming.named import check_type, parameter_kinds
+from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:
     from recassay.data.truth import Truth
-    from recassay.metrics.align import Aligned, Meeting
-    from recassay.metrics.context import Beside, Context
+    from recassay.metrics.align import AlignedBlock, Alignment
+    from recassay.metrics.context import Context, ContextLookup
 
 Values = NDArray[np.float64]
-Piece = int | Exact  # adds up to the same bits however users are cut
+Addend = int | ExactSum  # sums have the same bits however users are partitioned
 
 ROUNDING = 1e-9
 LARGEST_CUTOFF = int(np.iinfo(np.int32).max)
@@ -32,11 +38,11 @@ LARGEST_CUTOFF = int(np.iinfo(np.int32).max)
 
 @dataclass(frozen=True, repr=False)
 class Metric:
-    """A metric with all its conventions. Its name reads the same everywhere and parses back to an equal value.
+    """A metric with all its parameters. Its name, such as ``ndcg(gain='exp2')@10``, parses back to an equal metric.
 
-    A subclass is one file in a folder of ``recassay.metrics``: it sets the class variables below, adds its
-    parameters as dataclass fields with defaults, and says what it computes in its docstring under the headings
-    Formula, Edges, Libraries and Reference.
+    A subclass is one file in a folder of ``recassay.metrics``. It sets the class variables below, adds its parameters
+    as dataclass fields with defaults, and defines what it computes in its docstring under the headings Formula, Edges,
+    Libraries and Reference.
     """
 
     name: ClassVar[str] = ""
@@ -45,8 +51,11 @@ class Metric:
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "optional"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool | None] = True
+    describes: ClassVar[bool] = False  # says what lists are like, not how good they are: a verdict is never based on it
     needs: ClassVar[frozenset[str]] = frozenset()
-    uses_scores: ClassVar[bool] = False  # most metrics look at ranks, and let the scores of a run go
+    uses_scores: ClassVar[bool] = False  # most metrics read ranks only, so the scores of a run need not be kept
+    list_parameters: ClassVar[frozenset[str]] = frozenset()  # parameters without a meaning outside lists
+    departures: ClassVar[tuple[Departure, ...]] = ()  # from a paper, in what the defaults do
 
     k: int | None = None
 
@@ -73,36 +82,41 @@ class Metric:
             )
 
     def validate(self) -> None:
-        """Check parameters against each other; a subclass raises :class:`UsageError` U102."""
+        """Raise :class:`UsageError` U102 if parameters do not fit each other; a subclass overrides it."""
 
     def refuse(self, parameter: str, why: str) -> UsageError:
-        """The error for a parameter value that makes no sense."""
+        """Return the error U102 for an unusable value of a parameter."""
         what = f"{parameter}={getattr(self, parameter)!r}: {why}"
         return UsageError("U102", what, where=str(self), hint=f"recassay explain {self.name} says what it may be")
 
     @property
     def parameters(self) -> dict[str, Value]:
-        """Every parameter with its value, defaults too, without the cut-off."""
+        """Return every parameter with its value, defaults included, the cut-off excluded."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "k"}
 
     @property
     def is_uncut(self) -> bool:
-        """Return whether it could look at the first k places and was not told k: then it looks at all there are."""
+        """Return whether the metric takes a cut-off and has none: it then reads whole lists."""
         return self.k is None and self.cutoff == "optional"
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The bounds of its values under these parameters, where they are narrower than those of the class."""
+        """Return the smallest and largest possible value under these parameters; the range may be narrower than
+        ``bounds``.
+        """
         return self.bounds
 
     @classmethod
     def defaults(cls) -> dict[str, Value]:
-        """Every parameter with its default."""
+        """Return every parameter with its default."""
         return {f.name: f.default for f in dataclasses.fields(cls) if f.name != "k"}  # type: ignore[misc]
 
     @classmethod
     def build(cls, expression: Expression, fallback: Mapping[str, Value]) -> Self:
-        """The metric an expression names; ``fallback`` replaces defaults of parameters the expression leaves out."""
+        """Return the metric that a parsed name (``expression``) stands for.
+
+        ``fallback`` has the values of parameters that the name leaves out, in place of the defaults.
+        """
         known = cls.defaults()
         for parameter in expression.parameters:
             if parameter not in known:
@@ -124,34 +138,45 @@ class Metric:
 
     @property
     def needed(self) -> frozenset[str]:
-        """What it needs with these parameters."""
+        """Return the names of the data that the metric needs with these parameters, such as ``train`` or ``items``."""
         return self.needs
 
     @property
     def needs_whole_log(self) -> bool:
-        """Whether it looks at rows of the training log beside those of the users it judges, and counts of all items."""
+        """Return whether the metric needs the whole training log.
+
+        Other metrics need the training rows of the users in a block, and counts per item.
+        """
         return False
 
     @property
     def negatives_below(self) -> float | None:
-        """The gain below which it must know who has a judged item, if it must (see :class:`TruthFacts`)."""
+        """Return the gain below which each user should have a judged item (see :class:`TruthStatistics`), or None."""
         return None
 
-    def resolve(self, facts: TruthFacts) -> Metric:
-        """The metric with parameters that were left to the data settled; itself if there are none."""
+    def rank_formula(self) -> RankFormula:
+        """Return the metric's formula by rank or by counts, or the reason why it has none.
+
+        Designs, sampling curves and streams compute the metric from this formula. The formula takes every relevant
+        item as one of gain 1.
+        """
+        return NoFormula("it is no sum over relevant items by their ranks")
+
+    def resolve(self, statistics: TruthStatistics) -> Metric:
+        """Return the metric with parameters filled in that depend on the data, such as the truth's largest grade."""
         return self
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        """Look once at what is known of the whole input, before any list; raise if the metric cannot be computed on it.
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        """Raise if the metric cannot be computed on this truth with this context; called once, before any list is read.
 
-        A truth may be larger than memory, so what is known of it are ``facts`` that add up over users.
+        A truth may be larger than memory, so ``statistics`` are numbers that add up over users.
         """
         self.require(self.needed, context)
         if self.needs_whole_log and context.train is not None and context.train.whole is not None:
-            raise part_of_log(f"{self}: what it measures", str(self))
+            raise whole_log_needed(f"{self}: its values", str(self))
 
     def require(self, names: frozenset[str], context: Context) -> None:
-        """Raise U105 unless all of these data were given."""
+        """Raise U105 unless all of the named data, such as ``train``, were given."""
         missing = sorted(names - context.has)
         if missing:
             called = {"train": "training log", "items": "table of items", "distances": "table of distances"}
@@ -163,20 +188,25 @@ class Metric:
                 hint=f"give it with {' '.join(options[need] for need in missing)}",
             )
 
-    def bind(self, beside: Beside) -> object:
-        """What judging blocks of one run needs besides the block; the metric finds it in ``lists.bound(self)``.
+    def bind(self, lookup: ContextLookup) -> object:
+        """Return what this metric needs besides a block of lists.
 
-        Called once a run, on one thread, before any block is judged.
+        The metric finds the result later in ``lists.bound(self)``.
+
+        It is called once per run, on one thread, before any block is judged.
         """
         return None
 
-    def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:
-        """What :meth:`accompanying` is made of, by name: of some users, whole numbers and exact sums, which add up."""
+    def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
+        """Return, by name, sums over users from which :meth:`accompanying` is computed.
+
+        Sums of groups of users add up.
+        """
         return {}
 
-    def accompanying(self, pieces: Mapping[str, Piece], context: Context) -> Mapping[str, float]:
-        """Numbers that must be read with the mean of one run (an effective sample size, say), by name."""
-        return {name: float(piece) for name, piece in pieces.items()}
+    def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
+        """Return named numbers to be read together with the mean of a run, such as an effective sample size."""
+        return {name: float(addend) for name, addend in addends.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,19 +219,19 @@ class UnitMetric(Metric):
 
     @property
     def power(self) -> float:
-        """Power of the mean: 1 unless a metric is a root mean square."""
+        """Return the power of the mean: 1 unless the metric is a root mean square."""
         return 1.0
 
-    def evaluate(self, lists: Aligned) -> Values:
-        """The value of each query of a block: NaN where undefined."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it judges a block of lists")
+    def evaluate(self, lists: AlignedBlock) -> Values:
+        """Return the value of each query of a block; NaN where undefined."""
+        raise NotImplementedError(f"{type(self).__name__} must define evaluate()")
 
-    def weights(self, lists: Aligned) -> Values | None:
-        """Weight of each query in the mean; None for equal weights."""
+    def weights(self, lists: AlignedBlock) -> Values | None:
+        """Return the weight of each query in the mean; None for equal weights."""
         return None
 
-    def checked(self, lists: Aligned) -> Values:
-        """:meth:`evaluate`, and an :class:`InternalError` where a value leaves the metric's range."""
+    def checked(self, lists: AlignedBlock) -> Values:
+        """Return :meth:`evaluate`; raise :class:`InternalError` if a value is outside the metric's range."""
         values = self.evaluate(lists)
         low, high = self.limits
         if values.size and lists.distinct:
@@ -218,48 +248,58 @@ class UnitMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class CatalogueMetric(Metric):
-    """A metric of all lists together: how often each item of the catalogue was shown. It has no value per unit.
+    """A metric of how often each item of the catalogue was shown in all lists together. It has no value per unit.
 
-    ``catalogue`` says which items count, shown or not: those of the ``train`` log, those of the ``truth``, or those in
-    the table of ``items``.
+    ``catalogue`` names the items that count, shown or not: those of the ``train`` log, of the ``truth``, or of the
+    table of ``items``.
     """
 
     family: ClassVar[str] = "catalogue"
+    describes: ClassVar[bool] = True
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "required"
 
     catalogue: Literal["train", "truth", "items"] = "train"
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        super().prepare(facts, context)
+    def rank_formula(self) -> RankFormula:
+        return NoFormula("it counts how often items are shown, relevant or not")
+
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        super().prepare(statistics, context)
         self.require(frozenset({self.catalogue} - {"truth"}), context)
 
     def measure(self, exposure: NDArray[np.int64]) -> float:
-        """The value from the number of top-k lists that hold each item of the catalogue, zeros included."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it judges exposure")
+        """Return the value, from the number of top-k lists that hold each item of the catalogue, zeros included."""
+        raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
 
 @dataclass(frozen=True, repr=False)
 class Accuracy(UnitMetric):
-    """A metric of relevance at ranks, with the policies every such metric shares.
+    """A metric of relevance at ranks, with the policies that all accuracy metrics share.
 
-    ``relevant_from``: an item is relevant from this gain. ``missing``: a query without a list counts as an empty
-    list (``zero``) or is left out (``skip``). ``no_relevant``: a query without a relevant item is left out and counted
+    ``relevant_from``: an item is relevant from this gain. ``missing``: a query without a list counts as an empty list
+    (``zero``) or is left out (``skip``). ``no_relevant``: a query without a relevant item is left out and counted
     (``undefined``) or counts 0 (``zero``). A query that has relevant items and no value for another reason (no negative
     item for a pair, an ideal of 0) is always left out and counted.
+
+    A metric whose :meth:`rank_formula` is a :class:`Credit` needs no other method: lists are judged by that formula.
     """
 
     family: ClassVar[str] = "ranking"
+    list_parameters: ClassVar[frozenset[str]] = frozenset({"relevant_from", "missing", "no_relevant", "unlisted"})
 
     relevant_from: float = 1.0
     missing: Literal["zero", "skip"] = "zero"
     no_relevant: Literal["undefined", "zero"] = "undefined"
 
-    def judge(self, lists: Aligned) -> Values:
-        """The value of each query that has something to find; anything elsewhere."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it judges a block of lists")
+    def judge(self, lists: AlignedBlock) -> Values:
+        """Return the value of each list of a block; values of queries without a relevant item are ignored."""
+        formula = self.rank_formula()
+        if not isinstance(formula, Credit):
+            raise NotImplementedError(f"{type(self).__name__} must define judge(), or a credit in rank_formula()")
+        return formula.in_lists(lists, self.relevant_from)
 
-    def need_strict_order(self, lists: Aligned) -> None:
-        """Raise if lists have tied stretches and this metric has no expected value over their orders."""
+    def need_strict_order(self, lists: AlignedBlock) -> None:
+        """Raise U110 if rows of the lists tie: this metric has no expected value over their orders."""
         if lists.tied:
             raise UsageError(
                 "U110",
@@ -268,8 +308,8 @@ class Accuracy(UnitMetric):
                 hint="choose ties id, optimistic or pessimistic for it, or leave it out",
             )
 
-    def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
-        """Queries on which the metric is defined: those with a relevant item."""
+    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+        """Return a mask of the queries on which the metric is defined: those with a relevant item."""
         return lists.relevant(self.relevant_from) > 0
 
     @property
@@ -277,7 +317,7 @@ class Accuracy(UnitMetric):
         """Return whether every query with a relevant item has a value."""
         return type(self).judgeable is Accuracy.judgeable
 
-    def evaluate(self, lists: Aligned) -> Values:
+    def evaluate(self, lists: AlignedBlock) -> Values:
         values = self.judge(lists)
         judgeable = self.judgeable(lists)
         if not judgeable.all():
@@ -290,16 +330,16 @@ class Accuracy(UnitMetric):
         return values
 
 
-def facts_for(metrics: Iterable[Metric], truth: Truth) -> TruthFacts:
-    """What these metrics must know of a truth, or of some users of it."""
+def truth_statistics_for(metrics: Iterable[Metric], truth: Truth) -> TruthStatistics:
+    """Return the statistics of a truth, or of some of its users, that these metrics need."""
     below = (metric.negatives_below for metric in metrics)
-    return TruthFacts.of(truth, [gain for gain in below if gain is not None])
+    return TruthStatistics.of(truth, [gain for gain in below if gain is not None])
 
 
-def sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:
-    """The sum of each stretch of values, added in order: no stretch changes a bit of another's sum.
+def range_sums(offsets: NDArray[np.int64], values: NDArray[Any]) -> Values:
+    """Return the sum of each range of values, added in order, so that no range changes a bit of another's sum.
 
-    >>> sums(np.array([0, 2, 2, 3]), np.array([1, 2, 5])).tolist()
+    >>> range_sums(np.array([0, 2, 2, 3]), np.array([1, 2, 5])).tolist()
     [3.0, 0.0, 5.0]
     """
-    return np.bincount(stretch_of(offsets), weights=values, minlength=offsets.size - 1).astype(np.float64, copy=False)
+    return np.bincount(row_groups(offsets), weights=values, minlength=offsets.size - 1).astype(np.float64, copy=False)

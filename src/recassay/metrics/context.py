@@ -1,4 +1,4 @@
-"""What a metric may know besides lists and truth: the training log and the features of items."""
+"""Data that metrics use besides lists and truth: the training log, item features and distances between items."""
 
 from __future__ import annotations
 
@@ -11,35 +11,41 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.recoding import Recoding
 from recassay.data.subprofiles import Miner
-from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError
 
 if TYPE_CHECKING:
-    from recassay.metrics.align import Meeting
+    from recassay.metrics.align import Alignment
     from recassay.metrics.base import Metric
 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Data given beside the run and the truth; a metric that needs more than there is says so before work starts."""
+    """Data for metrics besides run and truth: training log, features of items, and distances of items.
+
+    A metric that needs data that are not given raises an error before any list is judged.
+    """
 
     train: Interactions | None = None
     items: Features | None = None
-    distances: NDArray[np.float64] | None = None  # between items of the training log, ascending by id
-    judged_items: pl.Series | None = None  # of the whole truth, ascending, where it is judged in parts
+    distances: NDArray[np.float64] | None = None  # between items of the training log, which ascend by id
+    judged_items: pl.Series | None = None  # of the whole truth, ascending, if it is judged in partitions
     _miners: dict[tuple[int, int, float | None], Miner] = field(default_factory=dict, repr=False)
 
     @property
     def has(self) -> frozenset[str]:
-        """Names of what was given, as metrics name their needs."""
+        """Return the names of the data that were given, as in ``Metric.needs``."""
         return frozenset(name for name in ("train", "items", "distances") if getattr(self, name) is not None)
 
     def miner(self, k1: int, k2: int, liked_from: float | None) -> Miner:
-        """What finds the subprofiles of users of the training log; made once for all runs and metrics."""
+        """Return the object that finds the subprofiles of training users; it is built once for all runs and metrics.
+
+        ``k1``, ``k2`` and ``liked_from`` are the parameters of subprofiles, as in ``SPAD``.
+        """
         assert self.train is not None, "a metric that uses the training log must name it in `needs`"
         key = (k1, k2, liked_from)
         if key not in self._miners:
@@ -48,91 +54,96 @@ class Context:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
-    """One meeting of a run and the truth, seen from the training log and the item features.
+class ContextLookup:
+    """A translation of the users and items of one aligned run to the codes of the training log and of the features.
 
-    Everything is made when first asked for and kept: :func:`bind` asks on one thread, before blocks are judged.
+    Every table is built on first use and kept; :func:`bind` builds them on one thread, before blocks are judged.
     """
 
-    meeting: Meeting
+    alignment: Alignment
     context: Context
 
     @property
     def train(self) -> Interactions:
-        """The training log."""
+        """Return the training log."""
         assert self.context.train is not None, "a metric that uses the training log must name it in `needs`"
         return self.context.train
 
     @property
     def features(self) -> Features:
-        """The features of items."""
+        """Return the features of items."""
         assert self.context.items is not None, "a metric that uses item features must name them in `needs`"
         return self.context.items
 
     @property
     def judged_items(self) -> pl.Series:
-        """Ids of the items of the truth, ascending."""
+        """Return the distinct ids of the items of the truth, ascending."""
         if self.context.judged_items is not None:
             return self.context.judged_items
-        return self.meeting.truth.vocabulary.decode(np.unique(self.meeting.truth.items))
+        return self.alignment.truth.vocabulary.decode(np.unique(self.alignment.truth.items))
 
     @functools.cached_property
     def train_items(self) -> Recoding:
-        """From the run's item codes to items of the training log."""
-        ids = known_ids(self.train.item_vocabulary)
-        return self._met(Recoding.between(self.meeting.run.vocabulary, ids), "I406", "training log", ids)
+        """Return the recoding from the run's items to items of the training log; raise I406 if none matches."""
+        ids = vocabulary_ids(self.train.item_vocabulary)
+        return self._checked(Recoding.between(self.alignment.run.vocabulary, ids), "I406", "training log", ids)
 
     @functools.cached_property
     def feature_rows(self) -> Recoding:
-        """From the run's item codes to items that have features."""
+        """Return the recoding from the run's items to items with features; raise I407 if none matches."""
         ids = self.features.items
-        return self._met(Recoding.between(self.meeting.run.vocabulary, ids), "I407", "item features", ids)
+        return self._checked(Recoding.between(self.alignment.run.vocabulary, ids), "I407", "item features", ids)
 
     @functools.cached_property
     def train_users(self) -> NDArray[np.int32]:
-        """For each query of the truth its user in the training log, or -1."""
-        vocabulary, codes = Vocabulary.encode(self.meeting.truth.queries)
-        return Recoding.between(vocabulary, known_ids(self.train.user_vocabulary), "user")(codes)
+        """Return for each query of the truth its user in the training log, or -1."""
+        vocabulary, codes = Vocabulary.encode(self.alignment.truth.queries)
+        return Recoding.between(vocabulary, vocabulary_ids(self.train.user_vocabulary), "user")(codes)
 
     @functools.cached_property
     def truth_train_items(self) -> NDArray[np.int32]:
-        """For each row of the truth its item in the training log, or -1."""
-        truth = self.meeting.truth
-        return Recoding.between(truth.vocabulary, known_ids(self.train.item_vocabulary))(truth.items)
+        """Return for each row of the truth its item in the training log, or -1."""
+        truth = self.alignment.truth
+        return Recoding.between(truth.vocabulary, vocabulary_ids(self.train.item_vocabulary))(truth.items)
 
     @functools.cached_property
     def truth_feature_rows(self) -> NDArray[np.int32]:
-        """For each row of the truth its item among those with features, or -1."""
-        truth = self.meeting.truth
+        """Return for each row of the truth its item among the items with features, or -1."""
+        truth = self.alignment.truth
         return Recoding.between(truth.vocabulary, self.features.items)(truth.items)
 
     @functools.cached_property
     def train_feature_rows(self) -> NDArray[np.int32]:
-        """For each item of the training log the item with features, or -1."""
+        """Return for each item of the training log its row among the items with features, or -1."""
         codes = np.arange(self.train.n_items, dtype=np.int32)
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
 
-    def _met(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
-        run, strangers = self.meeting.run, self.meeting.strangers
+    def _checked(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
+        """Return a recoding of items; if it matches no item of the run, raise the error ``code``.
+
+        For a partition of a run the error is only noted, since another partition may match. ``what`` names the data,
+        and ``ids`` are its ids.
+        """
+        run, unmatched = self.alignment.run, self.alignment.unmatched
         try:
-            found = recoding.of_acquainted(run.items, run.vocabulary, ids, code=code, what=what, where=run.origin)
+            found = recoding.require_overlap(run.items, run.vocabulary, ids, code=code, what=what, where=run.origin)
         except InputError as error:
-            if self.meeting.whole:
+            if self.alignment.whole:
                 raise
-            strangers |= {code: error} if run.items.size else {}
+            unmatched |= {code: error} if run.items.size else {}
             return recoding
-        strangers[code] = None
+        unmatched[code] = None
         return found
 
 
-def bind(metrics: Iterable[Metric], meeting: Meeting, context: Context) -> None:
-    """Let every metric prepare for one run; call it once after :func:`meet`, before blocks are judged."""
-    beside = Beside(meeting, context)
+def bind(metrics: Iterable[Metric], alignment: Alignment, context: Context) -> None:
+    """Prepare every metric for one run; call it once after :func:`align`, before blocks are judged."""
+    lookup = ContextLookup(alignment, context)
     for metric in metrics:
-        meeting.bound[metric] = metric.bind(beside)
+        alignment.bound[metric] = metric.bind(lookup)
 
 
-def known_ids(vocabulary: Vocabulary) -> pl.Series:
-    """The ids behind the codes of a log, ascending."""
+def vocabulary_ids(vocabulary: Vocabulary) -> pl.Series:
+    """Return the ids of a log's vocabulary, ascending."""
     assert vocabulary.ids is not None, "a log's ids are dense"
     return vocabulary.ids

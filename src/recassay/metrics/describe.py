@@ -1,4 +1,4 @@
-"""What a metric says of itself: its docstring under headings, its parameters with choices and defaults."""
+"""Descriptions of metrics for ``recassay explain`` and the reference pages: docstrings by heading, and parameters."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from recassay.metrics.base import Metric
-from recassay.named import parameter_kinds
-from recassay.spec import Value
+from recassay.naming.grammar import Value
+from recassay.naming.named import parameter_kinds
 
 HEADINGS = ("Formula", "Edges", "Libraries", "Reference")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a metric: what it may be and what it is when unstated."""
+    """A parameter of a metric: its name, its default and the values it can take."""
 
     name: str
     default: Value
@@ -26,7 +26,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Description:
-    """A metric in words."""
+    """The description of a metric: its docstring by heading, and what its class declares (cut-off, needs, bounds)."""
 
     name: str
     aliases: tuple[str, ...]
@@ -40,13 +40,13 @@ class Description:
     higher_is_better: bool | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; an unbounded side is None."""
+        """Return the description as JSON values; an infinite bound is None."""
         low, high = (bound if abs(bound) != float("inf") else None for bound in self.bounds)
         return {**asdict(self), "bounds": [low, high]}
 
 
 def describe(metric: type[Metric]) -> Description:
-    """The description of a metric class.
+    """Return the description of a metric class.
 
     >>> from recassay.metrics.registry import find
     >>> describe(find("precision")).title
@@ -62,7 +62,7 @@ def describe(metric: type[Metric]) -> Description:
 
 
 def sections_of(text: str) -> tuple[str, dict[str, str]]:
-    """A docstring's first paragraph, and its paragraphs by heading, each on one line.
+    """Return the first paragraph of a docstring, and its other paragraphs by heading, each on one line.
 
     >>> sections_of("Title.\\n\\nFormula: a\\nb.\\n\\nMore.\\n\\nEdges: c.")
     ('Title.', {'Formula': 'a b. More.', 'Edges': 'c.'})

@@ -1,4 +1,4 @@
-"""Files that cannot be about the same users or items are refused, with examples of both sides."""
+"""Errors for a run that cannot be judged against a truth, with example ids of both sides."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.vocabulary import concat_ids, rows_in_table
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.data.vocabulary import positions, stacked
 from recassay.errors import InputError
 from recassay.threads import blocks
 
 if TYPE_CHECKING:
-    from recassay.metrics.align import Conventions, Meeting, Met
+    from recassay.metrics.align import Alignment, AlignmentCounts, Conventions
 
-FIRST_LOOK = 512  # queries looked at together for any item that run and truth share; the first such block has one
+FIRST_LOOK = 512  # queries searched at once for an item that run and truth share; usually the first block has one
 SHOWN = 3  # ids of each side in an error
 
 
 @dataclass(frozen=True, eq=False)
-class Acquaintance:
-    """What is left to tell whether run and truth are about the same users and items; adds up over parts.
+class SharedIds:
+    """What is needed to find out whether run and truth share any ids; the values of partitions add up.
 
-    ``asked`` and ``answered`` are the first users of each side. Once a list holds a judged item, ``listed`` and
-    ``judged``, the items of each side, are no longer needed and empty.
+    ``truth_users`` and ``run_users`` are the first users of each side, for error messages. ``hit`` says that some list
+    holds a judged item; ``run_items`` and ``truth_items`` are then no longer needed, and empty.
     """
 
     where: tuple[str, str]
-    asked: pl.Series
-    answered: pl.Series
+    truth_users: pl.Series
+    run_users: pl.Series
     hit: bool
-    listed: pl.Series
-    judged: pl.Series
+    run_items: pl.Series
+    truth_items: pl.Series
 
     @classmethod
-    def of(cls, meeting: Meeting) -> Acquaintance:
-        """Of one run and the truth, or of some users of both; the first mark anywhere settles it."""
-        run, truth = meeting.run, meeting.truth
-        hit = any(meeting.block(*cut).rank.size for cut in blocks(meeting.match.size, FIRST_LOOK))
+    def of(cls, alignment: Alignment) -> SharedIds:
+        """Return the shared ids of an aligned run, or a partition of it; the search ends at the first judged item."""
+        run, truth = alignment.run, alignment.truth
+        hit = any(alignment.block(*cut).rank.size for cut in blocks(alignment.match.size, FIRST_LOOK))
         rows = slice(0, 0) if hit else slice(None)
         return cls(
             (run.origin, truth.origin),
@@ -52,105 +52,116 @@ class Acquaintance:
             truth.vocabulary.decode(truth.items[rows]).unique(maintain_order=True),
         )
 
-    def __add__(self, other: Acquaintance) -> Acquaintance:
+    def __add__(self, other: SharedIds) -> SharedIds:
         hit = self.hit or other.hit
-        listed, judged = stacked([self.listed, other.listed]), stacked([self.judged, other.judged])
-        return Acquaintance(
+        run_items, truth_items = (
+            concat_ids([self.run_items, other.run_items]),
+            concat_ids([self.truth_items, other.truth_items]),
+        )
+        return SharedIds(
             self.where,
-            stacked([self.asked, other.asked]).sort().head(SHOWN),
-            stacked([self.answered, other.answered]).sort().head(SHOWN),
+            concat_ids([self.truth_users, other.truth_users]).sort().head(SHOWN),
+            concat_ids([self.run_users, other.run_users]).sort().head(SHOWN),
             hit,
-            listed.clear() if hit else listed.unique(maintain_order=True),
-            judged.clear() if hit else judged.unique(maintain_order=True),
+            run_items.clear() if hit else run_items.unique(maintain_order=True),
+            truth_items.clear() if hit else truth_items.unique(maintain_order=True),
         )
 
 
-def refuse(met: Met, known: Acquaintance, conventions: Conventions) -> None:
-    """Raise for what cannot be judged, or was to be an error."""
-    _refuse_repeats(met, known, conventions)
-    _refuse_unsettled(met, known)
-    if not met.lists:
-        raise other_users(met.queries, known.asked, met.extra_queries, known.answered, known.where)
-    if met.missing and conventions.missing == "error":
+def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: Conventions) -> None:
+    """Raise for a run that shares no ids with the truth, or has what the conventions declare an error."""
+    _check_repeats(counts, shared, conventions)
+    _check_unsettled(counts, shared)
+    if not counts.lists:
+        raise no_shared_user_error(
+            counts.queries, shared.truth_users, counts.extra_queries, shared.run_users, shared.where
+        )
+    if counts.missing and conventions.missing == "error":
         raise InputError(
             "I404",
-            f"{met.missing:,} of {met.queries:,} queries have no list, the first {met.examples['missing']!r}",
-            where=known.where[0],
+            f"{counts.missing:,} of {counts.queries:,} queries have no list, the first {counts.examples['missing']!r}",
+            where=shared.where[0],
             hint="add their lists, or count them as empty with --missing zero",
         )
-    if known.hit or known.listed.is_in(known.judged.implode()).any():  # the items are known, only never right
+    if (
+        shared.hit or shared.run_items.is_in(shared.truth_items.implode()).any()
+    ):  # items are shared, but no list holds a relevant one
         return
     raise InputError(
         "I402",
-        f"no item of the run (such as {_examples(known.listed)}) is among the items of the truth (such as "
-        f"{_examples(known.judged)})",
-        where=_both(known.where),
+        f"no item of the run (such as {_examples(shared.run_items)}) is among the items of the truth (such as "
+        f"{_examples(shared.truth_items)})",
+        where=_both(shared.where),
         hint="check that both files use the same ids, and name the columns with --columns user=...,item=...",
     )
 
 
-def _refuse_repeats(met: Met, known: Acquaintance, conventions: Conventions) -> None:
-    if not met.duplicate_rows or conventions.duplicates != "error":
+def _check_repeats(counts: AlignmentCounts, shared: SharedIds, conventions: Conventions) -> None:
+    """Raise I305 if lists repeat items and the conventions declare that an error."""
+    if not counts.duplicate_rows or conventions.duplicates != "error":
         return
-    user, item = cast("tuple[object, object]", met.examples["duplicate"])
+    user, item = cast("tuple[object, object]", counts.examples["duplicate"])
     raise InputError(
         "I305",
-        f"{met.duplicate_rows:,} rows of {met.duplicate_lists:,} lists repeat an item of the same list, the first item "
-        f"{item!r} for user {user!r}",
-        where=known.where[0],
+        f"{counts.duplicate_rows:,} rows of {counts.duplicate_lists:,} lists repeat an item of the same list, "
+        f"the first item {item!r} for user {user!r}",
+        where=shared.where[0],
         hint="drop the repeats, or keep the first of each with --duplicates first",
     )
 
 
-def _refuse_unsettled(met: Met, known: Acquaintance) -> None:
-    """A last score is asked for, and nothing says which row of an item is the last."""
-    if not met.unsettled_rows:
+def _check_unsettled(counts: AlignmentCounts, shared: SharedIds) -> None:
+    """Raise I319 if the last score of a repeated item is needed, and the order of its rows is unknown."""
+    if not counts.unsettled_rows:
         return
-    user, item = cast("tuple[object, object]", met.examples["unsettled"])
+    user, item = cast("tuple[object, object]", counts.examples["unsettled"])
     raise InputError(
         "I319",
-        f"{met.unsettled_rows:,} rows repeat an item of the same list with another score, the first item {item!r} for "
-        f"user {user!r}, and the order of rows, which says whose score is the last, is not known",
-        where=known.where[0],
+        f"{counts.unsettled_rows:,} rows repeat an item of the same list with another score, the first item {item!r} "
+        f"for user {user!r}, and the order of rows, which says whose score is the last, is not known",
+        where=shared.where[0],
         hint="give the path of its files, whose rows have an order, drop the repeats, or take duplicates='first'",
     )
 
 
-def places_of(run: Run, truth: Truth) -> NDArray[np.int64]:
-    """For each query of the truth the place of its list in the run, or -1."""
-    refuse_other_kind(run.queries, truth.queries, (run.origin, truth.origin))
-    return positions(truth.queries, run.queries)
+def list_positions(run: Run, truth: Truth) -> NDArray[np.int64]:
+    """Return for each query of the truth the index of its list in the run, or -1."""
+    raise_if_id_types_differ(run.queries, truth.queries, (run.origin, truth.origin))
+    return rows_in_table(truth.queries, run.queries)
 
 
-def refuse_other_kind(answered: pl.Series, asked: pl.Series, where: tuple[str, str]) -> None:
-    """Users of a run and of a truth of whom one are integers and the others strings never meet."""
-    integers = answered.dtype.is_integer(), asked.dtype.is_integer()
+def raise_if_id_types_differ(run_users: pl.Series, truth_users: pl.Series, where: tuple[str, str]) -> None:
+    """Raise I403 if users are integers on one side and strings on the other, so that none can match.
+
+    ``where`` names both files.
+    """
+    integers = run_users.dtype.is_integer(), truth_users.dtype.is_integer()
     if integers[0] != integers[1]:
         kinds = ["integers" if integer else "strings" for integer in integers]
         raise InputError(
             "I403",
-            f"user ids are {kinds[0]} in the run (such as {answered.first()!r}) and {kinds[1]} in the truth "
-            f"(such as {asked.first()!r}), so none can match",
+            f"user ids are {kinds[0]} in the run (such as {run_users.first()!r}) and {kinds[1]} in the truth "
+            f"(such as {truth_users.first()!r}), so none can match",
             where=_both(where),
             hint="write both files with the same type of id",
         )
 
 
-def refuse_other_users(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:
-    """Users that never meet are a mistake of the files, not a bad recommender."""
+def raise_if_no_shared_user(run: Run, truth: Truth, match: NDArray[np.int64]) -> None:
+    """Raise I401 if run and truth share no user: that is a mistake in the files, not a bad recommender."""
     if not (match >= 0).any():
         where = run.origin, truth.origin
-        raise other_users(truth.queries.len(), truth.queries, run.queries.len(), run.queries, where)
+        raise no_shared_user_error(truth.queries.len(), truth.queries, run.queries.len(), run.queries, where)
 
 
-def other_users(
-    asked: int, some_asked: pl.Series, answered: int, some_answered: pl.Series, where: tuple[str, str]
+def no_shared_user_error(
+    n_truth: int, truth_users: pl.Series, n_run: int, run_users: pl.Series, where: tuple[str, str]
 ) -> InputError:
-    """The error for so many users of the truth and of a run, such as these, that never meet."""
+    """Return error I401 from the numbers of users of truth and run, with example ids."""
     return InputError(
         "I401",
-        f"none of the {asked:,} users of the truth (such as {_examples(some_asked)}) is among the "
-        f"{answered:,} of the run (such as {_examples(some_answered)})",
+        f"none of the {n_truth:,} users of the truth (such as {_examples(truth_users)}) is among the "
+        f"{n_run:,} of the run (such as {_examples(run_users)})",
         where=_both(where),
         hint="check that both files use the same ids, and name the columns with --columns user=...,item=...",
     )

@@ -1,53 +1,52 @@
-"""The order of rows that a run leaves open: which policies there are, and what each does."""
+"""Policies for tied rows: the order of rows that ranks or scores do not separate."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.layout import LISTS_PER_BLOCK, readonly
+from recassay.columnar.layout import LISTS_PER_BLOCK, readonly
 from recassay.data.run import Run
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
+from recassay.naming import choices
 from recassay.threads import each_block
 
-Ties = Literal["id", "id_descending", "trec", "row", "ranx", "expected", "optimistic", "pessimistic"]
-ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row", "ranx"})  # one order is picked
-OF_ROWS: frozenset[Ties] = frozenset({"row", "ranx"})  # the order of the rows that were read decides
+Ties = choices.TieOrder
+ARBITRARY: frozenset[Ties] = frozenset({"id", "id_descending", "trec", "row", "ranx"})  # policies that pick one order
+OF_ROWS: frozenset[Ties] = frozenset({"row", "ranx"})  # policies that need the order of rows in the file
 
 
-def settled(run: Run, ties: Ties) -> Run:
-    """The run with its tied rows in the order of a policy; ascending by id where positions are judged as stretches."""
+def with_tie_order(run: Run, ties: Ties) -> Run:
+    """Return the run with its tied rows in the order of a policy; ascending by id if metrics judge ties themselves."""
     if run.tied is None:
         return run
-    if ties in OF_ROWS and not run.knows_rows:
+    if ties in OF_ROWS and not run.has_row_order:
         raise UsageError(
             "U107",
-            f"ties={ties!r} asks for the order of rows, which the run no longer knows",
+            f"ties={ties!r} needs the order of rows, which this run does not keep",
             where=run.origin,
             hint="read it with keep_rows=True, or choose another policy",
         )
     if ties == "ranx" and run.order == "score":
         return _as_ranx(run)
     if ties in OF_ROWS:
-        return run if run.rows is None else run.arranged(run.rows)
+        return run if run.rows is None else run.with_ties_broken(run.rows)
     if ties == "id_descending":
-        return run.arranged(-run.items.astype(np.int64))
+        return run.with_ties_broken(-run.items.astype(np.int64))
     if ties != "trec":
-        return run.arranged()
+        return run.with_ties_broken()
     text = run.vocabulary.decode(run.items).cast(pl.String)
-    return run.arranged(-text.rank("dense").to_numpy().astype(np.int64))
+    return run.with_ties_broken(-text.rank("dense").to_numpy().astype(np.int64))
 
 
 def _as_ranx(run: Run) -> Run:
-    """Tied rows as ranx leaves them: its sort keeps the order of rows in lists of up to 15 items and in no others."""
+    """Return the run with tied rows in the order of ranx, whose sort keeps the file order in lists of up to 15 rows."""
     if run.scores is None:
         raise UsageError(
             "U107",
-            "ties='ranx' asks for scores, which the run has let go",
+            "ties='ranx' needs scores, which this run does not keep",
             where=run.origin,
             hint="read it with keep_scores=True, or choose another policy",
         )
@@ -58,11 +57,11 @@ def _as_ranx(run: Run) -> Run:
         offsets.size - 1,
         size=LISTS_PER_BLOCK,
     )
-    return run.arranged(place)
+    return run.with_ties_broken(place)
 
 
 def tie_bounds(run: Run) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-    """First and last position of the stretch each row ties with."""
+    """Return the first and last position (from 1) of the group of tied rows of each row; None, None if nothing ties."""
     if run.tied is None:
         return None, None
     heads = np.flatnonzero(~run.tied)

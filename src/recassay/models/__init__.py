@@ -1,43 +1,34 @@
-"""Models to compare with: the baselines every study should have beside its own systems."""
+"""Models to compare your systems with: baselines, neighbours, factors, networks, online models and adapters."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from recassay.models import incremental, sequence
-from recassay.models.adapters import Recommends, Scores, ScoreTable
-from recassay.models.base import BuiltIn, Factors, Fitted, Model, Scorer
-from recassay.models.files import from_file, is_file_model
-from recassay.models.implicit import ALS, BPR, ItemKNN
-from recassay.models.last_items import RecentItemKNN
-from recassay.models.libraries import Cornac, Implicit, LensKit, RecTools
-from recassay.models.markov import Markov
+from recassay.models.adapters.functions import RecommendFunction, ScoreFunction, ScoreTable
+from recassay.models.adapters.libraries import Cornac, Implicit, LensKit, RecTools
+from recassay.models.adapters.tables import FactorTable, ScoreBatches
+from recassay.models.base.capabilities import CanFit, Fitted, HasFactors, ScoresItems
+from recassay.models.base.model import BuiltIn, ScoringModel
+from recassay.models.base.registry import REGISTRY, parse
+from recassay.models.baselines.markov import Markov
+from recassay.models.baselines.popular import Popular
+from recassay.models.baselines.random import Random
+from recassay.models.baselines.recent_popular import RecentPopular
+from recassay.models.factors.biased_mf import BiasedMF
+from recassay.models.factors.implicit import ALS, BPR, ItemKNN
+from recassay.models.factors.plsa import PLSA
+from recassay.models.factors.pure_svd import PureSVD
+from recassay.models.neighbours.ease import EASE
+from recassay.models.neighbours.last_items import RecentItemKNN
+from recassay.models.neighbours.rating_knn import RatingKNN
+from recassay.models.neighbours.user_knn import UserKNN
 from recassay.models.neural import GRU, NARM, BERT4Rec, SASRec
-from recassay.models.plsa import PLSA
-from recassay.models.popular import Popular
-from recassay.models.pure_svd import PureSVD
-from recassay.models.random import Random
-from recassay.models.recent_popular import RecentPopular
-from recassay.models.rerank import MMR, SPAD, XQuAD
-from recassay.models.tables import FactorTable, ScoreBatches
-from recassay.models.user_knn import UserKNN
-from recassay.named import Registry
-
-REGISTRY = Registry("model", "recassay.models", BuiltIn)
-
-
-def parse(text: str | BuiltIn) -> Any:
-    """A model from its text: a built-in one, or ``path/to/file.py:MyModel(factors=3)``.
-
-    >>> parse("PLSA(factors=20)")
-    PLSA(factors=20)
-    """
-    return from_file(text) if isinstance(text, str) and is_file_model(text) else REGISTRY.parse(text)
-
+from recassay.models.rerank import DPP, MMR, SPAD, Calibrated, LongTail, Shuffled, XQuAD
 
 __all__ = [
     "ALS",
     "BPR",
+    "DPP",
+    "EASE",
     "GRU",
     "MMR",
     "NARM",
@@ -45,28 +36,34 @@ __all__ = [
     "REGISTRY",
     "SPAD",
     "BERT4Rec",
+    "BiasedMF",
     "BuiltIn",
+    "Calibrated",
+    "CanFit",
     "Cornac",
     "FactorTable",
-    "Factors",
     "Fitted",
+    "HasFactors",
     "Implicit",
     "ItemKNN",
     "LensKit",
+    "LongTail",
     "Markov",
-    "Model",
     "Popular",
     "PureSVD",
     "Random",
+    "RatingKNN",
     "RecTools",
     "RecentItemKNN",
     "RecentPopular",
-    "Recommends",
+    "RecommendFunction",
     "SASRec",
     "ScoreBatches",
+    "ScoreFunction",
     "ScoreTable",
-    "Scorer",
-    "Scores",
+    "ScoresItems",
+    "ScoringModel",
+    "Shuffled",
     "UserKNN",
     "XQuAD",
     "incremental",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from recassay._kernel_cache import njit
 from recassay.portable._kernels import exp, log, log1p, log_gamma
 
 
 @njit(nogil=True, cache=True)
 def binomial(n: int, p: float, u: float) -> int:
-    """Return the number of successes in n trials of chance p for a uniform number u between 0 and 1.
+    """Return the number of successes in ``n`` trials of probability ``p``, by inversion of the uniform number ``u``.
 
-    Counts are tried from the most likely one outwards, and each takes its chance off u until nothing is left. So the
-    answer is found in about as many steps as the standard deviation.
+    Counts are tried from the most likely one outwards, and the probability of each is subtracted from u until nothing
+    is left. So the answer is found in about as many steps as the standard deviation.
     """
     if n <= 0 or p <= 0.0:
         return 0
@@ -47,7 +47,10 @@ def binomial(n: int, p: float, u: float) -> int:
 
 @njit(nogil=True, cache=True)
 def multinomials(n: int, weights: np.ndarray, uniforms: np.ndarray, out: np.ndarray) -> None:
-    """Write, in each row, how n draws fall on cells with these weights: one binomial number after the other."""
+    """Write to each row of ``out`` how ``n`` draws fall on cells with these weights.
+
+    Cell after cell gets a binomial number, made of its entry in ``uniforms`` (rows, cells).
+    """
     left_over = np.zeros(
         weights.size + 1
     )  # summed from the end, so that the last cell with a weight takes what is left

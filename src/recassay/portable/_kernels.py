@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from recassay._kernel_cache import njit
 from recassay.portable._tables import (
     EXP_LOWER,
     EXP_STEPS,
@@ -46,7 +46,7 @@ NEARLY = 2.0**-66
 
 @njit(nogil=True, cache=True, inline="always")
 def two_sum(a: float, b: float) -> tuple[float, float]:
-    """Return a + b as a double-double, exactly."""
+    """Return (rounded a + b, its rounding error), whose sum is exactly a + b."""
     total = a + b
     shadow = total - a
     return total, (a - (total - shadow)) + (b - shadow)
@@ -54,14 +54,14 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True, inline="always")
 def quick_sum(a: float, b: float) -> tuple[float, float]:
-    """Return a + b as a double-double, exactly where |a| >= |b|."""
+    """Return (rounded a + b, its rounding error); exact only if |a| >= |b|."""
     total = a + b
     return total, b - (total - a)
 
 
 @njit(nogil=True, cache=True, inline="always")
 def two_product(a: float, b: float) -> tuple[float, float]:
-    """Return a * b as a double-double, exactly."""
+    """Return (rounded a * b, its rounding error), whose sum is exactly a * b."""
     product = a * b
     big_a, big_b = SPLITTER * a, SPLITTER * b
     upper_a, upper_b = big_a - (big_a - a), big_b - (big_b - b)
@@ -71,7 +71,7 @@ def two_product(a: float, b: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def add(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Return the sum of two double-doubles."""
+    """Return the sum of the double-doubles (a, a_low) and (b, b_low), as a double-double."""
     total, rest = two_sum(a, b)
     low, low_rest = two_sum(a_low, b_low)
     total, rest = quick_sum(total, rest + low)
@@ -80,14 +80,14 @@ def add(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def multiply(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
-    """Return the product of two double-doubles."""
+    """Return the product of the double-doubles (a, a_low) and (b, b_low), as a double-double."""
     product, rest = two_product(a, b)
     return quick_sum(product, rest + (a * b_low + a_low * b))
 
 
 @njit(nogil=True, cache=True)
 def divide(a: float, b: float, b_low: float) -> tuple[float, float]:
-    """Return a double over a double-double, as a double-double."""
+    """Return the double ``a`` divided by the double-double (b, b_low), as a double-double."""
     first = a / b
     upper, lower = multiply(first, 0.0, b, b_low)
     second = ((a - upper) - lower) / b
@@ -121,7 +121,10 @@ def _log_of_mantissa(m: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def _quick_log_of_mantissa(m: float) -> tuple[float, float]:
-    """Return what :func:`_log_of_mantissa` does, in a third of the time and to 70 bits: the series in doubles."""
+    """Return the logarithm of a number between sqrt(1/2) and sqrt(2) as a double-double, correct to 70 bits.
+
+    The series is that of :func:`_log_of_mantissa` in plain doubles, which takes a third of the time.
+    """
     step = int(m * LOG_STEPS + 0.5)
     c = step / LOG_STEPS
     below, below_low = two_sum(m, c)
@@ -136,14 +139,14 @@ def _quick_log_of_mantissa(m: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True, inline="always")
 def _rounds_alike(p: float, p_low: float) -> bool:
-    """Return whether a double-double rounds to the same double wherever the true value is, within 2^-66 of it."""
+    """Return whether every number within 2^-66 (relative) of p + p_low rounds to the same double."""
     slack = abs(p) * NEARLY
     return p + (p_low - slack) == p + (p_low + slack)
 
 
 @njit(nogil=True, cache=True)
 def _parts(x: float) -> tuple[float, int]:
-    """Return m and e with x = m 2^e and m between sqrt(1/2) and sqrt(2), of a positive finite number."""
+    """Return (m, e) with x = m 2^e and m between sqrt(1/2) and sqrt(2), for positive finite x."""
     m, e = math.frexp(x)
     return (2.0 * m, e - 1) if m < ROOT_HALF else (m, e)
 
@@ -217,7 +220,7 @@ def log1p(x: float) -> float:
 
 @njit(nogil=True, cache=True)
 def _exp_of_rest(r: float, r_low: float) -> tuple[float, float]:
-    """Return the exponential of a double-double between -0.006 and 0.006 as a double-double, by its Taylor series."""
+    """Return e^(r + r_low) as a double-double, for |r| below 0.006, by the Taylor series."""
     rest = 1.0 / 39916800.0 + r * (1.0 / 479001600.0)
     rest = 1.0 / 40320.0 + r * (1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * rest))
     rest = 1.0 / 720.0 + r * (1.0 / 5040.0 + r * rest)
@@ -237,9 +240,9 @@ def _exp_of_rest(r: float, r_low: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def exp_pair(x: float, x_low: float) -> tuple[float, float, int]:
-    """Return the exponential of a double-double as a double-double times a power of 2.
+    """Return (high, low, k) with e^(x + x_low) = (high + low) 2^k.
 
-    With k the whole number nearest to 64 x / ln 2 it is 2^(k / 64) exp(x - k ln 2 / 64); 64 powers are tabulated.
+    With j the whole number nearest to 64 x / ln 2 it is 2^(j / 64) exp(x - j ln 2 / 64); 64 powers are tabulated.
     """
     k = math.floor(x * (EXP_STEPS / LN2[0]) + 0.5)
     part = k / EXP_STEPS
@@ -310,9 +313,10 @@ def _no_power(x: float, y: float) -> float:
 
 @njit(nogil=True, cache=True)
 def log_gamma_pair(x: float) -> tuple[float, float]:
-    """Return the logarithm of the gamma function of a positive finite number, by Stirling's series from 15 on.
+    """Return the logarithm of the gamma function of a positive finite number, as a double-double.
 
-    Below 15 it is log_gamma(x + n) - log(x (x + 1) ... (x + n - 1)). The series is a double, of which 1e-18 is lost.
+    From 15 on by Stirling's series; below 15 it is log_gamma(x + n) - log(x (x + 1) ... (x + n - 1)). The series is a
+    double, so about 1e-18 is lost.
     """
     product, product_low = 1.0, 0.0
     while x < 15.0:
@@ -333,7 +337,7 @@ def log_gamma_pair(x: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def log_gamma(x: float) -> float:
-    """Return the logarithm of the gamma function of a positive number, infinite at 0; NaN of a negative number."""
+    """Return the logarithm of the gamma function of a positive number; infinity at 0, NaN for a negative number."""
     if not 0.0 < x < np.inf:
         return np.inf if x in (np.inf, 0.0) else np.nan
     p, p_low = log_gamma_pair(x)
@@ -345,48 +349,48 @@ def log_gamma(x: float) -> float:
 
 @njit(nogil=True, cache=True)
 def each_log(values: np.ndarray, out: np.ndarray) -> None:
-    """Write the natural logarithm of every value."""
+    """Write log(values[i]) to ``out[i]``."""
     for i in range(values.size):
         out[i] = log(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_log2(values: np.ndarray, out: np.ndarray) -> None:
-    """Write the logarithm to base 2 of every value."""
+    """Write log2(values[i]) to ``out[i]``."""
     for i in range(values.size):
         out[i] = log2(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_log1p(values: np.ndarray, out: np.ndarray) -> None:
-    """Write log(1 + x) of every value."""
+    """Write log(1 + values[i]) to ``out[i]``."""
     for i in range(values.size):
         out[i] = log1p(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_exp(values: np.ndarray, out: np.ndarray) -> None:
-    """Write e^x of every value."""
+    """Write e^values[i] to ``out[i]``."""
     for i in range(values.size):
         out[i] = exp(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_exp2(values: np.ndarray, out: np.ndarray) -> None:
-    """Write 2^x of every value."""
+    """Write 2^values[i] to ``out[i]``."""
     for i in range(values.size):
         out[i] = exp2(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_log_gamma(values: np.ndarray, out: np.ndarray) -> None:
-    """Write the logarithm of the gamma function of every value."""
+    """Write log_gamma(values[i]) to ``out[i]``."""
     for i in range(values.size):
         out[i] = log_gamma(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_power(bases: np.ndarray, exponents: np.ndarray, out: np.ndarray) -> None:
-    """Write every base raised to its exponent."""
+    """Write bases[i]^exponents[i] to ``out[i]``."""
     for i in range(bases.size):
         out[i] = power(bases[i], exponents[i])

@@ -1,4 +1,4 @@
-"""Constants as pairs of doubles (the nearest double, and what it lacks), from the decimal arithmetic of Python."""
+"""Constants as pairs of doubles (the nearest double, and the rest), computed by Python's decimal arithmetic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pair(value: Decimal) -> Pair:
 
 
 def pairs(values: Iterable[Decimal]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return arrays of the nearest doubles and of the rests."""
+    """Return two arrays: the nearest double of each value, and the double nearest to the rest."""
     upper, lower = zip(*(pair(value) for value in values), strict=True)
     return np.array(upper), np.array(lower)
 

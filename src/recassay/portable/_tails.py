@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from recassay._kernel_cache import njit
 from recassay.portable._kernels import add, exp_pair, log, log_gamma_pair, log_pair, multiply, two_product, two_sum
 
 ENOUGH = 2.0**-56  # a term that changes nothing any more
@@ -23,7 +23,7 @@ MOST_STEPS = 1_000_000
 
 @njit(nogil=True, cache=True)
 def _exp_of_pair(x: float, x_low: float) -> float:
-    """Return the exponential of a double-double."""
+    """Return the exponential of the double-double (x, x_low), rounded to a double."""
     if x < -745.0:
         return 0.0
     p, p_low, e = exp_pair(x, x_low)
@@ -131,7 +131,7 @@ def normal_cdf(x: float) -> float:
 
 @njit(nogil=True, cache=True)
 def _ratio(x: float, table: np.ndarray) -> float:
-    """Return the quotient of two polynomials of degree 7, whose coefficients descend in the rows of a table."""
+    """Return the quotient of two polynomials of degree 7 at x; the rows of ``table`` are their coefficients."""
     top, bottom = 0.0, 0.0
     for i in range(8):
         top = top * x + table[0, i]
@@ -161,7 +161,7 @@ FAR = np.array([
 
 @njit(nogil=True, cache=True)
 def normal_quantile(p: float) -> float:
-    """Return the value that a standard normal number is below with probability p; -inf and inf at 0 and 1."""
+    """Return the x with P(Z < x) = p for a standard normal Z; -inf and inf at 0 and 1."""
     if not 0.0 < p < 1.0:
         return -np.inf if p == 0.0 else (np.inf if p == 1.0 else np.nan)
     q = p - 0.5
@@ -174,7 +174,7 @@ def normal_quantile(p: float) -> float:
 
 @njit(nogil=True, cache=True)
 def t_both_tails(t: float, freedom: float) -> float:
-    """Return the share of Student's t distribution farther from 0 than t."""
+    """Return P(|T| > |t|) for Student's T with ``freedom`` degrees of freedom."""
     square, square_low = two_product(t, t)
     z = square / freedom
     back, back_low = two_product(z, freedom)
@@ -183,7 +183,7 @@ def t_both_tails(t: float, freedom: float) -> float:
 
 @njit(nogil=True, cache=True)
 def t_quantile(p: float, freedom: float) -> float:
-    """Return the value that Student's t is below with probability p of at least 1/2: by halving, to the last bit."""
+    """Return the t with P(T < t) = p for Student's T, p at least 1/2, by bisection to the last bit."""
     beyond = 2.0 * (1.0 - p)
     low, high = 0.0, 2.0
     while t_both_tails(high, freedom) > beyond:
@@ -203,34 +203,34 @@ def t_quantile(p: float, freedom: float) -> float:
 
 @njit(nogil=True, cache=True)
 def each_normal_cdf(values: np.ndarray, out: np.ndarray) -> None:
-    """Write the share below every value."""
+    """Write normal_cdf(values[i]) to ``out[i]``."""
     for i in range(values.size):
         out[i] = normal_cdf(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_normal_quantile(values: np.ndarray, out: np.ndarray) -> None:
-    """Write the quantile of every probability."""
+    """Write normal_quantile(values[i]) to ``out[i]``."""
     for i in range(values.size):
         out[i] = normal_quantile(values[i])
 
 
 @njit(nogil=True, cache=True)
 def each_gamma_tail(shapes: np.ndarray, values: np.ndarray, out: np.ndarray) -> None:
-    """Write Q(a, x) of every pair."""
+    """Write Q(shapes[i], values[i]) to ``out[i]``: the share of a gamma distribution above the value."""
     for i in range(values.size):
         out[i] = gamma_tail(shapes[i], values[i], 0.0)
 
 
 @njit(nogil=True, cache=True)
 def each_beta_tail(a: np.ndarray, b: np.ndarray, z: np.ndarray, out: np.ndarray) -> None:
-    """Write I_x(a, b) at x = 1 / (1 + z) of every triple."""
+    """Write I_x(a[i], b[i]) at x = 1 / (1 + z[i]) to ``out[i]``."""
     for i in range(z.size):
         out[i] = beta_tail(a[i], b[i], z[i], 0.0)
 
 
 @njit(nogil=True, cache=True)
 def each_t_both_tails(values: np.ndarray, freedoms: np.ndarray, out: np.ndarray) -> None:
-    """Write the share beyond every value."""
+    """Write P(|T| > |values[i]|) to ``out[i]``, T with ``freedoms[i]`` degrees of freedom."""
     for i in range(values.size):
         out[i] = t_both_tails(values[i], freedoms[i])

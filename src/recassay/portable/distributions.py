@@ -1,4 +1,4 @@
-"""Tails and quantiles of the distributions that intervals and tests are made of, to about 14 digits.
+"""Tails and quantiles of the distributions that intervals and tests use, to about 14 digits.
 
 Every function takes numbers or arrays, broadcast, and returns a float for numbers and doubles for arrays.
 """
@@ -24,7 +24,7 @@ def normal_cdf(x: ArrayLike) -> Any:
 
 
 def normal_quantile(p: ArrayLike) -> Any:
-    """Return the value that a standard normal number is below with probability p.
+    """Return the x with P(Z < x) = p for a standard normal Z.
 
     >>> normal_quantile(0.5), round(normal_quantile(0.975), 9)
     (0.0, 1.959963985)
@@ -33,7 +33,7 @@ def normal_quantile(p: ArrayLike) -> Any:
 
 
 def t_both_tails(t: ArrayLike, freedom: ArrayLike) -> Any:
-    """Return the share of Student's t distribution with ``freedom`` degrees farther from 0 than t: a two-sided p.
+    """Return P(|T| > |t|), a two-sided p-value, for Student's T with ``freedom`` degrees of freedom.
 
     >>> round(t_both_tails(2.0, 10.0), 9)
     0.073388035
@@ -42,7 +42,7 @@ def t_both_tails(t: ArrayLike, freedom: ArrayLike) -> Any:
 
 
 def t_cdf(t: ArrayLike, freedom: ArrayLike) -> Any:
-    """Return the share of Student's t distribution below t.
+    """Return P(T < t) for Student's T with ``freedom`` degrees of freedom.
 
     >>> round(t_cdf(-2.0, 10.0), 9), round(t_cdf(2.0, 10.0), 9)
     (0.036694017, 0.963305983)
@@ -53,7 +53,7 @@ def t_cdf(t: ArrayLike, freedom: ArrayLike) -> Any:
 
 
 def t_quantile(p: float, freedom: float) -> float:
-    """Return the value that Student's t is below with probability p.
+    """Return the t with P(T < t) = p for Student's T with ``freedom`` degrees of freedom.
 
     >>> round(t_quantile(0.975, 10), 9), t_quantile(0.5, 3)
     (2.228138852, 0.0)
@@ -73,7 +73,7 @@ def gamma_tail(shape: ArrayLike, x: ArrayLike) -> Any:
 
 
 def chi2_tail(x: ArrayLike, freedom: ArrayLike) -> Any:
-    """Return the share of a chi-square distribution above x.
+    """Return the share above x of a chi-square distribution with ``freedom`` degrees of freedom.
 
     >>> round(chi2_tail(3.841458820694124, 1), 12)
     0.05
@@ -92,23 +92,23 @@ def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> Any:
 
 
 def coin_cdf(heads: ArrayLike, tosses: ArrayLike) -> Any:
-    """Return the chance of at most so many heads in tosses of a fair coin.
+    """Return the probability of at most ``heads`` heads in ``tosses`` tosses of a fair coin.
 
     >>> coin_cdf(1, 3), coin_cdf(np.array([0, 3]), 3).tolist()
     (0.5, [0.125, 1.0])
     """
     heads, tosses = np.asarray(heads, np.float64), np.asarray(tosses, np.float64)
-    tails = np.maximum(tosses - heads, 0.5)  # with no tail left the chance is 1; any shape will do meanwhile
+    tails = np.maximum(tosses - heads, 0.5)  # without tails the probability is 1 below; 0.5 is only a valid shape
     below = np.where(heads < tosses, _broadcast(_tails.each_beta_tail, tails, heads + 1, 1.0), 1.0)
     return below if below.ndim else float(below)
 
 
 def _broadcast(kernel: Callable[..., None], *values: ArrayLike) -> Any:
-    """Apply a loop over flat arrays to arguments of any common shape.
+    """Broadcast the arguments, apply ``kernel`` to them as flat arrays, and return its output in the common shape.
 
-    Arguments are copied: for arrays that are read-only numba would compile the loop once more.
+    Arguments are copied, because numba would compile the loop again for read-only arrays.
     """
-    arrays = np.broadcast_arrays(*(np.asarray(one, np.float64) for one in values))
+    arrays = np.broadcast_arrays(*(np.asarray(argument, np.float64) for argument in values))
     out = np.empty(arrays[0].shape)
-    kernel(*(np.array(one, order="C").reshape(-1) for one in arrays), out.reshape(-1))
+    kernel(*(np.array(array, order="C").reshape(-1) for array in arrays), out.reshape(-1))
     return out if out.ndim else float(out)

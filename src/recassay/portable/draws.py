@@ -1,8 +1,8 @@
-"""Random numbers of named distributions, made of uniform ones by functions that are the same on every processor.
+"""Random numbers of named distributions, computed from uniform ones with the same bits on every processor.
 
-NumPy's generators draw uniform numbers, whole numbers and permutations by integer arithmetic, and those are used as
-they are. NumPy accepts or rejects its normal, gamma, beta, binomial and multinomial numbers by logarithms of the C
-library, so that a last bit could change everything drawn afterwards. The functions here replace them.
+NumPy's generators draw uniform numbers, integers and permutations by integer arithmetic; those are used directly.
+NumPy accepts or rejects its normal, gamma, beta, binomial and multinomial numbers by logarithms of the C library, so a
+difference in the last bit could change everything drawn afterwards. The functions here replace them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ HALF_STEP = 2.0**-53
 
 
 def uniforms(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Draw numbers between 0 and 1, both excluded: odd multiples of 2^-53."""
+    """Return uniform numbers between 0 and 1, both excluded: odd multiples of 2^-53."""
     return np.floor(rng.random(shape) * 2.0**52) * 2.0**-52 + HALF_STEP
 
 
 def normals(rng: np.random.Generator, shape: Shape) -> Floats:
-    """Draw standard normal numbers, by the quantile function.
+    """Return standard normal numbers, by the quantile function.
 
     >>> from recassay.rng import derive
     >>> drawn = normals(derive(1, "example"), 100_000)
@@ -39,12 +39,12 @@ def normals(rng: np.random.Generator, shape: Shape) -> Floats:
 
 
 def log_normals(rng: np.random.Generator, sigma: float, shape: Shape) -> Floats:
-    """Draw numbers whose logarithms are normal with mean 0 and standard deviation ``sigma``."""
+    """Return numbers whose logarithms are normal with mean 0 and standard deviation ``sigma``."""
     return exp(sigma * normals(rng, shape))
 
 
 def gammas(rng: np.random.Generator, alpha: float, shape: Shape) -> Floats:
-    """Draw gamma numbers of shape ``alpha`` and scale 1.
+    """Return gamma numbers of shape ``alpha`` and scale 1.
 
     By Marsaglia and Tsang (2000): d v with v = (1 + c x)^3 for a normal x, accepted if
     log u < x^2 / 2 + d - d v + d log v. A shape below 1 is that of alpha + 1 times u^(1 / alpha).
@@ -73,7 +73,7 @@ def gammas(rng: np.random.Generator, alpha: float, shape: Shape) -> Floats:
 
 
 def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
-    """Draw rows of shares that sum to 1, Dirichlet distributed.
+    """Return (rows, len(alphas)) shares; each row sums to 1 and is Dirichlet distributed with parameters ``alphas``.
 
     >>> from recassay.rng import derive
     >>> dirichlets(derive(1, "example"), np.ones(3), 2).sum(axis=1).round(12).tolist()
@@ -88,7 +88,7 @@ def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
 
 
 def multinomials(rng: np.random.Generator, n: int, weights: NDArray[Any], rows: int) -> NDArray[np.int64]:
-    """Draw how n draws fall on cells with these weights, ``rows`` times.
+    """Return multinomial counts (rows, cells): how many of ``n`` draws fall into each cell, given the weights.
 
     >>> from recassay.rng import derive
     >>> drawn = multinomials(derive(1, "example"), 100, np.array([1.0, 0.0, 3.0]), 1000)

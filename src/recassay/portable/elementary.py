@@ -88,7 +88,9 @@ def log_gamma(x: Number) -> float: ...
 @overload
 def log_gamma(x: NDArray[Any]) -> Floats: ...
 def log_gamma(x: Number | NDArray[Any]) -> Any:
-    """Return the logarithm of the gamma function of positive numbers, within 2e-15 or an ulp: log (n - 1)! for whole n.
+    """Return the logarithm of the gamma function of positive numbers: log (n - 1)! for whole n.
+
+    The error is at most 2e-15 or one unit in the last place.
 
     >>> log_gamma(np.array([1, 2, 5])).round(6).tolist()
     [0.0, 0.0, 3.178054]
@@ -111,7 +113,7 @@ def power(base: ArrayLike, exponent: ArrayLike) -> Any:
 
 
 def whole_power(base: Floats, exponent: int) -> Floats:
-    """Return an array raised to a whole number, by squaring and multiplying.
+    """Return base^exponent, elementwise, for a non-negative integer exponent, by squaring and multiplying.
 
     >>> whole_power(np.array([1.0, 2.0, -3.0]), 3).tolist(), whole_power(np.array([5.0]), 0).tolist()
     ([1.0, 8.0, -27.0], [1.0])
@@ -123,7 +125,7 @@ def whole_power(base: Floats, exponent: int) -> Floats:
 
 
 def zeta(s: float) -> float:
-    """Return Riemann's zeta function of a number above 1: 19 terms, and the rest by the formula of Euler and Maclaurin.
+    """Return Riemann's zeta function at ``s`` above 1: 19 terms, and the rest by the formula of Euler and Maclaurin.
 
     >>> round(zeta(2.0), 12)
     1.644934066848
@@ -138,16 +140,16 @@ def zeta(s: float) -> float:
     return found
 
 
-def _each(one: Callable[[float], float], several: Callable[[Floats, Floats], None], x: Number | NDArray[Any]) -> Any:
-    """Apply the kernel of one number, or that of several, which is the same but for the loop."""
+def _each(scalar: Callable[[float], float], loop: Callable[[Floats, Floats], None], x: Number | NDArray[Any]) -> Any:
+    """Return ``scalar(x)`` for a number, or the array that ``loop`` writes for an array."""
     values = np.asarray(x, np.float64)
     if not values.ndim:
-        return one(float(values))
+        return scalar(float(values))
     out = np.empty(values.shape)
-    several(_flat_copy(values), out.reshape(-1))
+    loop(_flat_copy(values), out.reshape(-1))
     return out
 
 
 def _flat_copy(values: Floats) -> Floats:
-    """Return a copy in one piece: for an array that is read-only numba would compile a loop once more."""
+    """Return a flat, writable copy; numba would compile a loop again for a read-only array."""
     return np.array(values, order="C").reshape(-1)

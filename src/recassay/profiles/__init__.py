@@ -1,4 +1,6 @@
-"""What another library would print on the same input: a file a library, each a small table over our own metrics."""
+"""Profiles: settings of our metrics that reproduce the numbers of other libraries on the same input, a file per
+library.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""A profile is a set of conventions: how lists are read, and which of our metrics a library means by a name."""
+"""Profiles of other libraries: how each reads lists, and which of our metrics its metric names mean."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import pkgutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,7 +10,8 @@ from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, headed
 from recassay.metrics.registry import find as find_metric
-from recassay.spec import Expression, Value, parse, suggest
+from recassay.naming.grammar import Expression, Value, parse
+from recassay.naming.registry import Registry
 
 Circumstance = Literal[
     "always",
@@ -28,8 +26,9 @@ Circumstance = Literal[
 
 @dataclass(frozen=True)
 class Exclusion:
-    """What of a library is knowingly not reproduced, and why: some of its metrics (none named: all of them), always or
-    only on inputs of one kind.
+    """A difference to a library's numbers that is not reproduced, and why.
+
+    It concerns the named ``metrics`` (all if none is named), always or only for inputs with the property ``when``.
     """
 
     why: str
@@ -37,11 +36,11 @@ class Exclusion:
     when: Circumstance = "always"
 
     def concerns(self, metrics: Collection[str]) -> bool:
-        """Whether any of these metrics is meant."""
+        """Return whether any of these metrics is concerned."""
         return not self.metrics or any(metric in self.metrics for metric in metrics)
 
     def covers(self, metric: str, circumstances: Collection[str] = ()) -> bool:
-        """Whether the number of a metric is excluded on an input with these circumstances."""
+        """Return whether a metric is not reproduced on an input with these properties (``circumstances``)."""
         return self.concerns([metric]) and (self.when == "always" or self.when in circumstances)
 
     def __str__(self) -> str:
@@ -55,9 +54,10 @@ class Profile:
 
     ``metrics`` maps our name of a metric to the expression that reproduces the library's number, without cut-off:
     ``{"precision": "precision(divide_by='list', missing='skip')"}``. ``conventions`` are those of
-    :class:`recassay.metrics.align.Conventions` that differ from ours. ``differs`` says in a sentence each what a reader
-    of that library's numbers should know. ``excludes`` says what is not reproduced: what the library leaves undefined,
-    contradicts itself in or gets wrong. ``transcribed`` marks profiles held to the library's source, not to a run.
+    :class:`recassay.metrics.align.Conventions` that differ from ours. ``differs`` lists what a reader of that library's
+    numbers should know, a sentence each. ``excludes`` lists what is not reproduced because the library leaves it
+    undefined, is inconsistent or is wrong. ``transcribed`` marks profiles tested against formulas from the library's
+    source, not against the installed library.
     """
 
     name: str
@@ -70,48 +70,46 @@ class Profile:
     transcribed: bool = False
 
     def exclusion(self, metric: str, circumstances: Collection[str] = ()) -> Exclusion | None:
-        """Why the library's number of a metric is not reproduced on an input, if it is not."""
-        return next((one for one in self.excludes if one.covers(metric, circumstances)), None)
+        """Return why the library's number of a metric is not reproduced on an input; None if it is."""
+        return next((excluded for excluded in self.excludes if excluded.covers(metric, circumstances)), None)
 
-    def build(self, asked: Expression, defaults: Mapping[str, Value]) -> Metric:
-        """Our metric for a name as this library would compute it; stated parameters win over the profile's."""
-        if asked.name not in self.metrics:
-            excluded = self.exclusion(asked.name)
+    def build(self, expression: Expression, defaults: Mapping[str, Value]) -> Metric:
+        """Return our metric for an expression as this library computes it; stated parameters override the profile's.
+
+        ``defaults`` are parameters for metrics whose expression does not state them.
+        """
+        if expression.name not in self.metrics:
+            excluded = self.exclusion(expression.name)
             raise UsageError(
                 "U106",
-                f"the profile of {self.title} does not reproduce its {asked.name}: {excluded.why}" if excluded
-                else f"the profile of {self.title} has no {asked.name}",
-                where=f"--profile {self.name} -m {asked}",
+                f"the profile of {self.title} does not reproduce its {expression.name}: {excluded.why}" if excluded
+                else f"the profile of {self.title} has no {expression.name}",
+                where=f"--profile {self.name} -m {expression}",
                 hint=f"it has {', '.join(sorted(self.metrics))}",
             )  # fmt: skip
-        own = parse(self.metrics[asked.name])
-        merged = Expression(own.name, {**own.parameters, **asked.parameters}, asked.k)
+        own = parse(self.metrics[expression.name])
+        merged = Expression(own.name, {**own.parameters, **expression.parameters}, expression.k)
         return find_metric(own.name).build(merged, defaults)
 
     def translate(self, texts: Metrics, defaults: Mapping[str, Value]) -> dict[str, Metric]:
-        """Metrics by heading, each as this library would compute it."""
-        return headed(texts, lambda asked: self.build(asked, defaults))
+        """Return metrics by heading, each as this library computes it."""
+        return headed(texts, lambda expression: self.build(expression, defaults))
 
 
-@functools.cache
+PROFILES: Registry[Profile] = Registry(
+    "profile", "recassay.profiles", Profile, group="recassay.profiles", values=True, missing="U106"
+)
+
+
 def profiles() -> Mapping[str, Profile]:
-    """Every profile by name.
+    """Return every profile by name.
 
     >>> "trec_eval" in profiles()
     True
     """
-    import recassay.profiles as package
-
-    found = {}
-    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-        profile = getattr(importlib.import_module(module.name), "PROFILE", None)
-        if profile is not None:
-            found[profile.name] = profile
-    return dict(sorted(found.items()))
+    return PROFILES.kinds
 
 
 def find(name: str) -> Profile:
-    """The profile of a library."""
-    if name not in profiles():
-        raise UsageError("U106", f"there is no profile '{name}'", hint=suggest(name, profiles()))
-    return profiles()[name]
+    """Return the profile of a library."""
+    return PROFILES.find(name)

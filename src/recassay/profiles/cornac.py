@@ -1,4 +1,4 @@
-"""Cornac, its metric classes as its evaluation calls them."""
+"""Cornac: its metric classes, as its evaluation calls them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ PROFILE = Profile(
     ),
     excludes=(
         Exclusion("it raises ValueError; here such a user counts 0", ("mrr",), "users without a hit"),
-        Exclusion("it ranks the whole catalogue, ties against the system: a list does not hold that", ("map", "auc")),
+        Exclusion("it ranks the whole catalogue, with ties as misses; a list does not hold that", ("map", "auc")),
     ),
 )

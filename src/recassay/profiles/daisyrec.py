@@ -1,4 +1,4 @@
-"""DaisyRec, the functions of ``daisy.utils.metrics``."""
+"""DaisyRec: the functions of ``daisy.utils.metrics``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PROFILE = Profile(
         "hit": f"hit({SAME})",
     },
     differs=(
-        "the ideal of ndcg is the best order of the hits that were found: a list with one hit on top is perfect",
+        "the ideal of ndcg is the best order of the hits found: a list with one hit on top has ndcg 1",
         "average precision is divided by the relevant items found, precision by the length of the list",
         "a user without a list, or without a relevant item, is left out",
     ),
     excludes=(
         Exclusion("a user without a hit makes it NaN, and the mean too", ("f1",)),
-        Exclusion("it is the area over the first k places alone", ("auc",)),
+        Exclusion("it is the area over the first k places only", ("auc",)),
     ),
 )

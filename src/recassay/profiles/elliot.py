@@ -1,4 +1,4 @@
-"""Elliot, whose formulas are restated from its source: it cannot be installed beside a current Python."""
+"""Elliot: formulas restated from its source, because it cannot be installed with a current Python."""
 
 from __future__ import annotations
 

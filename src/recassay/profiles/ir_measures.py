@@ -1,4 +1,4 @@
-"""ir-measures, the front end of the information retrieval tools, with the tools it picks by itself."""
+"""ir-measures: a front end of information retrieval tools, with the tools that it selects by default."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PROFILE = Profile(
     ),
     excludes=(
         Exclusion(
-            "where most users have none it prints what repeats recall; here that is refused",
+            "if most users have none it reports a value close to recall; here that is an error",
             metrics=("bpref",),
             when="few judged non-relevant items",
         ),
         Exclusion(
-            "with a cut-off it comes from another tool, which orders ties by ascending id; without one it agrees",
+            "with a cut-off it uses another tool, which orders ties by ascending id; without one it agrees",
             metrics=("mrr",),
             when="tied scores",
         ),

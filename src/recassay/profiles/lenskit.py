@@ -1,4 +1,4 @@
-"""LensKit, ``MeasurementCollector`` with the defaults of its metrics."""
+"""LensKit: ``MeasurementCollector`` with the defaults of its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Microsoft recommenders, ``python_evaluation``."""
+"""Microsoft recommenders: ``python_evaluation``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ranx, ``evaluate`` with ``make_comparable=True``."""
+"""ranx: ``evaluate`` with ``make_comparable=True``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PROFILE = Profile(
         "rbp": f"rbp(scale=1.0, {SAME})",
     },
     differs=(
-        "ties stay in the order of the rows in lists of up to 15 items; in longer ones its sort, numba's, moves them",
-        "it sorts once more with make_comparable=True, and so orders ties of longer lists otherwise than without it",
+        "ties keep the order of rows in lists of up to 15 items; in longer lists its sort (numba's) permutes them",
+        "with make_comparable=True it sorts twice, so the order of ties in longer lists differs from that without it",
         "a user without a list counts 0 with make_comparable=True; without it, it is an error",
         "a user without a relevant item counts 0",
         "ndcg has linear gains; ndcg_burges is ndcg(gain='exp2'), hits is hit(form='count')",

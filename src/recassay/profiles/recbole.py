@@ -1,4 +1,4 @@
-"""RecBole, its ``Evaluator`` on full scores."""
+"""RecBole: its ``Evaluator`` on full scores."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ PROFILE = Profile(
         "it scores the whole catalogue, so every list is k long and no user is without one",
         "a user without a relevant item is left out",
     ),
-    excludes=(Exclusion("torch.topk leaves the order of ties open", when="tied scores"),),
+    excludes=(Exclusion("torch.topk does not define the order of ties", when="tied scores"),),
 )

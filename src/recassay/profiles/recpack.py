@@ -1,4 +1,4 @@
-"""RecPack, its metric classes on sparse matrices."""
+"""RecPack: its metric classes on sparse matrices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROFILE = Profile(
         "a user without a relevant item is left out",
     ),
     excludes=(
-        Exclusion("numpy.argpartition leaves the order of ties open", when="tied scores"),
+        Exclusion("numpy.argpartition does not define the order of ties", when="tied scores"),
         Exclusion("the sparse matrix adds up the scores of a repeated item", when="repeated items"),
     ),
 )

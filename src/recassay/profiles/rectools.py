@@ -1,4 +1,4 @@
-"""RecTools, its metric classes with their defaults."""
+"""RecTools: its metric classes with their defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RePlay, its metric classes on pandas frames."""
+"""RePlay: its metric classes on pandas frames."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROFILE = Profile(
     },
     differs=(
         "average precision is divided by the relevant items that k places can hold, min(k, R)",
-        "ties stand in descending order of item id",
+        "ties are in descending order of item id",
         "gains are binary",
         "a user without a relevant item is left out",
     ),
@@ -29,6 +29,6 @@ PROFILE = Profile(
             metrics=("precision", "recall"),
             when="repeated items",
         ),
-        Exclusion("it is the area over the first k places alone", ("auc",)),
+        Exclusion("it is the area over the first k places only", ("auc",)),
     ),
 )

@@ -1,4 +1,4 @@
-"""torchmetrics, its retrieval metrics on the rows of all listed and all judged items."""
+"""torchmetrics: its retrieval metrics on the rows of all listed and all judged items."""
 
 from __future__ import annotations
 
@@ -21,23 +21,26 @@ PROFILE = Profile(
         "rprec": f"rprec(unlisted='tied', {SAME})",
     },
     differs=(
-        "it knows rows, not lists: judged items that were not recommended must be given a low score, and stand tied "
-        "behind the list, where ndcg, hit and rprec find them",
+        "it reads rows, not lists: judged items that were not recommended must be given a low score, so they are tied "
+        "after the list, where ndcg, hit and rprec find them",
         "average precision is divided by the relevant items found",
         "a user without a relevant item counts 0 (empty_target_action='neg')",
         "it computes in single precision",
     ),
     excludes=(
         Exclusion(
-            "such an item is never relevant, so they depend on where a model's scale begins; here scores only order",
+            "it treats such items as not relevant, so values depend on the scale of scores; here only order counts",
             metrics=("precision", "recall", "map", "mrr"),
             when="scores of 0 or less",
         ),
         Exclusion(
-            "torch.topk leaves the order of ties open; here it is the mean over all orders, as ndcg has it",
+            "torch.topk does not define the order of ties; here it is the mean over all orders, as in its ndcg",
             metrics=("precision", "recall", "map", "mrr", "hit", "rprec"),
             when="tied scores",
         ),
-        Exclusion("every row is an item of its own, and relevant once more", when="repeated items"),
+        Exclusion(
+            "it counts every row as an item of its own, so a repeated relevant item is relevant again",
+            when="repeated items",
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""trec_eval, the reference implementation of TREC (through pytrec_eval)."""
+"""trec_eval: the reference implementation of TREC (through pytrec_eval)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROFILE = Profile(
     ),
     excludes=(
         Exclusion(
-            "where most users have none it prints what repeats recall; here that is refused",
+            "if most users have none it reports a value close to recall; here that is an error",
             metrics=("bpref",),
             when="few judged non-relevant items",
         ),

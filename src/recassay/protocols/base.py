@@ -1,11 +1,11 @@
-"""What a protocol is: a list of steps, each of which asks some queries and then reveals some events.
+"""Base of protocols: a sequence of steps, each of which has queries and then reveals events.
 
-    ranking      one step            ask one query per user       reveal nothing
-    next_item    two steps           ask nobody                   reveal what lies between training and test
-                                     ask one query per user       reveal nothing
-    prequential  a step an event     ask the user of the event    reveal the event
+    ranking      one step            one query per user           reveals nothing
+    next_item    two steps           no query                     reveals the validation part
+                                     one query per user           reveals nothing
+    prequential  one step per event  query the user of the event  reveals the event
 
-The driver fits a model, and for each step lets it answer and then tells it what is revealed.
+The driver fits a model. In each step the model answers the queries and then gets the revealed events.
 """
 
 from __future__ import annotations
@@ -20,39 +20,42 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.queries import Queries
 from recassay.data.truth import Truth
-from recassay.named import Named
+from recassay.naming.named import Named
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Queries that are asked together, and the events that become known once they are answered."""
+    """A step of a protocol: the system answers the queries in ``ask``.
+
+    Then the events in ``reveal`` are shown to the system.
+    """
 
     ask: Queries
     reveal: Interactions | None = None
 
 
-class Asking(Named):
-    """Base of everything that says what is asked of a system; each kind has a driver."""
+class BaseProtocol(Named):
+    """Base of all protocols: frozen descriptions of which queries a system answers."""
 
 
-class Protocol(Asking):
-    """Base of protocols: a frozen description that turns a fold into steps and the sealed truth."""
+class Protocol(BaseProtocol):
+    """Base of protocols on folds: a frozen description that gives the steps and the truth of a fold."""
 
     def steps(self, fold: Fold) -> Iterator[Step]:
-        """What is asked and what is revealed, in order."""
-        raise NotImplementedError(f"{type(self).__name__} must say what it asks")
+        """Yield the steps of the protocol on a fold, in order."""
+        raise NotImplementedError(f"{type(self).__name__} must define its steps")
 
     def truth(self, fold: Fold) -> Truth:
-        """The answers that count as right."""
-        raise NotImplementedError(f"{type(self).__name__} must say what is right")
+        """Return the relevant items of each query."""
+        raise NotImplementedError(f"{type(self).__name__} must define the truth")
 
 
-class Survey(Protocol):
-    """Base of protocols that ask every user once, so that one pass over the scores tells where relevant items stand.
+class UserProtocol(Protocol):
+    """Base of protocols with one query per user, so that one pass over the scores gives the ranks of relevant items.
 
-    A test rating is relevant from ``relevant_from`` (None: every one). Lists are ``k`` long, ``bins`` are of popularity
-    (0: none), ``keep_seen`` leaves items that a user has had among the candidates, and ``popularity`` says which events
-    weigh an item where candidates are sampled by popularity: those of the training part, or all of them.
+    A test rating of ``relevant_from`` or more is relevant (None: all test ratings). Lists have ``k`` items. ``bins`` is
+    the number of popularity bins (0: none). ``keep_seen`` keeps items of the user's history as candidates. Where a
+    design samples candidates by popularity, ``popularity`` selects the events that define it: training, or all.
     """
 
     relevant_from: float | None
@@ -62,23 +65,23 @@ class Survey(Protocol):
     popularity: Literal["training", "all"]
 
     def validate(self) -> None:
-        """Cut-off and bins are counts."""
+        """Raise an error if ``k`` is below 1, or ``bins`` is negative or 1."""
         if self.k < 1:
-            raise self.refuse("k", "a list holds at least 1 item", "k=100")
+            raise self.refuse("k", "it must be at least 1", "k=100")
         if self.bins < 0 or self.bins == 1:
-            raise self.refuse("bins", "it takes 2 bins to differ", "bins=10, or bins=0 for none")
+            raise self.refuse("bins", "it must be 0 or at least 2", "bins=10, or bins=0 for none")
 
-    def asked(self, fold: Fold) -> Fold:
-        """The fold whose test part is asked about."""
+    def target_fold(self, fold: Fold) -> Fold:
+        """Return the fold whose test part holds the items that the queries must predict."""
         return fold
 
     def revealed(self, fold: Fold) -> Interactions | None:
-        """Events that become known after training and before anything is asked."""
+        """Return the events that are revealed after training and before the queries; None if there are none."""
         return None
 
     def steps(self, fold: Fold) -> Iterator[Step]:
-        """What is revealed first, if anything, and then one step that asks every user of the test part."""
-        users, vocabulary = np.unique(self.asked(fold).test.users), fold.test.user_vocabulary
+        """Yield a step that reveals events, if there are any, and a step with a query for every test user."""
+        users, vocabulary = np.unique(self.target_fold(fold).test.users), fold.test.user_vocabulary
         if (revealed := self.revealed(fold)) is not None:
             yield Step(Queries(users[:0], vocabulary), revealed)
         yield Step(Queries(users, vocabulary))

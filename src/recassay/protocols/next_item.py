@@ -1,4 +1,4 @@
-"""Ask every user for the one item that came next."""
+"""Leave-one-out: one query per user for the item that came next."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.truth import Truth
 from recassay.errors import InputError
-from recassay.protocols.base import Survey
+from recassay.naming.departures import Departure
+from recassay.protocols.base import UserProtocol
 from recassay.protocols.ranking import TOP
 
 
 @dataclass(frozen=True, repr=False)
-class NextItem(Survey):
-    """Every user is asked once, and the one item of the test part is the answer: leave-one-out.
+class NextItem(UserProtocol):
+    """One query per user, whose answer is the only test item of the user: leave-one-out.
 
-    What lies between training and test is revealed first: with ``last(n=1, validation=1)`` a model that reads histories
-    knows the validation item when it is asked about the test item, and has learnt nothing from it. Items that a user
-    has had, revealed ones too, are no candidates; ``keep_seen=True`` leaves them in. ``on="validation"`` asks about the
-    validation part after the training part.
+    The validation part is revealed before the queries. With ``last(n=1, validation=1)`` a model that reads histories
+    sees the validation item in the history of the query, but has not learned from it. Items of the history, revealed
+    ones included, are no candidates; ``keep_seen=True`` keeps them. ``on="validation"`` takes the validation items as
+    answers, and reveals nothing.
 
-    Lists are ``k`` long, ``bins`` are of popularity (0: none). Where a design samples by popularity an item weighs its
-    users in ``training``, or in ``all`` parts of the log, as some published code has it.
+    Lists have ``k`` items; ``bins`` is the number of popularity bins (0: none). Where a design samples by popularity,
+    the weight of an item is its number of users in ``training``, or in ``all`` parts, as in some published code.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [7, 8, 9]}))
@@ -38,6 +39,14 @@ class NextItem(Survey):
     """
 
     name: ClassVar[str] = "next_item"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sampled-metrics",
+            "The paper ranks all items in its full ranking, those a user has had included, and leaves them out of its "
+            "samples; recassay leaves them out of both, so that a sample of all candidates is the full ranking.",
+            "next_item(keep_seen=True)",
+        ),
+    )
     relevant_from: ClassVar[None] = None  # type: ignore[misc]
 
     on: Literal["test", "validation"] = "test"
@@ -46,30 +55,31 @@ class NextItem(Survey):
     keep_seen: bool = False
     popularity: Literal["training", "all"] = "training"
 
-    def asked(self, fold: Fold) -> Fold:
-        """The fold with the part that is asked about as its test part: one item for each user."""
+    def target_fold(self, fold: Fold) -> Fold:
+        """Return the fold with the part named by ``on`` as its test part.
+
+        Raise I341 unless each user has exactly one item there.
+        """
         part = fold.test if self.on == "test" else fold.validation
         if part is None:
-            raise InputError(
-                "I341", "the fold has no validation part to ask about", where=str(self), hint="last(n=1, validation=1)"
-            )
+            raise InputError("I341", "the fold has no validation part", where=str(self), hint="last(n=1, validation=1)")
         several = np.bincount(part.users, minlength=part.n_users) > 1
         if several.any():
             user = part.user_vocabulary.decode(part.users[several[part.users]])[0]
             raise InputError(
                 "I341",
                 f"{int(several.sum()):,} users have several events in the {self.on} part, the first is {user!r}: which "
-                "of them came next is not said",
+                "of them came next is unknown",
                 where=str(self),
-                hint="split with last(n=1, validation=1), or ask ranking()",
+                hint="split with last(n=1, validation=1), or use the protocol ranking()",
             )
         return fold if self.on == "test" else replace(fold, test=part, validation=None)
 
     def revealed(self, fold: Fold) -> Interactions | None:
-        """The validation part, unless it is what is asked about."""
+        """Return the validation part, or None if it is the target of the queries."""
         return fold.validation if self.on == "test" else None
 
     def truth(self, fold: Fold) -> Truth:
-        """The item that came next."""
-        test = self.asked(fold).test
+        """Return the next item of each user."""
+        test = self.target_fold(fold).test
         return Truth.from_frame(test.frame().select("user_id", "item_id"), origin=test.origin)

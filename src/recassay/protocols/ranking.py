@@ -1,4 +1,4 @@
-"""Rank the catalogue once for every user of the test part."""
+"""Ranking: one query per test user over the whole catalogue."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import polars as pl
 
 from recassay.data.fold import Fold
 from recassay.data.truth import Truth
-from recassay.protocols.base import Survey
+from recassay.protocols.base import UserProtocol
 
 TOP = 100
 
 
 @dataclass(frozen=True, repr=False)
-class Ranking(Survey):
-    """Every user with a test rating is asked once; nothing is revealed.
+class Ranking(UserProtocol):
+    """One query per user with a test rating; nothing is revealed.
 
-    A test rating is relevant from ``relevant_from`` (None: every one of them). Lists are ``k`` long. Items that a user
-    has in training are no candidates; ``keep_seen=True`` leaves them in, to show what leaving them out does.
-    ``bins`` is the number of popularity bins for percentile designs (0: none). Where a design samples by popularity an
-    item weighs its users in ``training``, or in ``all`` parts of the log.
+    A test rating of ``relevant_from`` or more is relevant (None: all of them). Lists have ``k`` items. Training items
+    of a user are no candidates; ``keep_seen=True`` keeps them, to show the effect of their exclusion. ``bins`` is the
+    number of popularity bins for percentile designs (0: none). Where a design samples by popularity, the weight of an
+    item is its number of users in ``training``, or in ``all`` parts of the log.
 
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [7, 8, 8], "rating": [5, 4, 2]}))
     >>> fold = Fold(log.take(np.array([0])), log.take(np.array([1, 2])), "global", {})
-    >>> asked = Ranking(relevant_from=4)
-    >>> [step.ask.ids.to_list() for step in asked.steps(fold)]
+    >>> protocol = Ranking(relevant_from=4)
+    >>> [step.ask.ids.to_list() for step in protocol.steps(fold)]
     [[1, 2]]
-    >>> asked.truth(fold).frame().rows()
+    >>> protocol.truth(fold).frame().rows()
     [(1, 8, 1.0), (2, 8, 0.0)]
     """
 
@@ -44,7 +44,7 @@ class Ranking(Survey):
     popularity: Literal["training", "all"] = "training"
 
     def truth(self, fold: Fold) -> Truth:
-        """Test ratings as judgements: gain 1 from ``relevant_from``, gain 0 below."""
+        """Return the test ratings as judgements: gain 1 from ``relevant_from`` on, gain 0 below."""
         test = fold.test
         frame = test.frame().select("user_id", "item_id")
         if self.relevant_from is not None:

@@ -1,26 +1,26 @@
-"""Ask for a whole sequence: the first item of each test sequence is told, and what follows is to be generated."""
+"""Sequence generation: systems continue each test sequence from its first item."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from recassay.protocols.base import Asking
+from recassay.protocols.base import BaseProtocol
 
 
 @dataclass(frozen=True, repr=False)
-class Sequence(Asking):
-    """Each test sequence's first item is told, and a system generates ``k`` items to follow it, one after the other.
+class Sequence(BaseProtocol):
+    """A system gets the first item of each test sequence and generates the next ``k`` items, one after the other.
 
-    With h the first item and what was generated so far, and p what the system says of the next item after h, the next
-    one is drawn with the probabilities p (``how="sample"``), or is the likeliest (``"argmax"``; of several the one with
-    the lowest id). ``"beam"`` is the likeliest of the sequences that a search finds which keeps the best ``beam`` at
-    each step. Items may come again, the first item too, unless ``"sample_without_repeats"`` draws among the items that
-    are not in h; where none of these is possible the list ends early, which is an error without ``allow_short``.
+    Let h be the first item and the items generated so far, and p the predicted probabilities of the next item after h.
+    The next item is drawn from p (``how="sample"``), or is the most likely one (``"argmax"``; ties by lowest id).
+    ``"beam"`` is the most likely sequence of a beam search of width ``beam``. Items may be repeated, the first item
+    included. ``"sample_without_repeats"`` draws among the items that are not in h; if all of them have probability 0,
+    the list ends early, which is an error unless ``allow_short``.
 
-    Draws come from the seed and what a test sequence is: user, items and times. Two that begin alike are drawn apart;
-    ``cache_by_seed`` lets sequences of one user that begin with the same item at the same time share what is generated,
-    as the authors' program does. It is done ``seeds`` times, with seeds from ``seed`` on.
+    Draws depend on the seed and on user, items and times of the test sequence, so sequences with equal beginnings get
+    different draws. With ``cache_by_seed``, sequences of one user that begin with the same item at the same time share
+    their generated items, as in the authors' program. Generation is repeated ``seeds`` times, with seeds from ``seed``.
 
     Reference: Monti, Palumbo, Rizzo, Morisio, Sequeval: an offline evaluation framework for sequence-based recommender
     systems, Information 2019, algorithm 2.
@@ -40,7 +40,7 @@ class Sequence(Asking):
     seeds: int = 1
 
     def validate(self) -> None:
-        """Counts are counts."""
+        """Raise an error if ``k``, ``beam`` or ``seeds`` is below 1."""
         for parameter in ("k", "beam", "seeds"):
             if getattr(self, parameter) < 1:
                 raise self.refuse(parameter, "it must be at least 1", f"{parameter}=1")

@@ -1,1 +1,1 @@
-"""What people look at: tables and files of results."""
+"""Presentation of results: tables, figures, the report page, and folders of result files."""

@@ -1,11 +1,11 @@
-"""What there is and what it means: lists of metrics, profiles, checks, splits, ..., and pages on one of them."""
+"""Lists of metrics, models, splits, checks and everything else with a name, and a page that explains one of them."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from rich import box
@@ -16,32 +16,45 @@ from rich.table import Table
 from rich.text import Text
 
 from recassay import designs
-from recassay.advice import ADVICE
-from recassay.diagnose.base import load as checks
+from recassay.checks.base import CHECKS
+from recassay.checks.base import load as checks
+from recassay.data.io.formats import FORMATS, formats
 from recassay.errors import CODES, UsageError
+from recassay.errors.advice import ADVICE
+from recassay.errors.arguments import checks_types
+from recassay.metrics.base import Metric
 from recassay.metrics.describe import Description, describe
-from recassay.metrics.registry import metrics, names
-from recassay.named import Registry, parameter_kinds
+from recassay.metrics.registry import METRICS, metrics, names
+from recassay.naming.grammar import suggest
+from recassay.naming.named import parameter_kinds
+from recassay.naming.registry import OWN, Registry
 from recassay.profiles import Profile, profiles
-from recassay.spec import suggest
+from recassay.profiles.base import PROFILES
+from recassay.report.departures import Declared, declared, departures_of
+from recassay.report.departures import section as departures_section
+from recassay.shown import Displayable
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a list."""
+    """A line of a list: name, group and title of a metric, model or other class; ``source`` is where it comes from.
+
+    The source is recassay, an installed package or a file.
+    """
 
     name: str
     group: str
     title: str
+    source: str = OWN
 
     def to_dict(self) -> dict[str, str]:
-        """Ready for JSON."""
+        """Return the line as plain values for JSON."""
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """A page on one name: a title, then paragraphs under headings."""
+@dataclass(frozen=True, repr=False)
+class Explanation(Displayable):
+    """The page about one name that ``explain`` shows: a title, then paragraphs under headings."""
 
     name: str
     kind: str
@@ -51,13 +64,16 @@ class Explanation:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return the page as plain values for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A list of named values: the module with their registry, and what its second column holds."""
+    """Settings of the list of one kind of classes, such as metrics.
+
+    ``home`` is the module with their registry, ``column`` the heading of the second column, and ``group`` its content.
+    """
 
     home: str
     column: str
@@ -65,15 +81,27 @@ class Listed:
 
     @property
     def registry(self) -> Registry[Any]:
-        """Imported when it is asked for."""
+        """Import and return the registry."""
         found: Registry[Any] = importlib.import_module(self.home).REGISTRY
         return found
 
 
 def _parameters(kind: Any) -> str:
-    return ", ".join(parameter_kinds(kind)) or "none"
+    return ", ".join(_types_of(kind)) or "none"
 
 
+def _types_of(kind: Any) -> Mapping[str, Any]:
+    """Return the type of each parameter of a class, which need not be a dataclass."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        return parameter_kinds(kind)
+    return {name: one.annotation for name, one in inspect.signature(kind).parameters.items()}
+
+
+READS_RATINGS = {
+    True: "the model learns from their values",
+    False: "the model does not read their values: every row of the log is one event",
+    None: "as the model that it wraps",
+}
 NAMED = {
     "splits": Listed("recassay.split", "leakage", lambda kind: str(kind.leakage)),
     "filters": Listed("recassay.split.filters", "parameters", _parameters),
@@ -81,37 +109,56 @@ NAMED = {
     "models": Listed("recassay.models", "parameters", _parameters),
     "sequence-models": Listed("recassay.models.sequence", "parameters", _parameters),
     "protocols": Listed("recassay.protocols", "parameters", _parameters),
-    "experiments": Listed("recassay.bias", "parameters", _parameters),
+    "experiments": Listed("recassay.experiments", "parameters", _parameters),
     "estimators": Listed("recassay.sampled.estimators", "parameters", _parameters),
     "detectors": Listed("recassay.drift", "parameters", _parameters),
 }
 
 
 def entries(kind: str) -> list[Entry]:
-    """The lines of one list."""
+    """Return the lines of the list of one kind, such as ``metrics``."""
     if kind in NAMED:
         named = NAMED[kind]
-        kinds = named.registry.kinds.items()
-        return [Entry(name, named.group(one), _title(named.registry.title(name))) for name, one in kinds]
+        registry = named.registry
+        titles = {name: _title(registry.title(name)) for name in registry.kinds}
+        return [
+            Entry(name, named.group(one), titles[name], registry.source(name)) for name, one in registry.kinds.items()
+        ]
     if kind == "metrics":
-        found = [describe(metric) for metric in metrics().values()]
-        return [Entry(_heading(one), one.family, one.title) for one in sorted(found, key=lambda d: (d.family, d.name))]
+        found = sorted((describe(metric) for metric in metrics().values()), key=lambda one: (one.family, one.name))
+        return [Entry(_heading(one), one.family, one.title, METRICS.source(one.name)) for one in found]
     if kind == "designs":
         return [Entry(name, designs.parameters_of(name) or "none", title) for name, title in designs.TITLES.items()]
     if kind == "profiles":
-        return [Entry(one.name, one.version, one.differs[0]) for one in profiles().values()]
-    return [Entry(one.code, one.severity, one.title) for one in checks().values()]
+        found_profiles = profiles().values()
+        return [
+            Entry(one.name, one.version, next(iter(one.differs), one.title), PROFILES.source(one.name))
+            for one in found_profiles
+        ]
+    if kind == "formats":
+        return [Entry(one.name, " ".join(one.suffixes), one.description, FORMATS.source(one.name)) for one in formats()]
+    return [Entry(one.code, one.severity, one.title, CHECKS.source(one.code)) for one in checks().values()]
 
 
 def _heading(metric: Description) -> str:
     return {"required": f"{metric.name}@k", "optional": f"{metric.name}[@k]"}.get(metric.cutoff, metric.name)
 
 
+@checks_types
+def explain(name: str) -> Explanation:
+    """Return the page about a metric, a model, any other listed name, or a code: what ``recassay explain`` prints.
+
+    >>> explain("hit").title
+    '1 if one of the first k places holds a relevant item, else 0.'
+    """
+    return explanation(name)
+
+
 def explanation(name: str) -> Explanation:
-    """The page of a metric or a named value (with or without parameters), a profile, a check or an error code."""
+    """Return the page of a metric or class (with or without parameters), a profile, a check or an error code."""
     bare = name.partition("(")[0].partition("@")[0]
     if bare in names():
-        return _metric_page(describe(names()[bare]))
+        return _metric_page(names()[bare])
     named = [(home, one) for home in NAMED.values() for one in home.registry.kinds if one.lower() == bare.lower()]
     if named:  # a model and a split may differ in case alone: random is a split, Random a model
         return _named_page(*next((found for found in named if found[1] == bare), named[0]))
@@ -125,7 +172,7 @@ def explanation(name: str) -> Explanation:
         return Explanation(check.code, "check", check.title, {"What": asks, "Severity": check.severity})
     if name.upper() in CODES:
         title, advice = CODES[name.upper()], ADVICE[name.upper()]
-        sections = {"What happened": advice.happened, "What to do": advice.do}
+        sections = {"What happened": advice.cause, "What to do": advice.remedy}
         return Explanation(name.upper(), "error", f"{title[:1].upper()}{title[1:]}.", sections)
     values = [one for home in NAMED.values() for one in home.registry.kinds]
     known = [*names(), *values, *designs.TITLES, *profiles(), *checks(), *CODES]
@@ -138,19 +185,23 @@ def _named_page(named: Listed, name: str) -> Explanation:
     kind = named.registry.kinds[name]
     doc = (inspect.getdoc(kind) or "").partition(">>>")[0].strip()
     title, _, rest = doc.partition("\n\n")
-    hints = parameter_kinds(kind)
+    hints = _types_of(kind)
     parameters = tuple(
         {"name": one.name, "default": None if one.default is MISSING else one.default, "choices": _choices(one, hints)}
-        for one in fields(kind)
+        for one in (fields(kind) if is_dataclass(kind) else ())
     )
-    facts = {} if named.column == "parameters" else {named.column: named.group(kind)}
+    facts: dict[str, Any] = {} if named.column == "parameters" else {named.column: named.group(kind)}
+    if hasattr(kind, "reads_ratings"):
+        facts["ratings"] = READS_RATINGS[kind.reads_ratings]
     sections = {"What": "\n\n".join(" ".join(one.split()) for one in rest.split("\n\n"))} if rest else {}
+    sections |= departures_section(departures_of(kind))
     return Explanation(name, named.registry.noun, _title(title), sections, parameters, facts)
 
 
 def _design_page(name: str) -> Explanation:
     written = designs.parameters_of(name)
     sections = {"Written": f"{name}({written})" if written else name, "Parts": designs.PARTS}
+    sections |= departures_section(designs.DEPARTURES.get(name, ()))
     return Explanation(name, "design", designs.TITLES[name], sections)
 
 
@@ -182,7 +233,8 @@ def _lines(texts: Iterable[str]) -> str:
     return "\n".join(texts)
 
 
-def _metric_page(metric: Description) -> Explanation:
+def _metric_page(kind: type[Metric]) -> Explanation:
+    metric = describe(kind)
     parameters = tuple(
         {"name": one.name, "default": one.default, "choices": list(one.choices)} for one in metric.parameters
     )
@@ -198,29 +250,49 @@ def _metric_page(metric: Description) -> Explanation:
             ("generated sequences" if metric.family == "sequence" else "lists and truth", *metric.needs)
         ),
     }
-    return Explanation(_heading(metric), "metric", metric.title, metric.sections, parameters, facts)
+    sections = metric.sections | departures_section(departures_of(kind))
+    return Explanation(_heading(metric), "metric", metric.title, sections, parameters, facts)
+
+
+def departures() -> list[Declared]:
+    """Return every departure from a paper that a class, a design or a public function declares."""
+    return list(declared({one.registry.noun: one.registry for one in NAMED.values()}))
 
 
 GROUP_WIDTH = 32  # of the second column, whose longer texts wrap
 
 
 def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
-    """A list as a table."""
+    """Return a list as a table, with a column for the source if an entry is not from recassay."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     columns = {"metrics": ("metric", "family"), "profiles": ("profile", "version"), "checks": ("code", "severity")}
-    columns["designs"] = ("design", "parameters")
+    columns |= {"designs": ("design", "parameters"), "formats": ("format", "suffixes of its own")}
     columns |= {kind: (named.registry.noun, named.column) for kind, named in NAMED.items()}
     longest = max((cell_len(row.name) for row in rows), default=0)
     table.add_column(columns[kind][0], no_wrap=True, min_width=longest, style="bold")
     table.add_column(columns[kind][1], max_width=GROUP_WIDTH)
     table.add_column("what it is")
+    elsewhere = any(row.source != OWN for row in rows)
+    if elsewhere:
+        table.add_column("from")
     for row in rows:
-        table.add_row(Text(row.name), Text(row.group), Text(row.title))
-    return Group(table, Text(f"\n{len(rows)} {kind}. More on one: recassay explain NAME", style="dim"))
+        table.add_row(Text(row.name), Text(row.group), Text(row.title), *([Text(row.source)] if elsewhere else []))
+    more = [Text(f"\n{len(rows)} {kind}. More on one: recassay explain NAME", style="dim")]
+    failed = [f"Not loaded: {point}: {why}" for point, why in broken(kind).items()]
+    return Group(table, *more, *map(Text, failed))
+
+
+def broken(kind: str) -> Mapping[str, str]:
+    """Return, for one list, the entry points that could not be loaded, with the reason."""
+    registries: dict[str, Registry[Any]] = {
+        "metrics": METRICS, "profiles": PROFILES, "checks": CHECKS, "formats": FORMATS
+    }  # fmt: skip
+    registry = registries.get(kind) or (NAMED[kind].registry if kind in NAMED else None)
+    return registry.broken if registry is not None else {}
 
 
 def explanation_text(page: Explanation) -> RenderableType:
-    """A page as text for a terminal."""
+    """Return a page as text for a terminal."""
     parts: list[RenderableType] = [Text(page.name, style="bold"), Text(page.title), Text()]
     for heading, text in page.sections.items():
         parts += [Text(heading, style="bold"), Padding(Text(text.replace("``", "")), (0, 0, 1, 2))]

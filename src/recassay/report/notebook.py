@@ -1,85 +1,139 @@
-"""How results look in a notebook: small tables as HTML, and pictures as SVG."""
+"""Display of values in notebooks: small HTML tables, sparklines and SVG figures."""
 
 from __future__ import annotations
 
 import html as escaping
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from recassay.comparison.compare import Comparison
-from recassay.data.exhibit import Exhibit
-from recassay.data.finding import Finding, Findings
+from recassay.api.evaluate import Evaluation
+from recassay.comparison.compare import Comparison, compare
 from recassay.data.io import write_text
-from recassay.data.scores import Scores
-from recassay.data.shown import Picture
-from recassay.errors import UsageError
-from recassay.report import wording
-from recassay.report.board import Board
+from recassay.errors import UsageError, printable
+from recassay.naming.grammar import suggest
+from recassay.report.content import wording
+from recassay.report.content.results_table import ResultTable
 from recassay.report.figures import panels
 from recassay.report.figures.export import png_writer, standalone
-from recassay.spec import suggest
+from recassay.report.figures.spark import sparkline
+from recassay.report.listing import Explanation
+from recassay.report.nouns import facts
+from recassay.report.printed import cell, how_tested, text
+from recassay.results.design_scores import DesignScores
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding, Findings
+from recassay.results.scores import Scores
+from recassay.shown import Picture
 
+__all__ = ["html", "plot", "report", "save", "text"]  # what ``recassay.shown`` asks a renderer for
 DIGITS = 4
-MOST = 60  # rows of a table; a notebook is no place for more
-NUMBER = ' style="text-align: right"'
+MAX_ROWS = 60  # of a table, so that a long one does not fill the notebook
+WORDS, NUMBER = ' style="text-align: left"', ' style="text-align: right"'
 SMALL = ' style="opacity: .7; font-size: .85em; white-space: nowrap"'
 
 
 @singledispatch
 def html(value: Any) -> str:
-    """A value as HTML."""
-    raise TypeError(f"nothing is known of how {type(value).__name__} looks")
+    """Return a value as HTML: facts, sparklines and the first rows of an input, or the tables of a result."""
+    found = facts(value)
+    sparks = {name: sparkline(list(values)) for name, values in found.sparks.items()}
+    rows = [[_bold(name), _text(words), sparks.pop(name, "")] for name, words in found.lines.items()]
+    rows += [[_bold(name), "", drawn] for name, drawn in sparks.items() if drawn]
+    parts = [f"<p>{_bold(found.title)}</p>", _table([], rows, words=3) if rows else ""]
+    if found.rows is not None:
+        parts.append(_frame_table(found.rows, cell if found.tabular else _raw))
+    return "".join(parts)
+
+
+def _frame_table(frame: pl.DataFrame, shown: Callable[[object], str]) -> str:
+    """Return the rows of a data frame as an HTML table; columns from the first number on stand to the right."""
+    words = next((at for at, kind in enumerate(frame.dtypes) if kind.is_numeric()), len(frame.columns))
+    return _table(frame.columns, [[_text(shown(value)) for value in row] for row in frame.rows()], words=words)
+
+
+def _raw(value: object) -> str:
+    """Return an id, a time or a score as text, not rounded."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _bold(words: str) -> str:
+    return f"<strong>{_text(words)}</strong>"
 
 
 @html.register
 def _scores(scores: Scores) -> str:
-    """Means with intervals, the best in bold, and below them what was found."""
-    board = Board(scores)
-    rows = [[_text(system), *(_mean(board, system, metric) for metric in scores.metrics)] for system in scores.systems]
-    note = " ".join(filter(None, [wording.method(scores, None), wording.uncut(scores)]))
+    """Return a table of means with intervals, the best in bold, and the findings below it."""
+    table = ResultTable(scores)
+    rows = [[_text(system), *(_mean(table, system, metric) for metric in scores.metrics)] for system in scores.systems]
+    note = " ".join(filter(None, [wording.method(scores, None), wording.depth_note(scores)]))
     parts = [_table(["system", *scores.metrics], rows), f"<p{SMALL}>{_text(note)}</p>" if note else ""]
     return "".join([*parts, html(Findings(scores.findings)) if scores.findings else ""])
 
 
-def _mean(board: Board, system: str, metric: str) -> str:
-    row = board.row(system, metric)
+def _mean(table: ResultTable, system: str, metric: str) -> str:
+    row = table.row(system, metric)
     mean = wording.number(row.mean, DIGITS)
-    mean = f"<strong>{mean}</strong>" if system in board.best(metric) else mean
+    mean = f"<strong>{mean}</strong>" if system in table.best(metric) else mean
     between = "" if math.isnan(row.low) else f"<br><span{SMALL}>{wording.interval(row.low, row.high, DIGITS)}</span>"
     return mean + between
 
 
 @html.register
 def _comparison(comparison: Comparison) -> str:
-    """A row per metric and pair; what is significant in bold."""
+    """Return a table with a row per metric and pair, significant differences in bold."""
     rows = []
     for row in comparison.rows:
-        apart = wording.difference(row.difference, DIGITS)
+        difference = wording.difference(row.difference, DIGITS)
         rows.append(
             [
                 _text(row.metric), _text(row.a), _text(row.b),
-                f"<strong>{apart}</strong>" if row.significant else apart,
+                f"<strong>{difference}</strong>" if row.significant else difference,
                 wording.interval(row.low, row.high, DIGITS), _text(wording.p_value(row.p_adjusted)), f"{row.n:,}",
             ]
         )  # fmt: skip
     headings = ["metric", "first", "second", "difference", "interval", "adjusted p", "n"]
-    kinds = dict.fromkeys(
-        f"{wording.TESTS.get(row.test, row.test)}, {wording.CORRECTIONS.get(row.correction, row.correction)}"
-        for row in comparison.rows
-    )
-    tests = "; ".join(kinds)
-    note = f"First less second; bold: adjusted p ≤ {1 - comparison.level:.4g}. {tests[:1].upper()}{tests[1:]}."
+    tests = how_tested(comparison)
+    note = f"First minus second; bold: adjusted p ≤ {1 - comparison.level:.4g}. {tests[:1].upper()}{tests[1:]}."
     return _table(headings, rows, words=3) + f"<p{SMALL}>{_text(note)}</p>"
 
 
 @html.register
+def _design_scores(scores: DesignScores) -> str:
+    """Return a table of means with a row per metric and design, the best of a row in bold."""
+    found = {(row.metric, row.design, row.system): row.mean for row in scores.rows}
+    rows = []
+    for metric, design in itertools.product(scores.metrics, scores.designs):
+        means = [found[metric, design, system] for system in scores.systems]
+        best = max((mean for mean in means if not math.isnan(mean)), default=math.nan)
+        cells = [wording.number(mean, DIGITS) for mean in means]
+        bold = [f"<strong>{cell}</strong>" if mean == best else cell for cell, mean in zip(cells, means, strict=True)]
+        rows.append([_text(metric), _text(design), *bold])
+    note = "Expected means over all draws of candidates; bold: the best of a row."
+    return _table(["metric", "design", *scores.systems], rows, words=2) + f"<p{SMALL}>{_text(note)}</p>"
+
+
+@html.register
+def _evaluation(found: Evaluation) -> str:
+    """Return how an evaluation was made, then its scores and tests."""
+    stated = _table([], [[_bold(name), _text(words)] for name, words in found.stated.items() if words], words=2)
+    return "".join([stated, html(found.scores), html(found.comparison) if found.comparison.rows else ""])
+
+
+@html.register
+def _explanation(page: Explanation) -> str:
+    return f"<pre>{_text(text(page))}</pre>"
+
+
+@html.register
 def _findings(findings: Findings) -> str:
-    """A line per finding."""
+    """Return a list with an item per finding."""
     if not findings:
         return "<p>No findings.</p>"
     return f"<ul>{''.join(map(_line, findings))}</ul>"
@@ -92,14 +146,14 @@ def _finding(finding: Finding) -> str:
 
 @html.register
 def _exhibit(exhibit: Exhibit) -> str:
-    """Its pictures, and what to see in them."""
-    drawn = "".join(f"<p>{_text(one.heading)}</p>{standalone(one.svg)}" for one in panels(exhibit))
+    """Return the figures of an exhibit with its title and caption."""
+    figures = "".join(f"<p>{_text(panel.heading)}</p>{standalone(panel.svg)}" for panel in panels(exhibit))
     title, caption = _text(exhibit.title), _text(exhibit.caption)
-    return f"<figure><strong>{title}</strong>{drawn}<figcaption>{caption}</figcaption></figure>"
+    return f"<figure><strong>{title}</strong>{figures}<figcaption>{caption}</figcaption></figure>"
 
 
 def plot(scores: Scores, *, metric: str | None = None) -> Picture:
-    """The means of all systems under a metric, best first, with their intervals."""
+    """Return a figure of the means of all systems under a metric, best first, with their intervals."""
     known = scores.metrics
     if metric is not None and metric not in known:
         raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, known))
@@ -110,15 +164,27 @@ def plot(scores: Scores, *, metric: str | None = None) -> Picture:
         [{"system": row.system, chosen: row.mean, "low": row.low, "high": row.high} for row in best_first],
         schema={"system": pl.String, **dict.fromkeys((chosen, "low", "high"), pl.Float64)},
     )
-    title = f"{chosen} of every system"
-    drawn = panels(Exhibit("means", title, "", table, chosen, "system", low="low", high="high", kind="dot"))
-    if not drawn:
+    title = f"{chosen} by system"
+    figures = panels(Exhibit("means", title, "", table, chosen, "system", low="low", high="high", kind="dot"))
+    if not figures:
         raise UsageError("U113", f"{chosen} is undefined for every system", hint="plot another metric")
-    return Picture(standalone(drawn[0].svg))
+    return Picture(standalone(figures[0].svg))
+
+
+def report(scores: Scores, comparison: Comparison | None, *, path: Path) -> Path:
+    """Write a page about scores to a path and return the path; without a comparison all pairs of systems are tested."""
+    from recassay.report.folder.write import write_results
+
+    if comparison is None and len(scores.systems) > 1 and scores.unit_metrics:
+        comparison = compare(scores)
+    with tempfile.TemporaryDirectory(prefix="recassay-") as folder:
+        page = (write_results(scores, comparison, folder) / "report.html").read_text(encoding="utf-8")
+    write_text(page, path)
+    return path
 
 
 def save(picture: Picture, *, path: Path) -> Path:
-    """Write a picture in the format its name ends with."""
+    """Write a figure as PNG if the name ends with ``.png``, else as SVG; return the path."""
     if path.suffix == ".png":
         png_writer()(picture.svg, path)
     else:
@@ -133,16 +199,17 @@ def _line(finding: Finding) -> str:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
-    """A table whose cells are HTML already; the first columns are words."""
-    head = "".join(f"<th{'' if at < words else NUMBER}>{_text(name)}</th>" for at, name in enumerate(headings))
-    body = "".join(f"<tr>{_cells(row, words)}</tr>" for row in rows[:MOST])
-    more = f"<p{SMALL}>{len(rows) - MOST:,} more rows</p>" if len(rows) > MOST else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    """Return an HTML table of cells that are HTML already; the first ``words`` columns are left-aligned."""
+    names = "".join(f"<th{WORDS if at < words else NUMBER}>{_text(name)}</th>" for at, name in enumerate(headings))
+    head = f"<thead><tr>{names}</tr></thead>" if headings else ""
+    body = "".join(f"<tr>{_cells(row, words)}</tr>" for row in rows[:MAX_ROWS])
+    more = f"<p{SMALL}>{len(rows) - MAX_ROWS:,} more rows</p>" if len(rows) > MAX_ROWS else ""
+    return f"<table>{head}<tbody>{body}</tbody></table>{more}"
 
 
 def _cells(row: Iterable[str], words: int) -> str:
-    return "".join(f"<td{'' if at < words else NUMBER}>{cell}</td>" for at, cell in enumerate(row))
+    return "".join(f"<td{WORDS if at < words else NUMBER}>{cell}</td>" for at, cell in enumerate(row))
 
 
 def _text(words: object) -> str:
-    return escaping.escape(wording.printable(str(words)))
+    return escaping.escape(printable(str(words)))

@@ -1,1 +1,1 @@
-"""Sampled metrics: what they say at every sample size, and what can be learnt from sampled ranks alone."""
+"""Sampled metrics: their values at every sample size, and estimates of full-ranking metrics from sampled ranks."""

@@ -1,77 +1,79 @@
-"""The exact law of sampled ranks when candidates are drawn one after the other, by weight, without replacement.
+"""Compiled kernels for the exact distribution of sampled ranks under successive draws by weight without replacement.
 
-Give every candidate an exponential arrival time with its weight for a rate; the first q to arrive are the sample. Let
-P(t) be the chance that, at time t, x candidates above the item, y level with it and q - x - y below it have arrived.
-Every path passes through exactly one state with q arrivals, and leaves it at the rate of the weights that are left:
+Give every candidate an exponential arrival time with its weight as the rate; the first q to arrive are the sample. Let
+P(t) be the probability that at time t, x candidates above the item, y tied with it and q - x - y below have arrived.
+Every path passes through exactly one state with q arrivals, and leaves it at the rate of the remaining weights:
 
-    P(x above, y level in the sample) = integral over t of (sum of the weights left) P(t),
+    P(x above, y tied in the sample) = integral over t of (sum of the remaining weights) P(t).
 
-and the arrivals of the three groups are independent. Given y, each place among the sampled ties is equally likely. The
-integral is a sum over equal steps of log t (the integrand is analytic and dies out at both ends, so the error falls
-exponentially with the step); the step is halved until the law no longer changes.
+The arrivals of the three groups are independent. Given y, each position among the sampled ties is equally likely. The
+integral is a sum over equal steps of log t. The integrand is analytic and vanishes at both ends, so the error falls
+exponentially with the step. The step is halved until the distribution no longer changes.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.portable._kernels import exp, expm1
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
-TINY = 1e-18  # of a chance, and of the integrand: far below the rounding of the sums it would enter
+TINY = 1e-18  # a probability or integrand far below the rounding of the sums it would enter
 STEP = 0.9  # first step, in standard deviations of the logarithm of the time
-SAME = 1e-9  # a change between a step and half of it: the error of the latter is about its square
+SAME = 1e-9  # largest change by halving the step at which to stop: the error is about the square of the change
 HALVINGS = 8
 
 
 @njit(nogil=True, cache=True)
-def arrived(weights: Float, time: float, last: int, chances: Float, rates: Float) -> tuple[int, int]:
-    """Fill in the chances of 0..``last`` arrivals by a time, and the same times the expected weight that is left.
+def arrival_probabilities(weights: Float, time: float, last: int, chances: Float, rates: Float) -> tuple[int, int]:
+    """Fill ``chances[0]`` with P(n candidates have arrived by ``time``), n = 0..``last``; return the first and last n.
 
-    Both have two rows: the first is the result, the other is room to work in. Returns the first and last
-    number of arrivals with more than a negligible chance; what is outside is not written.
+    ``rates[0]`` gets the same probabilities times the expected weight of those that have not arrived. The second rows
+    of both are scratch space. Only numbers from the first to the last one that is not negligible are written.
     """
     chances[0, 0], rates[0, 0] = 1.0, 0.0
-    low, high, stay, come, before, now = 0, 0, 1.0, 0.0, -1.0, 0
+    low, high, stay, come, before, row = 0, 0, 1.0, 0.0, -1.0, 0
     for place in range(weights.size):
         weight = weights[place]
         if weight != before:
             stay, come, before = exp(-weight * time), -expm1(-weight * time), weight
-        one, two, other, another = chances[now], rates[now], chances[1 - now], rates[1 - now]
-        other[low] = stay * one[low]
-        another[low] = stay * (two[low] + weight * one[low])
+        old, old_rates, new, new_rates = chances[row], rates[row], chances[1 - row], rates[1 - row]
+        new[low] = stay * old[low]
+        new_rates[low] = stay * (old_rates[low] + weight * old[low])
         for n in range(low + 1, high + 1):
-            other[n] = stay * one[n] + come * one[n - 1]
-            another[n] = stay * (two[n] + weight * one[n]) + come * two[n - 1]
+            new[n] = stay * old[n] + come * old[n - 1]
+            new_rates[n] = stay * (old_rates[n] + weight * old[n]) + come * old_rates[n - 1]
         if high < last:
-            other[high + 1] = come * one[high]
-            another[high + 1] = come * two[high]
+            new[high + 1] = come * old[high]
+            new_rates[high + 1] = come * old_rates[high]
             high += 1
-        now = 1 - now
-        while low < high and other[low] < TINY and another[low] < TINY * weight:
+        row = 1 - row
+        while low < high and new[low] < TINY and new_rates[low] < TINY * weight:
             low += 1
-        while high > low and other[high] < TINY and another[high] < TINY * weight:
+        while high > low and new[high] < TINY and new_rates[high] < TINY * weight:
             high -= 1
-    if now:
+    if row:
         chances[0, low : high + 1], rates[0, low : high + 1] = chances[1, low : high + 1], rates[1, low : high + 1]
     return low, high
 
 
 @njit(nogil=True, cache=True)
-def leaving(
+def add_leaving_rates(
     above: Float, level: Float, below: Float, q: int, time: float, law: Float, work: Float, found: Float
 ) -> None:
-    """Add to ``found`` the rate of leaving a state with q arrivals at a time, by the number above.
+    """Add to ``found[p]`` the rate of leaving a state with q arrivals at ``time`` and p candidates above the item.
 
-    ``law.size`` numbers above are wanted. ``work`` has six pairs of rows of at least q + 2.
+    ``above``, ``level`` and ``below`` are the weights of the candidates above the item, tied with it and below it.
+    Numbers p up to ``law.size`` - 1 are computed. ``work`` is scratch space: at least six pairs of rows of length q +
+    2.
     """
-    first, last = arrived(above, time, min(q, law.size - 1, above.size), work[0], work[1])
-    low, high = arrived(level, time, min(q, level.size), work[2], work[3])
-    least, most = arrived(below, time, min(q, below.size), work[4], work[5])
+    first, last = arrival_probabilities(above, time, min(q, law.size - 1, above.size), work[0], work[1])
+    low, high = arrival_probabilities(level, time, min(q, level.size), work[2], work[3])
+    least, most = arrival_probabilities(below, time, min(q, below.size), work[4], work[5])
     for x in range(first, last + 1):
         for y in range(max(low, q - x - most), min(high, q - x - least) + 1):
             n = q - x - y
@@ -85,8 +87,8 @@ def leaving(
 
 
 @njit(nogil=True, cache=True)
-def middle(weights: Float, q: int) -> tuple[float, float]:
-    """The logarithm of the time when q and a half candidates are expected, and the deviation of that logarithm."""
+def central_log_time(weights: Float, q: int) -> tuple[float, float]:
+    """Return the log of the time at which q + 0.5 arrivals are expected, and the standard deviation of that log."""
     wanted, low, high = min(q + 0.5, weights.size - 0.5), -80.0, 80.0
     for _ in range(200):
         log = (low + high) / 2
@@ -108,23 +110,23 @@ def middle(weights: Float, q: int) -> tuple[float, float]:
 
 
 @njit(nogil=True, cache=True)
-def successive(above: Float, level: Float, below: Float, q: int, law: Float) -> None:
-    """The chances of 0, 1, ... sampled candidates above an item, as far as ``law`` has room.
+def successive_probabilities(above: Float, level: Float, below: Float, q: int, law: Float) -> None:
+    """Write to ``law[x]`` the probability that x sampled candidates are above an item.
 
-    ``above``, ``level`` and ``below`` are the weights of the candidates, all positive, equal ones side by side; q is
-    less than their number.
+    ``above``, ``level`` and ``below`` are the weights of the candidates above, tied and below, all positive. Equal
+    weights must be adjacent, for speed. The sample size ``q`` is less than the number of candidates.
     """
     pool = np.concatenate((above, level, below))
-    centre, deviation = middle(pool, q)
+    centre, deviation = central_log_time(pool, q)
     step = min(STEP * deviation, 1.0)
     work, whole, finer = np.zeros((8, 2, q + 2)), np.zeros(law.size), np.zeros(law.size)
     peak, left, right = 0.0, 0, 0
-    for way in (-1, 1):  # outwards from the middle, to where nothing is left to add
+    for way in (-1, 1):  # outwards from the centre, until the integrand is negligible
         at = 0 if way == 1 else -1
         while True:
             time = exp(centre + at * step)
-            leaving(above, level, below, q, time, law, work, whole)
-            _, last = arrived(pool, time, q, work[6], work[7])
+            add_leaving_rates(above, level, below, q, time, law, work, whole)
+            _, last = arrival_probabilities(pool, time, q, work[6], work[7])
             rate = time * work[7, 0, q] if last == q else 0.0
             peak = max(peak, rate)
             if (abs(at) > 3 and rate <= TINY * peak) or abs(at) * step > 120:
@@ -139,7 +141,7 @@ def successive(above: Float, level: Float, below: Float, q: int, law: Float) -> 
     for _ in range(HALVINGS):
         finer[:] = 0
         for at in range(left - 1, right + 1):
-            leaving(above, level, below, q, exp(centre + (at + 0.5) * step), law, work, finer)
+            add_leaving_rates(above, level, below, q, exp(centre + (at + 0.5) * step), law, work, finer)
         whole += finer
         step /= 2
         left, right, worst = 2 * left, 2 * right, 0.0
@@ -152,12 +154,13 @@ def successive(above: Float, level: Float, below: Float, q: int, law: Float) -> 
 
 
 @njit(nogil=True, cache=True)
-def worth(
+def expected_credit(
     above: Float, level: Float, below: Float, sizes: Int64, credit: Float, auc: bool, mean: Float, variance: Float
 ) -> None:
-    """Mean and variance over draws of every metric (columns; AUC last) for samples of every size (rows).
+    """Write the mean and the variance over draws of every metric (columns; AUC last) for every sample size (rows).
 
-    ``credit[metric, x]`` is earned with x sampled candidates above.
+    ``above``, ``level`` and ``below`` are the weights of the candidates above, tied and below. ``credit[metric, x]`` is
+    the credit with x sampled candidates above.
     """
     metrics, most = credit.shape
     pool = above.size + level.size + below.size
@@ -168,11 +171,12 @@ def worth(
             for place in range(above.size, min(above.size + level.size, law.size - 1) + 1):
                 law[place] = 1 / (level.size + 1)
         else:
-            successive(above, level, below, q, law)
+            successive_probabilities(above, level, below, q, law)
         for metric in range(metrics + (1 if auc else 0)):
-            one, two = 0.0, 0.0
+            first_moment, second_moment = 0.0, 0.0
             for x in range(law.size if metric == metrics else min(law.size, most)):
                 value = 1 - x / max(q, 1) if metric == metrics else credit[metric, x]
-                one += law[x] * value
-                two += law[x] * value * value
-            mean[row, metric], variance[row, metric] = one, max(0.0, two - one * one)
+                first_moment += law[x] * value
+                second_moment += law[x] * value * value
+            mean[row, metric] = first_moment
+            variance[row, metric] = max(0.0, second_moment - first_moment * first_moment)

@@ -1,4 +1,4 @@
-"""What corrections of sampled ranks found: means for people, values per user for comparisons."""
+"""The result of correcting sampled metrics: a table of means, and values per user for comparisons."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.data.finding import Finding
-from recassay.data.scores import Scores
 from recassay.errors import UsageError
-from recassay.sampled.answered import Answered
-from recassay.spec import suggest
+from recassay.naming.grammar import suggest
+from recassay.results.finding import Finding
+from recassay.results.scores import Scores
+from recassay.sampled.rank_tables import RankTables
 
 
 @dataclass(frozen=True, eq=False)
-class Corrected:
-    """Systems under metrics of the full ranking, estimated from sampled ranks alone.
+class CorrectedMetrics:
+    """Metrics of the full ranking, estimated from sampled ranks alone.
 
     ``means`` has a row per metric, estimator and system: the estimated ``mean`` with an interval over users from
-    ``low`` to ``high``, the ``n`` users, the ``sampled`` mean that was corrected, and ``left_out``, how many directions
-    an estimator had to give up because the sample keeps too little of them (at the worst pool). The interval knows of
-    other users and other draws, not of the bias that the sampled ranks cannot show.
+    ``low`` to ``high``, the ``n`` users, and the ``sampled`` mean that was corrected. ``left_out`` is the number of
+    components of the metric that an estimator left out, because sampled ranks hold too little information about them
+    (the largest number over all pool sizes). The interval covers the sampling of users and candidates, but not the bias
+    that sampled ranks cannot reveal.
     """
 
     systems: tuple[str, ...]
@@ -31,36 +32,36 @@ class Corrected:
     estimators: tuple[str, ...]
     means: pl.DataFrame
     by_estimator: Mapping[str, Scores]
-    answered: Answered
+    estimates: RankTables
     findings: tuple[Finding, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, estimator: str) -> Scores:
-        """Estimated values per user, ready for :func:`~recassay.compare`."""
-        self._known("estimator", estimator, self.estimators, "U115")
+        """Return the estimated values per user, ready for :func:`~recassay.compare`."""
+        self._check_known("estimator", estimator, self.estimators, "U115")
         return self.by_estimator[estimator]
 
     def fhat(self, metric: str, estimator: str) -> pl.DataFrame:
-        """What each sampled rank was answered with, a row per pool and rank."""
-        self._known("metric", metric, self.metrics, "U101")
-        self._known("estimator", estimator, self.estimators, "U115")
-        table = self.answered.tables[metric, estimator]
+        """Return the estimate that is used for each sampled rank: a row per pool size and rank."""
+        self._check_known("metric", metric, self.metrics, "U101")
+        self._check_known("estimator", estimator, self.estimators, "U115")
+        table = self.estimates.tables[metric, estimator]
         pools, ranks = table.shape
         return pl.DataFrame(
             {
-                "pool": np.repeat(self.answered.pools, ranks),
+                "pool": np.repeat(self.estimates.pools, ranks),
                 "rank": np.tile(np.arange(1, ranks + 1), pools),
                 "fhat": table.ravel(),
             }
         )
 
     @staticmethod
-    def _known(kind: str, name: str, known: tuple[str, ...], code: str) -> None:
+    def _check_known(kind: str, name: str, known: tuple[str, ...], code: str) -> None:
         if name not in known:
-            raise UsageError(code, f"the {kind} '{name}' was not asked for", hint=suggest(name, known))
+            raise UsageError(code, f"the {kind} '{name}' is not in this result", hint=suggest(name, known))
 
     def to_dict(self) -> dict[str, Any]:
-        """Rows, findings and settings, ready for JSON."""
+        """Return rows, findings and settings, ready for JSON."""
         return {
             "rows": self.means.fill_nan(None).to_dicts(),
             "findings": [finding.to_dict() for finding in self.findings],

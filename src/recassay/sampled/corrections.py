@@ -1,8 +1,8 @@
-"""``correct``: from sampled ranks to metrics of the full ranking, as far as sampled ranks can say.
+"""``correct``: estimates of full-ranking metrics from sampled ranks.
 
-Sampled metrics are metrics of something else: hit@10 among 100 of N candidates looks at the first N / 10 ranks or so.
-Who has the full ranks judges by them, and :func:`~recassay.sampling_curve` shows what sampling does. This is for people
-who have sampled ranks and nothing else.
+Sampled metrics measure something else: hit@10 among 100 of N candidates looks at about the first N / 10 ranks. If you
+have the full ranks, use them, and :func:`~recassay.sampling_curve` for the effect of sampling. This module is for data
+that has sampled ranks only.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from recassay.comparison.intervals import Uncertainty, intervals, means
-from recassay.comparison.resampling import How, bootstrap_sums
-from recassay.data.scores import Scores, Summary
-from recassay.diagnose import Sampling, diagnose
+from recassay.checks import SampledFacts, diagnose
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import Metrics, parse_metrics
-from recassay.sampled.answered import Answered
-from recassay.sampled.corrected import Corrected
-from recassay.sampled.estimators import REGISTRY, BiasVariance, Estimator, worth
-from recassay.sampled.prior import Prior, checked_prior
+from recassay.naming.grammar import suggest
+from recassay.results.scores import Scores, Summary
+from recassay.sampled.corrected import CorrectedMetrics
+from recassay.sampled.estimators import REGISTRY, BiasVariance, Estimator, metric_at_rank
+from recassay.sampled.prior import Prior, check_prior
+from recassay.sampled.rank_tables import RankTables
 from recassay.sampled.ranks import Pool, Ranks, read_ranks
-from recassay.spec import suggest
+from recassay.stats.intervals import Uncertainty, intervals, means
+from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
 
 Float = NDArray[np.float64]
 Systems = Mapping[str, Ranks]
 
 DEFAULT_METRICS = "hit@10 ndcg@10"
-DEFAULT = "bias_variance, bias_variance(gamma=0.01)"  # the published choices: where they differ, bias matters
-ORDER = BiasVariance(gamma=0.01)  # of the two the one with less bias says how sure an order is
-ORDERS = 2_000  # resamples of users in which that is looked at
+DEFAULT = "bias_variance, bias_variance(gamma=0.01)"  # the published choices; if they differ, bias matters
+ORDER = BiasVariance(gamma=0.01)  # the estimator with less bias decides how certain the order of systems is
+ORDERS = 2_000  # resamples of users for that
 BY = ("uniform", "popularity")
 
 
@@ -56,95 +56,101 @@ def correct(
     resamples: int = 10_000,
     seed: int = 0,
     threads: int | None = None,
-) -> Corrected:
-    """Metrics among all candidates, estimated from where a relevant item stood among ``sample`` drawn ones.
+) -> CorrectedMetrics:
+    """Return metrics of the full ranking, estimated from ranks of relevant items among ``sample`` drawn candidates.
 
-    ``ranks`` count from 1 to sample + 1: an array with a case per entry, a table or file with the columns user_id, rank
-    and perhaps pool, or several systems, as a dict of name to ranks or a list of files. ``pool`` is the number of
-    candidates that were drawn from, beside the relevant item: one for all, or one per case. ``replace`` says whether
-    one could be drawn twice. Draws by popularity are refused (U151).
+    ``ranks`` go from 1 to sample + 1. They are an array with an entry per case (a relevant item and its rank), or a
+    table or file with the columns user_id, rank and optionally pool. Several systems are a dict of name to ranks, or a
+    list of files. ``pool`` is the number of candidates drawn from, without the relevant item: one number for all cases
+    or one per case. ``replace`` is whether a candidate could be drawn twice. Draws by popularity are not supported
+    (U151).
 
-    ``prior`` holds the chances of the full ranks 1, 2, ..., as far as you know them; for a pool of another size it is
-    stretched. Estimates may lie outside 0 and 1; ``clip`` moves what each sampled rank is answered with inside, which
-    adds bias. With several systems, finding S001 says where their order is not sure.
+    ``prior`` has the probabilities of the full ranks 1, 2, ..., if you know them; it is rescaled to pools of other
+    sizes. Estimates may lie outside 0 and 1; ``clip`` clips the estimate of each sampled rank, which adds bias. With
+    several systems, finding S001 reports where their order is uncertain.
 
     >>> found = correct([1, 1, 2, 5, 9, 40], pool=1_000, sample=99, metrics="hit@10", estimators="rank bias_variance")
     >>> found.means.select("estimator", pl.col("mean", "sampled").round(4)).rows()
     [('rank', 0.3333, 0.8333), ('bias_variance', 0.4031, 0.8333)]
     """
-    _refuse(by, sample)
+    _check_sampling(by, sample)
     systems = read_ranks(ranks, pool=pool, sample=sample, replace=replace, columns=columns)
-    asked, wanted = parse_metrics(metrics), {str(one): one for one in REGISTRY.parse_list(estimators)}
-    needed = wanted | ({str(ORDER): ORDER} if len(systems) > 1 else {})
+    parsed, requested = parse_metrics(metrics), {str(one): one for one in REGISTRY.parse_list(estimators)}
+    needed = requested | ({str(ORDER): ORDER} if len(systems) > 1 else {})
     pools = np.unique(np.concatenate([np.unique(system.pool) for system in systems.values()]))
-    raw = Answered.of(pools, sample, asked, needed, replace=replace, prior=checked_prior(prior))
+    raw = RankTables.of(pools, sample, parsed, needed, replace=replace, prior=check_prior(prior))
     shown = raw.clipped() if clip else raw
-    how = Uncertainty(interval, level, resamples, seed)
-    by_estimator = {name: _scores(systems, asked, name, shown, how, threads) for name in wanted}
+    uncertainty = Uncertainty(interval, level, resamples, seed)
+    by_estimator = {name: _scores(systems, parsed, name, shown, uncertainty, threads) for name in requested}
     sampled = {
-        (name, heading): float(worth(metric, one.rank.astype(np.float64), sample).mean())
-        for name, one in systems.items()
-        for heading, metric in asked.items()
+        (name, heading): float(metric_at_rank(metric, system.rank.astype(np.float64), sample).mean())
+        for name, system in systems.items()
+        for heading, metric in parsed.items()
     }
-    return Corrected(
+    return CorrectedMetrics(
         systems=tuple(systems),
-        metrics=tuple(asked),
-        estimators=tuple(wanted),
+        metrics=tuple(parsed),
+        estimators=tuple(requested),
         means=_means(by_estimator, sampled, raw),
         by_estimator=by_estimator,
-        answered=shown,
-        findings=diagnose(_order(systems, asked, raw, sampled, seed, threads)) if len(systems) > 1 else (),
+        estimates=shown,
+        findings=diagnose(_order_facts(systems, parsed, raw, sampled, seed, threads)) if len(systems) > 1 else (),
         settings={
             "pool": [int(pools[0]), int(pools[-1])],
             "sample": sample,
             "replace": replace,
             "prior": "uniform" if isinstance(prior, str) else "given",
             "clip": clip,
-            "interval": asdict(how),
+            "interval": asdict(uncertainty),
         },
     )
 
 
-def _refuse(by: str, sample: int) -> None:
-    """Raise where no correction is known, or nothing was sampled."""
+def _check_sampling(by: str, sample: int) -> None:
+    """Raise U151 for draws by popularity, which cannot be corrected, or if no candidate is sampled."""
     if by == "popularity":
         raise UsageError(
             "U151",
             "corrections are valid for uniform samples only",
             where="by='popularity'",
-            hint="a rank among popular items does not say the rank among all; ask the systems for full ranks",
+            hint="a rank among popular items does not determine the rank among all; use full ranks of the systems",
         )
     if by not in BY:
         raise UsageError("U102", f"there is no sampling by '{by}'", hint=suggest(by, BY))
     if sample < 1:
-        raise UsageError("U102", f"sample={sample}: at least one candidate is drawn", hint="sample=100")
+        raise UsageError("U102", f"sample must be at least 1, got {sample}", hint="sample=100")
 
 
 def _per_user(ranks: Ranks, values: Float) -> Float:
-    """The mean over the cases of each user."""
+    """Return the mean of ``values``, one per case, over the cases of each user."""
     found: Float = np.bincount(ranks.user, weights=values, minlength=ranks.users.len()) / ranks.cases
     return found
 
 
 def _scores(
-    systems: Systems, metrics: Mapping[str, Metric], estimator: str, answers: Answered, how: Uncertainty,
+    systems: Systems, metrics: Mapping[str, Metric], estimator: str, tables: RankTables, uncertainty: Uncertainty,
     threads: int | None,
 ) -> Scores:  # fmt: skip
-    """Values per user, weighted by their cases, with intervals from resamples that all systems and metrics share."""
+    """Return the values that one estimator gives per user, with intervals.
+
+    A user's weight is the number of the user's cases.
+
+    All systems and metrics share the resamples.
+    """
     first = next(iter(systems.values()))
     columns = {
-        (name, heading): _per_user(one, answers.values((heading, estimator), one))
+        (name, heading): _per_user(system, tables.values((heading, estimator), system))
         for heading in metrics
-        for name, one in systems.items()
+        for name, system in systems.items()
     }
     stacked = np.column_stack(list(columns.values()))
     cases = first.cases.astype(np.float64)
     weights = None if (cases == 1).all() else np.repeat(cases[:, None], stacked.shape[1], axis=1)
     low = high = np.full(stacked.shape[1], np.nan)
-    if how.method is not None:
+    if uncertainty.method is not None:
         low, high = intervals(
-            stacked, weights, method=how.method, level=how.level, resamples=how.resamples, seed=how.seed,
-            threads=threads,
+            stacked, weights, method=uncertainty.method, level=uncertainty.level, resamples=uncertainty.resamples,
+            seed=uncertainty.seed, threads=threads,
         )  # fmt: skip
     rows = [
         Summary(
@@ -154,19 +160,19 @@ def _scores(
         for key, mean, below, above in zip(columns, means(stacked, weights), low, high, strict=True)
     ]  # fmt: skip
     weighted = {} if weights is None else dict.fromkeys(columns, cases)
-    settings = {"interval": asdict(how), "estimator": estimator}
+    settings = {"interval": asdict(uncertainty), "estimator": estimator}
     return Scores(first.users, tuple(systems), tuple(metrics), columns, weighted, tuple(rows), settings=settings)
 
 
 def _means(
-    by_estimator: Mapping[str, Scores], sampled: Mapping[tuple[str, str], float], answers: Answered
+    by_estimator: Mapping[str, Scores], sampled: Mapping[tuple[str, str], float], tables: RankTables
 ) -> pl.DataFrame:
-    """A row per metric, estimator and system."""
+    """Return the table ``CorrectedMetrics.means``: a row per metric, estimator and system."""
     rows = [
         {
             "metric": row.metric, "estimator": name, "system": row.system, "mean": row.mean, "low": row.low,
             "high": row.high, "n": row.n, "sampled": sampled[row.system, row.metric],
-            "left_out": answers.left_out[row.metric, name],
+            "left_out": tables.left_out[row.metric, name],
         }
         for metric in next(iter(by_estimator.values())).metrics
         for name, scores in by_estimator.items()
@@ -176,20 +182,23 @@ def _means(
     return pl.DataFrame(rows)
 
 
-def _order(
-    systems: Systems, metrics: Mapping[str, Metric], answers: Answered, sampled: Mapping[tuple[str, str], float],
+def _order_facts(
+    systems: Systems, metrics: Mapping[str, Metric], tables: RankTables, sampled: Mapping[tuple[str, str], float],
     seed: int, threads: int | None,
-) -> Sampling:  # fmt: skip
-    """What is known of the order of systems: their means in resamples of users, the same for all of them."""
+) -> SampledFacts:  # fmt: skip
+    """Return the means of all systems, corrected and as sampled, for the check of their order.
+
+    They are also computed in resamples of users, which all systems share.
+    """
     first = next(iter(systems.values()))
     columns = {
-        (name, heading): _per_user(one, answers.values((heading, str(ORDER)), one)) * first.cases
-        for name, one in systems.items()
+        (name, heading): _per_user(system, tables.values((heading, str(ORDER)), system)) * first.cases
+        for name, system in systems.items()
         for heading in metrics
     }
-    sums = bootstrap_sums(np.array(list(columns.values())), ORDERS, How(seed, ORDERS, threads))
+    sums = bootstrap_sums(np.array(list(columns.values())), ORDERS, ResamplingOptions(seed, ORDERS, threads))
     total = first.rank.size
-    return Sampling(
+    return SampledFacts(
         systems=tuple(systems),
         metrics=tuple(metrics),
         estimator=str(ORDER),

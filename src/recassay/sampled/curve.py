@@ -1,4 +1,4 @@
-"""``sampling_curve``: what sampled metrics say at every number of sampled candidates, from standings alone."""
+"""``sampling_curve``: sampled metrics at every number of sampled candidates, computed from standings."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.checks import ApproximationFacts, diagnose
 from recassay.data.standings import ALL, Standings
-from recassay.diagnose import Approximating, diagnose
-from recassay.engine.judge import Systems, named, together
 from recassay.errors import UsageError
+from recassay.evaluate.ranks.judge import Systems, named, standings_by_name
 from recassay.metrics.registry import Metrics, parse_metrics
-from recassay.sampled.exact import measured_exactly, why_not
-from recassay.sampled.law import Law, laws
-from recassay.sampled.measure import Cases, Measured, grouped, measured
-from recassay.sampled.orders import Standing, stable_from
+from recassay.sampled.exact import measure_exactly, why_not_exact
+from recassay.sampled.measure import Cases, MeasuredSystem, measure_system, user_groups
+from recassay.sampled.orders import SystemOrder, stable_from
 from recassay.sampled.resamples import Resamples
 from recassay.sampled.result import SamplingCurve
+from recassay.sampled.scheme import SamplingScheme, sampling_schemes
 from recassay.threads import Progress
 
-FULL, FULL_LAW = int(np.iinfo(np.int64).max), Law("uniform", replace=False)  # a sample so large holds all candidates
+FULL, FULL_LAW = (
+    int(np.iinfo(np.int64).max),
+    SamplingScheme("uniform", replace=False),
+)  # so large a sample has all candidates
 STEPS = (1, 2, 5)
 
 
@@ -39,24 +42,26 @@ def sampling_curve(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> SamplingCurve:
-    """Every system's metric when each relevant item is ranked among so many sampled candidates, for any number of them.
+    """Return every system's metrics with each relevant item ranked among a number of sampled candidates, by number.
 
-    Nothing is drawn: the number of sampled candidates above a relevant item follows a law of where it stands among all
-    (:class:`~recassay.sampled.law.Law`), so means, and their standard deviation over draws, are those of all draws.
-    Each size is compared with the full ranking: the order of systems, Kendall's tau, and the pairs that swap.
+    Nothing is drawn. The distribution of the number of sampled candidates above a relevant item follows from its full
+    rank (:class:`~recassay.sampled.scheme.SamplingScheme`). So means, and their standard deviation over draws, are
+    expectations over all draws. Each size is compared with the full ranking: the order of systems, Kendall's tau, and
+    the pairs that swap.
 
-    ``sizes`` count sampled non-relevant candidates; left out, they rise in steps of 1, 2, 5 as far as everybody has
-    candidates. The full ranking is always there, as size None. ``by`` is ``uniform``, ``popularity`` or both;
-    ``replace`` says whether an item may be drawn twice (left open: no for uniform draws, yes by popularity). Several
-    relevant items of a user are ranked one at a time. Intervals are over users, from ``resamples`` of them.
+    ``sizes`` are numbers of sampled non-relevant candidates. By default they ascend in steps of 1, 2, 5 up to the
+    number of candidates that every user has. The full ranking is always included, as size None. ``by`` is ``uniform``,
+    ``popularity`` or both; ``replace`` is whether an item may be drawn twice (default: no for uniform, yes for
+    popularity). Several relevant items of a user are ranked one at a time. Intervals are over users, from ``resamples``
+    resamples.
 
-    Draws by popularity without replacement have an exact law for up to 2,000 candidates. It takes the weight of every
-    candidate above and below an item, so runs are asked for their scores again, and it is slow: with 1,500 candidates
-    some hundredths of a second for each item and size. Beyond that, and for standings alone, it is approximated, and
-    finding S004 says so.
+    Draws by popularity without replacement are computed exactly for up to 2,000 candidates. This needs the weight of
+    every candidate above and below an item, so the scores of the runs are computed again. It is slow: with 1,500
+    candidates some hundredths of a second for each item and size. For more candidates, and for standings without a
+    model, the values are approximate, and finding S004 reports it.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic import log
+    >>> from recassay.data.synthetic.tastes import log
     >>> fold = ra.split.last(n=1, validation=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> runs = [ra.play(model, fold, ra.protocols.next_item()) for model in (ra.models.Popular(), ra.models.Random())]
     >>> curve = sampling_curve(runs, [5, 20], metric="hit@5")
@@ -66,23 +71,22 @@ def sampling_curve(
     [(5, 1.0, True), (20, 1.0, True)]
     """
     given = dict(named(runs))
-    systems, drawn, metrics = together(given), laws(by, replace), parse_metrics(metric)
+    systems, drawn, metrics = standings_by_name(given), sampling_schemes(by, replace), parse_metrics(metric)
     first = next(iter(systems.values()))
-    asked = checked_sizes(sizes, drawn, first, base)
-    groups = grouped(first)
+    requested = check_sizes(sizes, drawn, first, base)
+    groups = user_groups(first)
     cases = {name: Cases.of(standings, groups, base) for name, standings in systems.items()}
     samples = Resamples.of(int(groups.max()) + 1, resamples, seed)
     approximate = [law for law in drawn if law.approximate]
-    why = why_not(given, base) if approximate else ""
+    why = why_not_exact(given, base) if approximate else ""
 
-    def measure(law: Law, sizes: list[int]) -> dict[str, Measured]:
+    def measure(law: SamplingScheme, sizes: list[int]) -> dict[str, MeasuredSystem]:
         found = {}
-        for name, one in cases.items():
+        for name, of_system in cases.items():
             if law.approximate and not why:
-                about = (given[name], systems[name], groups, base, sizes, metrics)
-                found[name] = measured_exactly(*about, threads=threads)
+                found[name] = measure_exactly(given[name], systems[name], groups, base, sizes, metrics, threads=threads)
             else:
-                found[name] = measured(one, law, sizes, metrics, threads=threads)
+                found[name] = measure_system(of_system, law, sizes, metrics, threads=threads)
             if progress is not None:
                 progress(1)
         return found
@@ -90,20 +94,20 @@ def sampling_curve(
     points, orders, stable = [], [], []
     whole = measure(FULL_LAW, [FULL])
     for law in drawn:
-        found = measure(law, asked)
+        found = measure(law, requested)
         for column, heading in enumerate(metrics):
-            about = {"by": law.by, "replace": law.replace, "metric": heading}
-            (full,) = Standing.each(whole, column, samples)
-            at = Standing.each(found, column, samples)
-            against = [one.against(full, level) for one in at]
-            for size, one in [*zip(asked, at, strict=True), (None, full)]:
-                points += [{**about, "size": size, **row} for row in one.rows(level)]
-            orders += [{**about, "size": size, **row} for size, row in zip(asked, against, strict=True)]
+            setting = {"by": law.by, "replace": law.replace, "metric": heading}
+            (full,) = SystemOrder.each(whole, column, samples)
+            at = SystemOrder.each(found, column, samples)
+            agreement = [order.agreement(full, level) for order in at]
+            for size, order in [*zip(requested, at, strict=True), (None, full)]:
+                points += [{**setting, "size": size, **row} for row in order.rows(level)]
+            orders += [{**setting, "size": size, **row} for size, row in zip(requested, agreement, strict=True)]
 
-            def same(size: int, law: Law = law, column: int = column, full: Standing = full) -> bool:
+            def same(size: int, law: SamplingScheme = law, column: int = column, full: SystemOrder = full) -> bool:
                 return full.same([one.mean[0, column] for one in measure(law, [size]).values()])
 
-            stable.append({**about, "size": stable_from(asked, [row["same"] for row in against], same)})
+            stable.append({**setting, "size": stable_from(requested, [row["same"] for row in agreement], same)})
     return SamplingCurve(
         systems=tuple(systems),
         metrics=tuple(metrics),
@@ -120,36 +124,41 @@ def sampling_curve(
             "candidates": int(first.pool[base].max()),
             "approximate": [str(law) for law in approximate] if why else [],
         },
-        findings=diagnose(Approximating(tuple(map(str, approximate)), why)) if why else (),
+        findings=diagnose(ApproximationFacts(tuple(map(str, approximate)), why)) if why else (),
     )
 
 
-def checked_sizes(
-    sizes: Iterable[int | None] | None, drawn: Iterable[Law], standings: Standings, base: str
+def check_sizes(
+    sizes: Iterable[int | None] | None, drawn: Iterable[SamplingScheme], standings: Standings, base: str
 ) -> list[int]:
-    """Sizes in rising order, each once: those asked for, or steps of 1, 2, 5 as far as everybody has candidates."""
+    """Return the distinct sample sizes in ascending order; by default 1, 2, 5, 10, ... below the smallest pool.
+
+    A pool is a user's number of candidates in the set ``base``. None among ``sizes``, the full ranking, is left
+    out. Raise if a size is below 1, or a scheme of ``drawn`` cannot draw it without replacement for some user.
+    """
     if not standings.pairs:
-        raise UsageError("U122", "no relevant item stands anywhere", hint="lower relevant_from, or look at the split")
-    asking = standings.relevant > 0
-    pool = standings.pool.get(base, np.zeros(asking.size, np.int64))
+        raise UsageError("U122", "no query has a relevant item", hint="lower relevant_from, or check the split")
+    has_relevant = standings.relevant > 0
+    pool = standings.pool.get(base, np.zeros(has_relevant.size, np.int64))
     if base in standings.pool_masses and any(law.approximate for law in drawn):  # what has no weight is never drawn
         pool = standings.pool_masses[base][:, 0].astype(np.int64)
-    least = int(pool[asking].min())
+    least = int(pool[has_relevant].min())
     if sizes is None:
         steps = (step * 10**power for power in range(len(str(least))) for step in STEPS)
         return [size for size in steps if size < least]
-    asked = sorted({size for size in sizes if size is not None})
-    if not asked or asked[0] < 1:
-        raise UsageError("U102", f"a sample of {asked[0] if asked else 'no'} candidates", hint="sizes=[10, 100, 1000]")
-    if asked[-1] > least and not all(law.replace for law in drawn):
-        user = standings.queries.filter(pl.Series(asking & (pool == least)))[0]
+    requested = sorted({size for size in sizes if size is not None})
+    if not requested or requested[0] < 1:
+        what = f"sizes must be at least 1, got {requested[0] if requested else 'none'}"
+        raise UsageError("U102", what, hint="sizes=[10, 100, 1000]")
+    if requested[-1] > least and not all(law.replace for law in drawn):
+        user = standings.queries.filter(pl.Series(has_relevant & (pool == least)))[0]
         raise UsageError(
             "U120",
-            f"{asked[-1]:,} candidates cannot be drawn without replacement: user {user!r} has {least:,}",
+            f"{requested[-1]:,} candidates cannot be drawn without replacement: user {user!r} has {least:,}",
             where=standings.name,
-            hint=f"sizes up to {least:,}; None, for all of them, is always there; or replace=True",
+            hint=f"use sizes up to {least:,}, or replace=True; the full ranking is always included",
         )
-    return asked
+    return requested
 
 
 def _table(rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -1,7 +1,8 @@
-"""Draws by popularity without replacement, exactly: from the weight of every candidate above and below each item.
+"""Exact sampled metrics for draws by popularity without replacement.
 
-Standings do not hold these, so the systems are asked for their scores again. The work grows with the square of the
-number of candidates; where there are more than MOST, :mod:`recassay.sampled.measure` has an approximation.
+They need the weight of every candidate above and below each item. Standings do not have these weights, so the scores of
+the systems are computed again. The work grows with the square of the number of candidates. For more than MOST
+candidates :mod:`recassay.sampled.measure` has an approximation.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from recassay.data.layout import readonly, stretch_of
+from recassay.columnar.layout import readonly, row_groups
 from recassay.data.run import Run
 from recassay.data.standings import Standings
-from recassay.engine.play import Source
-from recassay.engine.standings import score_rows, side_by_side
-from recassay.engine.tiles import TILE
+from recassay.evaluate.ranks.blocks import BLOCK_ROWS
+from recassay.evaluate.ranks.play import RunSource
+from recassay.evaluate.ranks.standings import block_scorer, score_queries
 from recassay.metrics.base import Metric
-from recassay.metrics.ranking.auc import AUC
+from recassay.metrics.credit import counts_pairs
+from recassay.models.base.capabilities import gives_scores
 from recassay.sampled import _successive
-from recassay.sampled.measure import Measured, credits
+from recassay.sampled.measure import MeasuredSystem, credit_table
 from recassay.threads import each_block
 
 Float = NDArray[np.float64]
@@ -31,60 +33,61 @@ Int64 = NDArray[np.int64]
 MOST = 2_000  # candidates
 
 
-def why_not(systems: Mapping[str, Any], base: str) -> str:
-    """Why these systems have no exact law, in words; empty if they have one."""
-    for name, one in systems.items():
-        standings: Any = one.standings if isinstance(one, Run) else one
+def why_not_exact(systems: Mapping[str, Any], base: str) -> str:
+    """Return why these systems cannot be measured exactly, in words; an empty text if they can."""
+    for name, system in systems.items():
+        standings: Any = system.standings if isinstance(system, Run) else system
         if base in standings.pool and int(standings.pool[base].max(initial=0)) > MOST:
-            return f"there are up to {int(standings.pool[base].max()):,} candidates, and more than {MOST:,}"
-        if not (isinstance(one, Run) and isinstance(one.source, Source) and _has_scores(one.source)):
-            return f"'{name}' cannot be asked for its scores again"
-        if base not in one.source.question.bases:
-            return f"there are no standings among '{base}'"
+            return f"there are up to {int(standings.pool[base].max()):,} candidates, more than {MOST:,}"
+        if not (
+            isinstance(system, Run) and isinstance(system.source, RunSource) and gives_scores(system.source.fitted)
+        ):
+            return f"the scores of '{name}' cannot be computed again"
+        if base not in system.source.task.bases:
+            return f"there are no standings for the candidates '{base}'"
     return ""
 
 
-def _has_scores(source: Source) -> bool:
-    return any(hasattr(source.fitted, way) for way in ("scores", "item_factors"))
-
-
-def measured_exactly(
+def measure_exactly(
     run: Run, standings: Standings, groups: Int64, base: str, sizes: Sequence[int], metrics: Mapping[str, Metric],
     *, threads: int | None = None,
-) -> Measured:  # fmt: skip
-    """The worth of a system for every size of a sample drawn by popularity, without replacement."""
+) -> MeasuredSystem:  # fmt: skip
+    """Return the metrics of a system for samples of every size, drawn by popularity without replacement.
+
+    ``groups`` is the group of users of each query, and ``base`` the set of candidates that are drawn from.
+    """
     source: Any = run.source
-    question, rows = source.question, score_rows(source.question, source.fitted, run.name)
-    asked = np.array(sizes, np.int64)
-    largest = min(int(asked.max()), int(standings.pool[base].max(initial=0)))
-    credit, auc = credits(metrics, largest + 1), any(isinstance(metric, AUC) for metric in metrics.values())
-    weights = question.weight[question.item].astype(np.float64)
-    inside = np.repeat(question.member[question.bases.index(base)], np.diff(question.cells)) & (weights > 0)
-    place = np.empty_like(question.item)
-    place[question.item] = np.arange(place.size, dtype=np.int32)
-    mean, variance = (np.zeros((standings.pairs, asked.size, credit.shape[0] + 1)) for _ in range(2))
-    kernels: Any = _successive  # compiled functions do not tell their parameters
+    task, rows = source.task, block_scorer(source.task, source.fitted, run.name)
+    sample_sizes = np.array(sizes, np.int64)
+    largest = min(int(sample_sizes.max()), int(standings.pool[base].max(initial=0)))
+    credit, auc = credit_table(metrics, largest + 1), any(counts_pairs(metric) for metric in metrics.values())
+    weights = task.weight[task.item].astype(np.float64)
+    inside = np.repeat(task.member[task.bases.index(base)], np.diff(task.cells)) & (weights > 0)
+    place = np.empty_like(task.item)
+    place[task.item] = np.arange(place.size, dtype=np.int32)
+    mean, variance = (np.zeros((standings.pairs, sample_sizes.size, credit.shape[0] + 1)) for _ in range(2))
+    kernels: Any = _successive  # mypy does not see the parameters of compiled functions
 
     def work(begin: int, end: int) -> None:
-        table = side_by_side(rows, question.rows, begin, end)
+        table = score_queries(rows, task.block_rows, begin, end)
         for query in range(begin, end):
             free, line = inside.copy(), table[query - begin]
-            for lists in (question.seen, question.relevant):
+            for lists in (task.seen, task.relevant):
                 free[lists.places[lists.offsets[query] : lists.offsets[query + 1]]] = False
             order = np.argsort(weights[free], kind="stable")
             weight, score = weights[free][order], line[free][order]
             for pair in range(standings.offsets[query], standings.offsets[query + 1]):
                 level = line[place[standings.item[pair]]]
                 parts = (weight[score > level], weight[score == level], weight[score < level])
-                ready = tuple(readonly(one) for one in (*parts, asked, credit))
-                kernels.worth(*ready, auc, mean[pair], variance[pair])
+                arguments = tuple(readonly(array) for array in (*parts, sample_sizes, credit))
+                kernels.expected_credit(*arguments, auc, mean[pair], variance[pair])
 
     with threadpool_limits(1):
-        each_block(work, question.users.size, size=TILE, threads=threads)
-    group = groups[stretch_of(standings.offsets)]
+        each_block(work, task.users.size, size=BLOCK_ROWS, threads=threads)
+    group = groups[row_groups(standings.offsets)]
     own = iter(range(credit.shape[0]))
-    columns = [-1 if isinstance(metric, AUC) else next(own) for metric in metrics.values()]
+    columns = [-1 if counts_pairs(metric) else next(own) for metric in metrics.values()]
     sums = np.zeros((int(groups.max(initial=-1)) + 1, *mean.shape[1:]))
     np.add.at(sums, group, mean)
     counts = np.bincount(group, minlength=len(sums))
-    return Measured(sums[:, :, columns], counts, variance.sum(axis=0)[:, columns])
+    return MeasuredSystem(sums[:, :, columns], counts, variance.sum(axis=0)[:, columns])

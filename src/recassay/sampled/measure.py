@@ -1,4 +1,4 @@
-"""What one system is worth against samples of every size, added up over groups of users."""
+"""The metrics of one system against samples of every size, summed over groups of users."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.identity import id_keys
-from recassay.data.layout import readonly, stretch_of
+from recassay.columnar.identity import id_keys
+from recassay.columnar.layout import readonly, row_groups
 from recassay.data.standings import Standings
 from recassay.designs._places import FEW
 from recassay.designs.classes import Classes
-from recassay.designs.credit import credit_of
 from recassay.errors import UsageError
 from recassay.metrics.base import Metric
-from recassay.metrics.ranking.auc import AUC
+from recassay.metrics.credit import counts_pairs, credit_of
 from recassay.portable.elementary import log_gamma
 from recassay.sampled import _kernels
-from recassay.sampled.law import Law
+from recassay.sampled.scheme import SamplingScheme
 from recassay.threads import each_block
 
 Float = NDArray[np.float64]
@@ -28,15 +27,16 @@ Int64 = NDArray[np.int64]
 Counts = Mapping[str, Int64]
 Candidates = tuple[Float, Float, Float]
 
-GROUPS = 1024  # users beyond this number are put into so many groups of equal size
+GROUPS = 1024  # more users than this are put into this many groups of equal size
 CASES_PER_BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """``sums[group, size, metric]`` over the relevant items of a group of users, and their ``counts``.
+class MeasuredSystem:
+    """Metric values of one system: ``sums[group, size, metric]`` over the relevant items of a group of users.
 
-    ``spread[size, metric]`` is the sum of the variances over draws.
+    ``counts`` are the numbers of relevant items of the groups. ``spread[size, metric]`` is the sum over all items of
+    their variances over draws.
     """
 
     sums: Float
@@ -45,19 +45,22 @@ class Measured:
 
     @property
     def mean(self) -> Float:
-        """The mean over relevant items, by size and metric."""
-        found: Float = self.sums.sum(axis=0) / self.counts.sum()
-        return found
+        """Return the mean over relevant items, by size and metric."""
+        mean: Float = self.sums.sum(axis=0) / self.counts.sum()
+        return mean
 
     @property
     def deviation(self) -> Float:
-        """The standard deviation of one draw's mean."""
-        found: Float = np.sqrt(self.spread) / self.counts.sum()
-        return found
+        """Return the standard deviation over draws of the mean, by size and metric."""
+        deviation: Float = np.sqrt(self.spread) / self.counts.sum()
+        return deviation
 
 
-def grouped(standings: Standings) -> Int64:
-    """The group of every query: its own, or one of many of equal size that its id decides."""
+def user_groups(standings: Standings) -> Int64:
+    """Return the group of each query; with at most GROUPS queries each one is a group of its own.
+
+    Otherwise there are GROUPS groups of about equal size, and the id of a query determines its group.
+    """
     queries = standings.queries.len()
     if queries <= GROUPS:
         return np.arange(queries)
@@ -68,10 +71,11 @@ def grouped(standings: Standings) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """The relevant items of a system, those of one group of users side by side: ``bounds`` say where each group lies.
+    """The relevant items of a system (the cases), sorted by group of users; group g is ``bounds[g]:bounds[g + 1]``.
 
-    ``counts`` are the numbers of candidates above, level with, and in all, and ``weights`` what these weigh in a draw
-    by popularity. ``masses`` has a row for those of the candidates that tie with each (``Standings.tied_masses``).
+    ``counts`` are the numbers of candidates above each item, tied with it, and in all. ``weights`` are their weights in
+    draws by popularity. ``masses`` has a row per item with the weights of its tied candidates
+    (``Standings.tied_masses``).
     """
 
     group: Int64
@@ -82,48 +86,58 @@ class Cases:
 
     @classmethod
     def of(cls, standings: Standings, groups: Int64, base: str) -> Cases:
-        """The cases of standings among the candidates of a base set."""
+        """Return the relevant items of ``standings``, ranked among the candidates of the set ``base``, such as all
+        items.
+        """
         if base not in standings.above:
             hint = f"one of {', '.join(standings.above)}"
             raise UsageError("U102", f"there are no standings among '{base}'", where=standings.name, hint=hint)
-        query = stretch_of(standings.offsets)
+        query = row_groups(standings.offsets)
         group = groups[query]
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(int(groups.max(initial=-1)) + 2))
 
         def each(above: Counts, tied: Counts, pool: Counts) -> Candidates:
             first, second, third = (
-                one[order].astype(np.float64) for one in (above[base], tied[base], pool[base][query])
+                column[order].astype(np.float64) for column in (above[base], tied[base], pool[base][query])
             )
             return first, second, third
 
         counts = each(standings.above, standings.tied, standings.pool)
-        weighed = base in standings.mass
-        weights = each(standings.mass_above, standings.mass_tied, standings.mass) if weighed else None
+        has_weights = base in standings.mass
+        weights = each(standings.mass_above, standings.mass_tied, standings.mass) if has_weights else None
         masses = standings.tied_masses[base][order] if base in standings.tied_masses else None
         return cls(group[order], bounds, counts, weights, masses)
 
-    def classes(self, law: Law) -> Classes:
-        """What the candidates weigh that tie with each, in draws with replacement; equally much unless it is known."""
+    def classes(self, law: SamplingScheme) -> Classes:
+        """Return the candidates tied with each item in classes of equal weight, for draws with replacement.
+
+        If the standings have no weights of single candidates, tied candidates are assumed to have equal weight.
+        """
         tied = self.counts[1]
         if not law.replace or law.by == "uniform":
-            return Classes.alike(tied if law.replace else tied * 0, tied)
+            return Classes.equal(tied if law.replace else tied * 0, tied)
         assert self.weights is not None
-        return Classes.alike(tied, self.weights[1]) if self.masses is None else Classes.of(self.masses)
+        return Classes.equal(tied, self.weights[1]) if self.masses is None else Classes.of(self.masses)
 
 
-def measured(
-    cases: Cases, law: Law, sizes: Sequence[int], metrics: Mapping[str, Metric], *, threads: int | None = None
-) -> Measured:
-    """The worth of a system under a law for every size, in rising order; one beyond a pool takes all of it.
+def measure_system(
+    cases: Cases,
+    law: SamplingScheme,
+    sizes: Sequence[int],
+    metrics: Mapping[str, Metric],
+    *,
+    threads: int | None = None,
+) -> MeasuredSystem:
+    """Return the metrics of a system under a sampling law, for ascending sizes; a size beyond a pool takes all of it.
 
     >>> import recassay as ra
-    >>> from recassay.data.synthetic import log
+    >>> from recassay.data.synthetic.tastes import log
     >>> from recassay.metrics.registry import parse_metrics
     >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> standings = ra.play(ra.models.Popular(), fold, ra.protocols.next_item()).standings
-    >>> law, cases = Law("uniform", replace=False), Cases.of(standings, grouped(standings), "AI")
-    >>> measured(cases, law, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
+    >>> law, cases = SamplingScheme("uniform", replace=False), Cases.of(standings, user_groups(standings), "AI")
+    >>> measure_system(cases, law, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
     [[0.874], [0.395]]
     """
     counts = cases.counts
@@ -131,39 +145,44 @@ def measured(
     if weights is None:
         raise UsageError("U119", "the standings hold no popularity mass", hint="play the systems again")
     code = _kernels.AGAIN if law.replace else _kernels.TWO if law.approximate else _kernels.PLAIN
-    asked = np.array(sizes, np.int64)
+    sample_sizes = np.array(sizes, np.int64)
     pool = int(counts[2].max(initial=0))
-    largest = int(asked.max()) if law.replace else min(int(asked.max()), pool)
-    credit = credits(metrics, largest + 1)
+    largest = int(sample_sizes.max()) if law.replace else min(int(sample_sizes.max()), pool)
+    credit = credit_table(metrics, largest + 1)
     classes = cases.classes(law)
-    whole = np.arange(max(largest, pool, FEW * int(classes.number.max(initial=0))) + 4.0)
-    logs, parts = readonly(log_gamma(whole + 1)), readonly(1 / np.maximum(whole, 1))
-    auc = any(isinstance(metric, AUC) for metric in metrics.values())
+    numbers = np.arange(max(largest, pool, FEW * int(classes.number.max(initial=0))) + 4.0)
+    log_factorials, reciprocals = readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
+    auc = any(counts_pairs(metric) for metric in metrics.values())
     groups = cases.bounds.size - 1
-    sums = np.zeros((groups, asked.size, credit.shape[0] + 1))
+    sums = np.zeros((groups, sample_sizes.size, credit.shape[0] + 1))
     arrays = (*weights, *counts) if law.replace else (*counts, *weights)
-    ready = tuple(readonly(one) for one in (cases.group, *arrays, classes.offsets, classes.number, classes.mass, asked))
-    kernels: Any = _kernels  # compiled functions do not tell their parameters
+    columns_of_cases = (cases.group, *arrays, classes.offsets, classes.number, classes.mass, sample_sizes)
+    arguments = tuple(readonly(array) for array in columns_of_cases)
+    kernels: Any = _kernels  # numba functions are untyped
 
     def work(begin: int, end: int) -> Float:
         first, last = int(cases.bounds[begin]), int(cases.bounds[end])
-        spread = np.zeros((asked.size, credit.shape[0] + 1))
-        kernels.worth(first, last, *ready, code, readonly(credit), logs, parts, auc, sums, spread)
+        spread = np.zeros((sample_sizes.size, credit.shape[0] + 1))
+        kernels.add_expected_credit(
+            first, last, *arguments, code, readonly(credit), log_factorials, reciprocals, auc, sums, spread
+        )
         return spread
 
-    at_once = max(1, CASES_PER_BLOCK * groups // max(cases.group.size, 1))
-    spread = np.sum(each_block(work, groups, size=at_once, threads=threads), axis=0)
-    own = iter(range(credit.shape[0]))
-    columns = [-1 if isinstance(metric, AUC) else next(own) for metric in metrics.values()]
-    return Measured(sums[:, :, columns], np.diff(cases.bounds), spread[:, columns])
+    groups_per_block = max(1, CASES_PER_BLOCK * groups // max(cases.group.size, 1))
+    spread = np.sum(each_block(work, groups, size=groups_per_block, threads=threads), axis=0)
+    rows = iter(range(credit.shape[0]))
+    columns = [-1 if counts_pairs(metric) else next(rows) for metric in metrics.values()]
+    return MeasuredSystem(sums[:, :, columns], np.diff(cases.bounds), spread[:, columns])
 
 
-def credits(metrics: Mapping[str, Metric], ranks: int) -> Float:
-    """What every metric but AUC credits a lone relevant item with at ranks 1, 2, ..., as far as anything is earned."""
-    chosen = [credit_of(metric) for metric in metrics.values() if not isinstance(metric, AUC)]
-    alone = np.ones(1, np.int64)
-    cuts = [1 if one.cut_at_relevant else min(one.cut or ranks, ranks) for one in chosen]
-    table = np.zeros((len(chosen), max(cuts, default=1)))
-    for row, (one, cut) in enumerate(zip(chosen, cuts, strict=True)):
-        table[row, :cut] = one.table(cut) / one.norm(alone)[0]
+def credit_table(metrics: Mapping[str, Metric], ranks: int) -> Float:
+    """Return what each metric gives a single relevant item at ranks 1, 2, ...: a row per metric, without AUC.
+
+    The table ends at the last rank that earns anything under some metric, or at ``ranks``.
+    """
+    credits = [credit_of(metric) for metric in metrics.values() if not counts_pairs(metric)]
+    cuts = [min(credit.cut_of_one or ranks, ranks) for credit in credits]
+    table = np.zeros((len(credits), max(cuts, default=1)))
+    for row, (credit, cut) in enumerate(zip(credits, cuts, strict=True)):
+        table[row, :cut] = credit.of_one(np.arange(1.0, cut + 1))
     return table

@@ -1,4 +1,4 @@
-"""Systems in the order of their means: at one sample size, and against the order of the full ranking."""
+"""The order of systems by their means at one sample size, compared with their order in the full ranking."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from recassay.data.agreement import signs, taus
-from recassay.sampled.measure import Measured
+from recassay.sampled.measure import MeasuredSystem
 from recassay.sampled.resamples import Resamples
+from recassay.stats.agreement import kendall_taus, pair_signs
 
 Float = NDArray[np.float64]
 
-EXACT = 12  # decimals of a mean: beyond them systems that are equal would differ by rounding
+EXACT = 12  # decimals of a mean; with more, equal systems would differ by rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """All systems by one metric at one size: means, their deviation over draws, and means in resamples of users."""
+class SystemOrder:
+    """The means of all systems by one metric at one sample size, from which their order follows.
+
+    ``mean`` and ``deviation`` (over draws) have an entry per system; ``resampled`` has a row per resample of users and
+    a column per system.
+    """
 
     systems: tuple[str, ...]
     mean: Float
@@ -29,8 +33,8 @@ class Standing:
     resampled: Float
 
     @classmethod
-    def each(cls, found: Mapping[str, Measured], column: int, samples: Resamples) -> list[Standing]:
-        """One metric of what was measured, at every size."""
+    def each(cls, found: Mapping[str, MeasuredSystem], column: int, samples: Resamples) -> list[SystemOrder]:
+        """Return the order at every sample size, for the metric in ``column``."""
         each = found.values()
         mean = np.round([one.mean[:, column] for one in each], EXACT)
         deviation = np.array([one.deviation[:, column] for one in each])
@@ -41,63 +45,66 @@ class Standing:
         ]
 
     def rows(self, level: float) -> list[dict[str, Any]]:
-        """A row per system, with its interval over users."""
+        """Return a row per system: mean, standard deviation over draws, and the interval over users."""
         low, high = _bounds(self.resampled, level)
         columns = zip(self.systems, self.mean, self.deviation, low, high, strict=True)
         names = ("system", "mean", "sd_draws", "low", "high")
         return [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
 
     def same(self, means: ArrayLike) -> bool:
-        """Whether all pairs of systems stand in the same order as by these means."""
-        return bool((signs(self.mean) == signs(np.round(np.asarray(means), EXACT))).all())
+        """Return whether every pair of systems has the same order as by ``means``, another list of their means."""
+        return bool((pair_signs(self.mean) == pair_signs(np.round(np.asarray(means), EXACT))).all())
 
-    def against(self, full: Standing, level: float) -> dict[str, Any]:
-        """How this order agrees with that of the full ranking, and in how many resamples they are one."""
-        (tau_a, tau_b), (resampled, _) = taus(self.mean, full.mean), taus(self.resampled, full.resampled)
+    def agreement(self, full: SystemOrder, level: float) -> dict[str, Any]:
+        """Return the agreement with the order ``full``: Kendall's tau, swaps, and the share of resamples that agree."""
+        tau_a, tau_b = kendall_taus(self.mean, full.mean)
+        resampled, _ = kendall_taus(self.resampled, full.resampled)
         low, high = _bounds(resampled[:, None], level)
-        agree = (signs(self.resampled) == signs(full.resampled)).all(axis=1)
+        agree = (pair_signs(self.resampled) == pair_signs(full.resampled)).all(axis=1)
         return {
             "tau_a": float(tau_a), "tau_b": float(tau_b), "low": float(low[0]), "high": float(high[0]),
             "agree": float(agree.mean()), "same": self.same(full.mean), "swaps": self.swaps(full),
         }  # fmt: skip
 
-    def swaps(self, full: Standing) -> list[str]:
-        """Pairs of which the full ranking says otherwise: who leads here, and whom.
+    def swaps(self, full: SystemOrder) -> list[str]:
+        """Return the pairs of systems whose order differs from ``full``, as texts such as "a > b".
 
         >>> def at(*mean):
-        ...     return Standing(("a", "b"), np.array(mean), np.zeros(2), np.zeros((1, 2)))
+        ...     return SystemOrder(("a", "b"), np.array(mean), np.zeros(2), np.zeros((1, 2)))
         >>> at(0.3, 0.2).swaps(at(0.1, 0.2)), at(0.3, 0.2).swaps(at(0.2, 0.1)), at(0.2, 0.2).swaps(at(0.2, 0.1))
         (['a > b'], [], ['a = b'])
         """
         pairs = itertools.combinations(self.systems, 2)
-        here, there = signs(self.mean), signs(full.mean)
-        say = {-1: "{0} > {1}", 0: "{0} = {1}", 1: "{1} > {0}"}
+        own_signs, full_signs = pair_signs(self.mean), pair_signs(full.mean)
+        text = {-1: "{0} > {1}", 0: "{0} = {1}", 1: "{1} > {0}"}
         return [
-            say[int(one)].format(*pair) for pair, one, other in zip(pairs, here, there, strict=True) if one != other
+            text[int(own)].format(*pair)
+            for pair, own, of_full in zip(pairs, own_signs, full_signs, strict=True)
+            if own != of_full
         ]
 
 
-def stable_from(sizes: Sequence[int], same: Sequence[bool], ask: Callable[[int], bool]) -> int | None:
-    """The smallest size from which on the order is that of the full ranking; None if at none of the sizes.
+def stable_from(sizes: Sequence[int], same: Sequence[bool], is_same: Callable[[int], bool]) -> int | None:
+    """Return the smallest size from which on the order equals that of the full ranking; None if the last differs.
 
-    Between the last of the sizes at which it is another and the next one the change is sought by halves.
+    Between the last differing size and the next one, the change is found by bisection with ``is_same``.
 
     >>> stable_from([1, 10, 100], [True, False, True], lambda size: size >= 37)
     37
     """
-    wrong = [place for place, one in enumerate(same) if not one]
-    if not wrong:
+    different = [place for place, equal in enumerate(same) if not equal]
+    if not different:
         return sizes[0]
-    if wrong[-1] + 1 == len(sizes):
+    if different[-1] + 1 == len(sizes):
         return None
-    low, high = sizes[wrong[-1]], sizes[wrong[-1] + 1]
+    low, high = sizes[different[-1]], sizes[different[-1] + 1]
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if ask(middle) else (middle, high)
+        low, high = (low, middle) if is_same(middle) else (middle, high)
     return high
 
 
 def _bounds(values: Float, level: float) -> Float:
-    """Percentiles of every column."""
+    """Return the lower and upper percentile bounds of each column (resamples are rows) at confidence ``level``."""
     found: Float = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return found

@@ -1,13 +1,13 @@
-"""Discrete Chebyshev polynomials: functions of a rank that are uncorrelated while every rank is equally likely.
+"""Discrete Chebyshev polynomials: functions of a rank that are uncorrelated if every rank is equally likely.
 
-On the places 0..N there is one of every degree k up to N, with mean square 1 over the places and positive at 0. They
-come from their value at an edge, and from each place to the next:
+On the points 0..N there is one of every degree k up to N, with mean square 1 over the points and positive at 0. They
+are computed from their value at an edge, and from each point to the next:
 
     y(0)^2 = (2k + 1) N (N-1) .. (N-k+1) / ((N+2) (N+3) .. (N+k+1))
     (x+1) (N-x) (y(x+1) - y(x)) = x (N+1-x) (y(x) - y(x-1)) - k (k+1) y(x)
 
-From an edge inwards that is stable for every degree; from one degree to the next, as is usual, it would not be. The
-right half mirrors the left: y(N-x) = (-1)^k y(x).
+From an edge inwards this recurrence is stable for every degree; the usual recurrence from one degree to the next is
+not. The right half mirrors the left: y(N-x) = (-1)^k y(x).
 
 Reference: Nikiforov, Suslov and Uvarov, Classical orthogonal polynomials of a discrete variable, 1991.
 """
@@ -15,19 +15,19 @@ Reference: Nikiforov, Suslov and Uvarov, Classical orthogonal polynomials of a d
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly
+from recassay._kernel_cache import njit
+from recassay.columnar.layout import readonly
 from recassay.portable.elementary import exp, log
 
 Float = NDArray[np.float64]
 
 
-def log_edges(last: int, degrees: int) -> Float:
-    """Logarithms of the values at 0 of degrees 0, 1, ... on 0..last, which may be too small to be numbers.
+def log_edge_values(last: int, degrees: int) -> Float:
+    """Return the logs of the polynomials of degrees 0, 1, ... on the points 0..last, at 0; the values may underflow.
 
-    >>> np.exp(log_edges(1, 2)).round(12).tolist()
+    >>> np.exp(log_edge_values(1, 2)).round(12).tolist()
     [1.0, 1.0]
     """
     k = np.arange(1.0, degrees)
@@ -36,30 +36,30 @@ def log_edges(last: int, degrees: int) -> Float:
     return found
 
 
-def values(last: int, degrees: int) -> Float:
-    """Every degree (columns) at every place (rows).
+def polynomial_values(last: int, degrees: int) -> Float:
+    """Return the polynomials of every degree (columns) at every point 0..last (rows).
 
-    >>> values(2, 3).round(6).tolist()
+    >>> polynomial_values(2, 3).round(6).tolist()
     [[1.0, 1.224745, 0.707107], [1.0, 0.0, -1.414214], [1.0, -1.224745, 0.707107]]
     """
     half = last // 2 + 1
-    left = _from_edge(last, readonly(exp(log_edges(last, degrees))), half).T
+    left = _from_edge(last, readonly(exp(log_edge_values(last, degrees))), half).T
     right: Float = (left[: last + 1 - half] * _signs(degrees))[::-1]
     return np.concatenate([left, right])
 
 
-def coefficients(last: int, degrees: int, worth: Float) -> Float:
-    """The mean over all places of every degree times a function that is ``worth`` at the first ones, then 0.
+def coefficients(last: int, degrees: int, credit: Float) -> Float:
+    """Return the mean over all points of each polynomial times a function: ``credit`` at the first points, then 0.
 
     >>> coefficients(2, 3, np.array([1.0])).round(6).tolist()
     [0.333333, 0.408248, 0.235702]
     """
     half = last // 2 + 1
-    left = _from_edge(last, readonly(exp(log_edges(last, degrees))), min(worth.size, half))
-    found: Float = left @ worth[: left.shape[1]]
-    if worth.size > half:
-        mirrored = left[:, last + 1 - worth.size : last + 1 - half]
-        found += _signs(degrees) * (mirrored[:, ::-1] @ worth[half:])
+    left = _from_edge(last, readonly(exp(log_edge_values(last, degrees))), min(credit.size, half))
+    found: Float = left @ credit[: left.shape[1]]
+    if credit.size > half:
+        mirrored = left[:, last + 1 - credit.size : last + 1 - half]
+        found += _signs(degrees) * (mirrored[:, ::-1] @ credit[half:])
     return found / (last + 1)
 
 
@@ -69,7 +69,10 @@ def _signs(degrees: int) -> Float:
 
 @njit(nogil=True, cache=True)
 def _from_edge(last: int, edges: Float, places: int) -> Float:
-    """Degrees (rows) at the first places (columns), none of them beyond the middle."""
+    """Return the polynomials (rows) at the first ``places`` points (columns), none beyond the middle.
+
+    ``edges[k]`` is the value of polynomial k at 0.
+    """
     found = np.empty((edges.size, places))
     for k in range(edges.size):
         now, step = edges[k], 0.0

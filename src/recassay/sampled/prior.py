@@ -1,4 +1,4 @@
-"""Chances of the full ranks, as the caller knows them."""
+"""Prior probabilities of the full ranks, given by the caller."""
 
 from __future__ import annotations
 
@@ -13,33 +13,39 @@ Float = NDArray[np.float64]
 Prior = Literal["uniform"] | ArrayLike
 
 
-def checked_prior(prior: Prior) -> Float | None:
-    """Chances that sum to 1, from chances or counts; None where every rank is equally likely. Others are U152.
+def check_prior(prior: Prior) -> Float | None:
+    """Return probabilities that sum to 1, from probabilities or counts; None if every rank is equally likely.
 
-    >>> checked_prior([3, 1, 0, 0]).tolist()
+    Raise U152 for a value that is neither.
+
+    >>> check_prior([3, 1, 0, 0]).tolist()
     [0.75, 0.25, 0.0, 0.0]
     """
     if isinstance(prior, str):
         if prior == "uniform":
             return None
-        raise _refused(f"prior='{prior}' is not known")
+        raise _prior_error(f"there is no prior '{prior}'")
     found = np.asarray(prior, np.float64).ravel()
     if found.size < 2:
-        raise _refused(f"a prior of {found.size} ranks leaves nothing open")
+        raise _prior_error(f"a prior needs at least 2 ranks, got {found.size}")
     wrong = ~((found >= 0) & np.isfinite(found))
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise _refused(f"the prior has {found[first]:g} as the chance of rank {first + 1:,}")
+        raise _prior_error(
+            f"probabilities must be finite and not negative, got {found[first]:g} for rank {first + 1:,}"
+        )
     if not found.any():
-        raise _refused("the prior gives no rank a chance")
+        raise _prior_error("the probabilities of the prior sum to 0")
     chances: Float = found / found.sum()
     return chances
 
 
-def stretched(prior: Float, ranks: int) -> Float:
-    """The same distribution of (r - 1/2) / n over another number of ranks, level within the old ones.
+def stretch_prior(prior: Float, ranks: int) -> Float:
+    """Return the prior rescaled to another number of ranks: the same distribution of (r - 1/2) / n.
 
-    >>> stretched(np.array([0.5, 0.5, 0.0]), 6).round(6).tolist()
+    The probability is constant within each old rank.
+
+    >>> stretch_prior(np.array([0.5, 0.5, 0.0]), 6).round(6).tolist()
     [0.25, 0.25, 0.25, 0.25, 0.0, 0.0]
     """
     if ranks == prior.size:
@@ -51,6 +57,6 @@ def stretched(prior: Float, ranks: int) -> Float:
     return found
 
 
-def _refused(what: str) -> UsageError:
-    hint = "'uniform', or the chance (or count) of every full rank 1, 2, .., pool + 1"
+def _prior_error(what: str) -> UsageError:
+    hint = "'uniform', or the probability (or count) of every full rank 1, 2, .., pool + 1"
     return UsageError("U152", what, where="prior", hint=hint)

@@ -1,4 +1,4 @@
-"""Sampled ranks as people have them: an array, a table, a file, or several systems of these."""
+"""Reading of sampled ranks: from an array, a table, a file, or several systems of these."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ Pool = int | ArrayLike | None
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Where the relevant item of each case stood among the sampled candidates, from 1, and from how many they came.
+    """The rank (from 1) of each case's relevant item among sampled candidates, and the size of its ``pool``.
 
-    ``users`` are distinct and ascending, ``user`` is the place among them of each case's.
+    The pool is all candidates from which these were sampled.
+
+    ``users`` are distinct and ascending; ``user`` is the index among them of each case's user.
     """
 
     users: pl.Series
@@ -33,27 +35,28 @@ class Ranks:
 
     @property
     def cases(self) -> Int64:
-        """The number of cases of each user."""
+        """Return the number of cases of each user."""
         return np.bincount(self.user, minlength=self.users.len())
 
 
 def read_ranks(
     source: object, *, pool: Pool, sample: int, replace: bool, columns: str | Mapping[str, str] | None = None
 ) -> dict[str, Ranks]:
-    """Systems by name, asked about the same users (I311).
+    """Return the ranks of each system by name; raise I311 unless all have the same users and cases.
 
     An array is a system with one case per entry, in the same order for every system. A table has the columns user_id
-    and rank, and pool where it is not given here. Several systems are a dict of names, or a list of files.
+    and rank, and pool if it is not given here. Several systems are a dict by name, or a list of files. ``sample``
+    candidates were drawn for each case.
     """
     found: dict[str, Ranks] = {}
-    for name, one in _sources(source):
-        found[name] = _ranks(name, one, pool, sample, replace, columns)
+    for name, ranks in _sources(source):
+        found[name] = _ranks(name, ranks, pool, sample, replace, columns)
         first_name, first = next(iter(found.items()))
         if not (first.users.equals(found[name].users) and np.array_equal(first.cases, found[name].cases)):
             raise InputError(
                 "I311",
-                f"'{first_name}' was asked about {first.rank.size:,} cases of {first.users.len():,} users, '{name}' "
-                f"about {found[name].rank.size:,} of {found[name].users.len():,}, or others",
+                f"'{first_name}' and '{name}' have different cases: {first.rank.size:,} of {first.users.len():,} users "
+                f"and {found[name].rank.size:,} of {found[name].users.len():,}",
                 hint="give all systems the same cases",
             )
     if not found:
@@ -62,7 +65,7 @@ def read_ranks(
 
 
 def _sources(source: Any) -> Iterator[tuple[str, Any]]:
-    """Every system's name and ranks."""
+    """Yield the name and the ranks of every system."""
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(one, str | Path) for one in paths):
         yield from run_sources(paths)
@@ -75,6 +78,7 @@ def _sources(source: Any) -> Iterator[tuple[str, Any]]:
 def _ranks(
     name: str, source: Any, pool: Pool, sample: int, replace: bool, columns: str | Mapping[str, str] | None
 ) -> Ranks:
+    """Return the ranks of the system ``name``, read from an array, table or file, and checked."""
     where = str(source) if isinstance(source, str | Path) else name
     if _is_array(source):
         rank: ArrayLike = source
@@ -84,25 +88,25 @@ def _ranks(
         frame = read_table(source, "ranks", columns=columns)
         rank, users = frame[RANK].fill_null(np.nan).to_numpy(), frame[USER]
         pools = frame[POOL].fill_null(0).to_numpy() if pool is None and POOL in frame.columns else pool
-    checked = checked_ranks(rank, sample, where)
+    checked = check_ranks(rank, sample, where)
     distinct = users.unique().sort()
     place = distinct.search_sorted(users).to_numpy().astype(np.int64)
-    return Ranks(distinct, place, checked, _checked_pools(pools, checked.size, sample, replace, where))
+    return Ranks(distinct, place, checked, _check_pools(pools, checked.size, sample, replace, where))
 
 
 def _is_array(source: Any) -> bool:
-    """Whether this is a row of numbers, and no table."""
+    """Return whether the source is a sequence of numbers, not a table."""
     if isinstance(source, np.ndarray | pl.Series | range):
         return True
     if isinstance(source, Sequence) and not isinstance(source, str):
         return all(isinstance(one, int | float | np.number) for one in source)
-    return hasattr(source, "__array__") and not hasattr(source, "columns")  # a series of pandas, a tensor
+    return hasattr(source, "__array__") and not hasattr(source, "columns")  # a pandas series, a tensor
 
 
-def checked_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
-    """Ranks as whole numbers from 1 to sample + 1; any other is I331.
+def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
+    """Return the ranks as integers from 1 to sample + 1, or raise I331.
 
-    >>> checked_ranks([1.0, 3.0], sample=5).tolist()
+    >>> check_ranks([1.0, 3.0], sample=5).tolist()
     [1, 3]
     """
     found = np.asarray(ranks, np.float64).ravel()
@@ -114,9 +118,11 @@ def checked_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
     if wrong.any():
         first = int(np.argmax(wrong))
         zeros = not broken.any() and bool((found == 0).any()) and found.max() <= sample
-        hint = "ranks begin at 1: add 1 to each" if zeros else f"the last of 1 and {sample:,} sampled is {sample + 1:,}"
+        hint = (
+            "ranks start at 1: add 1 to each" if zeros else f"with {sample:,} sampled the last rank is {sample + 1:,}"
+        )
         if broken.any():
-            hint = "no sample gives a rank averaged over ties: write the rank in one random order of the items that tie"
+            hint = "do not average ranks over ties: give the rank in one random order of the tied items"
         raise InputError(
             "I331",
             f"{int(wrong.sum()):,} of {found.size:,} ranks are not among 1, 2, .., {sample + 1}, the first "
@@ -127,19 +133,19 @@ def checked_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
     return found.astype(np.int64)
 
 
-def _checked_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) -> Int64:
-    """The candidates of each case, at least as many as were drawn (I332)."""
+def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) -> Int64:
+    """Return the number of candidates of each case; raise I332 if it is below the number drawn."""
     if pool is None:
         raise InputError(
             "I332",
-            "nothing says how many candidates there were to sample from",
+            "the number of candidates to sample from is missing",
             where=where,
-            hint="give pool, the number of items less the relevant one and those left out, or a column of that name",
+            hint="give pool, the number of items without the relevant one and excluded ones, or a column of that name",
         )
     found = np.asarray(pool, np.float64).ravel()
     if found.size not in (1, cases):
         raise InputError(
-            "I332", f"there are {found.size:,} pools for {cases:,} cases", where=where, hint="one for each"
+            "I332", f"there are {found.size:,} pools for {cases:,} cases", where=where, hint="give one for each case"
         )
     least = 1 if replace else sample
     wrong = ~(found >= least) | (found != np.floor(found))
@@ -147,10 +153,10 @@ def _checked_pools(pool: Any, cases: int, sample: int, replace: bool, where: str
         first = int(np.argmax(wrong))
         raise InputError(
             "I332",
-            f"{sample:,} candidates cannot be drawn from {found[first]:g}, the pool of row {first + 1:,}; so for "
-            f"{int(wrong.sum()):,} of {found.size:,}",
+            f"{int(wrong.sum()):,} of {found.size:,} pools are too small for {sample:,} draws, the first "
+            f"{found[first]:g} in row {first + 1:,}",
             where=where,
-            hint="pool is the number of all candidates beside the relevant one, sample that of those drawn"
-            + ("" if replace else "; say replace=True if one could be drawn twice"),
+            hint="pool is the number of all candidates without the relevant one, sample the number of those drawn"
+            + ("" if replace else "; use replace=True if a candidate could be drawn twice"),
         )
     return np.broadcast_to(found.astype(np.int64), cases)

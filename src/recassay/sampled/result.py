@@ -1,4 +1,4 @@
-"""What a sampling curve found, as tables and pictures."""
+"""The result of ``sampling_curve``, as tables and figures."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 
 import polars as pl
 
-from recassay.data.exhibit import Exhibit
-from recassay.data.finding import Finding
 from recassay.errors import UsageError
-from recassay.spec import suggest
+from recassay.naming.grammar import suggest
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
 
 LAW = ("by", "replace", "metric")
 
 
 @dataclass(frozen=True, eq=False)
 class SamplingCurve:
-    """Sampled metrics at every size, for every law of sampling (``by``, ``replace``) and metric.
+    """Sampled metrics at every size, for every sampling scheme (``by``, ``replace``) and metric.
 
-    ``points`` has a row per size and system: the ``mean`` over all draws, the standard deviation ``sd_draws`` of one
-    draw's mean around it (several relevant items of a user are taken to be drawn for one by one), and an interval over
-    users from ``low`` to ``high``. Size null is the full ranking.
+    ``points`` has a row per size and system: the ``mean`` over all draws, and an interval over users from ``low`` to
+    ``high``. ``sd_draws`` is the standard deviation of the mean of one draw (with separate draws for each relevant item
+    of a user). Size null is the full ranking.
 
-    ``orders`` has a row per size: Kendall's ``tau_a`` and ``tau_b`` of the order of systems with that of the full
-    ranking, an interval of ``tau_a`` over users, the share of resamples of users in which both orders ``agree``,
-    whether they are the ``same``, and who ``swaps``. ``stable`` says from which size on the order is that of the full
-    ranking (null: at none of the sizes).
+    ``orders`` has a row per size: Kendall's ``tau_a`` and ``tau_b`` between the order of systems and that of the full
+    ranking, and an interval of ``tau_a`` over users. ``agree`` is the share of resamples of users in which both orders
+    are equal. ``same`` is whether they are equal, and ``swaps`` lists the pairs that differ. ``stable`` has the size
+    from which on the order equals that of the full ranking (null: at none of the sizes).
     """
 
     systems: tuple[str, ...]
@@ -39,10 +39,10 @@ class SamplingCurve:
     findings: tuple[Finding, ...] = ()
 
     def table(self, metric: str | None = None) -> pl.DataFrame:
-        """A row per law and size, a column per system, and how the order agrees with the full ranking's."""
+        """Return a row per scheme and size: a column per system, and the agreement with the full ranking."""
         metric = self.metrics[0] if metric is None else metric
         if metric not in self.metrics:
-            raise UsageError("U101", f"'{metric}' was not measured", hint=suggest(metric, self.metrics))
+            raise UsageError("U101", f"the metric '{metric}' is not in this result", hint=suggest(metric, self.metrics))
         means = self.points.filter(metric=metric).pivot(
             "system", index=["by", "replace", "size"], values="mean", maintain_order=True
         )
@@ -67,7 +67,7 @@ class SamplingCurve:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Return tables, findings and settings, ready for JSON."""
         tables = {"points": self.points, "orders": self.orders, "stable": self.stable}
         return {
             **{name: table.to_dicts() for name, table in tables.items()},
@@ -76,7 +76,7 @@ class SamplingCurve:
         }
 
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """Means, ranks and agreement over the size of the sample; the full ranking stands at the right end."""
+        """Return figures of means, ranks and agreement over the sample size; the full ranking is the last point."""
         law = pl.concat_str(
             pl.col("metric"), pl.lit(" "), pl.col("by"),
             pl.when("replace").then(pl.lit(", with replacement")).otherwise(pl.lit(", without replacement")),
@@ -91,13 +91,13 @@ class SamplingCurve:
         return (
             Exhibit(
                 "sampling-curve", "Sampled metrics by size of the sample",
-                f"What each system scores when a relevant item is ranked among so many sampled ones. {note}",
+                f"The score of each system when a relevant item is ranked among this number of sampled ones. {note}",
                 points.select("setting", "system", "candidates", "mean", "low", "high", "sd_draws", "rank"),
                 y="mean", series="system", low="low", high="high", **axes,
             ),
             Exhibit(
                 "sampling-ranks", "Who comes first, by size of the sample",
-                f"The rank of each system. Lines that cross are verdicts that turn. {note}",
+                f"The rank of each system. Where lines cross, two systems swap places. {note}",
                 points.select("setting", "system", "candidates", "rank", "mean"),
                 y="rank", series="system", downwards=True, **axes,
             ),

@@ -1,4 +1,4 @@
-"""What all splits share: what a row can be, what is known of all rows, and the one spot where rows become folds."""
+"""Base of all splits: the labels of rows, facts about the whole log, and the one place where rows become folds."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.order import positions_in_groups
+from recassay.columnar.time_kind import TimeKind, require_times
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
-from recassay.data.order import places
-from recassay.data.time_kind import TimeKind, require_times
+from recassay.data.nouns import kind_of, wrong_noun
 from recassay.errors import UsageError
-from recassay.named import Named
-from recassay.split.in_parts import Elsewhere, InParts, Rows, Whole, elsewhere
-from recassay.split.lots import Lots
+from recassay.naming.named import Named
+from recassay.split.draws import Draws
+from recassay.split.partitions import PartitionedLog, RemoteLog, Rows, WholeLog, require_remote_log
 
-TRAIN, TEST, VALIDATION, PROFILE, REMOVED = range(5)  # what a row is; from REMOVED on it is in no part, for some reason
+TRAIN, TEST, VALIDATION, PROFILE, REMOVED = range(5)  # labels of rows; from REMOVED on, a label per reason for removal
 
 Labels = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Which rows of a log are test, validation, or in no part and why; all others are for training.
+class RowAssignment:
+    """Masks of the rows of a log that are test, validation or removed in one fold; all other rows are for training.
 
-    A row that is named more than once is removed for the first reason, else test, else validation. ``profile`` marks
-    training rows that are only known of asked users. ``info`` says what is known of the whole log, ``counts`` what
-    these rows add to it.
+    A row in several masks is removed for the first reason, else test, else validation. ``profile`` marks training rows
+    that are the revealed events of test users. ``info`` holds facts about the whole log, ``counts`` numbers that add up
+    over partitions.
     """
 
     test: Rows
@@ -41,10 +42,13 @@ class Part:
     number: int = 0
 
     def labels(self) -> Labels:
-        """What each row is.
+        """Return the label of each row as a number.
+
+        0 is training, 1 test, 2 validation, 3 profile (revealed events of test users), and from 4 on there is a number
+        for each reason of removal.
 
         >>> test, first = np.array([True, True, False]), np.array([True, False, False])
-        >>> Part(test, removed={"too early": first}).labels().tolist()
+        >>> RowAssignment(test, removed={"too early": first}).labels().tolist()
         [4, 1, 0]
         """
         found = np.full(self.test.size, TRAIN, np.int8)
@@ -59,76 +63,94 @@ class Part:
 
 
 class Cut(Named):
-    """Base of whatever divides: a frozen description whose parameters are shares and counts."""
+    """Base of splits and of session rules: a frozen description whose parameters are shares and counts."""
 
     @property
     def needs(self) -> TimeKind | None:
-        """The weakest times of a log that it accepts; None: it looks at no times."""
+        """Return the weakest kind of times that a log must have; None if times are not used."""
         return None
 
+    def __post_init__(self) -> None:
+        """Check the parameters.
+
+        Raise if one of them is a log: it must be given to the finished split, not to its constructor.
+        """
+        for parameter, value in self.parameters.items():
+            if kind := kind_of(value):
+                hint = f"parameters come first, then the log: {self.name}(...)(log)"
+                raise UsageError("U124", f"{parameter} cannot be {kind}", where=self.name, hint=hint)
+        super().__post_init__()
+
     def share(self, *parameters: str) -> None:
-        """Refuse a parameter that is not strictly between 0 and 1."""
+        """Raise an error if one of the named parameters is not strictly between 0 and 1."""
         for parameter in parameters:
             if not 0 < getattr(self, parameter) < 1:
-                raise self.refuse(parameter, "it is no share of a log", "a number between 0 and 1, such as 0.2")
+                raise self.refuse(parameter, "it must be a share, above 0 and below 1", "0.2 for a fifth")
 
     def count(self, parameter: str, least: int) -> None:
-        """Refuse a parameter below the least that makes sense."""
+        """Raise an error if the named parameter is below ``least``."""
         if getattr(self, parameter) < least:
             raise self.refuse(parameter, f"it must be at least {least}", f"{parameter}={least}")
 
 
 class Split(Cut):
-    """Base of splits: a frozen description of how to cut a log; calling it cuts.
+    """Base of splits: a frozen description of how to cut a log; calling it returns the folds.
 
-    A split says with :meth:`facts` what it must know of all rows, and with :meth:`cuts` what becomes of the rows of
-    some users. One that ``queues`` is told the place of each user in a queue of all, by :meth:`queue`. One that cannot
-    do without the whole log says :meth:`parts`.
+    :meth:`facts` computes what a split must know about all rows, and :meth:`cuts` labels the rows of some users. If
+    ``orders_users`` is set, the split gets as ``facts`` the rank of each user among all users by :meth:`user_order`. A
+    split that needs the whole log in memory overrides :meth:`parts`.
     """
 
     leakage: ClassVar[Leakage] = "global"
-    queues: ClassVar[bool] = False
+    orders_users: ClassVar[bool] = False
 
-    def facts(self, log: InParts) -> Any:
-        """What must be known of all rows before some of them are cut."""
+    def facts(self, log: PartitionedLog) -> Any:
+        """Return what must be known about all rows, such as item counts, before the rows of some users are labelled."""
         return None
 
-    def queue(self, log: Interactions) -> Lots:
-        """A number for each user, by which all of them queue up; equal ones stand by id."""
-        raise NotImplementedError(f"{type(self).__name__} must say how users queue up")
+    def user_order(self, log: Interactions) -> Draws:
+        """Return a sort key for each user; users with equal keys are ordered by id."""
+        raise NotImplementedError(f"{type(self).__name__} must define the order of users")
 
-    def cuts(self, log: Interactions, facts: Any) -> Iterator[Part]:
-        """The cuts of all rows of some users, each as masks of rows; as many of them whoever the users are."""
+    def cuts(self, log: Interactions, facts: Any) -> Iterator[RowAssignment]:
+        """Yield one assignment per fold for ``log``, which holds all rows of some or all users of the whole log.
+
+        ``facts`` are those of the whole log, so a row gets the same label whichever other users ``log`` holds.
+        """
         raise UsageError(
             "U225",
-            f"{self.name} looks at the whole log at once, and this one is in parts",
+            f"{self.name} needs the whole log in memory, and this log is in partitions",
             where=str(self),
-            hint="bring the log to this machine, or say in facts() and cuts() what it needs of the whole",
+            hint="load the log into memory, or implement facts() and cuts()",
         )
 
-    def parts(self, log: Interactions) -> Iterator[Part]:
-        """The cuts of a whole log."""
-        one_part = np.zeros(log.n_users, np.int32)
-        return self.cuts(log, places(one_part, self.queue(log)) if self.queues else self.facts(Whole(log)))
+    def parts(self, log: Interactions) -> Iterator[RowAssignment]:
+        """Yield one assignment per fold for a whole log in memory."""
+        one_group = np.zeros(log.n_users, np.int32)
+        if self.orders_users:
+            return self.cuts(log, positions_in_groups(one_group, self.user_order(log)))
+        return self.cuts(log, self.facts(WholeLog(log)))
 
     @overload
     def __call__(self, log: Interactions) -> tuple[Fold, ...]: ...
     @overload
-    def __call__(self, log: Elsewhere) -> tuple[Any, ...]: ...
-    def __call__(self, log: Interactions | Elsewhere) -> tuple[Any, ...]:
-        """The folds of a log; train and test keep the users and items of the whole log."""
+    def __call__(self, log: RemoteLog) -> tuple[Any, ...]: ...
+    def __call__(self, log: Interactions | RemoteLog) -> tuple[Any, ...]:
+        """Return the folds of a log; train and test keep the user and item codes of the whole log."""
+        if kind_of(log) not in ("", "a log"):
+            raise wrong_noun(log, "log", str(self))
         if not isinstance(log, Interactions):
-            require_times(elsewhere(log, str(self)), self.needs, self)
-            return elsewhere(log, str(self)).cut(self)
+            require_times(require_remote_log(log, str(self)), self.needs, self)
+            return require_remote_log(log, str(self)).cut(self)
         require_times(log, self.needs, self)
         folds = tuple(self._fold(log, part) for part in self.parts(log))
         if not folds:
-            raise nothing_left(self, len(log), log.n_users, "test")
+            raise empty_part_error(self, len(log), log.n_users, "test")
         return folds
 
-    def _fold(self, log: Interactions, part: Part) -> Fold:
+    def _fold(self, log: Interactions, part: RowAssignment) -> Fold:
         labels = part.labels()
-        cut = CutOf.of(part, labels)
+        cut = CutSummary.of(part, labels)
         self.refuse_empty(cut, len(log), log.n_users)
         train = (labels == TRAIN) | (labels == PROFILE)
         return Fold(
@@ -142,24 +164,27 @@ class Split(Cut):
             labels[train] == PROFILE if cut.profiles else None,
         )
 
-    def how(self, cut: CutOf) -> dict[str, Any]:
-        """The split and its parameters, and what came out of them."""
+    def how(self, cut: CutSummary) -> dict[str, Any]:
+        """Return the name and parameters of the split, and the facts and counts of one cut, for ``fold.how``."""
         return {"split": str(self), "name": self.name, **self.parameters, **cut.info, **cut.counts}
 
-    def refuse_empty(self, cut: CutOf, rows: int, users: int) -> None:
-        """Raise U116 for a cut with an empty part."""
+    def refuse_empty(self, cut: CutSummary, rows: int, users: int) -> None:
+        """Raise U116 if the training, test or validation part of a cut of ``rows`` rows of ``users`` users is empty."""
         for name, size in (
             ("training", cut.sizes[TRAIN] + cut.sizes[PROFILE]),
             ("test", cut.sizes[TEST]),
             ("validation", cut.sizes[VALIDATION] or not cut.validates),
         ):
             if not size:
-                raise nothing_left(self, rows, users, name)
+                raise empty_part_error(self, rows, users, name)
 
 
 @dataclass(frozen=True)
-class CutOf:
-    """What came out of a cut: how many rows are what, which adds up over users."""
+class CutSummary:
+    """Numbers of rows by label of one cut of a log into training, test and validation.
+
+    The summaries of disjoint groups of users add up.
+    """
 
     number: int
     sizes: NDArray[np.int64]
@@ -170,27 +195,27 @@ class CutOf:
     counts: Mapping[str, int]
 
     @classmethod
-    def of(cls, part: Part, labels: Labels) -> CutOf:
-        """Of the rows of some users."""
+    def of(cls, part: RowAssignment, labels: Labels) -> CutSummary:
+        """Return the summary of an assignment, from the ``labels`` of its rows."""
         sizes = np.bincount(labels, minlength=REMOVED + len(part.removed))
         validates, profiles = part.validation is not None, part.profile is not None
         return cls(part.number, sizes, tuple(part.removed), validates, profiles, part.info, part.counts)
 
-    def __add__(self, other: CutOf) -> CutOf:
+    def __add__(self, other: CutSummary) -> CutSummary:
         counts = {name: count + other.counts[name] for name, count in self.counts.items()}
         return replace(self, sizes=self.sizes + other.sizes, counts=counts)
 
     @property
     def removed(self) -> dict[str, int]:
-        """Rows that are in no part, by reason."""
+        """Return the number of removed rows by reason."""
         return dict(zip(self.reasons, self.sizes[REMOVED:].tolist(), strict=True))
 
 
-def nothing_left(split: Split, rows: int, users: int, part: str) -> UsageError:
-    """The error for a cut with an empty part."""
+def empty_part_error(split: Split, rows: int, users: int, part: str) -> UsageError:
+    """Return the error for a cut in which a part has no rows."""
     return UsageError(
         "U116",
         f"of {rows:,} rows of {users:,} users none is left for {part}",
         where=str(split),
-        hint="choose other shares or instants, or look at the log: recassay stats LOG",
+        hint="choose other shares or times, or look at the log: recassay stats LOG",
     )

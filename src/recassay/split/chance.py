@@ -1,13 +1,13 @@
-"""Splits in which time plays no part: a lot decides.
+"""Random splits, which ignore time.
 
     time            1  2  3  4  5      random(test=0.4, by='user')    leave_out(n=1)
     Ann             a  b  c  d  e      test d e | train a b c         test e | train a b c d
     Bob             a  .  b  .  .      train a b                      test a | train b
     Carol           .  .  .  .  a      train a                        train a
 
-Leakage: global. Training may hold the future of a test event, of the same user too. Nothing is removed. A lot comes
-from the seed and the ids of user and item, so the order of rows does not matter, and the rows of a pair that comes more
-than once draw the same lot.
+Leakage: global. Training may hold events later than a test event, even of the same user. Nothing is removed. A random
+draw depends on the seed and the ids of user and item. So the order of rows does not matter, and repeated rows of a user
+and item have the same draw.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.data.interactions import Interactions
-from recassay.split.base import Part, Split
-from recassay.split.borders import Border, borders
-from recassay.split.in_parts import InParts
-from recassay.split.lots import Lots, events, floor, places_by_lot, row_lots, uniform, user_lots
+from recassay.split.base import RowAssignment, Split
+from recassay.split.boundaries import Boundary, find_boundaries
+from recassay.split.draws import Draws, draw_ranks, events_per_user, round_down, row_draws, uniform, user_draws
+from recassay.split.partitions import PartitionedLog
 
 
 @dataclass(frozen=True, repr=False)
-class Random(Split):
-    """A share of the ratings: by a coin for each rating, or by a count for each user.
+class RandomSplit(Split):
+    """A random share of the ratings for test: drawn rating by rating, or a fixed number of each user.
 
-    ``by="rating"``: a rating is test if its lot is below ``test``. ``by="user"``: floor(test * events) ratings of each
-    user, so a user with too few gives none, and none gives all. ``validation`` is a share of all ratings too.
+    ``by="rating"``: a rating is test with probability ``test``, independently. ``by="user"``: floor(test * events)
+    ratings of each user are test, so a user with few events may have none. ``validation`` is the share of ratings for
+    validation.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": ["ann"] * 5 + ["bob"] * 2, "item_id": [*"abcdeab"]}))
-    >>> fold = Random(test=0.4, by="user", seed=7)(log)[0]
+    >>> fold = RandomSplit(test=0.4, by="user", seed=7)(log)[0]
     >>> fold.test.frame().rows(), len(fold.train)
     ([('ann', 'd'), ('ann', 'e')], 5)
     """
@@ -48,29 +49,29 @@ class Random(Split):
     seed: int = 0
 
     def validate(self) -> None:
-        """Shares are shares, together too."""
+        """Raise an error unless all shares are between 0 and 1 and leave rows for training."""
         self.share("test", *(["validation"] if self.validation else []))
         if self.test + self.validation >= 1:
-            raise self.refuse("validation", "with test nothing is left to train on")
+            raise self.refuse("validation", "together with test it leaves nothing for training")
 
-    def cuts(self, log: Interactions, facts: None) -> Iterator[Part]:
-        """One cut."""
-        lots = row_lots(log, self.seed, self.name)
+    def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
+        """Yield one assignment: the test and validation rows of each user."""
+        draws = row_draws(log, self.seed, self.name)
         if self.by == "rating":
-            lot = uniform(lots)
-            test, held = lot < self.test, lot < self.test + self.validation
+            draw = uniform(draws)
+            test, held = draw < self.test, draw < self.test + self.validation
         else:
-            size, place = events(log), places_by_lot(log, log.users, lots)
-            n_test = floor(self.test * size)
-            test, held = place < n_test[log.users], place < (n_test + floor(self.validation * size))[log.users]
-        yield Part(test, held if self.validation else None)
+            size, rank = events_per_user(log), draw_ranks(log, log.users, draws)
+            n_test = round_down(self.test * size)
+            test, held = rank < n_test[log.users], rank < (n_test + round_down(self.validation * size))[log.users]
+        yield RowAssignment(test, held if self.validation else None)
 
 
 @dataclass(frozen=True, repr=False)
 class LeaveOut(Split):
-    """``n`` events of each user at random, and perhaps more for validation; at least one stays for training.
+    """``n`` random events of each user for test, and ``validation`` more for validation; the others stay in training.
 
-    A user with too few events (n + validation, or fewer) keeps them all and is not asked about.
+    A user with n + validation events or fewer keeps all of them in training and is not tested.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "ann", "carol"], "item_id": [1, 2, 1]}))
@@ -85,24 +86,24 @@ class LeaveOut(Split):
     seed: int = 0
 
     def validate(self) -> None:
-        """Counts are counts."""
+        """Raise an error if ``n`` is below 1 or ``validation`` below 0."""
         self.count("n", 1)
         self.count("validation", 0)
 
-    def cuts(self, log: Interactions, facts: None) -> Iterator[Part]:
-        """One cut."""
-        place = places_by_lot(log, log.users, row_lots(log, self.seed, self.name))
-        enough = (events(log) > self.n + self.validation)[log.users]
-        held = enough & (place < self.n + self.validation) if self.validation else None
-        yield Part(enough & (place < self.n), held)
+    def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
+        """Yield one assignment: the rows with the ``n`` lowest draws of each user are test."""
+        rank = draw_ranks(log, log.users, row_draws(log, self.seed, self.name))
+        enough = (events_per_user(log) > self.n + self.validation)[log.users]
+        held = enough & (rank < self.n + self.validation) if self.validation else None
+        yield RowAssignment(enough & (rank < self.n), held)
 
 
 @dataclass(frozen=True, repr=False)
 class KFolds(Split):
-    """The ratings in k parts of sizes that differ by at most one, each of which is test once.
+    """The ratings in k random parts whose sizes differ by at most one; each part is test once.
 
-    ``by="rating"`` cuts the whole log, ``by="user"`` the ratings of each user, starting at a part of their own.
-    ``validation`` is the share of ratings that stand behind the test part on the circle of lots, rounded down.
+    ``by="rating"`` divides the whole log; ``by="user"`` divides the ratings of each user, starting at a random part.
+    ``validation`` is the share of ratings, rounded down, that follow the test part in the circular order of draws.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1] * 5, "item_id": [*"abcde"]}))
@@ -118,46 +119,46 @@ class KFolds(Split):
     seed: int = 0
 
     def validate(self) -> None:
-        """One fold alone leaves nothing to train on."""
+        """Raise an error unless there are at least two folds and some ratings are left for training."""
         self.count("k", 2)
         if self.validation:
             self.share("validation")
             if self.validation + 1 / self.k >= 1:
-                raise self.refuse("validation", "with the test part nothing is left to train on")
+                raise self.refuse("validation", "together with the test part it leaves nothing for training")
 
-    def facts(self, log: InParts) -> list[Border]:
-        """Where parts begin and end in the order of all lots, if it is the whole log that is cut."""
-        return [] if self.by == "user" else borders(log, self._lots, self._cuts)
+    def facts(self, log: PartitionedLog) -> list[Boundary]:
+        """Return the boundaries of the parts in the order of all draws; none for ``by="user"``."""
+        return [] if self.by == "user" else find_boundaries(log, self._draws, self._ranks)
 
-    def cuts(self, log: Interactions, facts: list[Border]) -> Iterator[Part]:
-        """k cuts."""
-        lots = self._lots(log)
-        if self.by == "rating":  # the place of the last border before a row will do
-            groups, size, start = np.zeros(len(log), np.int32), np.array([facts[-1].place]), np.zeros(1, np.int64)
-            place = np.zeros(len(log), np.int64)
-            for border in facts:
-                place[~border.before(log, lots)] = border.place
+    def cuts(self, log: Interactions, facts: list[Boundary]) -> Iterator[RowAssignment]:
+        """Yield k assignments; ``facts`` are the boundaries of the parts, and each part is test once."""
+        draws = self._draws(log)
+        if self.by == "rating":  # the rank of the last boundary before a row is enough
+            groups, size, start = np.zeros(len(log), np.int32), np.array([facts[-1].rank]), np.zeros(1, np.int64)
+            rank = np.zeros(len(log), np.int64)
+            for boundary in facts:
+                rank[~boundary.before(log, draws)] = boundary.rank
         else:
-            groups, size = log.users, events(log)
-            start = (user_lots(log, self.seed, self.name) % np.uint64(self.k)).astype(np.int64)
-            place = places_by_lot(log, groups, lots)
-        part = (place * self.k // size[groups] + start[groups]) % self.k
+            groups, size = log.users, events_per_user(log)
+            start = (user_draws(log, self.seed, self.name) % np.uint64(self.k)).astype(np.int64)
+            rank = draw_ranks(log, groups, draws)
+        part = (rank * self.k // size[groups] + start[groups]) % self.k
         for number in range(self.k):
             held = None
             if self.validation:
                 end = self._end((number - start) % self.k, size)
-                held = (place - end[groups]) % size[groups] < floor(self.validation * size)[groups]
-            yield Part(part == number, held, number=number)
+                held = (rank - end[groups]) % size[groups] < round_down(self.validation * size)[groups]
+            yield RowAssignment(part == number, held, number=number)
 
-    def _lots(self, log: Interactions) -> Lots:
-        return row_lots(log, self.seed, self.name)
+    def _draws(self, log: Interactions) -> Draws:
+        return row_draws(log, self.seed, self.name)
 
     def _end(self, part: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The place behind the last of a part."""
+        """Return the rank at which each ``part`` ends, of ``size`` ranks that are divided into k parts."""
         return -(-(part + 1) * size // self.k)
 
-    def _cuts(self, n: int) -> list[int]:
-        """Places at which a part of all rows ends, or the validation part behind it; the last is n."""
+    def _ranks(self, n: int) -> list[int]:
+        """Return the ranks at which a part of n rows ends, or the validation part after it; the last one is n."""
         ends = self._end(np.arange(self.k), np.array(n))
-        held = (ends + floor(np.array(self.validation * n))) % max(n, 1)
+        held = (ends + round_down(np.array(self.validation * n))) % max(n, 1)
         return [*np.unique(np.append(ends, held)).tolist()]

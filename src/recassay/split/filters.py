@@ -1,10 +1,10 @@
-"""What to leave out of a log before it is split, and a count of what was left out and why.
+"""Filters: which rows to remove from a log before it is split, with counts of the removed rows by reason.
 
     core(users=2, items=2)      Ann a b c | Bob a b | Carol a c | Dan d
-                                d has one event, then Dan has none: Ann a b c | Bob a b | Carol a c
+                                d has one event, then Dan has none left: Ann a b c | Bob a b | Carol a c
 
-A filter is applied to the whole log, so what it keeps depends on events that later become the test part: say which one
-was used beside every number. Users and items without events are forgotten. Filters apply in the order given:
+A filter looks at the whole log, so what it keeps depends on events that later become the test part. Report the filter
+with every number. Users and items without events are dropped from the log. Filters apply in the order given:
 
 >>> import polars as pl
 >>> rows = [("ann", "a", 5), ("ann", "a", 3), ("ann", "b", 4), ("bob", "a", 1)]
@@ -24,61 +24,73 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.order import lexsort_groups
+from recassay.columnar.time_kind import TimeKind, require_times
 from recassay.data.interactions import Interactions
-from recassay.data.order import order_of
-from recassay.data.time_kind import TimeKind, require_times
-from recassay.data.times import moment, times
+from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
-from recassay.named import Named, Registry
-from recassay.split.in_parts import ByItem, Elsewhere, InParts, Rows, Whole, elsewhere, item_counts
+from recassay.naming.named import Named
+from recassay.naming.registry import Registry
+from recassay.split.partitions import (
+    ItemSums,
+    PartitionedLog,
+    RemoteLog,
+    Rows,
+    WholeLog,
+    item_counts,
+    require_remote_log,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Filtered:
-    """What is left of a log, and how many rows are not, by reason."""
+    """A filtered log, and the number of removed rows by reason."""
 
     log: Interactions
     removed: Mapping[str, int]
 
 
 class Filter(Named):
-    """Base of filters: a frozen description of which rows of a log to keep; calling it keeps them.
+    """Base of filters: a frozen description of which rows of a log to keep; calling it returns the filtered log.
 
-    A filter says with :meth:`facts` what it must know of all rows, and with :meth:`kept` which rows of some users stay.
-    One that cannot do without the whole log says :meth:`rows`.
+    :meth:`facts` computes what a filter must know about all rows, and :meth:`kept` selects rows of some users. A filter
+    that needs the whole log in memory overrides :meth:`rows`.
     """
 
     @property
     def needs(self) -> TimeKind | None:
-        """The weakest times of a log that it accepts; None: it can do without times."""
+        """Return the weakest kind of times that a log must have; None if times are not needed."""
         return None
 
-    def facts(self, log: InParts) -> Any:
-        """What must be known of all rows before some of them are kept."""
+    def facts(self, log: PartitionedLog) -> Any:
+        """Return what must be known about all rows, such as rare items, before the rows of some users are selected."""
         return None
 
     def kept(self, log: Interactions, facts: Any) -> tuple[Rows, Mapping[str, int]]:
-        """The rows of some users to keep, and the counts of the others by reason."""
+        """Return a mask of the rows to keep, and the number of the other rows by reason.
+
+        ``log`` holds all rows of some or all users of the whole log, and ``facts`` are those of the whole log.
+        """
         raise UsageError(
             "U225",
-            f"{self.name} looks at the whole log at once, and this one is in parts",
+            f"{self.name} needs the whole log in memory, and this log is in partitions",
             where=str(self),
-            hint="bring the log to this machine, or say in facts() and kept() what it needs of the whole",
+            hint="load the log into memory, or implement facts() and kept()",
         )
 
     def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
-        """The rows of a whole log to keep, and the counts of the others by reason."""
-        return self.kept(log, self.facts(Whole(log)))
+        """Return a mask of the rows of a whole log to keep, and counts of the others by reason."""
+        return self.kept(log, self.facts(WholeLog(log)))
 
     @overload
     def __call__(self, log: Interactions) -> Filtered: ...
     @overload
-    def __call__(self, log: Elsewhere) -> Any: ...
-    def __call__(self, log: Interactions | Elsewhere) -> Any:
-        """The log without what is to be left out; the other rows stay in their order."""
+    def __call__(self, log: RemoteLog) -> Any: ...
+    def __call__(self, log: Interactions | RemoteLog) -> Any:
+        """Return the filtered log; kept rows stay in their order."""
         if not isinstance(log, Interactions):
-            require_times(elsewhere(log, str(self)), self.needs, self)
-            return elsewhere(log, str(self)).filtered([self])
+            require_times(require_remote_log(log, str(self)), self.needs, self)
+            return require_remote_log(log, str(self)).filtered([self])
         require_times(log, self.needs, self)
         kept, removed = self.rows(log)
         if not kept.any():
@@ -86,21 +98,22 @@ class Filter(Named):
         return Filtered(log if kept.all() else log.take(kept).compact(), removed)
 
     def nothing_kept(self, rows: int, users: int) -> UsageError:
-        """The error for a log of which nothing is left."""
+        """Return the error for a filter that keeps no row."""
         return UsageError(
             "U116",
             f"of {rows:,} rows of {users:,} users the filter keeps none",
             where=str(self),
-            hint="ask for less, or look at the log: recassay stats LOG",
+            hint="use a weaker filter, or look at the log: recassay stats LOG",
         )
 
 
 @dataclass(frozen=True, repr=False)
 class Core(Filter):
-    """Users with at least so many events on items with at least so many: again and again until all have (k-core).
+    """k-core: remove items and users with too few events, again and again until all that are left have enough.
 
-    What is left is the largest log of this kind, whatever the order. Events are rows; :class:`Distinct` before it makes
-    them pairs. A row goes for the side that was looked at first, items before users.
+    The result is the largest log in which every user has ``users`` events and every item ``items`` events. Events are
+    rows; apply :class:`Distinct` first to count user-item pairs. A removed row counts for the first reason that
+    applies; items are checked before users.
 
     >>> import polars as pl
     >>> rows = [*zip("aaabbccd", "pqrpqpqr")]
@@ -116,40 +129,40 @@ class Core(Filter):
     items: int = 5
 
     def validate(self) -> None:
-        """Counts are counts."""
-        check_counts(self)
+        """Raise an error if a count is below 1."""
+        require_positive_counts(self)
 
-    def facts(self, log: InParts) -> list[ByItem]:
-        """The items that go in each round."""
-        rounds: list[ByItem] = []
+    def facts(self, log: PartitionedLog) -> list[ItemSums]:
+        """Return, for each round, the items that it removes."""
+        rounds: list[ItemSums] = []
         log = log.bare()
-        while len(rounds) < 2 or rounds[-1].values.size:  # the first is for users too
-            rounds.append(rare(log.total(item_counts), self.items))
+        while len(rounds) < 2 or rounds[-1].values.size:  # the first round also removes users
+            rounds.append(rare_items(log.total(item_counts), self.items))
             log = log.where(partial(self._after, rounds[-1]))
         return rounds
 
-    def kept(self, log: Interactions, facts: list[ByItem]) -> tuple[Rows, Mapping[str, int]]:
-        """The k-core."""
+    def kept(self, log: Interactions, facts: list[ItemSums]) -> tuple[Rows, Mapping[str, int]]:
+        """Return a mask of the rows of the k-core, and counts of the others by reason."""
         kept, removed = np.arange(len(log)), {"item too rare": 0, "user too quiet": 0}
         for gone in facts:
-            common = without(log, gone)[log.items[kept]]
+            common = absent_from(log, gone)[log.items[kept]]
             removed["item too rare"] += int(np.count_nonzero(~common))
             kept = kept[common]
-            enough = often(log.users[kept], self.users)
+            enough = occur_at_least(log.users[kept], self.users)
             removed["user too quiet"] += int(np.count_nonzero(~enough))
             kept = kept[enough]
         return mask(kept, len(log)), removed
 
-    def _after(self, gone: ByItem, log: Interactions) -> Rows:
+    def _after(self, gone: ItemSums, log: Interactions) -> Rows:
         return self.kept(log, [gone])[0]
 
 
 @dataclass(frozen=True, repr=False)
 class Once(Filter):
-    """Items with at least so many events, then users with at least so many of those left: one pass each.
+    """Items with at least ``items`` events, then users with at least ``users`` of the events left: one pass each.
 
-    Items may fall below their count again in the second step; ``first="users"`` takes users first, and ``"neither"``
-    counts both on the whole log, as the code of SASRec does.
+    The second pass may leave items with fewer events than ``items``. ``first="users"`` takes users first, and
+    ``"neither"`` counts both on the whole log, as the code of SASRec does.
 
     >>> import polars as pl
     >>> rows = [*zip("aaabbccd", "pqrpqpqr")]
@@ -167,34 +180,34 @@ class Once(Filter):
     first: Literal["items", "users", "neither"] = "items"
 
     def validate(self) -> None:
-        """Counts are counts."""
-        check_counts(self)
+        """Raise an error if a count is below 1."""
+        require_positive_counts(self)
 
-    def facts(self, log: InParts) -> ByItem:
-        """The items that are too rare."""
+    def facts(self, log: PartitionedLog) -> ItemSums:
+        """Return the items with too few events."""
         log = log.bare()
         if self.first == "users":
             log = log.where(self._busy)
-        return rare(log.total(item_counts), self.items)
+        return rare_items(log.total(item_counts), self.items)
 
-    def kept(self, log: Interactions, facts: ByItem) -> tuple[Rows, Mapping[str, int]]:
-        """One pass over each side."""
-        common = without(log, facts)[log.items]
-        busy = often(log.users, self.users)
+    def kept(self, log: Interactions, facts: ItemSums) -> tuple[Rows, Mapping[str, int]]:
+        """Return a mask of the rows that pass both checks, and counts of the others by reason."""
+        common = absent_from(log, facts)[log.items]
+        busy = occur_at_least(log.users, self.users)
         if self.first == "items":
-            busy[common] = often(log.users[common], self.users)
+            busy[common] = occur_at_least(log.users[common], self.users)
         gone = {"item too rare": ~common, "user too quiet": ~busy}
         first, second = reversed(gone) if self.first == "users" else gone
         removed = {first: gone[first], second: gone[second] & ~gone[first]}
         return busy & common, {reason: int(np.count_nonzero(rows)) for reason, rows in removed.items()}
 
     def _busy(self, log: Interactions) -> Rows:
-        return often(log.users, self.users)
+        return occur_at_least(log.users, self.users)
 
 
 @dataclass(frozen=True, repr=False)
 class Rated(Filter):
-    """Events with a rating of at least so much. A log without ratings is an error.
+    """Events with a rating of at least ``at_least``. A log without ratings is an error.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "rating": [5, 3]}))
@@ -207,14 +220,14 @@ class Rated(Filter):
     at_least: float
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """The rows that reach the rating."""
+        """Return a mask of the rows that reach the rating, and the count of the others."""
         liked = log.liked(self.at_least)
         return liked, {f"rating below {self.at_least:g}": int(np.count_nonzero(~liked))}
 
 
 @dataclass(frozen=True, repr=False)
 class Distinct(Filter):
-    """One row for each pair of user and item: the first, the last, or the one rated highest (the latest of those).
+    """One row per user-item pair: the first, the last, or the highest rated (the latest of those if several tie).
 
     First and last are by time, and by row order where times are equal or absent.
 
@@ -230,15 +243,15 @@ class Distinct(Filter):
     keep: Literal["first", "last", "max"] = "first"
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """The chosen row of every pair."""
-        keys: list[NDArray[Any]] = [log.items]  # the last decides first
+        """Return a mask of the chosen row of each pair, and the count of the others."""
+        keys: list[NDArray[Any]] = [log.items]  # the last key decides first
         if self.keep == "max":
             log.liked(0)  # refuses a log without ratings
             assert log.ratings is not None
             keys.insert(0, log.ratings)
         if log.timestamps is not None:
-            keys.insert(0, times(log))
-        order = order_of(log.users, tuple(keys))
+            keys.insert(0, row_times(log))
+        order = lexsort_groups(log.users, tuple(keys))
         users, items = log.users[order], log.items[order]
         begins = np.append(True, (users[1:] != users[:-1]) | (items[1:] != items[:-1]))[: order.size]
         chosen = order[begins if self.keep == "first" else np.roll(begins, -1)]
@@ -247,9 +260,9 @@ class Distinct(Filter):
 
 @dataclass(frozen=True, repr=False)
 class Between(Filter):
-    """Events of the time [start, end[; without one of them there is no such limit. Needs an order of all events.
+    """Events from ``start`` on and before ``end``; either may be left out. Needs an order of all events.
 
-    Instants are in the unit of the log for numbers, or a text such as '2024-05-31' if its times are dates.
+    Times are in the unit of the log for numbers, or a text such as '2024-05-31' if the times of the log are dates.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1] * 3, "item_id": [7, 8, 9], "timestamp": [1, 2, 3]}))
@@ -263,84 +276,86 @@ class Between(Filter):
     end: float | str | None = None
 
     def validate(self) -> None:
-        """One limit at least."""
+        """Raise an error unless ``start`` or ``end`` is given."""
         if self.start is None and self.end is None:
             raise self.refuse("start", "give start=, end=, or both", "between(start='2024-01-01')")
 
     @property
     def needs(self) -> TimeKind | None:
-        """The weakest times of a log that it accepts."""
+        """Return ``global``: the log must have an order of all events."""
         return "global"
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """The rows inside."""
-        time = times(log)
-        early = np.zeros(time.size, np.bool_) if self.start is None else time < moment(log, self.start, str(self))
-        late = np.zeros(time.size, np.bool_) if self.end is None else time >= moment(log, self.end, str(self))
+        """Return a mask of the rows inside the interval, and counts of the others by reason."""
+        time = row_times(log)
+        early = (
+            np.zeros(time.size, np.bool_) if self.start is None else time < parse_instant(log, self.start, str(self))
+        )
+        late = np.zeros(time.size, np.bool_) if self.end is None else time >= parse_instant(log, self.end, str(self))
         removed = {"too early": int(np.count_nonzero(early)), "too late": int(np.count_nonzero(late & ~early))}
         return ~early & ~late, removed
 
 
-def often(codes: NDArray[np.int32], least: int) -> Rows:
-    """Rows whose code comes at least so often.
+def occur_at_least(codes: NDArray[np.int32], least: int) -> Rows:
+    """Return a mask of the rows whose code occurs at least ``least`` times.
 
-    >>> often(np.array([3, 5, 3], np.int32), 2).tolist()
+    >>> occur_at_least(np.array([3, 5, 3], np.int32), 2).tolist()
     [True, False, True]
     """
     return (np.bincount(codes) >= least)[codes]
 
 
-def rare(counts: ByItem, least: int) -> ByItem:
-    """The items that come, and less often."""
+def rare_items(counts: ItemSums, least: int) -> ItemSums:
+    """Return the items whose count is above 0 and below ``least``."""
     return counts.only((counts.values > 0) & (counts.values < least))
 
 
-def without(log: Interactions, items: ByItem) -> Rows:
-    """For each item of a log whether it is none of these."""
+def absent_from(log: Interactions, items: ItemSums) -> Rows:
+    """Return a mask of the items of a log that are not in ``items``."""
     return np.asarray(items.of(log) == 0)
 
 
 def mask(rows: NDArray[np.int64], n: int) -> Rows:
-    """Row numbers as a mask."""
+    """Return a mask of ``n`` rows that is true at the row numbers ``rows``."""
     found = np.zeros(n, np.bool_)
     found[rows] = True
     return found
 
 
-def check_counts(one: Core | Once) -> None:
-    """Refuse counts below 1."""
+def require_positive_counts(checked: Core | Once) -> None:
+    """Raise an error if a filter's ``users`` or ``items`` is below 1."""
     for parameter in ("users", "items"):
-        if getattr(one, parameter) < 1:
-            raise one.refuse(parameter, "every user and item of a log has an event", f"{parameter}=5")
+        if getattr(checked, parameter) < 1:
+            raise checked.refuse(parameter, "it must be at least 1", f"{parameter}=5")
 
 
 Filters = str | Filter | Iterable[str | Filter]
-REGISTRY = Registry("filter", "recassay.split", Filter)
+REGISTRY: Registry[type[Filter]] = Registry("filter", "recassay.split", Filter, group="recassay.filters")
 parse = REGISTRY.parse
 
 
 @overload
 def apply(log: Interactions, filters: Filters) -> Filtered: ...
 @overload
-def apply(log: Elsewhere, filters: Filters) -> Any: ...
-def apply(log: Interactions | Elsewhere, filters: Filters) -> Any:
-    """A log after one filter or several, one after the other; counts of the same reason are added up."""
-    asked = REGISTRY.parse_list(filters)
+def apply(log: RemoteLog, filters: Filters) -> Any: ...
+def apply(log: Interactions | RemoteLog, filters: Filters) -> Any:
+    """Return the log that is left after one filter or several in order, with the number of removed rows by reason."""
+    parsed = REGISTRY.parse_list(filters)
     if not isinstance(log, Interactions):
-        for one in asked:
-            require_times(elsewhere(log, "filters"), one.needs, one)
-        return elsewhere(log, "filters").filtered(asked)
-    removed: dict[str, int] = {}
-    for one in asked:
-        log, gone = (found := one(log)).log, found.removed
-        removed = added_up(removed, gone)
-    return Filtered(log, removed)
+        for step in parsed:
+            require_times(require_remote_log(log, "filters"), step.needs, step)
+        return require_remote_log(log, "filters").filtered(parsed)
+    left = Filtered(log, {})
+    for step in parsed:
+        found: Filtered = step(left.log)
+        left = Filtered(found.log, add_counts(left.removed, found.removed))
+    return left
 
 
-def added_up(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """Counts by reason, together.
+def add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """Return the sum of two counts by reason.
 
-    >>> added_up({"too late": 1}, {"too early": 2, "too late": 3})
+    >>> add_counts({"too late": 1}, {"too early": 2, "too late": 3})
     {'too late': 4, 'too early': 2}
     """
     return {**one, **{reason: one.get(reason, 0) + count for reason, count in other.items()}}

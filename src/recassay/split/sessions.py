@@ -1,11 +1,11 @@
-"""A log becomes sequences: what a user did without a long pause is one of them.
+"""Rules that make sequences of a log, such as sessions: events of a user without a long pause between them.
 
     time              0  3  5  9  11 12 14      sessions(gap=8)          sessions(gap=8, inclusive=True)
     Ann               b  a  .  .  c  d  a       b a | c d a              b a c d a
     Bob               c  .  b  .  .  .  .       c b                      c b
     Carol             .  .  .  a  .  .  .       in no sequence           in no sequence
 
-Ann's pause from 3 to 11 is 8 long: exactly the gap, which ends a sequence unless it is inclusive.
+Ann's pause from 3 to 11 has exactly the length of the gap, which ends a sequence unless ``inclusive`` is set.
 """
 
 from __future__ import annotations
@@ -18,59 +18,60 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from recassay.columnar.layout import order_within
+from recassay.columnar.order import lexsort_groups
+from recassay.columnar.time_kind import TimeKind, require_times
 from recassay.data.interactions import Interactions
-from recassay.data.layout import order_within
-from recassay.data.order import order_of
-from recassay.data.sequences import ALONE, Sequences, no_sequence
-from recassay.data.time_kind import TimeKind, require_times
-from recassay.data.times import Moments, times
+from recassay.data.sequences import SINGLE_ROW, Sequences, no_sequences_error
+from recassay.data.times import TimeValues, row_times
 from recassay.errors import InputError, RecassayError, UsageError
+from recassay.naming.departures import Departure
 from recassay.split.base import Cut
-from recassay.split.in_parts import Elsewhere, Rows, elsewhere
-from recassay.split.lots import events
+from recassay.split.draws import events_per_user
+from recassay.split.partitions import RemoteLog, Rows, require_remote_log
 
-TICKS = 1e6  # of a second: what the times of a log of dates are exact to
-INT32 = 1 << 31  # rows from here on need longer numbers
-EXACT = 1 << 53  # whole numbers below it are floating point numbers too
+TICKS = 1e6  # microseconds in a second: the resolution of dates
+INT32 = 1 << 31  # from this number of rows on, row numbers need 64 bits
+EXACT = 1 << 53  # integers below it are exact in double precision
 
 
 class Sequencing(Cut):
-    """Base of what makes sequences of a log and of what cuts sequences into folds."""
+    """Base of rules that make sequences of a log, and of splits of sequences; it holds what both share."""
 
 
 class Sequencer(Sequencing):
-    """Base of what makes sequences of a log: each is of one user."""
+    """Base of rules that make sequences of a log; each sequence is of one user."""
 
-    def made(self, log: Interactions) -> Sequences:
-        """The sequences of some users, who may have none."""
-        raise NotImplementedError(f"{type(self).__name__} must say what belongs together")
+    def sequences_of(self, log: Interactions) -> Sequences:
+        """Return the sequences of a log, or of some of its users; there may be none."""
+        raise NotImplementedError(f"{type(self).__name__} must define which events form a sequence")
 
     @overload
     def __call__(self, log: Interactions) -> Sequences: ...
     @overload
-    def __call__(self, log: Elsewhere) -> Any: ...
-    def __call__(self, log: Interactions | Elsewhere) -> Any:
-        """The sequences of a log."""
+    def __call__(self, log: RemoteLog) -> Any: ...
+    def __call__(self, log: Interactions | RemoteLog) -> Any:
+        """Return the sequences of a log; raise an error if there are none."""
         if not isinstance(log, Interactions):
-            require_times(elsewhere(log, str(self)), self.needs, self)
-            return elsewhere(log, str(self)).sequences(self)
+            require_times(require_remote_log(log, str(self)), self.needs, self)
+            return require_remote_log(log, str(self)).sequences(self)
         require_times(log, self.needs, self)
-        found = self.made(log)
+        found = self.sequences_of(log)
         if not len(found):
             raise self.none_made(len(log), log.n_users, log.origin)
         return found
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
-        """The error for a log that has no sequence."""
-        raise NotImplementedError(f"{type(self).__name__} must say why there are none")
+        """Return the error for a log of ``rows`` rows and ``users`` users that gives no sequence."""
+        raise NotImplementedError(f"{type(self).__name__} must define the error for no sequences")
 
 
 @dataclass(frozen=True, repr=False)
 class ReadyMade(Sequencer):
-    """The log is of sequences already, such as playlists: all events of one user id are one of them.
+    """Sequences that the log already has, such as playlists: all events of one user id form one sequence.
 
-    Name the column of sequences as that of users when the log is read: ``columns={"user": "playlist"}``. Events stand
-    by time where there are times, else as they come. An event that is alone in its sequence is left out and counted.
+    Read the log with the column of sequence ids as the user column: ``columns={"user": "playlist"}``. Events are
+    ordered by time if there are times, else by row. An event that is alone in its sequence is removed and counted.
 
     >>> import polars as pl
     >>> rows = [(7, "b"), (9, "a"), (7, "a"), (8, "c"), (9, "c")]
@@ -81,32 +82,32 @@ class ReadyMade(Sequencer):
 
     name: ClassVar[str] = "ready_made"
 
-    def made(self, log: Interactions) -> Sequences:
-        """The sequences of some users."""
-        if not len(log) or events(log).max() < 2:
-            return nothing_of(log, {ALONE: len(log)})
+    def sequences_of(self, log: Interactions) -> Sequences:
+        """Return the rows of each user id as one sequence, without sequences of one event."""
+        if not len(log) or events_per_user(log).max() < 2:
+            return nothing_of(log, {SINGLE_ROW: len(log)})
         frame = log.frame().rename({"user_id": "sequence_id"})
         return Sequences.from_frame(frame, origin=log.origin, kind=log.times)
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
-        """The error for a log that has no sequence."""
-        return no_sequence(rows, users, origin)
+        """Return the error for a log without sequences."""
+        return no_sequences_error(rows, users, origin)
 
 
 @dataclass(frozen=True, repr=False)
 class Sessions(Sequencer):
-    """Events of a user belong together while each comes less than ``gap`` after the one before it. Needs clock times.
+    """Sessions: a new one begins when a user pauses for ``gap`` or longer. Needs clock times.
 
-    ``gap`` is in the unit of the log's times, which is seconds where these are dates; ``inclusive=True`` lets a pause
-    of exactly the gap join too. A sequence has two events or more: one on its own is in no sequence, and counted in
-    ``removed``. Sequences stand in the order of user id, then time, and I is what occurs in one of them.
+    ``gap`` is in the unit of the log's times, seconds for dates; with ``inclusive=True`` a pause of exactly the gap
+    does not end a session. A session has two events or more; single events are removed and counted. Sessions are
+    ordered by user id, then time. The catalogue is the items that occur in a session.
 
-    Events of a user at the same time are joined in row order, and the same item may come again, also at once.
-    ``ties="drop"`` keeps the first event of a user and time, ``"error"`` refuses them. A log is filtered before, with
-    ``split.filters``: "rated(at_least=4), once(users=10, items=50, first='users')", say.
+    Events of a user at the same time are joined in row order, and an item may be repeated, even immediately.
+    ``ties="drop"`` keeps the first event of a user and time, ``"error"`` raises an error. Filter the log first with
+    ``split.filters``, for example "rated(at_least=4), once(users=10, items=50, first='users')".
 
     Reference: Monti, Palumbo, Rizzo, Morisio, Sequeval: an offline evaluation framework for sequence-based recommender
-    systems, Information 2019. Its algorithm 1, as its authors' program has it: taken literally, what is printed loses
+    systems, Information 2019, algorithm 1, as in its authors' program: the printed algorithm, taken literally, loses
     the last sequence of every user.
 
     >>> import polars as pl
@@ -118,23 +119,36 @@ class Sessions(Sequencer):
     """
 
     name: ClassVar[str] = "sessions"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sequeval",
+            "Definition 2 of the paper wants strictly increasing times; recassay joins events of a user at the same "
+            "time, in row order, because many clocks are coarse.",
+            "sessions(gap=3600, ties='drop')",
+        ),
+        Departure(
+            "sequeval",
+            "Algorithm 1 as printed never stores the last sequence of a user; recassay does, as the authors' program "
+            "and the example of the paper do.",
+        ),
+    )
 
     gap: float
     inclusive: bool = False
     ties: Literal["join", "drop", "error"] = "join"
 
     def validate(self) -> None:
-        """A gap has a length."""
+        """Raise an error unless ``gap`` is above 0."""
         if self.gap <= 0:
-            raise self.refuse("gap", "every event would stand on its own", "sessions(gap=3600) for an hour of seconds")
+            raise self.refuse("gap", "it must be above 0", "sessions(gap=3600) for an hour in seconds")
 
     @property
     def needs(self) -> TimeKind | None:
-        """The weakest times of a log that it accepts."""
+        """Return ``clock``: pauses are durations, so the log must have clock times."""
         return "clock"
 
-    def made(self, log: Interactions) -> Sequences:
-        """The sequences of some users."""
+    def sequences_of(self, log: Interactions) -> Sequences:
+        """Return the sessions of the users of a log, without sessions of one event."""
         time, gap = _clock(log, self.gap)
         order = _by_user_and_time(log.users, time)
         removed = {}
@@ -155,7 +169,7 @@ class Sessions(Sequencer):
             np.append(begins, order.size),
             items,
             users,
-            _plain(times(log))[order],
+            _plain(row_times(log))[order],
             item_vocabulary,
             user_vocabulary,
             log.origin,
@@ -164,20 +178,20 @@ class Sessions(Sequencer):
         )
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
-        """The error for a log in which no two events are close."""
-        what = f"of {rows:,} rows of {users:,} users no two are closer than {self.gap:g}"
+        """Return the error for a log in which every pause is too long."""
+        what = f"of {rows:,} rows of {users:,} users no two of one user are closer than {self.gap:g}"
         return UsageError("U116", what, where=str(self), hint="choose a longer gap, in the unit of the timestamps")
 
-    def _repeated(self, log: Interactions, order: NDArray[np.integer], time: Moments) -> Rows:
-        """Which rows, in order, have the user and time of the row before; refused if they are to be an error."""
+    def _repeated(self, log: Interactions, order: NDArray[np.integer], time: TimeValues) -> Rows:
+        """Return a mask of rows, in ``order``, with the user and time of the row before; I353 if ``ties="error"``."""
         same = (np.diff(log.users[order]) == 0) & (np.diff(time[order]) == 0)
         if self.ties == "error" and same.any():
             first = order[1:][same][0]
             user = log.user_vocabulary.decode(log.users[[first]])[0]
             raise InputError(
                 "I353",
-                f"{np.count_nonzero(same):,} of {len(log):,} events are at the time of another of the same user, the "
-                f"first of user {user!r} at {times(log)[first]}",
+                f"{np.count_nonzero(same):,} of {len(log):,} events have the time of another event of the same user, "
+                f"the first of user {user!r} at {row_times(log)[first]}",
                 where=log.origin or str(self),
                 hint="ties='join' takes them in row order, ties='drop' keeps the first",
             )
@@ -185,9 +199,9 @@ class Sessions(Sequencer):
 
 
 def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
-    """No sequence of a log."""
+    """Return a :class:`Sequences` without sequences, with the ids and the origin of a log and its removed rows."""
     none = np.empty(0, np.int32)
-    time = None if log.timestamps is None else _plain(times(log))[:0]
+    time = None if log.timestamps is None else _plain(row_times(log))[:0]
     item_vocabulary, items = log.item_vocabulary.without_unused(none)
     user_vocabulary, users = log.user_vocabulary.without_unused(none)
     offsets = np.zeros(1, np.int64)
@@ -195,31 +209,34 @@ def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
     return Sequences(offsets, items, users, time, *vocabularies, log.origin, removed, log.times)
 
 
-def _clock(log: Interactions, gap: float) -> tuple[Moments, float]:
-    """Times and gap as numbers whose differences are exact: dates in microseconds, whole numbers as they are."""
-    time = _plain(times(log))
+def _clock(log: Interactions, gap: float) -> tuple[TimeValues, float]:
+    """Return times and gap as numbers with exact differences: dates in microseconds, integers unchanged."""
+    time = _plain(row_times(log))
     if log.timestamps is not None and log.timestamps.dtype.is_temporal():
         return np.rint(time * TICKS).astype(np.int64), round(gap * TICKS)
     return time, gap
 
 
-def _plain(time: NDArray[Any]) -> Moments:
-    """Times in 64 bits."""
+def _plain(time: NDArray[Any]) -> TimeValues:
+    """Return times as 64-bit floats or integers."""
     if time.dtype.kind == "f":
         return time.astype(np.float64, copy=False)
     return time.astype(np.int64, copy=False)
 
 
-def _by_user_and_time(users: NDArray[np.int32], time: Moments) -> NDArray[np.integer]:
-    """The stable order of rows by user and time; quick where rows stand by user and time already, or by time."""
+def _by_user_and_time(users: NDArray[np.int32], time: TimeValues) -> NDArray[np.integer]:
+    """Return the stable order of rows by user and time.
+
+    It is fast if rows are already sorted by user and time, or by time.
+    """
     if np.all((users[1:] > users[:-1]) | ((users[1:] == users[:-1]) & (time[1:] >= time[:-1]))):
         return np.arange(users.size)
     if time.dtype.kind == "i" and int(time.max()) - int(time.min()) >= EXACT:
-        return order_of(users, (time,))
+        return lexsort_groups(users, (time,))
     keys = time if time.dtype.kind == "f" else (time - time.min()).astype(np.float64)
     numbers = np.arange(users.size + 1, dtype=np.int32 if users.size < INT32 else np.int64)
     table = csr_array((keys, users, numbers), shape=(users.size, int(users.max()) + 1))
-    grouped = table.tocsc()  # which counts, and so sorts in one pass
+    grouped = table.tocsc()  # a counting sort by user
     within, _ = order_within(grouped.indptr.astype(np.int64), grouped.data)
     order: NDArray[np.int32] = grouped.indices
     return order if within is None else order[within]

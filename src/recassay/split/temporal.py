@@ -1,4 +1,4 @@
-"""Splits by time; an interval [t, t + d[ holds its beginning and not its end.
+"""Splits by time; an interval [t, t + d[ includes t and excludes t + d.
 
     time            1  2  3  4  5      global_time(at=4)       last(n=1)
     Ann             a  .  b  .  c      train a b | test c      train a b | test c
@@ -9,8 +9,8 @@
     window [2, 4[                      train Ann a, Carol a                | test Ann b, Bob a | later: Ann c, Bob b
     window [4, 6[                      train Ann a b, Bob a, Carol a       | test Ann c, Bob b
 
-Times and lengths are in the unit of the log for numbers, in seconds for dates; an instant may then be a text such as
-'2024-05-31'.
+Times and lengths are in the unit of the log for numbers, and in seconds for dates. For dates, a time may be a text such
+as '2024-05-31'.
 """
 
 from __future__ import annotations
@@ -23,27 +23,26 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.order import Keys, float_from_key, ordered_keys, positions_in_groups
+from recassay.columnar.time_kind import TimeKind
 from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
-from recassay.data.order import Keys, float_of, ordinals, places
-from recassay.data.time_kind import TimeKind
-from recassay.data.times import moment, times
+from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
-from recassay.split.base import Part, Split
-from recassay.split.borders import Border, borders
-from recassay.split.in_parts import InParts
-from recassay.split.lots import events
+from recassay.split.base import RowAssignment, Split
+from recassay.split.boundaries import Boundary, find_boundaries
+from recassay.split.draws import events_per_user
+from recassay.split.partitions import PartitionedLog
 
 MOST_WINDOWS = 1000
 
 
 @dataclass(frozen=True, repr=False)
 class GlobalTime(Split):
-    """Train on what is earlier than an instant, test on the rest: ``at`` itself, or the instant of a quantile of rows.
+    """Training before a point in time, test from it on: the time ``at``, or the time of a quantile of the rows.
 
-    Needs an order of all events. Leakage: none. Nothing is removed. ``validation`` is a share of the earlier rows: the
-    last of them, from the instant of their quantile on. Rows of one instant always stay together, so shares are met as
-    nearly as that allows.
+    Needs an order of all events. Leakage: none. Nothing is removed. ``validation`` is the share of the earlier rows
+    that come last. Rows of one time always stay together, so shares are only as exact as this allows.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -60,7 +59,7 @@ class GlobalTime(Split):
     validation: float = 0.0
 
     def validate(self) -> None:
-        """One instant, given in one way."""
+        """Raise an error unless exactly one of ``at`` and ``quantile`` is given, and all shares are between 0 and 1."""
         if (self.at is None) == (self.quantile is None):
             raise self.refuse("at", "give either at= or quantile=", "global_time(quantile=0.8)")
         self.share(*(name for name in ("quantile", "validation") if getattr(self, name)))
@@ -69,51 +68,51 @@ class GlobalTime(Split):
 
     @property
     def needs(self) -> TimeKind | None:
-        """The weakest times of a log that it accepts."""
+        """Return ``global``: the log must have an order of all events."""
         return "global"
 
-    def facts(self, log: InParts) -> Cuts:
-        """The instants at which test and validation begin."""
+    def facts(self, log: PartitionedLog) -> TimeCut:
+        """Return the times at which test and validation begin."""
         at: float | None = None
         if self.quantile is not None:
-            at = float_of(borders(log, _clock, _at_quantile(self.quantile))[0].key)
+            at = float_from_key(find_boundaries(log, _clock, _at_quantile(self.quantile))[0].key)
         if not self.validation:
-            return Cuts(at)
-        return Cuts(at, borders(log, partial(self._earlier, at), _at_quantile(1 - self.validation))[0])
+            return TimeCut(at)
+        return TimeCut(at, find_boundaries(log, partial(self._earlier, at), _at_quantile(1 - self.validation))[0])
 
-    def cuts(self, log: Interactions, facts: Cuts) -> Iterator[Part]:
-        """One cut."""
-        time, at = times(log), self._instant(log, facts.at)
-        test, held = time >= at, None
-        if facts.held is not None:
-            held = ~test & (ordinals(time) >= np.uint64(facts.held.key))
-        yield Part(test, held, info={"cut": at})
+    def cuts(self, log: Interactions, facts: TimeCut) -> Iterator[RowAssignment]:
+        """Yield one assignment: rows from the time of ``facts`` on are test."""
+        time, at = row_times(log), self._instant(log, facts.at)
+        test, validation = time >= at, None
+        if facts.validation is not None:
+            validation = ~test & (ordered_keys(time) >= np.uint64(facts.validation.key))
+        yield RowAssignment(test, validation, info={"cut": at})
 
     def _instant(self, log: Interactions, found: float | None) -> float:
         if found is not None:
             return found
         assert self.at is not None
-        return moment(log, self.at, str(self))
+        return parse_instant(log, self.at, str(self))
 
     def _earlier(self, found: float | None, log: Interactions) -> Keys:
-        """Times of rows that are not test."""
-        time = times(log)
-        return ordinals(time[time < self._instant(log, found)])
+        """Return the sort keys of the log's times before the test part; ``found`` is the time of a quantile."""
+        time = row_times(log)
+        return ordered_keys(time[time < self._instant(log, found)])
 
 
-class Cuts(NamedTuple):
-    """The instant of a quantile at which test begins, and where validation does in the order of times."""
+class TimeCut(NamedTuple):
+    """The time at which test begins (if it is a quantile of the log), and the boundary at which validation begins."""
 
     at: float | None
-    held: Border | None = None
+    validation: Boundary | None = None
 
 
 def _clock(log: Interactions) -> Keys:
-    return ordinals(times(log).astype(np.float64))
+    return ordered_keys(row_times(log).astype(np.float64))
 
 
 def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
-    """The place of a quantile among n; the higher one if it is between two places.
+    """Return a function from n to the rank of a quantile among n values, rounded up.
 
     >>> _at_quantile(0.5)(6), _at_quantile(0.5)(7)
     ([3], [3])
@@ -123,11 +122,11 @@ def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
 
 @dataclass(frozen=True, repr=False)
 class Last(Split):
-    """The last ``n`` events of each user; the ``validation`` events before them for validation.
+    """The last ``n`` events of each user for test, and the ``validation`` events before them for validation.
 
-    Needs an order within each user. Leakage: per user; others' training events may be later. Nothing is removed: a user
-    with too few events (n + validation, or fewer) keeps them all for training. Events of a user at the same time stand
-    in row order; how many users have such a tie across a cut is counted in ``how["ties"]``.
+    Needs an order within each user. Leakage: per user; training events of other users may be later. Nothing is removed:
+    a user with n + validation events or fewer keeps all of them for training. Events of a user at the same time are in
+    row order; ``how["ties"]`` counts users with such a tie across a boundary.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -144,21 +143,21 @@ class Last(Split):
     validation: int = 0
 
     def validate(self) -> None:
-        """Counts are counts."""
+        """Raise an error if ``n`` is below 1 or ``validation`` below 0."""
         self.count("n", 1)
         self.count("validation", 0)
 
     @property
     def needs(self) -> TimeKind | None:
-        """The weakest times of a log that it accepts."""
+        """Return ``user``: the log must have an order within each user."""
         return "user"
 
-    def cuts(self, log: Interactions, facts: None) -> Iterator[Part]:
-        """One cut."""
-        time, size = times(log), events(log)
-        from_end = size[log.users] - 1 - places(log.users, time)
+    def cuts(self, log: Interactions, facts: None) -> Iterator[RowAssignment]:
+        """Yield one assignment: the last ``n`` rows of each user are test."""
+        time, size = row_times(log), events_per_user(log)
+        from_end = size[log.users] - 1 - positions_in_groups(log.users, time)
         enough = (size > self.n + self.validation)[log.users]
-        held = enough & (from_end < self.n + self.validation) if self.validation else None
+        validation = enough & (from_end < self.n + self.validation) if self.validation else None
         tied = np.zeros(log.n_users, np.bool_)
         for cut in {self.n, self.n + self.validation}:
             inner, outer = (np.full(log.n_users, np.nan) for _ in range(2))
@@ -166,18 +165,17 @@ class Last(Split):
                 rows = enough & (from_end == place)
                 side[log.users[rows]] = time[rows]
             tied |= inner == outer
-        yield Part(enough & (from_end < self.n), held, counts={"ties": int(tied.sum())})
+        yield RowAssignment(enough & (from_end < self.n), validation, counts={"ties": int(tied.sum())})
 
 
 @dataclass(frozen=True, repr=False)
 class Windows(Split):
-    """Test windows of equal length that move along the log; a system learns from what is earlier than each.
+    """Test windows of equal length that move along the log; training is what is earlier than each window.
 
-    Window j is [first + j * step, first + j * step + length[, for as long as it begins no later than the last event.
-    ``step`` defaults to ``length``, ``first`` to the earliest time + ``length``. With ``train`` a system learns only
-    from that length of time before the window. Needs clock times. Leakage: none. Rows later than the window, and
-    earlier than ``train`` reaches, are removed. A window without training or test events is passed over; numbers go on
-    counting.
+    Window j is [first + j * step, first + j * step + length[, up to the last one that begins no later than the last
+    event. ``step`` defaults to ``length``, ``first`` to the earliest time + ``length``. ``train`` limits training to
+    that length of time before the window. Needs clock times. Leakage: none. Rows later than the window, or earlier than
+    the training period, are removed. A window without training or test events is skipped, but keeps its number.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -197,52 +195,52 @@ class Windows(Split):
     train: float | None = None
 
     def validate(self) -> None:
-        """Lengths of time are positive."""
+        """Raise an error if a length of time is not above 0."""
         for name in ("length", "step", "train"):
             value = getattr(self, name)
             if value is not None and value <= 0:
-                raise self.refuse(name, "a length of time is above 0", f"{name}=86400")
+                raise self.refuse(name, "a length of time must be above 0", f"{name}=86400")
 
     @property
     def needs(self) -> TimeKind | None:
-        """The weakest times of a log that it accepts."""
+        """Return ``clock``: lengths of windows are durations, so the log must have clock times."""
         return "clock"
 
-    def facts(self, log: InParts) -> list[Window]:
-        """The windows that have something to learn from and something to be asked about."""
+    def facts(self, log: PartitionedLog) -> list[Window]:
+        """Return the windows with training and test events."""
         span, step = log.total(self._extent), self.length if self.step is None else self.step
         if span.low is None:
             return []
         first = span.low + self.length if span.first is None else span.first
         count = int((span.high - first) // step) + 1
         if count > MOST_WINDOWS:
-            what = f"{count:,} windows would be made, and {MOST_WINDOWS:,} are the most"
+            what = f"a log can have at most {MOST_WINDOWS:,} windows, got {count:,}"
             raise UsageError("U102", what, where=str(self), hint=f"step={(span.high - first) / 10:.6g} makes about 10")
         windows = [self._window(number, first + number * step) for number in range(count)]
         earlier = log.total(partial(_earlier, windows))
         counts = zip(windows, *earlier.tolist(), strict=True)
-        return [one for one, before, begin, end in counts if before < begin < end]
+        return [window for window, before, begin, end in counts if before < begin < end]
 
-    def cuts(self, log: Interactions, facts: list[Window]) -> Iterator[Part]:
-        """A cut for each window."""
-        time = times(log)
-        for one in facts:
-            early = np.zeros(time.size, np.bool_) if one.from_ is None else time < one.from_
-            removed = {"later": time >= one.end, "earlier": early}
-            test = (time >= one.begin) & (time < one.end)
-            yield Part(test, removed=removed, info={"begin": float(one.begin)}, number=one.number)
+    def cuts(self, log: Interactions, facts: list[Window]) -> Iterator[RowAssignment]:
+        """Yield one assignment per window."""
+        time = row_times(log)
+        for window in facts:
+            early = np.zeros(time.size, np.bool_) if window.from_ is None else time < window.from_
+            removed = {"later": time >= window.end, "earlier": early}
+            test = (time >= window.begin) & (time < window.end)
+            yield RowAssignment(test, removed=removed, info={"begin": float(window.begin)}, number=window.number)
 
-    def _extent(self, log: Interactions) -> Extent:
-        time = times(log)
-        first = None if self.first is None else moment(log, self.first, str(self))
-        return Extent(time.min(), time.max(), first) if time.size else Extent()
+    def _extent(self, log: Interactions) -> TimeExtent:
+        time = row_times(log)
+        first = None if self.first is None else parse_instant(log, self.first, str(self))
+        return TimeExtent(time.min(), time.max(), first) if time.size else TimeExtent()
 
     def _window(self, number: int, begin: Any) -> Window:
         return Window(number, None if self.train is None else begin - self.train, begin, begin + self.length)
 
 
 class Window(NamedTuple):
-    """A system learns [from, begin[, and is asked about [begin, end[."""
+    """A window: training is [from_, begin[, and test is [begin, end[."""
 
     number: int
     from_: Any
@@ -251,24 +249,24 @@ class Window(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Extent:
-    """The earliest and the latest time, and where windows are to begin, in the numbers of the log."""
+class TimeExtent:
+    """The earliest and the latest time of a log, and the start of the first window, as numbers in the log's unit."""
 
     low: Any = None
     high: Any = None
     first: float | None = None
 
-    def __add__(self, other: Extent) -> Extent:
+    def __add__(self, other: TimeExtent) -> TimeExtent:
         if self.low is None or other.low is None:
             return other if self.low is None else self
-        return Extent(min(self.low, other.low), max(self.high, other.high), self.first)
+        return TimeExtent(min(self.low, other.low), max(self.high, other.high), self.first)
 
 
 def _earlier(windows: Sequence[Window], log: Interactions) -> NDArray[np.int64]:
-    """How many rows are earlier than each window's training, its beginning, and its end."""
-    time, found = times(log), np.zeros((3, len(windows)), np.int64)
+    """Return counts (3, windows): the rows before the training period, the begin and the end of each window."""
+    time, found = row_times(log), np.zeros((3, len(windows)), np.int64)
     for row, edge in zip(found, ("from_", "begin", "end"), strict=True):
-        edges = [getattr(one, edge) for one in windows]
+        edges = [getattr(window, edge) for window in windows]
         if edges and edges[0] is not None:
             passed = np.searchsorted(np.array(edges), time, side="right")
             row[:] = np.cumsum(np.bincount(passed, minlength=len(windows) + 1))[:-1]

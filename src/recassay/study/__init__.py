@@ -1,7 +1,7 @@
-"""Studies: a file that says which systems are judged on which data and how, and the folder of what came out.
+"""Studies: a file that names systems, data and metrics, and the folder of results.
 
-reading  ->  schema  ->  plan      a file, then plain values, then things that can be used
-sources, lock, rehearse            the data, everything resolved in writing, and a trial on a small part
-shelf, verdict, record             what is kept, what it is worth, and all that was found
-runner  ->  run, sequences         the order of it all, for ranked lists and for generated sequences
+config   the study file: schema, lines of errors, parameters, data sources
+plan     the parsed study, its lock file, systems, and the tuning of settings
+store    the folder: runs, standings, fitted models, exhibits, times
+run      the dry run, the order of work, results per design, and the record of everything found
 """

@@ -8,10 +8,10 @@ import pytest
 import scipy.stats
 
 from recassay.comparison.across import across
-from recassay.comparison.friedman import nemenyi_p, range_beyond
-from recassay.data.score_set import Place, ScoreSet
-from recassay.data.scores import Scores, Summary
 from recassay.errors import UsageError
+from recassay.results.score_set import Place, ScoreSet
+from recassay.results.scores import Scores, Summary
+from recassay.stats.friedman import nemenyi_p, range_tail
 
 WORKED = [[0.50, 0.45, 0.40], [0.62, 0.60, 0.61], [0.30, 0.35, 0.25], [0.81, 0.70, 0.72], [0.45, 0.40, 0.30]]
 WORKED.append([0.70, 0.62, 0.55])
@@ -55,7 +55,7 @@ def test_nemenyi_agrees_with_scikit_posthocs():
 @pytest.mark.parametrize("k", [2, 3, 7, 20])
 def test_the_range_agrees_with_scipy(k):
     for q in (0.1, 1.0, 3.3, 6.0):
-        assert range_beyond(q, k) == pytest.approx(scipy.stats.studentized_range.sf(q, k, np.inf), abs=1e-9)
+        assert range_tail(q, k) == pytest.approx(scipy.stats.studentized_range.sf(q, k, np.inf), abs=1e-9)
 
 
 def test_less_can_be_better_and_then_differences_are_turned():

@@ -8,11 +8,11 @@ import pytest
 import scipy.stats
 
 from recassay.comparison.consistency import consistency
-from recassay.comparison.resampling import How, bootstrap_sums
-from recassay.data.score_set import Place, ScoreSet
-from recassay.data.scores import Scores, Summary
 from recassay.errors import UsageError
+from recassay.results.score_set import Place, ScoreSet
+from recassay.results.scores import Scores, Summary
 from recassay.rng import derive_seed
+from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
 
 SYSTEMS = ("a", "b", "c", "d")
 
@@ -40,7 +40,7 @@ def resampled_means(given, metric, counts):
 def test_taus_and_swaps_resample_by_resample(weights):
     given = scores(3, weights=weights)
     found = consistency(given, resamples=200, seed=9)
-    counts = bootstrap_sums(np.eye(60), 200, How(derive_seed(9, "consistency", "given"), 200)).T
+    counts = bootstrap_sums(np.eye(60), 200, ResamplingOptions(derive_seed(9, "consistency", "given"), 200)).T
     left, right = (resampled_means(given, metric, counts) for metric in given.metrics)
     one, other = (resampled_means(given, metric, np.ones((1, 60)))[0] for metric in given.metrics)
     row = found.rows[0]

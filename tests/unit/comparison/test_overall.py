@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.scores import Scores, Summary
 from recassay.errors import UsageError
+from recassay.results.scores import Scores, Summary
 
 BETTER = {"precision": True, "ndpm": False, "perplexity": False, "rbp_residual": None}
 

@@ -10,8 +10,8 @@ from statsmodels.stats.power import TTestPower
 
 from recassay.comparison.compare import compare
 from recassay.comparison.power import detectable, power_of_t, users_for, users_needed
-from recassay.data.scores import Scores
 from recassay.errors import UsageError
+from recassay.results.scores import Scores
 
 
 def scores(**values):

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.scores import Scores, Summary
+from recassay.results.scores import Scores, Summary
 
 ROWS = [
     ("mf", None, 0.30, 0.50, 2.0),

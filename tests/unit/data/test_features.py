@@ -1,4 +1,4 @@
-"""Features of items, from every shape of table they come in."""
+"""Item features from every shape of table."""
 
 import polars as pl
 import pytest
@@ -15,7 +15,7 @@ def by_item(features):
     }
 
 
-def test_three_shapes_say_the_same():
+def test_lists_joined_text_and_rows_give_the_same_features():
     lists = pl.DataFrame({"item_id": ["b", "a", "c"], "genres": [["War", "Drama"], ["Drama"], []]})
     joined = pl.DataFrame({"item_id": ["b", "a", "c"], "genres": ["War|Drama", "Drama", None]})
     rows = pl.DataFrame({"item_id": ["b", "b", "a", "c", "b"], "genre": ["War", "Drama", "Drama", None, "War"]})
@@ -24,12 +24,12 @@ def test_three_shapes_say_the_same():
         assert by_item(Features.from_frame(frame)) == wanted
 
 
-def test_blanks_and_empty_names_are_no_features():
+def test_blank_and_empty_names_are_not_features():
     frame = pl.DataFrame({"item_id": [1, 2, 3], "tags": [" a | b ", "||", ""]})
     assert by_item(Features.from_frame(frame)) == {1: ["a", "b"], 2: [], 3: []}
 
 
-def test_titles_and_numbers_are_no_features_unless_asked():
+def test_titles_and_numbers_are_features_only_if_named():
     frame = pl.DataFrame(
         {"item_id": [1, 2, 3, 4], "title": list("wxyz"), "kind": ["A", "A", "B", "B"], "year": [1999, 1999, 2000, 2001]}
     )
@@ -37,13 +37,13 @@ def test_titles_and_numbers_are_no_features_unless_asked():
     assert by_item(Features.from_frame(frame, columns=["year"])) == {1: ["1999"], 2: ["1999"], 3: ["2000"], 4: ["2001"]}
 
 
-def test_lists_win_over_text_and_joined_text_over_plain():
+def test_lists_precede_joined_text_which_precedes_plain_text():
     frame = pl.DataFrame({"item_id": [1, 2], "kind": ["A", "A"], "genres": ["X|Y", "X"]})
     assert feature_columns(frame) == ("genres",)
     assert feature_columns(frame.with_columns(tags=pl.Series([["p"], ["q"]]))) == ("tags",)
 
 
-def test_several_columns_keep_their_names_apart():
+def test_features_of_several_columns_carry_the_column_name():
     frame = pl.DataFrame({"item_id": [1], "kind": ["A"], "tags": [["A", "B"]]})
     assert by_item(Features.from_frame(frame, columns=["kind", "tags"])) == {1: ["kind=A", "tags=A", "tags=B"]}
 
@@ -61,3 +61,10 @@ def test_without_a_column_of_features_the_error_names_the_columns(columns, words
     assert caught.value.code == "I201"
     assert "'title'" in str(caught.value)
     assert "items.csv" in str(caught.value)
+
+
+def test_one_category_per_item_is_read_without_being_named():
+    items = pl.DataFrame({"item_id": ["a", "b", "c"], "category": ["x", "y", "z"]})
+    assert Features.from_frame(items).names.to_list() == ["x", "y", "z"]
+    with pytest.raises(InputError, match="looks like features"):
+        Features.from_frame(items.rename({"category": "title"}))

@@ -1,4 +1,4 @@
-"""Holding out a share of each user's events."""
+"""Random holdout of a share of each user's events."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from recassay.data.holdout import hold_out
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic import log
+from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 
 
-def test_every_event_is_on_one_side_and_each_user_gives_a_fifth():
+def test_every_event_is_in_one_part_and_a_fifth_of_each_user_is_held_out():
     whole = log(users=100, items=60, events=1_500, seed=2)
     train, truth = hold_out(whole, 0.2, seed=5)
     pairs = [side.frame().select("user_id", "item_id") for side in (train, truth)]
@@ -42,6 +42,6 @@ def test_the_seed_matters():
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(UsageError, match="cannot be held out"):
+def test_a_share_outside_0_to_1_is_rejected(share):
+    with pytest.raises(UsageError, match="share must be between 0 and 1"):
         hold_out(log(users=5, items=10, events=20), share)

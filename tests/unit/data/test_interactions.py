@@ -1,4 +1,4 @@
-"""The log: codes, profiles, counts and its fingerprint."""
+"""The log: codes, profiles, counts and fingerprint."""
 
 import pickle
 from itertools import permutations
@@ -17,7 +17,7 @@ def log_of(rows=ROWS, columns=("user_id", "item_id", "rating", "timestamp")):
     return Interactions.from_frame(pl.DataFrame([row[: len(columns)] for row in rows], list(columns), orient="row"))
 
 
-def test_ids_are_numbered_in_ascending_order_and_rows_stay_in_theirs():
+def test_ids_are_coded_in_ascending_order_and_rows_keep_their_order():
     log = log_of()
     assert (len(log), log.n_users, log.n_items) == (4, 2, 3)
     assert log.users.tolist() == [1, 0, 1, 1]
@@ -27,7 +27,7 @@ def test_ids_are_numbered_in_ascending_order_and_rows_stay_in_theirs():
     assert log.frame().rows() == [(user, item, time, rating) for user, item, rating, time in ROWS]
 
 
-def test_profiles_hold_an_item_once_and_events_count_it_again():
+def test_profiles_hold_an_item_once_and_event_counts_include_repeats():
     log = log_of()
     offsets, items = log.by_user
     assert [items[offsets[u] : offsets[u + 1]].tolist() for u in range(2)] == [[2], [0, 1]]
@@ -35,14 +35,14 @@ def test_profiles_hold_an_item_once_and_events_count_it_again():
     assert log.item_users.tolist() == [1, 1, 1]
 
 
-def test_a_log_may_have_neither_time_nor_rating():
+def test_times_and_ratings_are_optional():
     log = log_of(columns=("user_id", "item_id"))
     assert log.timestamps is None
     assert log.ratings is None
     assert log.frame().columns == ["user_id", "item_id"]
 
 
-def test_the_fingerprint_is_of_the_rows_as_a_set():
+def test_the_fingerprint_ignores_the_order_of_rows():
     whole = log_of().fingerprint
     assert log_of(ROWS[::-1]).fingerprint == whole
     others = [ROWS[:-1], [*ROWS, ROWS[0]], [*ROWS[:-1], ("b", 8, 2.0, 40)], [*ROWS[:-1], ("c", 8, 1.0, 40)]]
@@ -50,7 +50,7 @@ def test_the_fingerprint_is_of_the_rows_as_a_set():
     assert log_of(columns=("user_id", "item_id")).fingerprint != whole
 
 
-def test_the_fingerprint_tells_ids_of_text_that_run_together_apart():
+def test_text_ids_with_equal_concatenations_have_different_fingerprints():
     assert (
         log_of([("a", "bc")], ("user_id", "item_id")).fingerprint
         != log_of([("ab", "c")], ("user_id", "item_id")).fingerprint
@@ -58,7 +58,7 @@ def test_the_fingerprint_tells_ids_of_text_that_run_together_apart():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_profiles_equal_the_sets_of_a_dict(seed):
+def test_profiles_equal_a_dict_of_sets(seed):
     pairs = np.random.default_rng(seed).integers(0, 30, (400, 2))
     log = log_of([tuple(map(int, pair)) for pair in pairs], ("user_id", "item_id"))
     profiles = {}
@@ -71,12 +71,12 @@ def test_profiles_equal_the_sets_of_a_dict(seed):
     assert log.item_users.sum() == items.size
 
 
-class TestRowsOfSomeUsers:
+class TestLogOfSomeUsers:
     ROWS = pl.DataFrame({"user_id": [7, 3, 7, 3, 8], "item_id": [5, 9, 5, 5, 2], "rating": [1.0, 2.0, 3.0, 4.0, 5.0]})
 
-    def test_items_are_counted_over_all_and_everything_else_is_of_these_rows(self):
+    def test_item_counts_are_of_the_whole_log_and_the_rest_of_these_rows(self):
         whole = Interactions.from_frame(self.ROWS)
-        log = Interactions.of_some(self.ROWS.filter(user_id=3), whole.item_counts)
+        log = Interactions.of_users(self.ROWS.filter(user_id=3), whole.item_counts)
         assert (log.n_users, log.n_items, len(log), log.item_counts.rows) == (3, 3, 2, 5)
         assert log.item_users.tolist() == whole.item_users.tolist() == [1, 2, 1]
         assert log.item_events.tolist() == whole.item_events.tolist() == [1, 3, 1]
@@ -94,13 +94,13 @@ class TestRowsOfSomeUsers:
             assert found.users.tolist() == whole.users.tolist()
             assert found.events.tolist() == whole.events.tolist()
 
-    def test_an_item_that_was_not_counted_is_refused(self):
+    def test_an_uncounted_item_is_rejected(self):
         counts = Interactions.from_frame(self.ROWS).item_counts
-        with pytest.raises(InputError, match=r"1 of 5 rows have an item that was not there .*, such as 6") as refused:
-            Interactions.of_some(self.ROWS.with_columns(item_id=pl.Series([5, 9, 6, 5, 2])), counts)
-        assert refused.value.code == "I421"
+        with pytest.raises(InputError, match=r"1 of 5 rows have an item that was not there .*, such as 6") as caught:
+            Interactions.of_users(self.ROWS.with_columns(item_id=pl.Series([5, 9, 6, 5, 2])), counts)
+        assert caught.value.code == "I421"
 
-    def test_ids_of_another_kind_are_refused(self):
+    def test_ids_of_another_type_are_rejected(self):
         counts = Interactions.from_frame(self.ROWS).item_counts
         with pytest.raises(InputError, match="I403"):
-            Interactions.of_some(self.ROWS.cast({"item_id": pl.String}), counts)
+            Interactions.of_users(self.ROWS.cast({"item_id": pl.String}), counts)

@@ -1,4 +1,4 @@
-"""Rows become ranked lists: order, ties, repeats, and what is refused."""
+"""Runs: order, ties, repeats and rejected input."""
 
 import numpy as np
 import polars as pl
@@ -7,7 +7,7 @@ import pytest
 from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import InputError, UsageError
-from recassay.metrics.align import Conventions, meet
+from recassay.metrics.align import Conventions, align
 
 
 def run_of(rows, columns=("user_id", "item_id", "score"), **more):
@@ -15,7 +15,7 @@ def run_of(rows, columns=("user_id", "item_id", "score"), **more):
 
 
 def lists(run):
-    """Items of each user as laid out."""
+    """Return the items of each user in list order."""
     frame = run.frame()
     return {user: frame.filter(user_id=user)["item_id"].to_list() for user in run.queries}
 
@@ -32,32 +32,32 @@ class TestOrder:
         assert run.tied is None
 
     @pytest.mark.parametrize("first", [0, 1, 5])
-    def test_by_rank_whatever_it_counts_from(self, first):
+    def test_by_rank_counted_from_any_number(self, first):
         rows = [(1, 7, first + 1, 0.9), (1, 8, first, 0.1), (1, 9, first + 2, 0.5)]
         run = run_of(rows, ("user_id", "item_id", "rank", "score"))
         assert run.order == "rank"
         assert lists(run) == {1: [8, 7, 9]}
         assert lists(run.by_score()) == {1: [7, 9, 8]}
 
-    def test_by_row_where_there_is_neither(self):
+    def test_by_row_without_rank_and_score(self):
         run = run_of([(2, 5), (1, 7), (2, 4)], ("user_id", "item_id"))
         assert run.order == "row"
         assert lists(run) == {1: [7], 2: [5, 4]}
         assert "score" not in run.frame().columns
 
     def test_the_frame_reads_back_to_the_same_run(self):
-        run = run_of([*ROWS, (1, 3, 0.2)]).arranged()
+        run = run_of([*ROWS, (1, 3, 0.2)]).with_ties_broken()
         again = Run.from_frame(run.frame(), "mine")
         assert lists(again) == lists(run)
         assert run.frame()["rank"].to_list() == [1, 2, 3, 1, 2, 3]
         assert run.frame()["rank"].dtype == pl.Int32
 
-    def test_long_lists(self):
+    def test_long_lists_are_sorted(self):
         items = np.random.default_rng(3).permutation(500)
         run = run_of([(1, int(item), float(item)) for item in items])
         assert lists(run) == {1: list(range(499, -1, -1))}
 
-    def test_an_order_that_the_table_does_not_have(self):
+    def test_ordering_by_an_absent_column_is_an_error(self):
         for order in ("rank", "score"):
             with pytest.raises(UsageError, match=f"no {order} column") as caught:
                 run_of([(1, 2)], ("user_id", "item_id"), order=order)
@@ -70,64 +70,64 @@ class TestTies:
     TIED = ((1, 10, 0.5), (1, 9, 0.5), (1, 2, 0.9), (1, 100, 0.5), (2, 1, 0.5))
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_ascending_id_whatever_the_order_of_rows(self, seed):
+    def test_ties_are_in_ascending_id_order_for_any_row_order(self, seed):
         rows = [self.TIED[row] for row in np.random.default_rng(seed).permutation(5)]
         run = run_of(rows)
         assert run.tied.tolist() == [False, False, True, True, False]
-        assert lists(run.arranged()) == {1: [2, 9, 10, 100], 2: [1]}
+        assert lists(run.with_ties_broken()) == {1: [2, 9, 10, 100], 2: [1]}
 
-    def test_ids_of_text_are_in_the_order_of_text(self):
+    def test_text_ids_tie_in_text_order(self):
         run = run_of([(user, str(item), score) for user, item, score in self.TIED])
-        assert lists(run.arranged()) == {1: ["2", "10", "100", "9"], 2: ["1"]}
+        assert lists(run.with_ties_broken()) == {1: ["2", "10", "100", "9"], 2: ["1"]}
 
     @pytest.mark.parametrize(
         ("ties", "wanted"), [("id", [2, 9, 10, 100]), ("trec", [2, 9, 100, 10]), ("row", [2, 10, 9, 100])]
     )
-    def test_policies(self, ties, wanted):
+    def test_tie_policies(self, ties, wanted):
         truth = Truth.from_frame(pl.DataFrame({"user_id": [1, 2], "item_id": [2, 1]}))
-        met = meet(run_of(list(self.TIED)), truth, Conventions(ties=ties))
-        assert lists(met.run)[1] == wanted
-        assert (met.met.tied_rows, met.met.tied_lists) == (2, 1)
+        aligned = align(run_of(list(self.TIED)), truth, Conventions(ties=ties))
+        assert lists(aligned.run)[1] == wanted
+        assert (aligned.counts.tied_rows, aligned.counts.tied_lists) == (2, 1)
 
     def test_equal_ranks_tie(self):
         run = run_of([(1, 9, 1), (1, 8, 1), (1, 7, 2)], ("user_id", "item_id", "rank"))
-        assert lists(run.arranged()) == {1: [8, 9, 7]}
+        assert lists(run.with_ties_broken()) == {1: [8, 9, 7]}
 
-    def test_single_precision_sees_ties_that_double_does_not(self):
+    def test_single_precision_has_ties_that_double_precision_has_not(self):
         run = run_of([(1, 9, 0.1 + 1e-12), (1, 8, 0.1), (1, 7, 0.05)])
         assert run.tied is None
-        assert run.rounded().tied.tolist() == [False, True, False]
-        assert lists(run.rounded().arranged()) == {1: [8, 9, 7]}
+        assert run.with_float32_ties().tied.tolist() == [False, True, False]
+        assert lists(run.with_float32_ties().with_ties_broken()) == {1: [8, 9, 7]}
 
     def test_scores_too_large_for_single_precision_tie(self):
-        assert run_of([(1, 9, 1e300), (1, 8, 1e299)]).rounded().tied.tolist() == [False, True]
+        assert run_of([(1, 9, 1e300), (1, 8, 1e299)]).with_float32_ties().tied.tolist() == [False, True]
 
-    def test_zero_has_no_sign(self):
+    def test_negative_zero_ties_with_zero(self):
         assert run_of([(1, 9, -0.0), (1, 8, 0.0)]).tied.tolist() == [False, True]
 
 
 class TestRepeats:
-    def test_the_first_is_kept_and_what_follows_moves_up(self):
+    def test_the_first_repeat_is_kept_and_later_rows_move_up(self):
         run = run_of([(1, 5, 0.9), (1, 6, 0.8), (1, 5, 0.7), (1, 7, 0.6), (2, 5, 0.9)])
         again = run.repeated()
         assert again.tolist() == [False, False, True, False, False]
         assert lists(run.without(again)) == {1: [5, 6, 7], 2: [5]}
         assert run.without(np.zeros(5, np.bool_)) is run
 
-    def test_rows_that_tied_around_a_dropped_row_still_tie(self):
-        run = run_of([(1, 5, 0.9), (1, 5, 0.5), (1, 6, 0.5), (1, 7, 0.5)]).arranged()
+    def test_rows_still_tie_after_a_row_between_them_is_dropped(self):
+        run = run_of([(1, 5, 0.9), (1, 5, 0.5), (1, 6, 0.5), (1, 7, 0.5)]).with_ties_broken()
         kept = run.without(run.repeated())
         assert lists(kept) == {1: [5, 6, 7]}
         assert kept.tied.tolist() == [False, False, True]
 
-    def test_long_lists_with_repeats(self):
+    def test_repeats_in_long_lists_are_dropped(self):
         run = run_of([(1, place % 300, -float(place)) for place in range(1000)])
         assert run.repeated().tolist() == [place >= 300 for place in range(1000)]
 
 
-class TestRefused:
+class TestRejectedRuns:
     @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf"), None])
-    def test_scores_that_are_no_numbers(self, bad):
+    def test_nan_and_infinite_scores_are_rejected(self, bad):
         rows = [(1, 5, 0.5), (3, 6, bad), (1, 7, bad)]
         with pytest.raises(InputError, match="2 of 3 scores are NaN or infinite") as caught:
             run_of(rows)
@@ -135,33 +135,33 @@ class TestRefused:
         assert "for user 1, item 7" in str(caught.value) or "for user 3, item 6" in str(caught.value)
         assert "--nan last" in caught.value.hint
 
-    def test_scores_whose_sum_overflows_are_fine(self):
+    def test_scores_whose_sum_overflows_are_accepted(self):
         assert lists(run_of([(1, 5, 1.7e308), (1, 6, 1.6e308)])) == {1: [5, 6]}
 
-    def test_nan_may_stand_last(self):
+    def test_nan_scores_can_be_put_last(self):
         run = run_of([(1, 5, float("nan")), (1, 6, -1e300), (1, 7, None)], nan="last")
-        assert lists(run.arranged()) == {1: [6, 5, 7]}
+        assert lists(run.with_ties_broken()) == {1: [6, 5, 7]}
         assert run.nan_scores == 2
 
-    def test_a_negative_rank(self):
+    def test_a_negative_rank_is_rejected(self):
         with pytest.raises(InputError, match="1 of 2 ranks are negative, the first") as caught:
             run_of([(1, 5, 1), (1, 6, -2)], ("user_id", "item_id", "rank"))
         assert caught.value.code == "I302"
         assert "for user 1, item 6" in caught.value.what
 
-    def test_a_missing_rank(self):
+    def test_a_missing_rank_is_rejected(self):
         with pytest.raises(InputError, match="1 of 2 ranks are missing") as caught:
             run_of([(1, 5, 1), (1, 6, None)], ("user_id", "item_id", "rank"))
         assert caught.value.code == "I302"
 
-    def test_a_rank_that_is_nan(self):
+    def test_a_nan_rank_is_rejected(self):
         with pytest.raises(InputError) as caught:
             run_of([(1, 5, 1.0), (1, 6, float("nan"))], ("user_id", "item_id", "rank"))
         assert caught.value.code == "I302"
 
 
-def test_a_run_is_not_changed_by_what_is_done_with_it():
+def test_methods_of_a_run_do_not_change_it():
     run = run_of([(1, 10, 0.5), (1, 9, 0.5), (1, 9, 0.4)])
     before = run.items.tolist(), run.scores.tolist()
-    run.arranged(), run.rounded(), run.by_score(), run.without(run.repeated())
+    run.with_ties_broken(), run.with_float32_ties(), run.by_score(), run.without(run.repeated())
     assert (run.items.tolist(), run.scores.tolist()) == before

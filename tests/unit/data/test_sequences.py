@@ -1,10 +1,10 @@
-"""Sequences: what they hold, ready-made ones, and identities that do not depend on where a sequence stands."""
+"""Sequences: their contents, ready-made ones, and identities that do not depend on place."""
 
 import numpy as np
 import polars as pl
 import pytest
 
-from recassay.data.sequences import ALONE, SequenceFold, Sequences
+from recassay.data.sequences import SINGLE_ROW, SequenceFold, Sequences
 from recassay.errors import InputError
 
 LISTS = ["ab", "acd", "cbb", "abc", "cddab", "deb"]
@@ -22,7 +22,7 @@ def texts(sequences):
     return ["".join(ids[begin:end]) for begin, end in cuts]
 
 
-def test_what_a_sequence_begins_with_and_what_follows():
+def test_seeds_and_references_of_sequences():
     sequences = made()
     assert texts(sequences) == LISTS
     assert (len(sequences), sequences.n_items, sequences.n_users) == (6, 5, 6)
@@ -33,7 +33,7 @@ def test_what_a_sequence_begins_with_and_what_follows():
     assert sequences.starts is None
 
 
-def test_a_fold_counts_what_is_in_training_over_the_items_of_both_parts():
+def test_a_fold_counts_training_items_over_the_items_of_both_parts():
     sequences = made()
     fold = SequenceFold(sequences.take(np.arange(3)), sequences.take(np.arange(6) > 2), {"split": "by hand"}, {})
     assert fold.counts.tolist() == [2, 3, 2, 1, 0]
@@ -43,7 +43,7 @@ def test_a_fold_counts_what_is_in_training_over_the_items_of_both_parts():
     assert fold.fingerprint != other.fingerprint
 
 
-def test_rows_stand_by_position_then_time_then_as_they_come():
+def test_rows_are_ordered_by_position_then_time_then_row():
     columns = {"sequence_id": [2, 1, 2, 1], "item_id": [*"wxyz"]}
     by_row = Sequences.from_frame(pl.DataFrame(columns))
     by_time = Sequences.from_frame(pl.DataFrame({**columns, "timestamp": [5, 9, 3, 7]}))
@@ -53,16 +53,16 @@ def test_rows_stand_by_position_then_time_then_as_they_come():
     assert by_place.starts.tolist() == [9, 5]
 
 
-def test_a_sequence_of_one_is_dropped_and_counted_with_its_item_and_user():
+def test_a_sequence_of_one_row_is_dropped_and_counted():
     sequences = Sequences.from_frame(
         pl.DataFrame({"sequence_id": [1, 2, 2], "user_id": ["ann", "bob", "bob"], "item_id": [7, 8, 9]})
     )
-    assert sequences.removed == {ALONE: 1}
+    assert sequences.removed == {SINGLE_ROW: 1}
     assert (len(sequences), sequences.n_items, sequences.n_users) == (1, 2, 1)
     assert sequences.frame().rows() == [(0, "bob", 8), (0, "bob", 9)]
 
 
-def test_a_table_of_sequences_is_read_again():
+def test_the_table_of_sequences_reads_back():
     sequences = made(timestamp=pl.int_range(pl.len()))
     again = Sequences.from_frame(sequences.frame())
     assert texts(again) == LISTS
@@ -70,7 +70,7 @@ def test_a_table_of_sequences_is_read_again():
     assert again.identities.tolist() == sequences.identities.tolist()
 
 
-def test_identities_know_user_items_order_and_time_and_no_place():
+def test_identities_depend_on_user_items_order_and_time_only():
     one = made(["ab", "ba", "ab", "abc"], user_id=pl.lit("ann"))
     assert len(set(one.identities.tolist())) == 4
     order = np.array([3, 2, 1, 0])
@@ -97,7 +97,7 @@ def test_identities_do_not_depend_on_blocks(monkeypatch):
         ({"sequence_id": [1, 1], "item_id": [7, 8], "timestamp": [1, None]}, "I304"),
     ],
 )
-def test_tables_that_are_no_sequences(columns, code):
+def test_invalid_sequence_tables_are_rejected(columns, code):
     with pytest.raises(InputError) as caught:
         Sequences.from_frame(pl.DataFrame(columns))
     assert caught.value.code == code

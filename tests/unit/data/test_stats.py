@@ -1,4 +1,4 @@
-"""What is said about a log, on logs small enough to count by hand."""
+"""Statistics of logs that are small enough to count by hand."""
 
 import json
 import math
@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from recassay.data.concentration import gini, top_share
 from recassay.data.interactions import Interactions
 from recassay.data.stats import stats
+from recassay.stats.concentration import gini, top_share
 
 # users 1 (a b a), 2 (a), 3 (a c): 6 rows, 5 pairs, items a 4, b 1, c 1
 ROWS = {"user_id": [1, 1, 1, 2, 3, 3], "item_id": list("abaaac")}
@@ -20,7 +20,7 @@ def of(**columns):
     return stats(Interactions.from_frame(pl.DataFrame({**ROWS, **columns})))
 
 
-def test_counts():
+def test_counts_of_a_small_log():
     found = of()
     assert (found.rows, found.users, found.items, found.pairs, found.duplicates) == (6, 3, 3, 5, 1)
     assert found.density == pytest.approx(5 / 9)
@@ -30,7 +30,7 @@ def test_counts():
     assert found.ratings is None
 
 
-def test_popularity():
+def test_popularity_of_a_small_log():
     popularity = of().popularity
     assert popularity.gini == pytest.approx((-2 * 1 + 0 * 1 + 2 * 4) / (3 * 6))
     assert popularity.top_1_percent == popularity.top_20_percent == pytest.approx(4 / 6)  # one item, rounded up
@@ -47,7 +47,7 @@ def test_top_share_takes_whole_counts():
 @pytest.mark.parametrize(
     ("scale", "unit"), [(1, "seconds"), (10**3, "milliseconds"), (10**6, "microseconds"), (10**9, "nanoseconds")]
 )
-def test_units_of_time_are_told_by_size(scale, unit):
+def test_time_units_are_inferred_from_magnitude(scale, unit):
     times = of(timestamp=[scale * (978_300_760 + t) for t in (0, 1, 2, 3, 4, 60)]).times
     assert times.unit == unit
     assert (times.first, times.last) == ("2000-12-31 22:12:40", "2000-12-31 22:13:40")
@@ -60,7 +60,7 @@ def test_small_numbers_are_a_clock_of_unknown_unit_and_dates_are_dates():
     assert (times.unit, times.first, times.last) == ("date", "2020-01-01 00:00:00", "2020-01-06 00:00:00")
 
 
-def test_ties_of_time_and_last_items_they_leave_open():
+def test_time_ties_and_undetermined_last_items_are_counted():
     # user 1: b and a at the last time, open; user 2: one row; user 3: a tie of two items, open
     times = of(timestamp=[10, 20, 20, 5, 7, 7]).times
     assert times.tied == pytest.approx(4 / 6)
@@ -81,14 +81,14 @@ def test_missing_times_and_ratings_are_counted():
     assert nothing.ratings.counts == {}
 
 
-def test_many_ratings_are_told_by_quantiles():
+def test_many_distinct_ratings_are_summarised_by_quantiles():
     frame = pl.DataFrame({"user_id": range(101), "item_id": 1, "rating": [value / 10 for value in range(101)]})
     ratings = stats(Interactions.from_frame(frame)).ratings
     assert ratings.counts is None
     assert ratings.quantiles == pytest.approx({"min": 0, "25%": 2.5, "median": 5, "75%": 7.5, "max": 10, "mean": 5})
 
 
-def test_to_dict_is_json_and_does_not_depend_on_the_order_of_rows():
+def test_to_dict_is_json_and_independent_of_row_order():
     frame = pl.DataFrame({**ROWS, "timestamp": [10, 20, 20, 5, 7, 7], "rating": [1.0, 2, 3, 4, 5, 1]})
     found = stats(Interactions.from_frame(frame)).to_dict()
     assert json.loads(json.dumps(found, allow_nan=False)) == found

@@ -1,4 +1,4 @@
-"""The sealed answers: order, merging, gains, and what is refused."""
+"""The truth: order, merging, gains and rejected input."""
 
 import numpy as np
 import polars as pl
@@ -13,18 +13,18 @@ def truth_of(rows, **more):
     return Truth.from_frame(pl.DataFrame(rows, columns, orient="row"), **more)
 
 
-def test_the_best_comes_first_then_the_lower_id():
+def test_items_are_ordered_by_gain_then_id():
     truth = truth_of([(2, 9, 1.0), (1, 5, 1.0), (1, 4, 2.0), (1, 3, 1.0), (1, 6, 0.0)])
     assert truth.queries.to_list() == [1, 2]
     assert truth.frame().rows() == [(1, 4, 2.0), (1, 3, 1.0), (1, 5, 1.0), (1, 6, 0.0), (2, 9, 1.0)]
 
 
-def test_without_gains_every_item_is_worth_one():
+def test_the_default_gain_is_one():
     assert truth_of([("a", "x"), ("a", "y")]).gains.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_repeats_are_merged_into_the_highest_gain_and_counted(seed):
+def test_repeats_are_merged_to_the_highest_gain_and_counted(seed):
     rows = [(1, 5, 1.0), (1, 5, 3.0), (1, 5, 3.0), (1, 5, 2.0), (1, 6, 1.0), (2, 5, 1.0), (2, 5, 1.0)]
     rows = [rows[row] for row in np.random.default_rng(seed).permutation(7)]
     truth = truth_of(rows)
@@ -32,7 +32,7 @@ def test_repeats_are_merged_into_the_highest_gain_and_counted(seed):
     assert (truth.merged, truth.conflicting) == (4, 2)
 
 
-def test_the_order_of_rows_changes_nothing():
+def test_the_order_of_rows_does_not_change_a_truth():
     rng = np.random.default_rng(0)
     rows = [(int(u), int(i), float(g)) for u, i, g in rng.integers(0, 200, (4_000, 3))]
     straight, turned = truth_of(rows), truth_of(rows[::-1])
@@ -40,13 +40,13 @@ def test_the_order_of_rows_changes_nothing():
     assert (straight.merged, straight.conflicting) == (turned.merged, turned.conflicting)
 
 
-def test_the_table_given_is_left_alone():
+def test_the_given_table_is_not_changed():
     frame = pl.DataFrame({"user_id": [1, 1], "item_id": [5, 4], "gain": [1.0, 2.0]})
     Truth.from_frame(frame)
     assert frame.rows() == [(1, 5, 1.0), (1, 4, 2.0)]
 
 
-def test_a_negative_gain():
+def test_a_negative_gain_is_rejected_unless_unjudged():
     rows = [(1, 5, -1.0), (1, 6, 1.0), (2, 7, -2.0)]
     with pytest.raises(InputError, match=r"2 of 3 gains are negative, the first \(-1.0\) for user 1, item 5") as caught:
         truth_of(rows, origin="t.csv")
@@ -57,7 +57,7 @@ def test_a_negative_gain():
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None])
 @pytest.mark.parametrize("negative", ["error", "unjudged"])
-def test_a_gain_that_is_no_number(bad, negative):
+def test_nan_infinite_and_missing_gains_are_rejected(bad, negative):
     with pytest.raises(InputError, match="1 of 2 gains are missing, NaN or infinite") as caught:
         truth_of([(1, 5, 1.0), (1, 6, bad)], negative=negative)
     assert caught.value.code == "I306"
@@ -70,7 +70,7 @@ def test_the_frame_reads_back_to_the_same_truth():
 
 
 @pytest.mark.parametrize("n", [1, 48, 49, 500])
-def test_short_and_long_lists_are_sorted_alike(n):
+def test_lists_of_any_length_are_sorted(n):
     rng = np.random.default_rng(n)
     rows = [(1, int(item), float(gain)) for item, gain in zip(rng.permutation(n), rng.integers(0, 3, n), strict=True)]
     assert truth_of(rows).frame().rows() == sorted(rows, key=lambda row: (-row[2], row[1]))

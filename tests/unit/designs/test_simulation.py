@@ -1,4 +1,4 @@
-"""Logs in which popularity is all there is: which designs still reward it, and how much."""
+"""Simulated logs in which only popularity predicts: which designs reward it, and how much."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.power_law import fit_power_law, item_counts, power_law
+from recassay.data.synthetic.power_law import fit_power_law, item_counts, power_law
 
 LIKED = {5.0: 0.5, 1.0: 0.5}
-ASK = ra.protocols.ranking(relevant_from=5, bins=10)
+PROTOCOL = ra.protocols.ranking(relevant_from=5, bins=10)
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,14 @@ def test_no_item_has_more_ratings_than_there_are_users():
     assert (np.diff(counts) <= 0).all()
 
 
-def test_a_curve_is_found_again():
+def test_fitting_a_generated_log_recovers_its_curve():
     c1, c2, alpha = fit_power_law(power_law(users=6_000, items=400, ratings=150_000, alpha=1.4, c1=20, c2=15))
     made = item_counts(users=6_000, items=400, ratings=150_000, alpha=alpha, c1=c1, c2=c2)
     true = item_counts(users=6_000, items=400, ratings=150_000, alpha=1.4, c1=20, c2=15)
     assert np.abs(np.log(made / true)).max() < 0.05
 
 
-def test_where_counts_fall_faster_than_a_power_law_its_exponent_is_the_steepest_asked_for():
+def test_counts_that_fall_faster_than_a_power_law_get_the_steepest_allowed_exponent():
     counts = np.exp(-np.arange(300) / 50) * 400 + 1
     who = np.concatenate([np.arange(int(count)) for count in counts])
     what = np.repeat(np.arange(300), counts.astype(int))
@@ -46,14 +46,14 @@ def test_where_counts_fall_faster_than_a_power_law_its_exponent_is_the_steepest_
 
 
 def mean(users, design, metric, split, runs=3):
-    """Popularity and chance, over some generated logs."""
+    """Return the means of popularity, of a random system and of the random column over generated logs."""
     found = []
     for seed in range(runs):
         log = power_law(users=users, items=200, ratings=30_000, alpha=1, c1=5, c2=5, values=LIKED, seed=seed)
         fold = split(seed)(log)[0]
-        systems = [ra.play(model, fold, ASK) for model in (ra.models.Popular(), ra.models.Random(seed))]
-        assay = ra.judge(systems, design, metric, short="all", variance=False, interval=None)
-        found.append([row.mean for row in assay.rows] + [assay.rows[0].random])
+        systems = [ra.play(model, fold, PROTOCOL) for model in (ra.models.Popular(), ra.models.Random(seed))]
+        scores = ra.judge(systems, design, metric, short="all", variance=False, interval=None)
+        found.append([row.mean for row in scores.rows] + [scores.rows[0].random])
     return np.mean(found, axis=0)
 
 
@@ -76,7 +76,7 @@ def uniform(seed):
         (8000, "U1R(n=49)", "precision@3", uniform, 0.022, 0.020),
     ],
 )
-def test_popularity_is_worth_much_in_1r_and_little_in_the_designs_that_neutralise_it(
+def test_popularity_scores_high_in_1r_and_near_chance_in_designs_that_neutralise_it(
     users, design, metric, split, popular, chance
 ):
     found = mean(users, design, metric, split)
@@ -84,8 +84,8 @@ def test_popularity_is_worth_much_in_1r_and_little_in_the_designs_that_neutralis
     assert found[1] == pytest.approx(chance, rel=0.1)
 
 
-def test_what_is_left_comes_from_leaving_out_what_users_know():
-    """Popular items are left out of target sets more often; with them as candidates popularity falls to chance."""
+def test_popularity_falls_to_chance_if_training_items_stay_candidates():
+    """Popular items are more often in training and so excluded from target sets, which favours popularity."""
     log = power_law(users=800, items=200, ratings=30_000, alpha=1, c1=5, c2=5, values=LIKED, seed=1)
     fold = uniform(1)(log)[0]
     ratio = {}

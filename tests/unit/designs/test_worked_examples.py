@@ -1,4 +1,4 @@
-"""Examples worked by hand: three users and eight items under four designs, and two popularity bins."""
+"""Examples computed by hand: three users and eight items under four designs, and two popularity bins."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from recassay import designs, protocols
+from recassay.api.play import play
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.designs.lemma import Bounds, lemma
-from recassay.engine.play import play
+from recassay.designs.precision_bounds import PrecisionBounds, precision_bounds
 from recassay.errors import InternalError, UsageError
 from recassay.metrics.registry import parse_metrics
 
@@ -23,7 +23,7 @@ EVERYBODY = "EACDBFGH"
 
 
 def fold_of(train, test, extra=()):
-    """A fold of (user, item, rating) rows; ``extra`` only makes items known."""
+    """Return a fold of (user, item, rating) rows; ``extra`` only adds items to the catalogue."""
     rows = [*train, *test, *extra]
     log = Interactions.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id", "rating"], orient="row"))
     places = np.arange(len(rows))
@@ -32,7 +32,7 @@ def fold_of(train, test, extra=()):
 
 
 def ranked(fold, rankings):
-    """A system that ranks for each user as it is told."""
+    """Return a system that ranks items for each user in the order ``rankings(user)``."""
     ids = fold.train.item_vocabulary.ids.to_list()
     users = fold.train.user_vocabulary.ids.to_list()
     table = np.array([[-rankings(user).index(item) for item in ids] for user in users], float)
@@ -56,7 +56,7 @@ def means(found):
 
 class TestThreeUsers:
     def test_the_user_values_and_means_of_all_relevant_items(self, standings):
-        for design in ("TI-AR-AN", "AI-AR-AN"):  # G and H stand last
+        for design in ("TI-AR-AN", "AI-AR-AN"):  # G and H are ranked last
             found = judged(standings, design)
             assert means(found) == [0.333333, 0.5, 0.444444]
             values = [outcome.values.round(6).tolist() for outcome in found.outcomes.values()]
@@ -68,15 +68,15 @@ class TestThreeUsers:
 
     def test_the_share_of_relevant_items_and_the_size_of_the_sets(self, standings):
         found = {design: judged(standings, design) for design in ("TI-AR-AN", "AI-AR-AN", "TI-1R-AN", "AI-1R-AN")}
-        assert [round(one.rho, 6) for one in found.values()] == [0.444444, 0.288889, 0.333333, 0.2]
-        assert [round(one.t, 6) for one in found.values()] == [3.6, 5.625, 3.0, 5.0]
-        assert [one.outcomes["precision@1"].random for one in found.values()] == pytest.approx(
-            [one.rho for one in found.values()]
+        assert [round(result.rho, 6) for result in found.values()] == [0.444444, 0.288889, 0.333333, 0.2]
+        assert [round(result.t, 6) for result in found.values()] == [3.6, 5.625, 3.0, 5.0]
+        assert [result.outcomes["precision@1"].random for result in found.values()] == pytest.approx(
+            [result.rho for result in found.values()]
         )
-        assert [one.sets for one in found.values()] == [3, 3, 5, 5]
+        assert [result.sets for result in found.values()] == [3, 3, 5, 5]
 
-    def test_who_has_nothing_relevant_has_a_set_all_the_same(self):
-        """rho and t are over the same users: u4 was asked and likes nothing, u5 was not asked.
+    def test_users_without_relevant_items_have_a_set_of_non_relevant_ones(self):
+        """rho and t are over the same users: u4 is a test user without relevant items, u5 is no test user.
 
         TI candidates A..F. |T| is 4, 3 and 4 for u1, u2 and u3; u4 had A and leaves B..F (E is rated low), 5; u5 had A
         and B, 4. t = 5 / (1/4 + 1/3 + 1/4 + 1/5 + 1/4) = 5 / (77/60). With two drawn candidates |T| is 4, 3, 4, 2, 2.
@@ -97,16 +97,16 @@ class TestThreeUsers:
     @pytest.mark.parametrize(
         ("n", "lower", "value", "upper"), [(1, 0.2, 0.4, 0.4), (2, 0.3, 0.3, 0.4), (3, 0.266667, 0.333333, 0.333333)]
     )
-    def test_the_lemma(self, standings, n, lower, value, upper):
-        bounds = lemma(standings, designs.parse("TI-1R-AN"), n)
+    def test_precision_bounds(self, standings, n, lower, value, upper):
+        bounds = precision_bounds(standings, designs.parse("TI-1R-AN"), n)
         assert (bounds.lower, bounds.value, bounds.upper) == pytest.approx((lower, value, upper), abs=1e-6)
 
-    def test_a_value_outside_the_bounds_is_a_mistake_of_ours(self):
+    def test_a_value_outside_the_bounds_raises_an_internal_error(self):
         with pytest.raises(InternalError) as caught:
-            Bounds(0.1, 0.3, 0.2).check()
+            PrecisionBounds(0.1, 0.3, 0.2).check()
         assert caught.value.code == "X102"
 
-    def test_what_was_rated_low_is_beaten_or_not(self, standings):
+    def test_rated_only_ranks_against_low_rated_items(self, standings):
         found = judged(standings, "rated_only")
         # u1: E above C above D; u2: E above A; u3: C above B above F
         assert found.outcomes["precision@1"].values.tolist() == [1, 0, 0]
@@ -131,9 +131,9 @@ class TestTwoBins:
         crowd = [(f"x{i}", item, 1) for item in range(1, 9) for i in range(9 - item)]
         liked = [[(user, item, 1) for user, item in rows] for rows in (BIN_TRAIN, BIN_TEST)]
         fold = fold_of(liked[0] + crowd, [*liked[1], ("y", 4, 0)])
-        ask = protocols.ranking(relevant_from=1, bins=2)
-        popular = play(ranked(fold, lambda user: [*range(1, 9)]), fold, ask, name="popularity")
-        personal = play(ranked(fold, lambda user: PERSONAL.get(user, [*range(1, 9)])), fold, ask, name="personal")
+        protocol = protocols.ranking(relevant_from=1, bins=2)
+        popular = play(ranked(fold, lambda user: [*range(1, 9)]), fold, protocol, name="popularity")
+        personal = play(ranked(fold, lambda user: PERSONAL.get(user, [*range(1, 9)])), fold, protocol, name="personal")
         return {"popularity": popular.standings, "personal": personal.standings}
 
     @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ class TestTwoBins:
             ("personal", 2, 0.375, 0.5, 0.5, 0.5),
         ],
     )
-    def test_bins_count_alike(self, systems, system, n, alone, first, second, p1r):
+    def test_bins_have_equal_weight(self, systems, system, n, alone, first, second, p1r):
         heading = f"precision@{n}"
         assert judged(systems[system], "TI-1R-AN", heading).outcomes[heading].mean == pytest.approx(alone)
         found = judged(systems[system], "P1R(bins=2)", heading)
@@ -154,7 +154,7 @@ class TestTwoBins:
         assert found.bins["sets"].to_list() == [4, 4]
 
 
-class TestRefusals:
+class TestErrors:
     @pytest.mark.parametrize(
         ("design", "code", "words"),
         [
@@ -164,13 +164,15 @@ class TestRefusals:
             ("TI-1R-NN(2, by='popularity', replace=False)", "U119", "no closed form"),
         ],
     )
-    def test_what_cannot_be_judged_says_why(self, standings, design, code, words):
+    def test_unsupported_designs_raise_an_error_with_the_reason(self, standings, design, code, words):
         with pytest.raises(UsageError, match=words) as caught:
             judged(standings, design)
         assert caught.value.code == code
 
-    @pytest.mark.parametrize("metric", ["rbp", "ndcg(ideal='retrieved')@3", "map(divide_by='hits')@3", "snips@3"])
-    def test_metrics_that_are_no_sums_by_rank_are_refused(self, standings, metric):
+    @pytest.mark.parametrize(
+        "metric", ["err", "f1(divide_by='list')", "ndcg(ideal='retrieved')@3", "map(divide_by='hits')@3", "snips@3"]
+    )
+    def test_metrics_that_are_not_sums_by_rank_are_rejected(self, standings, metric):
         with pytest.raises(UsageError) as caught:
             judged(standings, "TI-AR-AN", metric)
         assert caught.value.code == "U121"
@@ -180,7 +182,7 @@ class TestRefusals:
             judged(standings, "TI-1R-AN", "bpref")
         assert caught.value.code == "U121"
 
-    def test_short_pools_are_taken_whole_and_counted(self, standings):
+    def test_with_short_all_every_candidate_is_taken_and_short_sets_are_counted(self, standings):
         found = designs.expect(standings, designs.parse("TI-1R-NN(99)"), parse_metrics("precision@1"), short="all")
         whole = judged(standings, "TI-1R-AN", "precision@1")
         assert found.short == found.sets == 5
@@ -192,7 +194,7 @@ class TestRefusals:
     ["TI-AR-AN", "AI-1R-NN(99)", "TI-1R-NN(99, by='popularity')", "AI-AR-NN(5, replace=True)", "P1R", "PAR(bins=5)",
      "P1R(bins=20, n=10)", "U1R(n=49)", "UAR", "rated_only", "U1R(n=9, by='popularity')"],
 )  # fmt: skip
-def test_a_design_is_its_text(text):
+def test_the_text_of_a_design_parses_back_to_it(text):
     assert str(designs.parse(text)) == text
     assert designs.parse(designs.parse(text)) == designs.parse(text.replace("TI", "ti").replace("P1R", "p1r"))
 
@@ -202,7 +204,7 @@ def test_a_design_is_its_text(text):
     ["1R-TI-NN", "TI-1R-NN", "TI-1R-NN(0)", "TI-AR-AN(5)", "P1R(bins=1)", "PIR", "TI-1R-NN(99, times=3)",
      "rated_only(3)", "TI-1R-NN(99%)"],
 )  # fmt: skip
-def test_what_is_no_design_is_refused(text):
+def test_invalid_designs_are_rejected(text):
     with pytest.raises(UsageError) as caught:
         designs.parse(text)
     assert caught.value.code in ("U118", "U104")

@@ -1,4 +1,4 @@
-"""Drift detectors: worked examples, what an alarm says, what they forget and refuse."""
+"""Drift detectors: worked examples, the content of alarms, restarts and invalid parameters."""
 
 from types import SimpleNamespace
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from recassay import drift
-from recassay.data.outcomes import Outcomes
 from recassay.drift import ADWIN, PageHinkley, alarms
 from recassay.errors import UsageError
+from recassay.results.outcomes import Outcomes
 
 RISING = [0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1]
 
@@ -18,28 +18,28 @@ def watched(detector, losses):
 
 
 @pytest.mark.parametrize("threshold", [0.61666, 0.68333, 1.20476])
-def test_page_hinkley_of_the_worked_example_adds_up_as_it_should(threshold):
+def test_page_hinkley_sums_of_the_worked_example(threshold):
     heights = [0, 0, 0.616667, 0.316667, 0.066667, 0.683333, 1.204762]
     first = next(n for n, height in enumerate(heights) if height > threshold)
     assert watched(PageHinkley(delta=0.05, threshold=threshold, least=1), RISING)[0].event == first
     assert watched(PageHinkley(delta=0.05, threshold=threshold + 1e-5, least=1), RISING[: first + 1]) == []
 
 
-def test_page_hinkley_of_the_worked_example():
+def test_page_hinkley_alarm_of_the_worked_example():
     (alarm, *_) = watched(PageHinkley(delta=0.05, threshold=1, least=1), RISING)
     assert alarm.event + 1 == 7
     assert (alarm.since, alarm.before, alarm.after) == (2, 0.0, 0.6)
     assert watched(PageHinkley(delta=0.05, threshold=1, least=8), RISING)[0].event + 1 == 8
 
 
-def test_the_two_forms_differ_where_the_threshold_is_met():
-    losses = [0.0, 1.0]  # 1 - 1/2 - 0 = 0.5 above the lowest
-    asked = {"delta": 0.0, "threshold": 0.5, "least": 1}
-    assert watched(PageHinkley(**asked), losses) == []
-    assert [alarm.event for alarm in watched(PageHinkley(**asked, form="cusum"), losses)] == [1]
+def test_only_the_cusum_form_raises_an_alarm_exactly_at_the_threshold():
+    losses = [0.0, 1.0]  # 1 - 1/2 - 0 = 0.5 above the minimum
+    parameters = {"delta": 0.0, "threshold": 0.5, "least": 1}
+    assert watched(PageHinkley(**parameters), losses) == []
+    assert [alarm.event for alarm in watched(PageHinkley(**parameters, form="cusum"), losses)] == [1]
 
 
-def test_page_hinkley_begins_anew_after_an_alarm_and_sees_no_fall():
+def test_page_hinkley_restarts_after_an_alarm_and_ignores_falls():
     losses = np.repeat([0.0, 1.0, 0.0, 1.0], 100)
     found = watched(PageHinkley(threshold=5), losses)
     assert [alarm.since for alarm in found] == [100, 300]
@@ -62,7 +62,7 @@ def test_adwin_of_the_worked_example(form, cut, begins):
     assert (alarm.before, alarm.after) == (0.0, 1.0)
 
 
-def test_adwin_in_buckets_may_be_later_and_never_much():
+def test_adwin_in_buckets_raises_the_alarm_at_most_20_events_later():
     losses = np.repeat([0.0, 1.0], 500)
     (exact, *_), (bucketed, *_) = (watched(ADWIN(buckets=most), losses) for most in (2000, 5))
     assert exact.event <= bucketed.event <= exact.event + 20
@@ -70,19 +70,19 @@ def test_adwin_in_buckets_may_be_later_and_never_much():
     assert (clocked.event + 1) % 32 == 0
 
 
-def test_adwin_tells_of_falls_unless_told():
+def test_adwin_reports_falls_unless_it_sees_only_rises():
     losses = np.repeat([1.0, 0.0, 1.0], 200)
     assert [alarm.worse for alarm in watched(ADWIN(buckets=1000), losses)] == [False, True]
     assert [alarm.worse for alarm in watched(ADWIN(buckets=1000, sees="rise"), losses)] == [True]
 
 
-def test_one_by_one_is_the_same_as_a_block():
+def test_losses_one_by_one_give_the_alarms_of_a_block():
     watch = PageHinkley(delta=0.05, threshold=1, least=1).start()
     single = [watch.on_score(event, loss) for event, loss in enumerate(RISING)]
-    assert [one for one in single if one] == watched(PageHinkley(delta=0.05, threshold=1, least=1), RISING)
+    assert [alarm for alarm in single if alarm] == watched(PageHinkley(delta=0.05, threshold=1, least=1), RISING)
 
 
-def test_alarms_of_outcomes_are_of_losses_at_events_of_the_stream():
+def test_alarms_of_outcomes_have_the_event_numbers_of_the_stream():
     hits = np.repeat([1.0, np.nan, 0.0], [100, 5, 100])
     outcomes = Outcomes("mine", np.arange(205) * 3, {"hit@10": hits, "absolute_error": 1 - hits}, events=615)
     found = alarms(SimpleNamespace(outcomes=outcomes), "hit@10", [PageHinkley(threshold=5), ADWIN(buckets=500)])
@@ -91,9 +91,9 @@ def test_alarms_of_outcomes_are_of_losses_at_events_of_the_stream():
     assert alarms(outcomes, "absolute_error", PageHinkley(threshold=5))[0] == found[0]
 
 
-def test_detectors_are_named_like_everything_else():
+def test_detectors_are_parsed_by_name():
     assert drift.parse("PageHinkley(threshold=10, form='cusum')") == PageHinkley(threshold=10, form="cusum")
-    assert list(drift.REGISTRY.kinds) == ["ADWIN", "PageHinkley"]
+    assert list(drift.REGISTRY.built_in) == ["ADWIN", "PageHinkley"]
     with pytest.raises(UsageError, match="no drift detector 'adwim'"):
         drift.parse("adwim")
 
@@ -105,15 +105,15 @@ def test_detectors_are_named_like_everything_else():
         "ADWIN(delta=0)", "ADWIN(delta=1)", "ADWIN(buckets=0)", "ADWIN(clock=0)", "ADWIN(bound='chernoff')",
     ],
 )  # fmt: skip
-def test_parameters_that_make_no_sense_are_refused(text):
+def test_invalid_parameters_are_rejected(text):
     with pytest.raises(UsageError) as caught:
         drift.parse(text)
     assert caught.value.code == "U102"
 
 
-def test_a_state_of_another_detector_is_refused():
-    with pytest.raises(UsageError, match=r"cannot go on from a state of PageHinkley") as caught:
+def test_a_state_of_another_detector_is_rejected():
+    with pytest.raises(UsageError, match=r"cannot continue from a state of PageHinkley") as caught:
         ADWIN().start(PageHinkley().start().state())
     assert caught.value.code == "U197"
-    with pytest.raises(UsageError, match="a state of nobody"):
+    with pytest.raises(UsageError, match="a state of no detector"):
         ADWIN().start({})

@@ -1,4 +1,4 @@
-"""What a run is to a training log and to item features, and the errors where they do not fit."""
+"""Lookups from a run to a training log and to item features, and the errors if they share no id."""
 
 import polars as pl
 import pytest
@@ -7,33 +7,33 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.data.truth_facts import TruthFacts
+from recassay.data.truth_statistics import TruthStatistics
 from recassay.errors import InputError, UsageError
-from recassay.metrics.align import Conventions, meet
+from recassay.metrics.align import Conventions, align
 from recassay.metrics.base import CatalogueMetric
-from recassay.metrics.catalogue.exposure import exposure
-from recassay.metrics.context import Beside, Context, bind
+from recassay.metrics.catalogue.exposure import exposure_of
+from recassay.metrics.context import Context, ContextLookup, bind
 from recassay.metrics.registry import metrics, parse_metric
 
 RUN = Run.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [10, 20, 30]}), "mine")
 TRUTH = Truth.from_frame(pl.DataFrame({"user_id": [1, 2, 3], "item_id": [20, 30, 40]}))
 LOG = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 3, 9], "item_id": [10, 20, 20, 40]}))
 TABLE = Features.from_frame(pl.DataFrame({"item_id": [10, 30, 50], "genres": [["x"], ["y"], ["x", "y"]]}))
-FACTS = TruthFacts.of(TRUTH, [1.0])
+FACTS = TruthStatistics.of(TRUTH, [1.0])
 
 
-def test_beside():
-    beside = Beside(meet(RUN, TRUTH), Context(LOG, TABLE))
-    assert beside.train_items(RUN.items).tolist() == [0, 1, -1]
-    assert beside.train_users.tolist() == [0, -1, 1]
-    assert beside.truth_train_items.tolist() == [1, -1, 2]
-    assert beside.feature_rows(RUN.items).tolist() == [0, -1, 1]
-    assert beside.truth_feature_rows.tolist() == [-1, 1, -1]
-    assert beside.train_feature_rows.tolist() == [0, -1, -1]
+def test_the_lookup_translates_items_and_users():
+    lookup = ContextLookup(align(RUN, TRUTH), Context(LOG, TABLE))
+    assert lookup.train_items(RUN.items).tolist() == [0, 1, -1]
+    assert lookup.train_users.tolist() == [0, -1, 1]
+    assert lookup.truth_train_items.tolist() == [1, -1, 2]
+    assert lookup.feature_rows(RUN.items).tolist() == [0, -1, 1]
+    assert lookup.truth_feature_rows.tolist() == [-1, 1, -1]
+    assert lookup.train_feature_rows.tolist() == [0, -1, -1]
 
 
 @pytest.mark.parametrize("name", sorted(one for one, kind in metrics().items() if kind.family != "sequence"))
-def test_every_metric_that_needs_more_says_so_first(name):
+def test_a_metric_without_its_data_raises_in_prepare(name):
     kind = metrics()[name]
     metric = kind(k=3) if kind.cutoff != "none" else kind(**({"targets": 9} if name == "auc" else {}))
     needs = kind.needs | ({"train"} if isinstance(metric, CatalogueMetric) else set())
@@ -47,40 +47,40 @@ def test_every_metric_that_needs_more_says_so_first(name):
     metric.prepare(FACTS, Context(LOG, TABLE))
 
 
-def test_a_catalogue_needs_only_what_it_names():
+def test_a_catalogue_metric_needs_only_its_catalogue():
     parse_metric("coverage(catalogue='truth')@3").prepare(FACTS, Context())
     with pytest.raises(UsageError, match=r"needs the .*items"):
         parse_metric("coverage(catalogue='items')@3").prepare(FACTS, Context(LOG))
 
 
 @pytest.mark.parametrize(("name", "code"), [("epc", "I406"), ("ild", "I407")])
-def test_files_with_other_ids_are_refused(name, code):
+def test_files_without_a_shared_id_are_an_error(name, code):
     log = Interactions.from_frame(pl.DataFrame({"user_id": [1], "item_id": [77]}))
     table = Features.from_frame(pl.DataFrame({"item_id": [77], "genres": [["x"]]}))
     with pytest.raises(InputError) as caught:
-        bind([parse_metric(name)], meet(RUN, TRUTH), Context(log, table))
+        bind([parse_metric(name)], align(RUN, TRUTH), Context(log, table))
     assert caught.value.code == code
     with pytest.raises(InputError) as caught:
-        exposure(meet(RUN, TRUTH), Context(log, table), "train" if code == "I406" else "items", 3)
+        exposure_of(align(RUN, TRUTH), Context(log, table), "train" if code == "I406" else "items", 3)
     assert caught.value.code == code
     assert "77" in caught.value.what
     assert "10" in caught.value.what
 
 
-def test_files_with_ids_of_another_kind_are_refused():
+def test_files_with_ids_of_another_type_are_an_error():
     log = Interactions.from_frame(pl.DataFrame({"user_id": [1], "item_id": ["10"]}))
     with pytest.raises(InputError) as caught:
-        bind([parse_metric("epc")], meet(RUN, TRUTH), Context(log))
+        bind([parse_metric("epc")], align(RUN, TRUTH), Context(log))
     assert caught.value.code == "I403"
     people = Interactions.from_frame(pl.DataFrame({"user_id": ["1"], "item_id": [10]}))
     with pytest.raises(InputError) as caught:
-        bind([parse_metric("unexpectedness@1")], meet(RUN, TRUTH), Context(people))
+        bind([parse_metric("unexpectedness@1")], align(RUN, TRUTH), Context(people))
     assert caught.value.code == "I403"
 
 
 def test_rating_errors_need_scores():
     with pytest.raises(UsageError, match="mine has no scores") as caught:
-        bind([parse_metric("mae")], meet(RUN, TRUTH), Context())
+        bind([parse_metric("mae")], align(RUN, TRUTH), Context())
     assert caught.value.code == "U105"
 
 
@@ -102,13 +102,13 @@ def test_rating_errors_need_scores():
         "ild(distance='euclid')",
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(name):
+def test_unusable_parameters_are_an_error(name):
     with pytest.raises(UsageError) as caught:
         parse_metric(name)
     assert caught.value.code == "U102"
 
 
-def test_equality_is_better_high_and_inequality_low():
+def test_gini_is_better_high_as_equality_and_low_as_inequality():
     assert parse_metric("gini@3").higher_is_better is False
     assert parse_metric("gini(form='equality')@3").higher_is_better is True
 
@@ -118,6 +118,6 @@ def test_marks_know_their_row_in_the_run_under_every_tie_policy(ties):
     items, scores = [5, 6, 7, 8], [0.5, 0.9, 0.5, 0.5]
     run = Run.from_frame(pl.DataFrame({"user_id": 1, "item_id": items, "score": scores}), "tied")
     truth = Truth.from_frame(pl.DataFrame({"user_id": 1, "item_id": [8, 5, 6], "gain": [3.0, 0.0, 1.0]}))
-    meeting = meet(run, truth, Conventions(ties=ties))
-    block = meeting.block(0, 1)
-    assert meeting.run.items[block.rows].tolist() == truth.items[block.judged].tolist()
+    alignment = align(run, truth, Conventions(ties=ties))
+    block = alignment.block(0, 1)
+    assert alignment.run.items[block.rows].tolist() == truth.items[block.judged].tolist()

@@ -1,4 +1,4 @@
-"""How lists are read before a metric looks at them: repeated items and the order of ties."""
+"""How lists are read before metrics are computed: repeated items and the order of ties."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 import recassay as ra
 from recassay.data.run import Run
 from recassay.data.truth import Truth
-from recassay.metrics.align import Conventions, meet
+from recassay.metrics.align import Conventions, align
 
 
 def read(conventions: Conventions, **columns: list[float]) -> tuple[list[object], Run]:
-    """The items of one user's list as read, and the run that was met."""
+    """Return the items of one user's list as read, and the aligned run."""
     frame = pl.DataFrame({"user_id": ["u"] * len(columns["item_id"]), **columns})
     truth = Truth.from_frame(pl.DataFrame({"user_id": ["u"], "item_id": frame["item_id"][:1]}))
-    meeting = meet(Run.from_frame(frame, "run"), truth, conventions)
-    assert meeting.met.duplicate_rows == frame.height - frame["item_id"].n_unique()
-    return meeting.run.vocabulary.decode(meeting.run.items).to_list(), meeting.run
+    alignment = align(Run.from_frame(frame, "run"), truth, conventions)
+    assert alignment.counts.duplicate_rows == frame.height - frame["item_id"].n_unique()
+    return alignment.run.vocabulary.decode(alignment.run.items).to_list(), alignment.run
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def read(conventions: Conventions, **columns: list[float]) -> tuple[list[object]
         ("last", "given", [7, -3, 5]),  # ranks settle the order: the first place stands
     ],
 )
-def test_repeated_items(duplicates: str, order: str, items: list[int]) -> None:
+def test_repeated_items_follow_the_convention(duplicates: str, order: str, items: list[int]) -> None:
     conventions = Conventions(order=order, duplicates=duplicates)  # type: ignore[arg-type]
     found, _ = read(conventions, item_id=[7, -3, 5, 7], rank=[1, 2, 3, 4], score=[0.9, 0.8, 0.2, 0.1])
     assert found == items
 
 
-def test_last_of_a_list_without_ranks() -> None:
+def test_the_last_score_of_a_repeated_item_orders_a_list_without_ranks() -> None:
     found, run = read(Conventions(duplicates="last"), item_id=[7, -3, 5, 7], score=[0.9, 0.8, 0.1, 0.1])
     assert found == [-3, 5, 7]  # 5 and 7 tie at 0.1
     assert run.scores is not None
@@ -49,12 +49,12 @@ def test_last_of_a_list_without_ranks() -> None:
     ("ties", "items"),
     [("id", [-3, 5, 40]), ("id_descending", [40, 5, -3]), ("trec", [5, 40, -3]), ("row", [5, 40, -3])],
 )
-def test_tied_items(ties: str, items: list[int]) -> None:
+def test_tied_items_follow_the_convention(ties: str, items: list[int]) -> None:
     found, _ = read(Conventions(ties=ties), item_id=[5, 40, -3], score=[0.5, 0.5, 0.5])  # type: ignore[arg-type]
     assert found == items
 
 
-def test_a_profile_says_what_it_does_not_reproduce() -> None:
+def test_a_profile_reports_what_it_does_not_reproduce() -> None:
     tied, strict = {"ann": {"x": 0.5, "y": 0.5}}, {"ann": {"x": 0.6, "y": 0.5}}
     findings = {
         name: [
@@ -65,7 +65,7 @@ def test_a_profile_says_what_it_does_not_reproduce() -> None:
         for name, run, profile in [("tied", tied, "recbole"), ("strict", strict, "recbole"), ("fine", tied, "replay")]
     }
     assert findings["strict"] == findings["fine"] == []
-    assert findings["tied"] == ["all metrics with tied scores: torch.topk leaves the order of ties open"]
+    assert findings["tied"] == ["all metrics with tied scores: torch.topk does not define the order of ties"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_profile_says_what_it_does_not_reproduce() -> None:
         ("lenskit", {"ann": ["x"], "bob": ["y"], "eve": ["z"]}, "recall@1", False),
     ],
 )
-def test_exceptions_of_a_profile_are_found_where_they_apply(profile, run, metric, excluded) -> None:
+def test_an_exclusion_of_a_profile_is_reported_only_where_it_applies(profile, run, metric, excluded) -> None:
     scores = ra.score({"run": run}, {"ann": ["x"], "bob": ["y"]}, metric, profile=profile, interval=None)
     assert any(one.code == "P001" for one in scores.findings) is excluded
 
@@ -95,15 +95,15 @@ ITEMS = pl.DataFrame({"item_id": ["x", "y", "z"], "genres": [[], ["b"], ["a"]]})
 
 
 class TestNoRelevant:
-    """``no_relevant="zero"`` is about users without a relevant item, and about no other undefined value."""
+    """``no_relevant="zero"`` concerns users without a relevant item, and no other undefined value."""
 
     def values(self, metric: str, **stated: str) -> list[float]:
         scores = ra.score({"run": RUN}, TRUTH, metric, train=TRAIN, items=ITEMS, interval=None, **stated)
         return scores.values("run", scores.metrics[0]).tolist()
 
-    def test_by_hand(self) -> None:
-        # ann has no judged item to pair x with: no value. bob: x and z stand above y, 2 of 2 pairs. eve has no relevant
-        # item: 0 if asked for. The mean is 1/1, or (1 + 0)/2.
+    def test_auc_of_judged_negatives_by_hand(self) -> None:
+        # ann has no judged item to pair x with: no value. bob: x and z are above y, 2 of 2 pairs. eve has no relevant
+        # item: 0 under no_relevant="zero". The mean is 1/1, or (1 + 0)/2.
         assert self.values("auc(negatives='judged')") == pytest.approx([math.nan, 1.0, math.nan], nan_ok=True)
         assert self.values("auc(negatives='judged')", no_relevant="zero") == pytest.approx(
             [math.nan, 1.0, 0.0], nan_ok=True
@@ -135,8 +135,8 @@ class TestNoRelevant:
         metric = "ndcg(gain='exp2', offset=2.0)"
         assert self.values(metric, no_relevant="zero") == pytest.approx([math.nan, math.nan, 0.0], nan_ok=True)
 
-    def test_some_users_judged_until_the_mean_is_known(self) -> None:
-        """An undefined value is no 0 in the bounds either: with everyone drawn they are the mean itself."""
+    def test_an_early_stop_ignores_undefined_values(self) -> None:
+        """An undefined value does not count as 0 in the bounds either: with all users drawn the bounds are the mean."""
         users = range(40)
         truth = {user: {"x": 1.0} if user % 4 == 0 else {"x": 1.0, "y": 0.0} for user in users}
         run = {user: ["x", "y"] for user in users}

@@ -1,4 +1,4 @@
-"""The baselines: lists without seen items, in a defined order, the same for anybody who asks."""
+"""Batch models: lists without seen items, in a defined order, independent of the other users of a call."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from recassay.api.score import score
 from recassay.comparison.compare import compare
 from recassay.data.holdout import hold_out
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic import log
-from recassay.engine.score import score
+from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 from recassay.models import ALS, BPR, PLSA, ItemKNN, UserKNN
-from recassay.models.base import NOTHING, best_unseen, recommend
-from recassay.models.popular import Popular
-from recassay.models.pure_svd import PureSVD
-from recassay.models.random import Random
+from recassay.models.base.model import NO_ITEM, best_unseen, recommend
+from recassay.models.baselines.popular import Popular
+from recassay.models.baselines.random import Random
+from recassay.models.factors.pure_svd import PureSVD
 
 MODELS = [
     Random(seed=1),
@@ -39,7 +39,7 @@ def fold():
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 class TestEveryModel:
-    def test_lists_hold_no_item_twice_and_none_of_the_profile(self, model, fold):
+    def test_lists_have_no_item_twice_and_none_of_the_profile(self, model, fold):
         train, _ = fold
         items, scores = model.fit(train).recommend(np.arange(train.n_users, dtype=np.int32), 15)
         offsets, profile = train.by_user
@@ -48,34 +48,34 @@ class TestEveryModel:
             assert not {*row} & {*profile[offsets[user] : offsets[user + 1]]}
         assert (np.diff(scores, axis=1) <= 0).all()
 
-    def test_lists_do_not_depend_on_who_else_is_asked_about(self, model, fold):
+    def test_lists_do_not_depend_on_the_other_users_of_a_call(self, model, fold):
         train, _ = fold
         fitted = model.fit(train)
         items, scores = fitted.recommend(np.arange(train.n_users, dtype=np.int32), 10)
         some = np.array([399, 7, 300], np.int32)
         again, same = fitted.recommend(some, 10)
         assert again.tolist() == items[some].tolist()
-        np.testing.assert_allclose(same, scores[some], rtol=1e-5)  # a row of a product rounds by its place
+        np.testing.assert_allclose(same, scores[some], rtol=1e-5)  # the rounding of a product depends on the row
 
     def test_fitting_again_gives_the_same_bits(self, model, fold):
         train, truth = fold
-        one, other = (recommend(model.fit(train), truth.queries, 10, "x") for _ in range(2))
-        assert one.items.tobytes() == other.items.tobytes()
-        assert one.scores.tobytes() == other.scores.tobytes()
+        first, second = (recommend(model.fit(train), truth.queries, 10, "x") for _ in range(2))
+        assert first.items.tobytes() == second.items.tobytes()
+        assert first.scores.tobytes() == second.scores.tobytes()
 
-    def test_a_list_ends_where_the_items_end(self, model):
+    def test_a_list_ends_when_items_run_out(self, model):
         rows = [(user, item) for user in range(12) for item in range(10 + user % 2)]
         train = Interactions.from_frame(pl.DataFrame(rows, schema=["user_id", "item_id"], orient="row"))
         items, scores = model.fit(train).recommend(np.array([0, 1], np.int32), 12)
-        assert items[0].tolist() == [10] + [NOTHING] * 11
-        assert items[1].tolist() == [NOTHING] * 12
+        assert items[0].tolist() == [10] + [NO_ITEM] * 11
+        assert items[1].tolist() == [NO_ITEM] * 12
         assert np.isneginf(scores[1]).all()
         run = recommend(model.fit(train), pl.Series([0, 1, 99]), 12, "x")
         assert run.frame().select("user_id", "item_id", "rank").rows() == [(0, 10, 1)]
 
 
-def test_the_top_is_that_of_a_stable_sort():
-    """Many equal scores: a full sort by score, then by code, is the twin of the partition."""
+def test_the_top_equals_that_of_a_stable_sort():
+    """With many ties, the partition must equal a full sort by score, then by code."""
     train = log(users=60, items=50, events=600, seed=4)
     coarse = np.arange(60)[:, None] * 7 % 5 + np.arange(train.n_items) ** 2 % 4.0
     users = np.arange(60, dtype=np.int32)
@@ -104,18 +104,18 @@ def test_pure_svd_is_the_truncated_decomposition():
     np.testing.assert_allclose(np.take_along_axis(expected, items.astype(np.int64), 1), scores, atol=1e-10)
 
 
-def test_too_many_factors_are_refused(fold):
+def test_too_many_factors_are_an_error(fold):
     with pytest.raises(UsageError, match="at most 199"):
         PureSVD(500).fit(fold[0])
 
 
-def test_a_list_of_no_items_is_refused(fold):
+def test_a_cutoff_of_zero_is_an_error(fold):
     with pytest.raises(UsageError, match="at least 1 item"):
         Popular().fit(fold[0]).recommend(np.array([0], np.int32), 0)
 
 
-def test_the_three_are_worth_clearly_different_amounts(fold):
-    """Tastes can be learnt, popularity helps, chance does not."""
+def test_factors_beat_popularity_and_popularity_beats_random_lists(fold):
+    """The synthetic log has tastes to learn, and its popular items are relevant more often."""
     train, truth = fold
     named = {"svd": MODELS[2], "pop": MODELS[1], "random": MODELS[0]}
     runs = [recommend(model.fit(train), truth.queries, 10, name) for name, model in named.items()]

@@ -8,9 +8,9 @@ import recassay as ra
 from recassay.data.fold import Fold
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic import log
-from recassay.engine.play import question_of
+from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError
+from recassay.evaluate.ranks.play import ranking_task
 from recassay.protocols import next_item, ranking
 
 ROWS = [*zip("aaaabbbc", "pqrsqrpp", (1, 2, 3, 4, 1, 2, 3, 1), strict=True)]
@@ -33,14 +33,14 @@ class Repeats:
             row[[(item + 1) % self.log.n_items for item in history[-1:]]] = 1
         return table
 
-    def told(self, log):
+    def with_log(self, log):
         return Repeats(log)
 
     def scores(self, users):
         return self.next_scores(Histories.of(self.log).take(users))
 
 
-def test_who_had_too_little_is_not_asked():
+def test_users_with_too_few_events_get_no_query():
     steps = list(next_item().steps(FOLD))
     assert [step.ask.ids.to_list() for step in steps] == [[], ["a", "b"]]
     assert sorted(steps[0].reveal.frame()["item_id"].to_list()) == ["r", "r"]
@@ -48,7 +48,7 @@ def test_who_had_too_little_is_not_asked():
     assert next_item().truth(FOLD).frame().rows() == [("a", "s", 1.0), ("b", "p", 1.0)]
 
 
-def test_revealed_items_are_known_and_no_candidates():
+def test_revealed_items_are_in_the_history_and_no_candidates():
     run = ra.play(Repeats(None), FOLD, next_item())
     # a had p q, then r: s follows; b had q, then r: s follows, and p is what is asked for
     assert run.standings.above["AI"].tolist() == [0, 1]
@@ -59,7 +59,7 @@ def test_revealed_items_are_known_and_no_candidates():
     assert "r" not in run.frame()["item_id"].to_list()
 
 
-def test_the_validation_part_can_be_asked_about():
+def test_the_validation_part_can_be_the_target():
     run = ra.play(Repeats(None), FOLD, next_item(on="validation"))
     assert run.standings.frame()["item_id"].to_list() == ["r", "r"]
     assert run.standings.above["AI"].tolist() == [0, 0]
@@ -67,10 +67,10 @@ def test_the_validation_part_can_be_asked_about():
 
 @pytest.mark.parametrize(("popularity", "weight"), [("training", [2, 2, 0, 0]), ("all", [3, 2, 2, 1])])
 def test_popularity_counts_training_or_all(popularity, weight):
-    assert question_of(FOLD, next_item(popularity=popularity)).weight.tolist() == weight
+    assert ranking_task(FOLD, next_item(popularity=popularity)).weight.tolist() == weight
 
 
-def test_seen_items_may_stay():
+def test_keep_seen_keeps_seen_items_as_candidates():
     assert ra.play(Repeats(None), FOLD, next_item(keep_seen=True)).standings.pool["AI"].tolist() == [3, 3]
 
 
@@ -78,19 +78,19 @@ def test_seen_items_may_stay():
     ("fold", "ask"),
     [(ra.split.last(n=2)(LOG)[0], next_item()), (ra.split.last(n=1)(LOG)[0], next_item(on="validation"))],
 )
-def test_no_single_next_item(fold, ask):
+def test_several_next_items_are_an_error(fold, ask):
     with pytest.raises(InputError, match="I341"):
         ra.play(ra.models.Popular(), fold, ask)
 
 
-def test_a_pair_met_again_is_refused():
+def test_a_repeated_pair_is_an_error():
     rows, columns = [("a", "p", 1), ("a", "q", 2), ("a", "q", 3)], ["user_id", "item_id", "timestamp"]
     again = Interactions.from_frame(pl.DataFrame(rows, columns, orient="row"))
     with pytest.raises(InputError, match="I310"):
         ra.play(ra.models.Popular(), ra.split.last(n=1, validation=1)(again)[0], next_item())
 
 
-def test_models_that_read_no_histories_answer_too():
+def test_models_without_histories_can_answer():
     made = log(users=80, items=50, events=1_500, seed=2)
     fold = ra.split.last(n=1, validation=1)(made)[0]
     assert isinstance(fold, Fold)

@@ -15,14 +15,14 @@ LOG = Interactions.from_frame(
 FOLD = Fold(LOG.take(np.array([0, 3])), LOG.take(np.array([1, 2])), "global", {})
 
 
-def test_every_user_of_the_test_part_is_asked_in_one_step_that_reveals_nothing():
+def test_one_step_queries_every_test_user_and_reveals_nothing():
     (step,) = protocols.ranking().steps(FOLD)
     assert step.ask.ids.to_list() == ["ann", "bob"]
     assert len(step.ask) == 2
     assert step.reveal is None
 
 
-def test_the_truth_judges_test_ratings_by_a_threshold_or_takes_all_of_them():
+def test_relevance_is_a_rating_threshold_or_every_test_rating():
     judged = protocols.ranking(relevant_from=4).truth(FOLD)
     assert judged.frame().rows() == [("ann", "y", 1.0), ("bob", "y", 0.0)]
     assert protocols.ranking().truth(FOLD).gains.tolist() == [1.0, 1.0]
@@ -35,20 +35,20 @@ def test_a_threshold_needs_ratings():
     assert caught.value.code == "I307"
 
 
-def test_a_protocol_reads_as_its_text():
+def test_a_protocol_prints_as_the_text_that_makes_it():
     assert protocols.parse("ranking(relevant_from=4, k=10)") == protocols.ranking(relevant_from=4, k=10)
     assert str(protocols.ranking(bins=0)) == "ranking(bins=0)"
 
 
 @pytest.mark.parametrize("parameters", [{"k": 0}, {"bins": 1}, {"bins": -2}, {"relevant_from": "four"}])
-def test_parameters_that_make_no_sense_are_refused(parameters):
+def test_invalid_parameters_are_errors(parameters):
     with pytest.raises(UsageError) as caught:
         protocols.ranking(**parameters)
     assert caught.value.code == "U102"
 
 
-def test_a_protocol_of_ones_own_must_say_what_it_asks():
-    with pytest.raises(NotImplementedError, match="what it asks"):
+def test_a_custom_protocol_must_define_its_steps():
+    with pytest.raises(NotImplementedError, match="must define its steps"):
         protocols.Protocol().steps(FOLD)
-    with pytest.raises(NotImplementedError, match="what is right"):
+    with pytest.raises(NotImplementedError, match="must define the truth"):
         protocols.Protocol().truth(FOLD)

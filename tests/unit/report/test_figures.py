@@ -1,4 +1,4 @@
-"""Pictures: what is drawn where, in which order, and that no text has power over them."""
+"""Figures: positions, order and scales of what is drawn, and escaping of text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from recassay.data.exhibit import Exhibit
 from recassay.report.figures import panels, undrawn
 from recassay.report.figures.export import standalone, write_figures
 from recassay.report.figures.scale import linear, logarithmic, scale_of
-from recassay.report.html import page
+from recassay.report.page.html import page
+from recassay.results.exhibit import Exhibit
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<img src=x onerror=alert(1)>\"'&\x1b"
@@ -45,29 +45,29 @@ def texts(tree):
     return [one.text for one in tree.iter(f"{SVG}text")]
 
 
-def places(path):
+def coordinates(path):
     return [tuple(map(float, pair.split())) for pair in re.split("[ML]", path.get("d").rstrip("Z"))[1:]]
 
 
-def test_a_line_has_a_band_and_a_point_alone_a_whisker():
+def test_a_line_has_a_band_and_a_single_point_has_a_whisker():
     [tree] = drawn(exhibit())
     assert len(kind(tree, "b")) == 2
-    [alone] = drawn(exhibit(LINES.head(1)))
-    assert not kind(alone, "b")
-    assert len(kind(alone, "l")) == 1
+    [single] = drawn(exhibit(LINES.head(1)))
+    assert not kind(single, "b")
+    assert len(kind(single, "l")) == 1
 
 
 def test_points_are_drawn_in_the_order_of_the_axis():
     for table in (LINES, LINES.reverse()):
         [tree] = drawn(exhibit(table, low=None, high=None))
-        for line in kind(tree, "l")[2:]:  # after those of the legend
-            assert places(line) == sorted(places(line))
+        for line in kind(tree, "l")[2:]:  # the first two belong to the legend
+            assert coordinates(line) == sorted(coordinates(line))
 
 
-def test_larger_values_stand_higher_and_ranks_the_other_way_round():
+def test_larger_values_are_higher_and_smaller_ranks_are_higher():
     for downwards in (False, True):
         [tree] = drawn(exhibit(low=None, high=None, downwards=downwards))
-        first = places(kind(tree, "l")[2])
+        first = coordinates(kind(tree, "l")[2])
         assert (first[0][1] < first[1][1]) == (not downwards)
 
 
@@ -76,27 +76,27 @@ def test_panels_share_their_scales_and_colours():
     assert [panel.heading for panel in found] == ["system: a", "system: b"]
     first, second = (ElementTree.fromstring(panel.svg) for panel in found)
     assert [one for one in texts(first) if one[0].isdigit()] == [one for one in texts(second) if one[0].isdigit()]
-    assert [len(kind(tree, "c0")) for tree in (first, second)] == [2, 1]  # the legend of both, the line of one
+    assert [len(kind(tree, "c0")) for tree in (first, second)] == [2, 1]  # the legend in both panels, the line in one
 
 
-def test_what_cannot_be_drawn_is_counted():
+def test_rows_that_cannot_be_drawn_are_counted():
     table = LINES.with_columns(mean=pl.Series([0.4, None, float("nan"), 0.1]))
-    shown = exhibit(table, log_x=True)  # and the first row is at 0
+    shown = exhibit(table, log_x=True)  # the first row is at 0
     assert undrawn(shown) == 3
     assert "3 rows of the table cannot be drawn" in page("t", "", [], exhibits=[shown])
     assert len(panels(shown)) == 1
 
 
-def test_a_step_holds_its_value_until_the_next():
+def test_a_step_holds_its_value_until_the_next_point():
     [tree] = drawn(exhibit(LINES.head(2), kind="step", low=None, high=None))
     [line] = kind(tree, "l")
-    (a, high), (b, still), (c, low) = places(line)
+    (a, high), (b, still), (c, low) = coordinates(line)
     assert (high, b) == (still, c)
     assert a < b
     assert low > high
 
 
-def test_bars_stand_on_zero_or_hang_from_it():
+def test_bars_start_at_zero():
     table = pl.DataFrame({"bin": ["top", "10", "2"], "share": [0.5, -0.3, 0.2]})
     [tree] = drawn(Exhibit("b", "t", "c", table, "bin", "share", kind="bar"))
     top, ten, two = kind(tree, "m")
@@ -106,7 +106,7 @@ def test_bars_stand_on_zero_or_hang_from_it():
     assert [one for one in texts(tree) if one in ("top", "10", "2")] == ["top", "10", "2"]
 
 
-def test_bars_on_a_logarithmic_axis_stand_on_its_foot():
+def test_bars_on_a_logarithmic_axis_start_at_its_lower_end():
     table = pl.DataFrame({"system": ["a", "b"], "seconds": [0.01, 100.0]})
     [tree] = drawn(Exhibit("b", "t", "c", table, "system", "seconds", kind="bar", log_y=True))
     feet = [float(one.get("y")) + float(one.get("height")) for one in kind(tree, "m")]
@@ -114,7 +114,7 @@ def test_bars_on_a_logarithmic_axis_stand_on_its_foot():
     assert all(float(one.get("height")) > 1 for one in kind(tree, "m"))
 
 
-def test_dots_have_a_line_each_in_the_order_of_the_table():
+def test_dots_are_in_the_order_of_the_table_with_lines_for_bounds():
     table = pl.DataFrame({"system": ["b", "a"], "mean": [0.2, 0.1], "low": [0.1, 0.0], "high": [0.3, None]})
     [tree] = drawn(Exhibit("d", "t", "c", table, "mean", "system", low="low", high="high", kind="dot"))
     b, a = kind(tree, "m")
@@ -123,29 +123,35 @@ def test_dots_have_a_line_each_in_the_order_of_the_table():
     assert len(kind(tree, "l")) == 1  # no bound, no line
 
 
-def test_a_cell_is_shaded_by_its_value_and_told_by_its_label():
+def test_a_cell_is_shaded_by_value_and_shows_its_label():
     table = pl.DataFrame(
-        {"a": ["x", "y", "x"], "b": ["p", "p", "q"], "rank": [1, 3, None], "said": ["first", "third", None]}
+        {"a": ["x", "y", "x"], "b": ["p", "p", "q"], "rank": [1, 3, None], "words": ["first", "third", None]}
     )
     shown = Exhibit("h", "t", "c", table, "a", "b", kind="heat", value="rank", downwards=True)
     [tree] = drawn(shown)
     assert [one.get("fill-opacity") for one in kind(tree, "h")] == ["0.50", "0.00", "0.00"]
     assert {"1", "3", "–"} <= set(texts(tree))
-    [named] = drawn(Exhibit("h", "t", "c", table, "a", "b", kind="heat", value="rank", label="said"))
+    [named] = drawn(Exhibit("h", "t", "c", table, "a", "b", kind="heat", value="rank", label="words"))
     assert {"first", "third", "–"} <= set(texts(named))
 
 
-def test_parallel_axes_have_a_scale_each():
+def test_cells_without_a_finite_value_are_not_shaded():
+    table = pl.DataFrame({"a": ["x", "y"], "b": ["p", "p"], "value": [float("inf"), None]})
+    [tree] = drawn(Exhibit("h", "t", "c", table, "a", "b", kind="heat", value="value"))
+    assert [one.get("fill-opacity") for one in kind(tree, "h")] == ["0.00", "0.00"]
+
+
+def test_parallel_axes_have_their_own_scales():
     table = pl.DataFrame(
         {"metric": ["m", "n"] * 2, "value": [0.0, 1000.0, 1.0, 2000.0], "system": ["a", "a", "b", "b"]}
     )
     [tree] = drawn(Exhibit("p", "t", "c", table, "metric", "value", "system", kind="parallel"))
     assert len(kind(tree, "axis")) == 2
-    a, b = (places(line) for line in kind(tree, "l")[2:])
+    a, b = (coordinates(line) for line in kind(tree, "l")[2:])
     assert a[0][1] == a[1][1] > b[0][1] == b[1][1]
 
 
-def test_bands_and_marks_stand_behind_and_over_the_lines():
+def test_bands_shade_ranges_and_marks_are_vertical_lines():
     table = pl.DataFrame(
         {"t": [0, 1, 2, 3], "y": [1.0, 2, 3, 4], "better": ["a", "a", None, "b"], "drift": [None, "drift", None, None]}
     )
@@ -154,18 +160,18 @@ def test_bands_and_marks_stand_behind_and_over_the_lines():
     assert float(a.get("x")) + float(a.get("width")) < float(b.get("x"))
     [mark] = kind(tree, "k")
     [line] = kind(tree, "l")
-    assert places(mark)[0][0] == places(line)[1][0]
+    assert coordinates(mark)[0][0] == coordinates(line)[1][0]
     assert "drift" in texts(tree)
 
 
-def test_times_stand_in_their_order():
+def test_times_are_labelled_with_dates():
     days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=30 * month) for month in range(5)]
     [tree] = drawn(Exhibit("o", "t", "c", pl.DataFrame({"day": days, "y": [1.0] * 5}), "day", "y"))
     assert "2020-01-01" in texts(tree)
 
 
 @pytest.mark.parametrize("form", ["line", "step", "point", "bar", "dot", "heat", "parallel"])
-def test_no_text_has_power_over_a_picture(form):
+def test_text_cannot_inject_elements_into_a_figure(form):
     table = pl.DataFrame({HOSTILE: [1.0, 2.0], "y": [1.0, 2.0], "s": [HOSTILE, "b"]})
     axes = {"dot": (HOSTILE, "s"), "heat": ("s", "s"), "parallel": ("s", "y")}.get(form, (HOSTILE, "y"))
     more = {"value": "y", "label": "s"} if form == "heat" else {"mark": "s", "band": "s"} if form == "line" else {}
@@ -178,12 +184,12 @@ def test_no_text_has_power_over_a_picture(form):
 
 
 @pytest.mark.parametrize("form", ["line", "bar", "dot", "heat", "parallel"])
-def test_nothing_to_draw_draws_nothing(form):
+def test_an_empty_table_gives_no_figures(form):
     table = LINES.clear()
     assert panels(Exhibit("e", "t", "c", table, "removed", "system", kind=form, value="mean")) == []
 
 
-def test_ticks_are_round_and_inside():
+def test_ticks_are_distinct_and_inside_the_axis():
     for low, high in ((0, 1), (-3, 17), (0.1234, 0.1235), (0, 2.5e6), (5, 5)):
         ticks = linear(low, high).ticks
         assert 2 <= len(ticks) <= 7
@@ -193,7 +199,7 @@ def test_ticks_are_round_and_inside():
     assert scale_of([True, False]).names == ("True", "False")
 
 
-def test_pictures_of_their_own_have_no_name_left_for_a_colour(tmp_path):
+def test_exported_figures_contain_colours_instead_of_css_variables(tmp_path):
     [svg] = write_figures([exhibit()], tmp_path / "figures", "svg")
     text = svg.read_text(encoding="utf-8")
     assert "var(" not in text
@@ -201,7 +207,7 @@ def test_pictures_of_their_own_have_no_name_left_for_a_colour(tmp_path):
     assert (tmp_path / "figures" / "001-sparsity.csv").read_text().splitlines()[0] == "removed,mean,low,high,system"
 
 
-def test_a_png_is_three_times_as_large(tmp_path):
+def test_a_png_has_three_pixels_per_unit(tmp_path):
     pytest.importorskip("resvg_py")
     [png] = write_figures([exhibit()], tmp_path, "png")
     content = png.read_bytes()

@@ -1,4 +1,4 @@
-"""Results show themselves in notebooks: true numbers, names as text, and pictures that can be kept."""
+"""Display of results in notebooks: correct numbers, escaped names, and figures that can be saved."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.exhibit import Exhibit
-from recassay.data.finding import Finding, Findings
 from recassay.errors import UsageError
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding, Findings
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 TRUTH = {"ann": ["x"], "bob": ["y"], "cem": ["z"]}
@@ -54,7 +54,7 @@ def test_comparisons_show_a_row_per_pair_and_metric(scores):
     assert any("Paired permutation test, Holm" in word for word in read.words)
 
 
-def test_findings_show_themselves_together_and_alone(scores):
+def test_findings_are_displayed_together_and_alone(scores):
     assert isinstance(scores.findings, Findings)
     assert Read(scores.findings._repr_html_()).tags.count("li") == len(scores.findings) == 1
     assert "No findings" in Findings()._repr_html_()
@@ -72,26 +72,26 @@ def test_a_plot_is_svg_with_a_dot_per_system(scores, tmp_path):
         scores.plot("mmr")
 
 
-def test_a_plot_of_nothing_says_so():
+def test_a_plot_of_an_undefined_metric_is_refused():
     scores = ra.score({"a": {"ann": ["x"]}}, {"ann": {"x": 0.0}}, "hit@1", interval=None)
     assert math.isnan(scores.rows[0].mean)
     with pytest.raises(UsageError, match="undefined for every system"):
         scores.plot()
 
 
-def test_a_picture_is_kept_as_png_too(scores, tmp_path):
+def test_a_figure_can_be_saved_as_png(scores, tmp_path):
     pytest.importorskip("resvg_py")
     assert scores.plot().save(tmp_path / "means.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_exhibits_show_their_pictures_and_caption():
+def test_exhibits_show_their_figures_and_escaped_caption():
     one = Exhibit("e", "Title", HOSTILE, pl.DataFrame({"x": [1, 2], "y": [1.0, 2.0]}), "x", "y")
     text = one._repr_html_()
     assert "<svg" in text
     assert "<img" not in text
 
 
-def test_a_long_comparison_is_cut_and_says_so():
+def test_a_long_comparison_is_cut_with_a_note():
     runs = {f"s{number:02d}": {"ann": ["x"], "bob": ["y"]} for number in range(13)}
     text = ra.compare(ra.score(runs, TRUTH, "hit@1", interval=None))._repr_html_()
     assert "18 more rows" in text

@@ -1,4 +1,4 @@
-"""From sampled ranks to estimates: what goes in, what comes out, and that it is nearer to the truth."""
+"""Corrections of sampled ranks: inputs, results, and that estimates are closer to the full ranking."""
 
 import numpy as np
 import pandas as pd
@@ -9,23 +9,23 @@ from scipy.stats import hypergeom
 import recassay as ra
 from recassay.errors import InputError, UsageError
 from recassay.sampled.corrections import correct
-from recassay.sampled.prior import checked_prior, stretched
+from recassay.sampled.prior import check_prior, stretch_prior
 
 QUICK = {"resamples": 200}
 
 
 def drawn(above, pool, sample, seed=0):
-    """Sampled ranks of items with these many of the pool's candidates above them."""
+    """Return sampled ranks of items with the given numbers of candidates of the pool above them."""
     return 1 + np.random.default_rng(seed).hypergeometric(above, pool - np.asarray(above), sample)
 
 
 def skewed(cases, pool, power, seed=0):
-    """Numbers of candidates above: most items stand near the top."""
+    """Return numbers of candidates above, with most items near the top."""
     return np.floor(np.random.default_rng(seed).random(cases) ** power * (pool + 1)).astype(int)
 
 
 def test_a_case_by_hand():
-    """Six ranks, three draws with replacement: hit@2 is answered by 1.068908, 0.327863, -0.272817, 0.005506."""
+    """Six ranks, three draws with replacement: the estimates of hit@2 are 1.068908, 0.327863, -0.272817, 0.005506."""
     found = correct([1, 2, 2, 4], pool=5, sample=3, metrics="hit@2", replace=True, interval=None)
     row = found.means.row(0, named=True)
     assert row["mean"] == pytest.approx((1.068908 + 2 * 0.327863 + 0.005506) / 4, abs=1e-6)
@@ -41,16 +41,16 @@ def test_a_case_by_hand():
     ]
 
 
-def test_nothing_is_clipped_unless_asked():
-    how = {"pool": 5, "sample": 3, "metrics": "hit@2", "replace": True, "interval": None}
-    assert correct([3, 3], **how).means["mean"][0] == pytest.approx(-0.272817, abs=1e-6)
-    assert correct([1, 1], **how).means["mean"][0] == pytest.approx(1.068908, abs=1e-6)
-    assert correct([3, 3], **how, clip=True).means["mean"][0] == 0
-    assert correct([1, 1], **how, clip=True).means["mean"][0] == 1
+def test_estimates_are_clipped_only_on_request():
+    options = {"pool": 5, "sample": 3, "metrics": "hit@2", "replace": True, "interval": None}
+    assert correct([3, 3], **options).means["mean"][0] == pytest.approx(-0.272817, abs=1e-6)
+    assert correct([1, 1], **options).means["mean"][0] == pytest.approx(1.068908, abs=1e-6)
+    assert correct([3, 3], **options, clip=True).means["mean"][0] == 0
+    assert correct([1, 1], **options, clip=True).means["mean"][0] == 1
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_two_hundred_draws_are_nearer_to_the_truth(replace):
+def test_corrected_means_are_closer_to_the_truth_than_sampled_ones(replace):
     """1,000 cases, N = 500, m = 50: corrected, hit@10 and ndcg@10 are 10 times nearer on average than sampled."""
     pool, sample = 500, 50
     above = skewed(1_000, pool, 3.0)
@@ -69,7 +69,7 @@ def test_two_hundred_draws_are_nearer_to_the_truth(replace):
         assert abs(corrected[place] - truth[metric]) < 0.1 * abs(uncorrected[place] - truth[metric]), metric
 
 
-def test_pools_of_users_are_kept_apart():
+def test_users_with_different_pools_get_the_estimates_of_their_pool():
     pools = np.array([200, 300, 200, 300])
     ranks = np.array([1, 2, 3, 1])
     found = correct(ranks, pool=pools, sample=20, metrics="ndcg@10 auc", interval=None)
@@ -82,35 +82,35 @@ def test_pools_of_users_are_kept_apart():
     assert found.fhat("auc", "bias_variance")["pool"].unique().sort().to_list() == [200, 300]
 
 
-def test_a_prior_that_is_right_makes_the_mean_right():
-    """With gamma = 1 and the true chances of the full ranks the mean is unbiased over them."""
+def test_the_mean_is_unbiased_under_a_correct_prior():
+    """With gamma = 1 and the true probabilities of the full ranks, the mean over them is unbiased."""
     pool, sample = 60, 10
     prior = np.random.default_rng(4).dirichlet(np.ones(pool + 1))
     chance = hypergeom.pmf(np.arange(sample + 1), pool, np.arange(pool + 1)[:, None], sample)
     found = correct([1], pool=pool, sample=sample, metrics="hit@5", estimators="bias_variance(gamma=1)", prior=prior,
                     interval=None)  # fmt: skip
-    answers = found.fhat("hit@5", "bias_variance(gamma=1)")["fhat"].to_numpy()
-    assert prior @ chance @ answers == pytest.approx(prior[:5].sum(), abs=1e-12)
+    estimates = found.fhat("hit@5", "bias_variance(gamma=1)")["fhat"].to_numpy()
+    assert prior @ chance @ estimates == pytest.approx(prior[:5].sum(), abs=1e-12)
     counts = correct([1], pool=pool, sample=sample, metrics="hit@5", estimators="bias_variance(gamma=1)",
                      prior=1e6 * prior, interval=None)  # fmt: skip
     assert counts.means["mean"][0] == pytest.approx(found.means["mean"][0])
 
 
-def test_a_prior_is_stretched_to_another_pool():
+def test_a_prior_is_rescaled_to_another_pool():
     prior = np.array([0.5, 0.3, 0.2])
-    assert stretched(prior, 3) is prior
-    assert stretched(prior, 6) == pytest.approx([0.25, 0.25, 0.15, 0.15, 0.1, 0.1])
-    assert stretched(prior, 2) == pytest.approx([0.65, 0.35])
+    assert stretch_prior(prior, 3) is prior
+    assert stretch_prior(prior, 6) == pytest.approx([0.25, 0.25, 0.15, 0.15, 0.1, 0.1])
+    assert stretch_prior(prior, 2) == pytest.approx([0.65, 0.35])
 
 
 @pytest.mark.parametrize("prior", ["level", [1.0], [0.5, -0.5], [0.5, float("nan")], [0.0, 0.0], [float("inf"), 1]])
-def test_priors_that_are_none(prior):
+def test_invalid_priors_are_rejected(prior):
     with pytest.raises(UsageError) as caught:
-        checked_prior(prior)
+        check_prior(prior)
     assert caught.value.code == "U152"
 
 
-def test_a_rank_that_the_prior_rules_out():
+def test_a_rank_that_the_prior_rules_out_is_rejected():
     with pytest.raises(UsageError) as caught:
         correct([1, 3], pool=2, sample=2, prior=[1, 0, 0], interval=None)
     assert caught.value.code == "U152"
@@ -124,12 +124,12 @@ TABLES = {
     "a dict of columns": lambda: {"user_id": USERS, "rank": RANKS},
     "rows": lambda: list(zip(USERS, RANKS, strict=True)),
     "another order": lambda: pl.DataFrame({"user_id": USERS[::-1], "rank": RANKS[::-1]}),
-    "float ranks": lambda: pl.DataFrame({"user_id": USERS, "rank": [float(one) for one in RANKS]}),
+    "float ranks": lambda: pl.DataFrame({"user_id": USERS, "rank": [float(rank) for rank in RANKS]}),
 }
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_tables_have_a_mean_per_user_that_weighs_by_cases(name):
+def test_tables_have_a_mean_per_user_weighted_by_cases(name):
     found = correct(TABLES[name](), pool=40, sample=9, metrics="mrr", **QUICK)
     plain = correct(RANKS, pool=40, sample=9, metrics="mrr", **QUICK)
     scores, cases = found.scores("bias_variance"), plain.scores("bias_variance").values("run", "mrr")
@@ -142,11 +142,11 @@ def test_tables_have_a_mean_per_user_that_weighs_by_cases(name):
 
 
 @pytest.mark.parametrize("ranks", [np.array(RANKS), RANKS, tuple(RANKS), pl.Series(RANKS), pd.Series(RANKS), np.array(RANKS, float)])  # fmt: skip  # noqa: E501
-def test_arrays_of_any_kind(ranks):
+def test_arrays_of_any_type_are_accepted(ranks):
     assert correct(ranks, pool=40, sample=9, metrics="mrr", interval=None).means["n"][0] == 4
 
 
-def test_files_name_the_systems_and_may_hold_the_pool(tmp_path):
+def test_files_give_the_names_of_systems_and_may_have_a_pool_column(tmp_path):
     (tmp_path / "one.csv").write_text("user_id,rank,pool\n1,3,40\n2,1,50\n")
     (tmp_path / "two.csv").write_text("2,2,50\n1,5,40\n")
     found = correct([tmp_path / "one.csv", str(tmp_path / "two.csv")], sample=9, metrics="mrr", **QUICK)
@@ -157,7 +157,7 @@ def test_files_name_the_systems_and_may_hold_the_pool(tmp_path):
     )
     assert correct(str(tmp_path), sample=9, metrics="mrr", **QUICK).systems == ("one", "two")
     level = correct(tmp_path / "one.csv", pool=40, sample=9, metrics="mrr", interval=None)
-    assert level.answered.pools.tolist() == [40]
+    assert level.estimates.pools.tolist() == [40]
 
 
 def test_values_can_be_compared():
@@ -171,9 +171,9 @@ def test_values_can_be_compared():
     assert found.to_dict()["settings"]["sample"] == 40
 
 
-def refused(*arguments, **how):
+def error_of(*arguments, **options):
     with pytest.raises((InputError, UsageError)) as caught:
-        correct(*arguments, **{"pool": 40, "sample": 9, "interval": None, **how})
+        correct(*arguments, **{"pool": 40, "sample": 9, "interval": None, **options})
     return caught.value
 
 
@@ -188,38 +188,38 @@ def refused(*arguments, **how):
         (pl.DataFrame({"user_id": [1, 2], "rank": [1, None]}), ["nan in row 2"]),
     ],
 )
-def test_ranks_that_no_sample_gives(ranks, words):
-    error = refused(ranks)
+def test_impossible_ranks_are_rejected(ranks, words):
+    error = error_of(ranks)
     assert error.code == "I331"
     assert all(word in str(error) for word in words), str(error)
 
 
 @pytest.mark.parametrize(
-    ("ranks", "how", "words"),
+    ("ranks", "options", "words"),
     [
-        ([1, 2], {"pool": None}, ["nothing says how many"]),
-        ([1, 2], {"pool": 8}, ["9 candidates cannot be drawn from 8"]),
+        ([1, 2], {"pool": None}, ["the number of candidates to sample from is missing"]),
+        ([1, 2], {"pool": 8}, ["too small for 9 draws", "first 8 in row 1"]),
         ([1, 2], {"pool": [40, 41, 42]}, ["3 pools for 2 cases"]),
         ([1, 2], {"pool": [40, 40.5]}, ["40.5", "row 2"]),
-        ([1, 2], {"pool": 0, "replace": True}, ["from 0"]),
-        (pl.DataFrame({"user_id": [1, 2], "rank": [1, 4], "pool": [40, None]}), {"pool": None}, ["from 0"]),
+        ([1, 2], {"pool": 0, "replace": True}, ["first 0 in row"]),
+        (pl.DataFrame({"user_id": [1, 2], "rank": [1, 4], "pool": [40, None]}), {"pool": None}, ["first 0 in row"]),
     ],
 )
-def test_pools_that_are_none(ranks, how, words):
-    error = refused(ranks, **how)
+def test_invalid_pools_are_rejected(ranks, options, words):
+    error = error_of(ranks, **options)
     assert error.code == "I332"
     assert all(word in str(error) for word in words), str(error)
 
 
-def test_other_refusals():
-    assert refused([1], by="popularity").code == "U151"
-    assert refused([1], by="luck").code == "U102"
-    assert refused([1], sample=0).code == "U102"
-    assert refused([]).code == refused({}).code == "I103"
-    assert refused([1], metrics="rbp").code == "U121"
-    assert refused([1], estimators="bias").code == "U115"
-    assert refused({"a": [1, 2], "b": [1]}).code == "I311"
-    assert refused(pl.DataFrame({"rank": [1]})).code == "I201"
+def test_other_invalid_arguments_are_rejected():
+    assert error_of([1], by="popularity").code == "U151"
+    assert error_of([1], by="luck").code == "U102"
+    assert error_of([1], sample=0).code == "U102"
+    assert error_of([]).code == error_of({}).code == "I103"
+    assert error_of([1], metrics="err").code == "U121"
+    assert error_of([1], estimators="bias").code == "U115"
+    assert error_of({"a": [1, 2], "b": [1]}).code == "I311"
+    assert error_of(pl.DataFrame({"rank": [1]})).code == "I201"
     found = correct([1], pool=40, sample=9, interval=None)
     for call, code in (
         (lambda: found.scores("rank"), "U115"),
@@ -231,6 +231,6 @@ def test_other_refusals():
         assert caught.value.code == code
 
 
-def test_fewer_draws_with_replacement_than_candidates_are_not_needed():
+def test_a_sample_with_replacement_may_exceed_the_pool():
     found = correct([1, 5, 30], pool=12, sample=29, replace=True, metrics="hit@2", interval=None)
     assert np.isfinite(found.means["mean"].to_numpy()).all()

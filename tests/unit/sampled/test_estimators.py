@@ -1,4 +1,4 @@
-"""Estimators by worked examples, by what they minimise, and by what they promise on average."""
+"""Estimators: worked examples, the objectives they minimise, and their properties on average."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from scipy.stats import binom, hypergeom
 
 from recassay.errors import UsageError
 from recassay.metrics.registry import parse_metric
-from recassay.sampled.estimators import REGISTRY, BiasVariance, Constrained, MinimalBias, Rank, Target, worth
-from recassay.sampled.joint import joint_of
+from recassay.sampled.estimators import REGISTRY, BiasVariance, Constrained, MinimalBias, Rank, Target, metric_at_rank
+from recassay.sampled.joint import joint_ranks
 
 # Six full ranks (N = 5), three draws with replacement, every rank equally likely: fhat(1..4).
 WORKED = [
@@ -28,78 +28,84 @@ WORKED = [
 ]
 
 
-def answers(metric, estimator, joint):
-    return REGISTRY.parse(estimator).answers(Target(parse_metric(metric), joint)).values
+def estimates(metric, estimator, joint):
+    return REGISTRY.parse(estimator).estimates(Target(parse_metric(metric), joint)).values
 
 
-def law(pool, sample, replace):
-    """P(q | r), with q in columns."""
+def rank_probabilities(pool, sample, replace):
+    """Return P(q | r), with q in columns."""
     above, seen = np.arange(pool + 1)[:, None], np.arange(sample + 1)[None, :]
     return binom.pmf(seen, sample, above / pool) if replace else hypergeom.pmf(seen, pool, above, sample)
 
 
 @pytest.mark.parametrize(("metric", "estimator", "expected"), WORKED)
 def test_worked_examples(metric, estimator, expected):
-    assert answers(metric, estimator, joint_of(5, 3, replace=True)) == pytest.approx(expected, abs=5.1e-7)
+    assert estimates(metric, estimator, joint_ranks(5, 3, replace=True)) == pytest.approx(expected, abs=5.1e-7)
 
 
 def test_a_worked_example_without_replacement():
-    found = answers("hit@2", "bias_variance", joint_of(5, 3, replace=False))
+    found = estimates("hit@2", "bias_variance", joint_ranks(5, 3, replace=False))
     assert found == pytest.approx((1.072637, 0.426081, -0.200915, 0.035530), abs=5.1e-7)
 
 
-def test_what_the_least_biased_estimator_expects_at_each_full_rank():
-    found = law(5, 3, True) @ answers("hit@2", "minimal_bias", joint_of(5, 3, replace=True))
+def test_expectation_of_the_minimal_bias_estimator_at_each_full_rank():
+    found = rank_probabilities(5, 3, True) @ estimates("hit@2", "minimal_bias", joint_ranks(5, 3, replace=True))
     assert found == pytest.approx((1.087302, 0.706349, 0.301587, -0.015873, -0.134921, 0.055556), abs=5.1e-7)
 
 
 METRICS = ["hit@1", "hit@3", "ndcg@5", "mrr", "map", "auc", "recall@4"]
 CASES = st.tuples(
     st.integers(2, 40), st.integers(1, 25), st.booleans(), st.sampled_from(METRICS), st.integers(0, 9999)
-).filter(lambda one: one[2] or one[1] <= one[0])  # fmt: skip
+).filter(lambda case: case[2] or case[1] <= case[0])  # fmt: skip
 
 
 def made(case):
-    """Pairs under a random prior, the law of the sampled rank, the prior and the metric at every full rank."""
+    """Return the pairs for a random prior, P(q | r), the prior, the metric at every full rank and the generator."""
     pool, sample, replace, metric, seed = case
     rng = np.random.default_rng(seed)
     prior = rng.dirichlet(np.ones(pool + 1))
-    joint = joint_of(pool, sample, replace=replace, prior=prior)
-    return joint, law(pool, sample, replace), prior, worth(parse_metric(metric), np.arange(1.0, pool + 2), pool), rng
+    joint = joint_ranks(pool, sample, replace=replace, prior=prior)
+    return (
+        joint,
+        rank_probabilities(pool, sample, replace),
+        prior,
+        metric_at_rank(parse_metric(metric), np.arange(1.0, pool + 2), pool),
+        rng,
+    )
 
 
 @given(CASES)
 @settings(max_examples=40, deadline=None)
-def test_gamma_1_is_the_mean_given_the_sampled_rank(case):
+def test_gamma_1_gives_the_posterior_mean(case):
     joint, chance, prior, metric, _ = made(case)
     posterior = prior[:, None] * chance / (prior @ chance)
-    assert BiasVariance(1.0).answers(Target(parse_metric(case[3]), joint)).values == pytest.approx(
+    assert BiasVariance(1.0).estimates(Target(parse_metric(case[3]), joint)).values == pytest.approx(
         metric @ posterior, abs=1e-7
     )
 
 
 @given(CASES, st.sampled_from([0.003, 0.01, 0.1, 0.5, 1.0]))
 @settings(max_examples=40, deadline=None)
-def test_it_solves_the_published_equations(case, gamma):
+def test_bias_variance_solves_the_published_equations(case, gamma):
     """((1 - gamma) A'A + gamma diag(c)) fhat = A'b, with A = sqrt(p) P, b = sqrt(p) f, c = p P."""
     joint, chance, prior, metric, _ = made(case)
-    found = BiasVariance(gamma).answers(Target(parse_metric(case[3]), joint)).values
+    found = BiasVariance(gamma).estimates(Target(parse_metric(case[3]), joint)).values
     left = (1 - gamma) * (chance.T * prior) @ chance + gamma * np.diag(prior @ chance)
     assert left @ found == pytest.approx(chance.T @ (prior * metric), abs=1e-12)
 
 
 def loss(found, chance, prior, metric, gamma):
-    """sum_r p(r) (bias(r)^2 + gamma variance(r))."""
+    """Return sum_r p(r) (bias(r)^2 + gamma variance(r))."""
     mean = chance @ found
     return prior @ ((mean - metric) ** 2 + gamma * (chance @ found**2 - mean**2))
 
 
 @given(CASES, st.sampled_from(["bias_variance", "bias_variance(gamma=0.01)", "minimal_bias"]))
 @settings(max_examples=40, deadline=None)
-def test_no_other_answers_are_better(case, estimator):
+def test_no_other_estimates_have_a_smaller_loss(case, estimator):
     joint, chance, prior, metric, rng = made(case)
     gamma = getattr(REGISTRY.parse(estimator), "gamma", 0.0)
-    found = answers(case[3], estimator, joint)
+    found = estimates(case[3], estimator, joint)
     least = loss(found, chance, prior, metric, gamma)
     for size in (1e-3, 1e-1, 1.0):
         for _ in range(20):
@@ -109,9 +115,9 @@ def test_no_other_answers_are_better(case, estimator):
 
 @given(CASES, st.sampled_from(["monotone", "box"]))
 @settings(max_examples=40, deadline=None)
-def test_no_other_answers_that_make_sense_are_better(case, by):
+def test_no_other_estimates_within_the_constraint_have_a_smaller_loss(case, by):
     joint, chance, prior, metric, rng = made(case)
-    found = Constrained(by).answers(Target(parse_metric(case[3]), joint)).values
+    found = Constrained(by).estimates(Target(parse_metric(case[3]), joint)).values
     least = loss(found, chance, prior, metric, 0.0)
     assert found.min() >= -1e-12
     assert found.max() <= 1 + 1e-12 if by == "box" else (np.diff(found) <= 1e-12).all()
@@ -125,54 +131,54 @@ def test_no_other_answers_that_make_sense_are_better(case, by):
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("estimator", ["rank", "minimal_bias"])
 def test_auc_needs_no_correction(estimator, replace):
-    """The sampled AUC is right on average, and the least biased estimator finds it."""
-    found = answers("auc", estimator, joint_of(500, 20, replace=replace))
+    """The sampled AUC is unbiased, and the minimal-bias estimator equals it."""
+    found = estimates("auc", estimator, joint_ranks(500, 20, replace=replace))
     assert found == pytest.approx(1 - np.arange(21) / 20, abs=1e-6)
 
 
 @pytest.mark.parametrize("pool", [60, 1_200])
 @pytest.mark.parametrize("metric", ["hit@10", "ndcg@10", "mrr"])
-def test_a_sample_of_everything_is_answered_with_the_metric(metric, pool):
-    expected = worth(parse_metric(metric), np.arange(1.0, pool + 2), pool)
+def test_estimates_from_a_sample_of_all_candidates_equal_the_metric(metric, pool):
+    expected = metric_at_rank(parse_metric(metric), np.arange(1.0, pool + 2), pool)
     for estimator in ("rank", "minimal_bias", "bias_variance"):
-        found = answers(metric, estimator, joint_of(pool, pool, replace=False))
+        found = estimates(metric, estimator, joint_ranks(pool, pool, replace=False))
         assert found == pytest.approx(expected, abs=1e-9), estimator
 
 
 def test_directions_beyond_the_condition_are_left_out_and_counted():
     """With 100 of 3,416 the condition number of the equations is 10^58; 52 of 101 directions stay below 10^12."""
-    joint = joint_of(3_416, 100, replace=False)
-    found = MinimalBias().answers(Target(parse_metric("hit@10"), joint))
+    joint = joint_ranks(3_416, 100, replace=False)
+    found = MinimalBias().estimates(Target(parse_metric("hit@10"), joint))
     assert found.left_out == 101 - np.count_nonzero(joint.kept**2 >= 1e-12) == 49
-    assert MinimalBias(1.0).answers(Target(parse_metric("hit@10"), joint)).left_out == 100
-    assert MinimalBias(1.0).answers(Target(parse_metric("hit@10"), joint)).values == pytest.approx(
+    assert MinimalBias(1.0).estimates(Target(parse_metric("hit@10"), joint)).left_out == 100
+    assert MinimalBias(1.0).estimates(Target(parse_metric("hit@10"), joint)).values == pytest.approx(
         np.full(101, 10 / 3417)
     )
-    assert MinimalBias().answers(Target(parse_metric("hit@2"), joint_of(5, 3, replace=False))).left_out == 0
-    assert BiasVariance().answers(Target(parse_metric("hit@10"), joint)).left_out == 0
+    assert MinimalBias().estimates(Target(parse_metric("hit@2"), joint_ranks(5, 3, replace=False))).left_out == 0
+    assert BiasVariance().estimates(Target(parse_metric("hit@10"), joint)).left_out == 0
 
 
-def test_ranks_between_two_ranks():
-    assert worth(parse_metric("hit@2"), np.array([1, 2, 2.01]), 9).tolist() == [1, 1, 0]
-    assert worth(parse_metric("mrr"), np.array([2.5]), 9).tolist() == [0.4]
-    assert worth(parse_metric("rprec"), np.array([1, 1.5]), 9).tolist() == [1, 0]
-    assert worth(parse_metric("precision@5"), np.array([5.0, 6.0]), 9).tolist() == [0.2, 0]
-    assert worth(parse_metric("hit@20"), np.array([10.0]), 9).tolist() == [1]
-    assert Rank().answers(Target(parse_metric("ndcg@2"), joint_of(4, 8, replace=True))).values[:3] == pytest.approx(
-        [1, 1 / np.log2(2.5), 1 / np.log2(3)]
-    )
+def test_metric_at_fractional_ranks():
+    assert metric_at_rank(parse_metric("hit@2"), np.array([1, 2, 2.01]), 9).tolist() == [1, 1, 0]
+    assert metric_at_rank(parse_metric("mrr"), np.array([2.5]), 9).tolist() == [0.4]
+    assert metric_at_rank(parse_metric("rprec"), np.array([1, 1.5]), 9).tolist() == [1, 0]
+    assert metric_at_rank(parse_metric("precision@5"), np.array([5.0, 6.0]), 9).tolist() == [0.2, 0]
+    assert metric_at_rank(parse_metric("hit@20"), np.array([10.0]), 9).tolist() == [1]
+    assert Rank().estimates(Target(parse_metric("ndcg@2"), joint_ranks(4, 8, replace=True))).values[
+        :3
+    ] == pytest.approx([1, 1 / np.log2(2.5), 1 / np.log2(3)])
 
 
-@pytest.mark.parametrize("metric", ["rbp", "stratified_recall@5", "bpref"])
-def test_metrics_that_are_no_function_of_the_rank(metric):
+@pytest.mark.parametrize("metric", ["err", "stratified_recall@5", "bpref"])
+def test_metrics_that_are_not_a_function_of_the_rank_are_rejected(metric):
     with pytest.raises(UsageError) as caught:
-        worth(parse_metric(metric), np.ones(1), 9)
+        metric_at_rank(parse_metric(metric), np.ones(1), 9)
     assert caught.value.code == "U121"
 
 
 @pytest.mark.parametrize("text", ["bias_variance(gamma=0)", "bias_variance(gamma=1.5)", "minimal_bias(condition=0.5)",
                                   "constrained(by='sense')"])  # fmt: skip
-def test_parameters_that_make_no_sense(text):
+def test_invalid_parameters_are_rejected(text):
     with pytest.raises(UsageError) as caught:
         REGISTRY.parse(text)
     assert caught.value.code == "U102"

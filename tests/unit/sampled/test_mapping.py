@@ -1,4 +1,4 @@
-"""Cut-offs of a sample read as cut-offs of all, by worked examples."""
+"""Mapping of cut-offs from a sample to all candidates: worked examples and simulations."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ WORKED = {  # n_s = 101, n_F = 1001
 
 @pytest.mark.parametrize("which", WORKED)
 def test_worked_examples(which):
-    how = {"family": "linear"} if which == "linear" else {"family": "beta", "a": which}
-    found = [mapped_cutoff(k, sample=100, pool=1_000, **how) for k in (1, 2, 5, 10, 50)]
+    options = {"family": "linear"} if which == "linear" else {"family": "beta", "a": which}
+    found = [mapped_cutoff(k, sample=100, pool=1_000, **options) for k in (1, 2, 5, 10, 50)]
     assert found == pytest.approx(WORKED[which], abs=5e-7)
 
 
@@ -32,29 +32,29 @@ def test_small_worked_examples(a, expected):
 
 @pytest.mark.parametrize("a", [0.05, 0.3, 1.0, 2.5, 40.0])
 @pytest.mark.parametrize("k", [1, 2, 7, 30, 31])
-def test_the_closed_form_is_the_sum_over_sampled_ranks(a, k):
+def test_the_closed_form_equals_the_sum_over_sampled_ranks(a, k):
     """F(k) = N (a sum_{i<k} C(m, i) B(a+i, m+1-i))^(1/a) + 1."""
     i = np.arange(k)
     share = a * (comb(30, i) * beta(a + i, 31 - i)).sum()
     assert mapped_cutoff(k, sample=30, pool=900, family="beta", a=a) == pytest.approx(900 * share ** (1 / a) + 1)
 
 
-def test_ends():
-    for how in ({"family": "linear"}, {"family": "beta", "a": 0.3}):
-        assert mapped_cutoff(31, sample=30, pool=900, **how) == pytest.approx(901)
+def test_the_first_and_last_cutoffs_of_a_sample_map_to_the_first_and_last_of_all():
+    for options in ({"family": "linear"}, {"family": "beta", "a": 0.3}):
+        assert mapped_cutoff(31, sample=30, pool=900, **options) == pytest.approx(901)
     assert mapped_cutoff(1, sample=30, pool=900) == 1
 
 
 @pytest.mark.parametrize("a", [0.15, 0.4, 1.0, 3.0])
-def test_a_is_found_again(a):
-    """Relative full ranks x with density a x^(a-1): 200,000 of them, seen through samples."""
+def test_fit_a_recovers_a(a):
+    """The data are sampled ranks of 200,000 relative full ranks x with density a x^(a-1)."""
     rng = np.random.default_rng(3)
     ranks = 1 + rng.binomial(100, rng.random(200_000) ** (1 / a))
     assert fit_a(ranks, sample=100) == pytest.approx(a, rel=0.02)
 
 
-def test_hits_of_a_sample_are_hits_among_all():
-    """Read at the mapped cut-off a sampled hit rate is the full one, if ranks are of the family."""
+def test_sampled_hit_rates_equal_full_hit_rates_at_the_mapped_cutoff():
+    """This holds if the full ranks have a distribution of the family."""
     rng = np.random.default_rng(5)
     pool, sample, a = 5_000, 100, 0.3
     above = np.floor(rng.random(100_000) ** (1 / a) * (pool + 1)).astype(int)
@@ -69,7 +69,7 @@ def test_hits_of_a_sample_are_hits_among_all():
 
 
 @pytest.mark.parametrize(
-    ("k", "how"),
+    ("k", "options"),
     [
         (0, {}),
         (102, {}),
@@ -82,9 +82,9 @@ def test_hits_of_a_sample_are_hits_among_all():
         (1, {"sample": 2_000}),
     ],
 )
-def test_refusals(k, how):
+def test_invalid_arguments_are_rejected(k, options):
     with pytest.raises(UsageError) as caught:
-        mapped_cutoff(k, **{"sample": 100, "pool": 1_000, **how})
+        mapped_cutoff(k, **{"sample": 100, "pool": 1_000, **options})
     assert caught.value.code == "U102"
 
 

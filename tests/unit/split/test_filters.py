@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic import log as made_up
+from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import InputError, UsageError
 from recassay.split import filters
 
@@ -27,12 +27,12 @@ def log():
     return Interactions.from_frame(frame.with_columns(rating=pl.Series(np.arange(frame.height) % 5 + 1.0)))
 
 
-def test_every_filter_is_here():
-    assert sorted(CASES) == list(filters.REGISTRY.kinds)
+def test_every_filter_is_tested():
+    assert sorted(CASES) == list(filters.REGISTRY.built_in)
 
 
 @pytest.mark.parametrize("text", CASES.values())
-def test_what_all_filters_promise(text, log):
+def test_filters_keep_row_order_and_count_removed_rows(text, log):
     spec = filters.parse(text)
     assert filters.parse(str(spec)) == spec == pickle.loads(pickle.dumps(spec))
     kept = spec(log)
@@ -59,14 +59,14 @@ def test_a_core_is_the_fixed_point_of_dropping_one_row_after_another(users, item
     assert filters.parse(f"core(users={users}, items={items})")(log).log.frame().rows() == rows
 
 
-def test_one_pass_depends_on_who_is_first(log):
+def test_one_pass_depends_on_the_side_that_is_checked_first(log):
     kept = {first: filters.Once(users=15, items=20, first=first)(log).log for first in ("items", "users")}
     assert np.bincount(kept["items"].users).min() >= 15
     assert np.bincount(kept["users"].items).min() >= 20
     assert kept["items"].fingerprint != kept["users"].fingerprint
 
 
-def test_one_row_of_each_pair():
+def test_distinct_keeps_one_row_of_each_pair():
     rows = [(1, 7, 2.0, 9), (1, 7, 5.0, 3), (1, 8, 1.0, 1), (1, 7, 5.0, 4), (2, 7, 1.0, 1)]
     log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "rating", "timestamp"], orient="row"))
     kept = {keep: filters.Distinct(keep)(log) for keep in ("first", "last", "max")}
@@ -80,7 +80,7 @@ def test_one_row_of_each_pair():
         filters.Distinct("max")(without)
 
 
-def test_filters_follow_each_other(log):
+def test_filters_apply_in_order(log):
     texts = ["rated(at_least=2)", "distinct", "core(users=5, items=5)"]
     kept = filters.apply(log, ", ".join(texts))
     step = log
@@ -93,7 +93,7 @@ def test_filters_follow_each_other(log):
     assert filters.apply(log, []).log is log
 
 
-def test_a_limit_on_one_side(log):
+def test_between_with_one_limit(log):
     early = filters.Between(end=1600000000)(log)
     late = filters.Between(start=1600000000)(log)
     assert len(early.log) + len(late.log) == len(log)
@@ -113,7 +113,7 @@ def test_mistakes(text, code):
     assert caught.value.code == code
 
 
-def test_nothing_left_and_nothing_to_go_by(log):
+def test_empty_results_and_missing_columns_are_errors(log):
     with pytest.raises(UsageError, match="U116"):
         filters.parse("core(users=1000)")(log)
     bare = Interactions.from_frame(log.frame().drop("timestamp", "rating"))

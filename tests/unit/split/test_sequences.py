@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.sequences import ALONE, Sequences
-from recassay.data.synthetic import log as made_up
+from recassay.data.sequences import SINGLE_ROW, Sequences
+from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import InputError, UsageError
 from recassay.split import sequences as of_sequences
-from recassay.split.sequences import training
+from recassay.split.sequences import n_training
 
 COLUMNS = ["item_id", "user_id", "timestamp"]
 B1 = [
@@ -41,7 +41,7 @@ def sequences():
 # --- from a log -------------------------------------------------------------------------------------------------------
 
 
-def test_worked_example_with_a_gap_that_is_reached():
+def test_a_pause_of_exactly_the_gap_ends_a_session():
     log = log_of(B1)
     made = ra.split.sessions(gap=8)(log)
     assert texts(made) == ["ab", "acd", "cbb"]
@@ -51,7 +51,7 @@ def test_worked_example_with_a_gap_that_is_reached():
     assert texts(ra.split.sessions(gap=8, inclusive=True)(log)) == ["abacd", "cbb"]
 
 
-def test_worked_example_of_two_visitors():
+def test_worked_example_of_two_users():
     rows = [(1, "v1", 1), (2, "v1", 2), (3, "v2", 3), (1, "v1", 4), (2, "v2", 5), (3, "v1", 60)]
     made = ra.split.sessions(gap=10)(log_of(rows))
     assert [made.item_vocabulary.decode(np.array(row)).to_list() for row in made.histories.rows()] == [
@@ -63,14 +63,14 @@ def test_worked_example_of_two_visitors():
     assert made.removed == {"event on its own": 1}
 
 
-def test_items_and_users_of_no_sequence_are_forgotten():
+def test_items_and_users_without_a_sequence_are_dropped():
     made = ra.split.sessions(gap=5)(log_of([("a", 1, 0), ("b", 1, 1), ("z", 1, 90), ("y", 2, 0)]))
     assert made.item_vocabulary.ids.to_list() == ["a", "b"]
     assert made.user_vocabulary.ids.to_list() == [1]
     assert made.removed == {"event on its own": 2}
 
 
-def test_equal_times_are_joined_in_row_order_or_dropped_or_refused():
+def test_equal_times_are_joined_in_row_order_or_dropped_or_an_error():
     log = log_of([("a", 1, 5), ("c", 1, 7), ("b", 1, 5), ("d", 2, 5), ("d", 2, 5)])
     assert texts(ra.split.sessions(gap=3)(log)) == ["abc", "dd"]
     dropped = ra.split.sessions(gap=3, ties="drop")(log)
@@ -124,8 +124,8 @@ def test_logs_without_sequences(rows, columns, code):
 
 
 @pytest.mark.parametrize("gap", [0, -5])
-def test_a_gap_has_a_length(gap):
-    with pytest.raises(UsageError, match=r"U102.*on its own"):
+def test_a_gap_must_be_positive(gap):
+    with pytest.raises(UsageError, match=r"U102.*above 0"):
         ra.split.sessions(gap=gap)
 
 
@@ -135,12 +135,12 @@ def test_a_gap_has_a_length(gap):
 @pytest.mark.parametrize(
     ("n", "share", "expected"), [(10, 0.2, 8), (7, 0.2, 6), (3, 0.4, 2), (10_551, 0.2, 8441), (400_261, 0.2, 320_209)]
 )
-def test_sizes_of_the_worked_table(n, share, expected):
-    assert training(n, share) == expected
+def test_the_number_of_training_sequences_is_rounded_up(n, share, expected):
+    assert n_training(n, share) == expected
 
 
 @pytest.mark.parametrize("text", EVERY)
-def test_every_sequence_is_in_one_part_and_says_where_it_came_from(text, sequences):
+def test_every_sequence_is_in_one_part(text, sequences):
     spec = of_sequences.parse(text)
     assert of_sequences.parse(str(spec)) == spec == pickle.loads(pickle.dumps(spec))
     for number, fold in enumerate(spec(sequences)):
@@ -156,7 +156,7 @@ def test_every_sequence_is_in_one_part_and_says_where_it_came_from(text, sequenc
 
 
 @pytest.mark.parametrize("text", EVERY[:1] + EVERY[2:3])
-def test_lots_do_not_depend_on_the_order_of_sequences(text, sequences):
+def test_draws_do_not_depend_on_the_order_of_sequences(text, sequences):
     spec = of_sequences.parse(text)
     shuffled = sequences.take(np.random.default_rng(1).permutation(len(sequences)))
     one, other = spec(sequences), spec(shuffled)
@@ -183,20 +183,20 @@ TIMED = [
 ]  # fmt: skip
 
 
-def test_the_latest_begin_last_and_a_strict_cut_takes_what_is_not_before():
+def test_the_latest_sequences_are_test_and_strict_removes_later_training_events():
     made = ra.split.sessions(gap=3)(log_of(TIMED))
     fold = ra.split.latest_sequences(test=0.5)(made)[0]
     assert (texts(fold.train), texts(fold.test)) == (["abc", "ab"], ["de", "ea"])
     assert (fold.how["cut"], fold.how["ties"], fold.how["leakage"], fold.removed) == (3, 0, "per user", {})
     strict = ra.split.latest_sequences(test=0.5, strict=True)(made)[0]
     assert (texts(strict.train), texts(strict.test)) == (["ab"], ["de", "ea"])
-    assert strict.removed == {"not before the first test sequence": 2, ALONE: 1}
+    assert strict.removed == {"not before the first test sequence": 2, SINGLE_ROW: 1}
     assert strict.train.times.max() < strict.how["cut"]
     assert strict.how["leakage"] == "none"
     assert strict.train.users.tolist() == [0]
 
 
-def test_ties_at_the_cut_keep_the_order_of_the_builder():
+def test_ties_at_the_boundary_keep_the_order_of_users():
     rows = [(item, user, time) for user in "dcba" for item, time in (("x", 5), ("y", 6))]
     made = ra.split.sessions(gap=3)(log_of(rows))
     fold = ra.split.latest_sequences(test=0.5)(made)[0]
@@ -204,7 +204,7 @@ def test_ties_at_the_cut_keep_the_order_of_the_builder():
     assert fold.how["ties"] == 2
 
 
-def test_a_cut_that_leaves_nothing_is_refused():
+def test_a_split_with_an_empty_part_is_an_error():
     one = ra.split.sessions(gap=3)(log_of(TIMED)).take(np.array([0]))
     for text in EVERY:
         with pytest.raises(UsageError, match="U116"):
@@ -216,12 +216,12 @@ def test_a_cut_that_leaves_nothing_is_refused():
 
 @pytest.mark.parametrize("share", [0, 1, 1.5])
 @pytest.mark.parametrize("kind", [ra.split.random_sequences, ra.split.latest_sequences])
-def test_a_share_is_between_nothing_and_everything(kind, share):
+def test_a_share_must_be_between_0_and_1(kind, share):
     with pytest.raises(UsageError, match="U102"):
         kind(test=share)
 
 
-def test_the_latest_need_times(sequences):
+def test_latest_sequences_need_times(sequences):
     without = Sequences.from_frame(sequences.frame().drop("timestamp"))
     with pytest.raises(InputError, match="I201"):
         ra.split.latest_sequences()(without)

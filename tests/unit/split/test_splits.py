@@ -10,7 +10,7 @@ from recassay import split
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
 from recassay.data.leaks import LeakReport
-from recassay.data.synthetic import log as made_up
+from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import InputError, UsageError
 
 ROWS = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
@@ -29,7 +29,7 @@ def big():
     return made_up(users=400, items=300, events=20_000, seed=1)
 
 
-def test_a_global_instant():
+def test_global_time_splits_at_a_time_or_a_quantile():
     fold = split.global_time(at=3)(log_of())[0]
     assert (pairs(fold.train), pairs(fold.test)) == (["Aa", "Ba", "Ca"], ["Ab", "Ac", "Bb"])
     assert fold.how["cut"] == 3
@@ -39,7 +39,7 @@ def test_a_global_instant():
     assert (pairs(held.train), pairs(held.validation)) == (["Aa", "Ba", "Ca"], ["Ab"])
 
 
-def test_dates_are_instants_of_logs_with_dates():
+def test_dates_are_accepted_for_logs_with_dates_only():
     days = pl.Series([datetime(2020, 1, day, tzinfo=UTC) for _, _, day in ROWS])
     frame = log_of().frame().with_columns(timestamp=days)
     log = Interactions.from_frame(frame)
@@ -48,24 +48,24 @@ def test_dates_are_instants_of_logs_with_dates():
     assert pairs(split.windows(length=2 * 86400, first="2020-01-02")(log)[0].test) == ["Ab", "Ba"]
     with pytest.raises(UsageError, match="plain numbers"):
         split.global_time(at="2020-01-04")(log_of())
-    with pytest.raises(UsageError, match="no date"):
+    with pytest.raises(UsageError, match="is not a date"):
         split.global_time(at="soon")(log)
 
 
-def test_the_last_ones():
+def test_last_takes_the_last_events_of_each_user():
     fold = split.last(n=1, validation=1)(log_of())[0]
     assert (pairs(fold.train), pairs(fold.validation)) == (["Aa", "Ba", "Bb", "Ca"], ["Ab"])
     assert pairs(fold.test) == ["Ac"]
 
 
-def test_ties_stand_in_row_order_and_are_counted():
+def test_ties_are_in_row_order_and_counted():
     rows = [("ann", "a", 1), ("ann", "b", 1), ("bob", "a", 1), ("bob", "b", 2), ("bob", "c", 2)]
     fold = split.last(n=1)(log_of(rows))[0]
     assert (pairs(fold.test), fold.how["ties"]) == (["Ab", "Bc"], 2)
     assert split.last(n=2)(log_of(rows))[0].how["ties"] == 0  # ann keeps both, bob's 1 and 2 differ
 
 
-def test_windows_move_on_and_forget():
+def test_windows_move_and_limit_training():
     folds = split.windows(length=1, first=3, train=2)(log_of())
     assert [fold.number for fold in folds] == [0, 1, 2]
     assert [pairs(fold.test) for fold in folds] == [["Ab"], ["Bb"], ["Ac"]]
@@ -75,24 +75,24 @@ def test_windows_move_on_and_forget():
     ]  # fmt: skip
 
 
-def test_empty_windows_are_passed_over_and_too_many_refused():
+def test_empty_windows_are_skipped_and_too_many_are_an_error():
     rows = [("ann", "a", 0), ("ann", "b", 10), ("ann", "c", 50)]
     assert [fold.number for fold in split.windows(length=10)(log_of(rows))] == [0, 4]
-    with pytest.raises(UsageError, match="windows would be made"):
+    with pytest.raises(UsageError, match="at most 1,000 windows, got"):
         split.windows(length=0.01)(log_of(rows))
     with pytest.raises(UsageError, match="U116"):
         split.windows(length=1, first=99)(log_of(rows))
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
-def test_a_coin_falls_about_as_often_as_asked(share, big):
+def test_the_share_of_test_ratings_is_about_the_given_one(share, big):
     tests = [len(split.random(test=share, seed=seed)(big)[0].test) for seed in range(20)]
     spread = np.sqrt(share * (1 - share) * len(big))
     assert abs(np.mean(tests) - share * len(big)) < 4 * spread / np.sqrt(20)
     assert 0.5 * spread < np.std(tests) < 1.7 * spread
 
 
-def test_shares_of_users_are_rounded_down(big):
+def test_shares_by_user_are_rounded_down(big):
     events = np.bincount(big.users)
     fold = split.random(test=0.2, by="user", validation=0.15)(big)[0]
     assert np.bincount(fold.test.users, minlength=400).tolist() == [count // 5 for count in events.tolist()]
@@ -121,7 +121,7 @@ def test_folds_hold_every_row_once_and_differ_by_one(by, big):
 
 
 @pytest.mark.parametrize("by", ["chance", "time"])
-def test_every_user_is_new_once(by, big):
+def test_every_user_is_a_test_user_once(by, big):
     folds = split.user_folds(k=4, reveal=0.3, by=by)(big)
     asked = [set(fold.test.users.tolist()) for fold in folds]
     assert set().union(*asked) == set(big.users.tolist())
@@ -135,7 +135,7 @@ def test_every_user_is_new_once(by, big):
         assert all(profile[user] == max(1, events[user] * 3 // 10) for user in users)
 
 
-def test_a_pair_that_comes_twice_stays_together_under_the_coin():
+def test_repeated_rows_of_a_pair_share_a_draw():
     rows = [(user, user % 7, time) for user in range(200) for time in (1, 2)]
     fold = split.random(test=0.5)(log_of(rows))[0]
     assert set(zip(fold.train.users.tolist(), fold.train.items.tolist(), strict=True)).isdisjoint(
@@ -143,7 +143,7 @@ def test_a_pair_that_comes_twice_stays_together_under_the_coin():
     )
 
 
-def test_a_user_more_changes_nobody_else():
+def test_another_user_does_not_change_the_draws_of_others():
     more = log_of([*ROWS, ("aaron", "a", 1), ("zoe", "d", 9)])
     for spec in (split.random(test=0.5, seed=3), split.leave_out(seed=2)):
         one, other = spec(log_of())[0], spec(more)[0]
@@ -153,7 +153,7 @@ def test_a_user_more_changes_nobody_else():
 
 
 @pytest.mark.parametrize("name", ["skew", "wtd"])
-def test_intervened_test_parts_are_less_popular(name, big):
+def test_debiased_test_parts_are_less_popular(name, big):
     plain = split.random(test=0.1, seed=1)(big)[0]
     fold = split.parse(f"{name}(test=0.1, held_out=0.4, seed=1)")(big)[0]
     assert len(fold.test) == (len(fold.test) + fold.removed["held out and not drawn"]) // 4
@@ -161,7 +161,7 @@ def test_intervened_test_parts_are_less_popular(name, big):
     assert popularity[fold.test.items].mean() < 0.93 * popularity[plain.test.items].mean()
 
 
-def test_weights_are_chances():
+def test_weights_are_proportional_to_probabilities():
     # two held-out ratings a (rated 3 times) and b (once): b is drawn first with chance 3/4
     rows = [("ann", "a"), ("ann", "b"), ("bob", "a"), ("carol", "a")]
     log = log_of(rows, ("user_id", "item_id"))
@@ -178,21 +178,23 @@ def test_weights_are_chances():
     assert abs(drawn / tried - 0.8) < 4 * np.sqrt(0.8 * 0.2 / tried)
 
 
-def test_thinner_tests_are_nested(big):
+def test_subsamples_are_nested(big):
     fold = split.random(test=0.2)(big)[0]
     before = set(fold.test.frame().rows())
     for fraction in (0.0, 0.1, 0.5, 0.9):
-        thinner = split.thin(fold, fraction, seed=4)
+        thinner = split.subsample(fold, fraction, seed=4)
         rows = set(thinner.test.frame().rows())
         assert rows <= before
         assert len(fold.test) - len(rows) == int(fraction * len(fold.test) + 1e-9) == thinner.removed["thinned"]
         assert thinner.train is fold.train
         assert thinner.fingerprint != fold.fingerprint
         before = rows
-    assert set(split.thin(fold, 0.5, seed=5).test.frame().rows()) != set(split.thin(fold, 0.5).test.frame().rows())
+    assert set(split.subsample(fold, 0.5, seed=5).test.frame().rows()) != set(
+        split.subsample(fold, 0.5).test.frame().rows()
+    )
     for wrong in (-0.1, 1):
         with pytest.raises(UsageError, match="U102"):
-            split.thin(fold, wrong)
+            split.subsample(fold, wrong)
 
 
 def test_leaks_are_counted():
@@ -202,7 +204,7 @@ def test_leaks_are_counted():
     assert split.leaks(split.global_time(at=3)(log)[0]) == LeakReport(3, 0, 0)
 
 
-def test_times_that_are_missing_or_no_times():
+def test_missing_or_invalid_times_are_errors():
     log = log_of([("ann", "a", 1), ("ann", "b", None)])
     with pytest.raises(InputError, match="I304"):
         split.last()(log)

@@ -34,7 +34,7 @@ def test_candidates_and_their_test_ratings(epsilon, compat, candidates, each):
         assert np.bincount(fold.train.items, minlength=8)[candidates:].tolist() == COUNTS[candidates:]
 
 
-def test_what_cannot_be_says_what_can():
+def test_an_infeasible_share_names_the_largest_one():
     with pytest.raises(UsageError, match="U117") as caught:
         split.uniform_items(test=0.2, epsilon=0.7)(log_of())
     assert "test=0.12 is the most" in caught.value.hint
@@ -58,7 +58,7 @@ def test_the_share_of_the_hint_is_feasible(epsilon, compat, flatten):
     assert each >= 1
 
 
-def test_the_mirror_gives_equal_training():
+def test_flatten_train_gives_equal_training_counts():
     fold = split.uniform_items(test=0.8, flatten="train")(log_of())[0]
     assert (fold.how["candidates"], fold.how["per_item"]) == (6, 2)
     assert np.bincount(fold.train.items, minlength=8).tolist() == [2] * 6 + [3, 2]
@@ -87,6 +87,6 @@ def test_users_without_training_are_counted():
     "wrong",
     ["test=0", "test=1.5", "test=0.2, epsilon=1", "test=0.2, balance_on='positive'", "test=0.2, positive_from=4"],
 )
-def test_parameters_that_make_no_sense(wrong):
+def test_invalid_parameters_are_errors(wrong):
     with pytest.raises(UsageError, match="U102"):
         split.parse(f"uniform_items({wrong})")

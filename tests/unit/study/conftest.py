@@ -1,5 +1,7 @@
 """Study files to run, and the files of a folder as bytes."""
 
+import re
+
 import pytest
 
 STUDY = """\
@@ -17,7 +19,7 @@ judge: {resamples: 200}
 @pytest.fixture(autouse=True)
 def still(monkeypatch):
     """Time stands still: a folder of results has the same bytes each time."""
-    monkeypatch.setattr("recassay.study.times.perf_counter", lambda: 0.0)
+    monkeypatch.setattr("recassay.study.store.times.perf_counter", lambda: 0.0)
 
 
 @pytest.fixture
@@ -35,10 +37,15 @@ def study(tmp_path):
     return write
 
 
+COMMAND = re.compile(rb"<dt>Run it again</dt>.*\n")  # it names the folder
+
+
 def files(folder, *, without=("cache", "times.json")):
-    """Every file of a folder by its path, as bytes; times tell threads too, which may differ."""
+    """Every file of a folder by its path, as bytes, without the command that made it; times tell threads too."""
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): COMMAND.sub(b"", path.read_bytes())
+        if path.suffix == ".html"
+        else path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.relative_to(folder).parts[0] not in without
     }

@@ -32,5 +32,5 @@ def test_a_study_runs_quickly(path, tmp_path):
     assert {one["code"] for one in results.findings} <= FOUND[path.name]
 
 
-def test_there_are_studies():
+def test_the_studies_folder_is_not_empty():
     assert "first.yaml" in {path.name for path in STUDIES}

@@ -6,9 +6,9 @@ import pytest
 
 import recassay as ra
 from recassay.errors import RecassayError
-from recassay.study.plan import plan_of
-from recassay.study.reading import read_document
-from recassay.study.schema import read_study
+from recassay.study.config.reading import read_document
+from recassay.study.config.schema import read_study
+from recassay.study.plan.plan import make_plan
 
 STUDY = """\
 study: small
@@ -27,24 +27,24 @@ def text(models, items="item_features(items=40)"):
 
 def systems(path):
     document = read_document(path)
-    return {one.name: one for one in plan_of(document, read_study(document)).systems}
+    return {one.name: one for one in make_plan(document, read_study(document)).systems}
 
 
-def test_a_name_stands_for_the_model_of_that_name_wherever_it_is_listed(study):
+def test_a_wrapped_name_means_the_system_of_that_name(study):
     models = 'near: "MMR(of=\'svd\', weight=0.3)", svd: "PureSVD(factors=4)", popular: Popular'
     found = systems(study(text(models)))
     assert found["near"].model == ra.models.MMR("PureSVD(factors=4)", weight=0.3)
     assert found["near"].text == "MMR(of='svd', weight=0.3)"
 
 
-def test_a_model_may_stand_in_the_brackets_itself_and_wrappers_may_be_wrapped(study):
+def test_wrappers_accept_model_texts_and_other_wrappers(study):
     models = "popular: \"MMR(of='Random(seed=3)')\", twice: \"SPAD(of='popular', weight=0.2)\""
     found = systems(study(text(models)))
     assert str(found["twice"].model) == "SPAD(of=\"MMR(of='Random(seed=3)')\", weight=0.2)"
     assert str(found["twice"].seeded(2)) == "SPAD(of=\"MMR(of='Random(seed=5)')\", weight=0.2)"
 
 
-def test_a_model_of_a_file_is_found_beside_the_study_and_its_digest_counts(study, tmp_path):
+def test_a_file_model_is_relative_to_the_study_and_its_digest_is_in_the_key(study, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from recassay.models import Popular\n\n\n"
         "class Mine:\n    def fit(self, log):\n        return Popular().fit(log)\n"
@@ -62,7 +62,7 @@ def test_a_model_of_a_file_is_found_beside_the_study_and_its_digest_counts(study
         ("popular: \"MMR(of='popular')\"", "circle"),
     ],
 )
-def test_a_name_of_nothing_and_a_circle_are_refused_with_their_line(study, models, words):
+def test_unknown_names_and_circles_are_errors_with_a_line(study, models, words):
     with pytest.raises(RecassayError, match=words) as caught:
         systems(study(text(models)))
     assert caught.value.code == "U133"
@@ -80,7 +80,7 @@ def test_re_ranked_lists_of_a_study_are_those_of_the_same_model(study, tmp_path)
     assert [row["mean"] for row in again.rows] == [row["mean"] for row in results.rows]
 
 
-def test_features_are_read_beside_the_study_and_of_another_table_lists_are_made_again(study, tmp_path):
+def test_item_features_are_part_of_the_key_of_lists(study, tmp_path):
     models = "popular: Popular, near: \"MMR(of='popular', weight=0.8)\""
 
     def ran(genres, folder):
@@ -95,7 +95,7 @@ def test_features_are_read_beside_the_study_and_of_another_table_lists_are_made_
     assert ran(other, "out") == ran(other, "elsewhere") != first
 
 
-def test_a_fold_with_features_gives_them_to_the_models_played_on_it():
+def test_a_fold_with_features_passes_them_to_models():
     log = ra.read_interactions([(user, item) for user in range(8) for item in range(12) if (user + item) % 3])
     fold = ra.split.random(test=0.3, seed=1)(log)[0]
     items = ra.read_items(pl.DataFrame({"item_id": range(12), "genres": [f"g{item % 2}" for item in range(12)]}))

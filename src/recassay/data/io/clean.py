@@ -1,4 +1,4 @@
-"""Gives each column its one type: ids are whole numbers or text and never missing, values are numbers."""
+"""Conversion of each column to its type: ids are integers or text and never missing, values are numbers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from recassay.errors import InputError
 
 # Every whole number below this is exact as a float.
 EXACT_FLOAT = 2**53
-# Day and month in some order, and the year behind them. A dot between them puts the day first wherever it is written.
+# Day and month in either order, then the year. Dates with dots are unambiguous: the day comes first.
 DAY_AND_MONTH = r"^\s*(?<first>\d{1,2})[/-](?<second>\d{1,2})[/-](?<year>\d{4}|\d{2})(?:\D|$)"
 TIMED = r"\d{1,2}:\d{2}"
 ZONED = r"\d{1,2}:\d{2}.*(?:[Zz]|[+-]\d{2}:?\d{2})\s*$"
 
 
 def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ranks: bool = True) -> pl.DataFrame:
-    """Each of the named canonical columns in its type; the others untouched.
+    """Return the frame with each of the named canonical columns in its type; other columns are unchanged.
 
-    Ids stay integers or strings (whole floats become integers, categories strings); score, rating and gain become
-    Float64, rank and pool integers, with missing values left null; timestamps stay whole numbers, floats or datetimes.
-    Without ``whole_ranks`` a rank becomes Float64.
+    Ids stay integers or strings (whole floats become integers, categories become strings). Score, rating and gain
+    become Float64; rank and pool become integers, with missing values left null. Timestamps stay whole numbers, floats
+    or datetimes. Without ``whole_ranks`` a rank becomes Float64.
     """
     rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, POOL: as_whole_number}
     rules |= {TIMESTAMP: as_time, SYSTEM: as_ids, RANK: as_whole_number if whole_ranks else as_number}
@@ -29,13 +29,16 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ra
 
 
 def as_ids(series: pl.Series, where: str = "") -> pl.Series:
-    """Ids as integers or strings; an id that is missing or empty is I304, one that is no id is I202.
+    """Return ids as integers or strings; I304 if an id is missing or empty, I202 if a value cannot be an id.
 
     >>> as_ids(pl.Series("user_id", [3.0, 1.0])).to_list()
     [3, 1]
     """
     dtype = series.dtype
-    if dtype.is_float():
+    if str(dtype) in ("Int128", "UInt128"):  # NumPy has no such integers
+        wide, series = series, series.cast(pl.Int64, strict=False)
+        series = wide.cast(pl.String) if series.null_count() > wide.null_count() else series
+    elif dtype.is_float():
         series = _whole(series.fill_nan(None), where)
     elif dtype.is_decimal():
         series = _whole(series.cast(pl.Float64), where) if (series != series.floor()).any() else series.cast(pl.Int64)
@@ -60,13 +63,13 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
             "I304",
             f"{missing.sum():,} of {len(series):,} ids are missing, the first in row {first:,}",
             where=_at(series, where),
-            hint="remove these rows, or give each its id",
+            hint="remove these rows, or give each an id",
         )
     return series
 
 
 def as_number(series: pl.Series, where: str = "") -> pl.Series:
-    """Float64; text that is no number, and anything that cannot be one, is I202.
+    """Return a column as Float64; I202 for text that is not a number, and for types that cannot be one.
 
     >>> as_number(pl.Series("score", ["1.5", None])).to_list()
     [1.5, None]
@@ -79,12 +82,12 @@ def as_number(series: pl.Series, where: str = "") -> pl.Series:
     elif not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null, pl.String)):
         raise InputError("I202", f"{dtype} where a number is needed", where=_at(series, where))
     numbers = series.cast(pl.Float64, strict=False)
-    _refuse(series, numbers.is_null() & series.is_not_null(), "no number", where)
+    _check_values(series, numbers.is_null() & series.is_not_null(), "not numbers", where)
     return numbers
 
 
 def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
-    """Integers of any width; a fraction is I202.
+    """Return a column as integers of any width; I202 for a fraction.
 
     >>> as_whole_number(pl.Series("rank", [1.0, 2.0])).to_list()
     [1, 2]
@@ -95,9 +98,9 @@ def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def as_time(series: pl.Series, where: str = "") -> pl.Series:
-    """Whole numbers, floats and datetimes as they are, dates as datetimes, text parsed; other things are I202.
+    """Return times as whole numbers, floats or datetimes: dates become datetimes, text is parsed; else I202.
 
-    Text that can be read in two ways, such as 03/04/2020, is I386.
+    Text with two readings, such as 03/04/2020, is I386.
 
     >>> as_time(pl.Series("timestamp", ["2014-04-07T10:51:09Z", None])).to_list()
     [datetime.datetime(2014, 4, 7, 10, 51, 9), None]
@@ -114,17 +117,17 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
     raise InputError("I202", f"{dtype} where a time is needed", where=_at(series, where))
 
 
-def typed(series: pl.Series) -> pl.Series:
-    """Text as Int64 if every value is a plain whole number, else as Float64 if every value is a number, else as it is.
+def infer_type(series: pl.Series) -> pl.Series:
+    """Return text as Int64 if every value is a plain whole number, as Float64 if every value is a number, else as is.
 
-    >>> typed(pl.Series(["7", "10"])).to_list(), typed(pl.Series(["007", "x10"])).to_list()
+    >>> infer_type(pl.Series(["7", "10"])).to_list(), infer_type(pl.Series(["007", "x10"])).to_list()
     ([7, 10], ['007', 'x10'])
     """
     if series.dtype != pl.String or series.null_count() == len(series):
         return series
     if series.str.contains(r"^(0|-?[1-9][0-9]{0,18})$").all():
         whole = series.cast(pl.Int64, strict=False)
-        if whole.null_count() == series.null_count():  # else one does not fit 64 bits
+        if whole.null_count() == series.null_count():  # otherwise a value does not fit 64 bits
             return whole
     if series.str.contains(r"^-?(0|[1-9][0-9]*)?\.[0-9]+([eE][-+]?[0-9]+)?$|^(0|-?[1-9][0-9]{0,14})$").all():
         return series.cast(pl.Float64)
@@ -132,7 +135,7 @@ def typed(series: pl.Series) -> pl.Series:
 
 
 def _whole(series: pl.Series, where: str) -> pl.Series:
-    _refuse(series, (series != series.floor()) | (series.abs() >= EXACT_FLOAT), "no exact whole number", where)
+    _check_values(series, (series != series.floor()) | (series.abs() >= EXACT_FLOAT), "not exact whole numbers", where)
     return series.cast(pl.Int64)
 
 
@@ -141,17 +144,17 @@ def _time_of_text(series: pl.Series, where: str) -> pl.Series:
         numbers = series.cast(dtype, strict=False)
         if numbers.null_count() == series.null_count():
             return numbers
-    _refuse_ambiguous(series, where)
+    _check_ambiguity(series, where)
     try:
         times = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).dt.replace_time_zone(None)
     except pl.exceptions.PolarsError:
         times = pl.Series(series.name, [None] * len(series), dtype=pl.Datetime("us"))
-    _refuse(series, times.is_null() & series.is_not_null(), "no time", where)
+    _check_values(series, times.is_null() & series.is_not_null(), "not times", where)
     return times
 
 
-def _refuse_ambiguous(series: pl.Series, where: str) -> None:
-    """I386 for dates of which no value shows whether day or month comes first, and for times with and without zone."""
+def _check_ambiguity(series: pl.Series, where: str) -> None:
+    """Raise I386 for dates whose day and month cannot be told apart, and for times with and without a zone."""
     zoned = series.str.contains(ZONED)
     if zoned.any() and (bare := ~zoned & series.str.contains(TIMED)).any():
         what = f"{int(zoned.sum()):,} of {len(series):,} times have a zone and {int(bare.sum()):,} have none, such as "
@@ -163,8 +166,8 @@ def _refuse_ambiguous(series: pl.Series, where: str) -> None:
     first, second = (parts[name].cast(pl.Int64) for name in ("first", "second"))
     two_digits = bool((parts["year"].str.len_chars() == 2).any())
     if not two_digits and (first > 12).any() and not (second > 12).any():
-        return  # a day above 12 comes first, and so do all days
-    why = "the year has two digits" if two_digits else "it is not said whether day or month comes first"
+        return  # some first number is above 12, so the day comes first everywhere
+    why = "the year has two digits" if two_digits else "it is unknown whether day or month comes first"
     example = series.filter(series.str.contains(DAY_AND_MONTH).fill_null(False))[0]
     raise InputError(
         "I386",
@@ -181,8 +184,11 @@ def _text_of_bytes(series: pl.Series, where: str) -> pl.Series:
         raise InputError("I202", "ids are bytes that are not UTF-8 text", where=_at(series, where)) from None
 
 
-def _refuse(series: pl.Series, bad: pl.Series, what: str, where: str) -> None:
-    """I202 with a count, the first row and its value, if any row is bad."""
+def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str) -> None:
+    """Raise I202 if ``bad`` marks any row; the error has the number of bad rows, and the first with its value.
+
+    ``what`` names the problem.
+    """
     rows = bad.arg_true()
     if len(rows):
         raise InputError(

@@ -1,16 +1,17 @@
-"""Which column means what: one table of the names that libraries and data sets use, and how a user overrides it."""
+"""The meaning of columns: the column names that libraries and data sets use, and names that the user gives."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from recassay.columnar.columns import normalised_name
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, SYSTEM, TIMESTAMP, USER, Role
 from recassay.errors import InputError, UsageError
 
-# Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are one.
-# Each meaning has tiers: a later tier counts only where no earlier one is present, so `session` is the user of a log
-# that has no user, and `rating` is the score of a run that has no score.
+# Names are compared in lower case, without blanks, dashes and underscores: `userId`, `User ID` and `user_id` are equal.
+# Each meaning has tiers of names: a later tier counts only if no name of an earlier one is present. So `session` is the
+# user of a log without a user column, and `rating` is the score of a run without a score column.
 ALIASES: dict[str, tuple[str, ...]] = {
     USER: (
         "user_id user uid user_idx user_index userno username",
@@ -41,7 +42,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "rating relevance weight value",
     ),
     RANK: ("rank", "position ranking rank_position pos"),
-    POOL: ("pool pool_size",),  # "candidates" and "negatives" could just as well be those that were sampled
+    POOL: ("pool pool_size",),  # not "candidates" or "negatives", which may mean the sampled ones
     SYSTEM: ("system system_id system_name", "model model_name algorithm algo recommender method approach run run_id"),
     GAIN: (
         "gain",
@@ -50,8 +51,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "value label score play_count plays count target",
     ),
 }
-# In a table of items the column is often just called `id`.
-ITEMS_LAST_TIER = "id"
+# In a table of items or users the id column is often just called `id`.
+LAST_TIER = {"items": "id", "users": "id"}
 
 SHORT_NAMES = {
     "user": USER,
@@ -67,17 +68,21 @@ SHORT_NAMES = {
 
 
 def parse_columns(columns: str | Mapping[str, str] | None) -> dict[str, str]:
-    """The user's own names: ``"user=uid,item=iid"`` or a mapping, as canonical name -> name in the table.
+    """Return the user's column names (``"user=uid,item=iid"`` or a mapping) by canonical name.
 
     >>> parse_columns("user=uid, item=iid")
     {'user_id': 'uid', 'item_id': 'iid'}
     """
     if not columns:
         return {}
-    if isinstance(columns, str):
-        pairs = [tuple(part.strip() for part in text.split("=", 1)) for text in columns.split(",") if text.strip()]
+    given: object = columns
+    if isinstance(given, str):
+        pairs = [tuple(part.strip() for part in text.split("=", 1)) for text in given.split(",") if text.strip()]
+    elif isinstance(given, Mapping):
+        pairs = list(given.items())
     else:
-        pairs = list(columns.items())
+        wrong = f"columns must be a text or a dict, got {columns!r:.80}"
+        raise UsageError("U102", wrong, hint="columns='user=WHO,item=WHAT'")
     chosen: dict[str, str] = {}
     for pair in pairs:
         key = pair[0]
@@ -86,7 +91,7 @@ def parse_columns(columns: str | Mapping[str, str] | None) -> dict[str, str]:
             close = difflib.get_close_matches(key, SHORT_NAMES, n=1)
             raise UsageError(
                 "U102",
-                f"cannot use {'='.join(pair)!r} as a column choice",
+                f"{'='.join(pair)!r} is not a valid column choice",
                 where=f"--columns {columns}",
                 hint=(f"did you mean {close[0]!r}? " if close and close[0] != key else "")
                 + f"write KEY=COLUMN, each once, with the keys {', '.join(SHORT_NAMES)}",
@@ -102,25 +107,32 @@ def resolve(
     *,
     where: str,
     by_position: bool = False,
-    numbers: Callable[[list[str]], Iterable[str]] = lambda _: (),
+    numeric_columns: Callable[[list[str]], Iterable[str]] = lambda _: (),
+    time_columns: Callable[[list[str]], Iterable[str]] = lambda _: (),
 ) -> dict[str, str]:
-    """Canonical name -> name in the table, for every column of the role that is there.
+    """Return canonical name -> name in the table, for every column of the role (run, truth, log, ...) that is present.
 
-    A choice by the user wins; then the exact canonical name; then the first tier of aliases with a match, which must be
-    the only one in its tier (I203). A required column without a match is I201, whose hint names all columns that it
-    takes; ``numbers`` says which of some columns hold numbers.
+    The user's choice comes first, then the exact canonical name, then the first tier of aliases with a match, which
+    must be the only match in its tier (I203). A required column without a match is I201, whose hint suggests a choice
+    for all columns; ``numeric_columns`` and ``time_columns`` return those of some columns that hold numbers or times.
 
     >>> from recassay.data.io.roles import ROLES
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")
     {'user_id': 'userId', 'item_id': 'movieId', 'gain': 'rating'}
     """
     if absent := [name for name in chosen.values() if name not in names]:
-        raise _missing(f"there is no column {absent[0]!r}", names, where, absent[0], _choice(names, role, {}, numbers))
+        raise _missing(
+            f"there is no column {absent[0]!r}",
+            names,
+            where,
+            absent[0],
+            _choice(names, role, {}, numeric_columns, time_columns),
+        )
     wanted = [meaning for meaning in (*role.required, *role.optional) if meaning not in chosen]
     free = [name for name in names if name not in chosen.values()]
     found = {meaning: name for meaning, name in chosen.items() if meaning in (*role.required, *role.optional)}
     if by_position:
-        # The k-th column keeps its meaning, unless the user has given that column or that meaning away.
+        # The k-th column has its default meaning unless the user assigned that column or that meaning.
         found |= {
             meaning: name
             for meaning, name in zip(role.positions, names, strict=False)
@@ -132,15 +144,15 @@ def resolve(
                 found[meaning] = name
     lacking = [meaning for meaning in role.required if meaning not in found]
     if lacking:
-        choice = _choice(names, role, found, numbers)
+        choice = _choice(names, role, found, numeric_columns, time_columns)
         raise _missing(f"no column for {' and '.join(lacking)}", names, where, lacking[0], choice)
     return {meaning: found[meaning] for meaning in (*role.required, *role.optional) if meaning in found}
 
 
-def names_a_column(name: str) -> bool:
-    """Whether a word is a known column name, so that the line it stands in is a header.
+def is_column_name(name: str) -> bool:
+    """Return whether a word is a known column name, so that its line is a header.
 
-    >>> names_a_column("movieId"), names_a_column("Toy Story")
+    >>> is_column_name("movieId"), is_column_name("Toy Story")
     (True, False)
     """
     return bool(known_meanings(name))
@@ -152,23 +164,25 @@ def known_meanings(name: str) -> set[str]:
     >>> sorted(known_meanings("Rating")), known_meanings("Bewertung")
     (['gain', 'rating', 'score'], set())
     """
-    return {meaning for meaning, tiers in ALIASES.items() if any(plain(name) in _words(tier) for tier in tiers)}
+    return {
+        meaning for meaning, tiers in ALIASES.items() if any(normalised_name(name) in _words(tier) for tier in tiers)
+    }
 
 
 def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None:
     if names.count(meaning) == 1:
         return meaning
-    tiers = ALIASES[meaning] + ((ITEMS_LAST_TIER,) if role.name == "items" else ())
+    tiers = ALIASES[meaning] + ((LAST_TIER[role.name],) if role.name in LAST_TIER else ())
     for tier in tiers:
-        matches = [name for name in names if plain(name) in _words(tier)]
+        matches = [name for name in names if normalised_name(name) in _words(tier)]
         if len(matches) > 1:
             short = next(key for key, value in SHORT_NAMES.items() if value == meaning)
-            say_which = f"say which: --columns {short}={matches[0]}"
+            choice = f"choose one: --columns {short}={matches[0]}"
             raise InputError(
                 "I203",
                 f"{len(matches)} columns can be {meaning}: {_listed(matches)}",
                 where=where,
-                hint=say_which if len(set(matches)) > 1 else "rename one of them",
+                hint=choice if len(set(matches)) > 1 else "rename one of them",
             )
         if matches:
             return matches[0]
@@ -176,31 +190,42 @@ def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None
 
 
 def _choice(
-    names: Sequence[str], role: Role, found: Mapping[str, str], numbers: Callable[[list[str]], Iterable[str]]
+    names: Sequence[str],
+    role: Role,
+    found: Mapping[str, str],
+    numeric_columns: Callable[[list[str]], Iterable[str]],
+    time_columns: Callable[[list[str]], Iterable[str]],
 ) -> str:
-    """A choice of columns that will do: those found, the first others for what lacks, and a column of numbers.
+    """Return an option of the command line that chooses columns which would work for this table.
 
-    Without its score a run would be taken in the order of its rows, without its gain a truth as all ones.
+    It has the columns found, the first other columns for missing ones, a column of numbers for the value, and one of
+    times for a log. Without a score a run would be ordered by its rows, and without a gain every gain of a truth would
+    be 1.
     """
     short = {meaning: key for key, meaning in SHORT_NAMES.items()}
     free = [name for name in names if name not in found.values()]
     chosen = {meaning: found.get(meaning) or (free.pop(0) if free else "NAME") for meaning in role.required}
     values = [meaning for meaning in (RANK, SCORE, GAIN) if meaning in role.optional]
     if values and not any(meaning in found for meaning in values):
-        chosen |= dict(zip(values[-1:], numbers(free), strict=False))
-    return ",".join(f"{short[meaning]}={name}" for meaning, name in chosen.items())
+        chosen |= dict(zip(values[-1:], numeric_columns(free), strict=False))
+    if TIMESTAMP in role.optional and TIMESTAMP not in found:
+        chosen |= dict(zip((TIMESTAMP,), time_columns(free), strict=False))
+    option = "--truth-columns" if role.name == "truth" else "--columns"
+    return f"{option} {','.join(f'{short[meaning]}={name}' for meaning, name in chosen.items())}"
 
 
 def _missing(what: str, names: Sequence[str], where: str, wanted: str, choice: str) -> InputError:
     known = [word for tier in ALIASES.get(wanted, (wanted,)) for word in tier.split()]
-    guesses = {short: name for name in names if (short := plain(name))}
-    close = [guess for word in known for guess in difflib.get_close_matches(plain(word), guesses, n=1, cutoff=0.75)]
+    guesses = {short: name for name in names if (short := normalised_name(name))}
+    close = [
+        guess for word in known for guess in difflib.get_close_matches(normalised_name(word), guesses, n=1, cutoff=0.75)
+    ]
     guess = f"did you mean {guesses[close[0]]!r}? " if close else ""
     return InputError(
         "I201",
         f"{what}; the {len(names)} columns found are {_listed(names)}",
         where=where,
-        hint=f"{guess}name the columns, for example --columns {choice}",
+        hint=f"{guess}name the columns, for example {choice}",
     )
 
 
@@ -209,10 +234,5 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def plain(name: str) -> str:
-    """Return a column name as names are compared: in lower case, without blanks, dashes and underscores."""
-    return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
-
-
 def _words(tier: str) -> set[str]:
-    return {plain(word) for word in tier.split()}
+    return {normalised_name(word) for word in tier.split()}

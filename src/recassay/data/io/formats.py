@@ -1,4 +1,4 @@
-"""The file formats: how each is recognised and opened. A new format is one function and one line in ``FORMATS``."""
+"""The file formats: how each is recognised and opened. A new format takes one function and one line in ``BUILT_IN``."""
 
 from __future__ import annotations
 
@@ -6,60 +6,82 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 
-from recassay.data.io.clean import typed
-from recassay.data.io.head import Head, opened
-from recassay.data.io.json_text import loads
+from recassay.data.io.clean import infer_type
+from recassay.data.io.edge import guarded, reading
+from recassay.data.io.head import Head, open_unpacked
+from recassay.data.io.json_text import parse_json
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
-from recassay.data.io.lists import lines, of_lists, one_row_each, user_lines
+from recassay.data.io.lists import explode_lists, lines, table_of_lists, user_lines
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.sniff import sniff
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted
 from recassay.data.io.text import sample_rows, text_table
-from recassay.errors import InputError, UsageError
-from recassay.spec import suggest
+from recassay.errors import InputError
+from recassay.naming.registry import Registry
 
 PARQUET_MAGIC = b"PAR1"
 RECBOLE_FIELD = re.compile(r"[^:\s]+:(token|token_seq|float|float_seq)")
 RUN_COLUMNS = ["query_id", "q0", "doc_id", "rank", "score", "tag"]
 QRELS_COLUMNS = ["query_id", "iteration", "doc_id", "relevance"]
-# The second column of TREC files, which nobody reads, holds one of these.
+# Values of the second column of TREC files, which is not used.
 TREC_FILLERS = {"q0", "0"}
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: what it is, how a file's head shows it, and how such a file is opened as a table."""
+    """A file format: its name, a description, a test of a file's first bytes, and a function that opens a table.
 
+    ``suffixes`` are additional file suffixes that are recognised in a folder or glob.
+    """
+
+    name: str
     description: str
     matches: Callable[[Head], bool]
     table: Callable[[Head, Role], Table]
+    suffixes: tuple[str, ...] = ()
+
+
+FORMATS: Registry[Format] = Registry(
+    "file format", "recassay.data.io", Format, group="recassay.formats", values=True, missing="U107"
+)
+
+
+def formats() -> list[Format]:
+    """Return all formats in the order in which they are tried: registered ones first, plain text last."""
+    kinds = FORMATS.kinds
+    built_in = [known.name for known in BUILT_IN]
+    return [*(kinds[name] for name in kinds if name not in built_in), *BUILT_IN]
 
 
 def open_path(head: Head, role: Role, format: str | None) -> Table:
-    """The table in a file, in the named format or in the first one that recognises it; none is I107."""
+    """Return the table in a file, in the named format or the first that recognises the file; I107 if none does."""
     if format is not None:
-        if format not in FORMATS:
-            raise UsageError("U107", f"there is no file format {format!r}", hint=suggest(format, FORMATS))
-        return FORMATS[format].table(head, role)
-    for known in FORMATS.values():
+        return _opened(FORMATS.find(format), head, role)
+    for known in formats():
         if known.matches(head):
-            return known.table(head, role)
+            return _opened(known, head, role)
     if head.data[:2] in UTF16_MARKS:
         check_encoding(head)
     raise InputError(
         "I107",
         f"{head.path.name} is neither Parquet, JSON nor text: it begins with {head.data[:8]!r}",
         where=str(head.path),
-        hint=f"write it as one of: {', '.join(FORMATS)}",
+        hint=f"write it as one of: {', '.join(known.name for known in formats())}",
     )
 
 
+def _opened(known: Format, head: Head, role: Role) -> Table:
+    with reading(str(head.path)):
+        return guarded(known.table(head, role))
+
+
 def parquet(head: Head, role: Role) -> Table:
-    """Parquet: only the wanted columns are read; damage is I104."""
+    """Return the table in a Parquet file, of which only the wanted columns are read; I104 if it is damaged."""
     damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
     try:
         scan = pl.scan_parquet(head.path, glob=False, hive_partitioning=False)
@@ -87,7 +109,7 @@ def parquet(head: Head, role: Role) -> Table:
             return None
         try:
             return scan.select(pl.col(name).cast(pl.Int32)).collect().to_series()
-        except pl.exceptions.InvalidOperationError:  # an id that does not fit
+        except pl.exceptions.InvalidOperationError:  # an id does not fit 32 bits
             return None
         except damage as error:
             raise _damaged_parquet(head, error) from None
@@ -97,41 +119,67 @@ def parquet(head: Head, role: Role) -> Table:
 
     where = str(head.path)
     if role.name == "log" and any(isinstance(dtype, pl.List) for dtype in schema.dtypes()):
-        return Table(list(schema), lambda wanted: one_row_each(read(wanted), wanted, where), where)
+        return Table(list(schema), lambda wanted: explode_lists(read(wanted), wanted, where), where)
     return Table(list(schema), read, where, rows=rows, narrow=narrow, rows_from=rows_from, sample=sample)
 
 
+def parquet_parts(paths: Sequence[Path]) -> Table | None:
+    """Return the table in the Parquet files of a folder; None if one is no Parquet file, or if their columns differ."""
+    try:
+        schema = pl.read_parquet_schema(paths[0])
+        if any(path.suffix not in (".parquet", ".pq") or pl.read_parquet_schema(path) != schema for path in paths):
+            return None
+        scan = pl.scan_parquet(list(paths), glob=False, hive_partitioning=False)
+        rows = int(scan.select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return None
+
+    def select(names: Sequence[str], limit: int | None = None) -> pl.DataFrame:
+        try:
+            return (scan if limit is None else scan.head(limit)).select(names).collect()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise InputError("I104", str(error), where=str(paths[0].parent)) from None
+
+    return Table(
+        list(schema),
+        lambda wanted: select(list(wanted.values())),
+        str(paths[0].parent),
+        rows=lambda: rows,
+        sample=lambda names: select(names, SAMPLE_ROWS),
+    )
+
+
 def delimited(head: Head, role: Role) -> Table:
-    """Text with one separator, with or without a header."""
+    """Return the table in text with one separator, with or without a header."""
     return text_table(head, sniff(head), role)
 
 
 def positional(head: Head, role: Role) -> Table:
-    """Text without a header, its columns known by their position (user, item, rating, timestamp)."""
+    """Return the table in text without a header, with columns in fixed order (user, item, rating, timestamp)."""
     return text_table(head, sniff(head, header=False), role)
 
 
 def movielens(head: Head, role: Role) -> Table:
-    """MovieLens: ``ratings.dat`` has ``::`` between its fields, ``u.data`` tabs, ``ratings.csv`` a header."""
+    """Return a MovieLens table: ``ratings.dat`` is separated by ``::``, ``u.data`` by tabs, ``.csv`` by commas."""
     return text_table(head, sniff(head, separator="::") if _has_double_colons(head) else sniff(head), role)
 
 
 def trec(head: Head, role: Role) -> Table:
-    """TREC: a run ``qid Q0 docid rank score tag`` or judgements ``qid 0 docid relevance``, between blanks or tabs."""
+    """Return a TREC table: a run ``qid Q0 docid rank score tag`` or judgements ``qid 0 docid relevance``."""
     widths = [len(line.split()) for line in head.lines(20)]
     names = QRELS_COLUMNS if widths and widths.count(4) > widths.count(6) else RUN_COLUMNS
     return text_table(head, Layout(names, BLANKS), role)
 
 
 def recbole(head: Head, role: Role) -> Table:
-    """RecBole's atomic files: tabs, and a header of names with types, ``user_id:token``."""
+    """Return the table in an atomic file of RecBole: tabs, and a header of names with types, ``user_id:token``."""
     layout = sniff(head, separator="\t", header=True)
     names = [name.rsplit(":", 1)[0] for name in layout.names]
     return text_table(head, replace(layout, names=names, quotes=False), role)
 
 
 def sasrec(head: Head, role: Role) -> Table:
-    """SASRec's text: ``user item`` per line, each user's items in the order of time, which becomes the timestamp."""
+    """Return the table in SASRec text: ``user item`` per line in order of time; the position becomes the timestamp."""
     table = text_table(head, Layout([USER, ITEM], BLANKS), role)
     if role.name != "log":
         return replace(table, ordered=True)
@@ -144,11 +192,11 @@ def sasrec(head: Head, role: Role) -> Table:
 
 
 def json_document(head: Head, role: Role) -> Table:
-    """JSON: ``{user: {item: number}}``, ``{user: [items]}`` or a list of records; a cut-off document is I104."""
-    with opened(head.path) as file:
+    """Return the table in JSON: ``{user: {item: number}}``, ``{user: [items]}`` or records; I104 if it is cut off."""
+    with open_unpacked(head.path) as file:
         data = file.read()
     try:
-        content = loads(data.decode("utf-8-sig"), str(head.path))
+        content = parse_json(data.decode("utf-8-sig"), str(head.path))
     except UnicodeDecodeError:
         check_encoding(replace(head, data=data, whole=True))
         raise
@@ -156,36 +204,36 @@ def json_document(head: Head, role: Role) -> Table:
         cut_off = error.pos >= len(error.doc.rstrip()) or "Unterminated" in error.msg
         raise InputError(
             "I104",
-            f"{head.path.name} is {'a cut-off' if cut_off else 'no valid'} JSON document: {error.msg}",
+            f"{head.path.name} is {'a truncated' if cut_off else 'not a valid'} JSON document: {error.msg}",
             where=f"{head.path}, line {error.lineno}, column {error.colno}",
             hint=f"write it again; check it with: python -m json.tool '{head.path}'",
         ) from None
     table = object_table(content, role, where=str(head.path))
-    keys = [name for name in _made_of_keys(content, table.names) if name in table.names]
+    keys = [name for name in _key_columns(content, table.names) if name in table.names]
 
     def read(wanted: Wanted) -> pl.DataFrame:
         frame = table.read(wanted)
-        return frame.with_columns([typed(frame[name]) for name in keys if name in frame.columns])
+        return frame.with_columns([infer_type(frame[name]) for name in keys if name in frame.columns])
 
     return replace(table, read=read)
 
 
 def json_lines(head: Head, role: Role) -> Table:
-    """JSON lines: a record per line; a line that is none is I105."""
+    """Return the table in JSON lines, one record per line; I105 for a line that is not a record."""
     check_encoding(head)
-    with opened(head.path) as file:
+    with open_unpacked(head.path) as file:
         data = file.read()
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, RuntimeError, OSError):
         return object_table(_records(head), role, where=str(head.path))
     if any(data.count(json.dumps(name, ensure_ascii=False).encode()) > frame.height for name in frame.columns):
-        _records(head)  # a key may come twice in a record
-    return of_lists(frame, str(head.path), role)
+        _records(head)  # raises if a record repeats a key
+    return table_of_lists(frame, str(head.path), role)
 
 
-def _made_of_keys(content: object, names: list[str]) -> list[str]:
-    """The id columns that were keys of JSON objects: text there, whatever they were before."""
+def _key_columns(content: object, names: list[str]) -> list[str]:
+    """Return the id columns that were keys of JSON objects, where integers were written as text."""
     if not isinstance(content, dict) or list(content) == names:
         return []
     return [USER, ITEM] if all(isinstance(value, dict) for value in content.values()) else [USER]
@@ -197,11 +245,11 @@ def _records(head: Head) -> list[dict[str, object]]:
         if not line.fields:
             continue
         try:
-            record = loads(line.text, f"{head.path}, line {line.number}")
+            record = parse_json(line.text, f"{head.path}, line {line.number}")
         except json.JSONDecodeError as error:
-            raise broken_line(head, line.number, line.text, f"is no JSON ({error.msg})") from None
+            raise broken_line(head, line.number, line.text, f"is not JSON ({error.msg})") from None
         if not isinstance(record, dict):
-            raise broken_line(head, line.number, line.text, "is no JSON object")
+            raise broken_line(head, line.number, line.text, "is not a JSON object")
         records.append(record)
     return records
 
@@ -256,29 +304,31 @@ def _is_uirt(head: Head) -> bool:
 
 
 def _is_never(_head: Head) -> bool:
-    """Not told by its looks."""
+    """Return False, for formats that cannot be recognised and must be named by the user."""
     return False
 
 
 def _damaged_parquet(head: Head, error: BaseException) -> InputError:
     return InputError(
         "I104",
-        f"{head.path.name} is no whole Parquet file ({str(error).splitlines()[0]})",
+        f"{head.path.name} is not a complete Parquet file ({str(error).splitlines()[0]})",
         where=f"{head.path}, {head.path.stat().st_size:,} bytes",
         hint="write or copy the file again; if it is not Parquet, give it the suffix of what it is",
     )
 
 
-FORMATS: dict[str, Format] = {
-    "parquet": Format("Parquet files", _is_parquet, parquet),
-    "jsonl": Format("a JSON record per line", _is_json_lines, json_lines),
-    "json": Format("{user: {item: number}}, {user: [items]} or [records]", _is_json, json_document),
-    "recbole": Format("RecBole .inter and .item files", _is_recbole, recbole),
-    "trec": Format("TREC runs and judgements (qrels)", _is_trec, trec),
-    "movielens": Format("MovieLens u.data, ratings.dat and ratings.csv", _has_double_colons, movielens),
-    "sasrec": Format("`user item` per line, in the order of time", _is_sasrec, sasrec),
-    "uirt": Format("user, item, rating, timestamp without a header", _is_uirt, positional),
-    "csv": Format("CSV, TSV and text with any one separator", _is_text, delimited),
-    "lines": Format("a log: the items of one sequence per line, numbered by line; only if named", _is_never, lines),
-    "user_lines": Format("a log: a user and then the items per line; only if named", _is_never, user_lines),
-}
+BUILT_IN = (
+    Format("parquet", "Parquet files", _is_parquet, parquet),
+    Format("jsonl", "a JSON record per line", _is_json_lines, json_lines),
+    Format("json", "{user: {item: number}}, {user: [items]} or [records]", _is_json, json_document),
+    Format("recbole", "RecBole .inter and .item files", _is_recbole, recbole),
+    Format("trec", "TREC runs and judgements (qrels)", _is_trec, trec),
+    Format("movielens", "MovieLens u.data, ratings.dat and ratings.csv", _has_double_colons, movielens),
+    Format("sasrec", "`user item` per line, in the order of time", _is_sasrec, sasrec),
+    Format("uirt", "user, item, rating, timestamp without a header", _is_uirt, positional),
+    Format("csv", "CSV, TSV and text with any one separator", _is_text, delimited),
+    Format("lines", "a log: the items of one sequence per line, numbered by line; only if named", _is_never, lines),
+    Format("user_lines", "a log: a user and then the items per line; only if named", _is_never, user_lines),
+)
+for _built_in in BUILT_IN:
+    FORMATS.add(_built_in, module=__name__)

@@ -1,4 +1,4 @@
-"""The first bytes of a file, unpacked: enough to tell what it is without reading it."""
+"""The first bytes of a file, decompressed: enough to recognise its format without reading all of it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import IO
 from recassay.errors import InputError
 
 SAMPLE_BYTES = 1 << 16
-LONGEST_LINE = 1 << 24  # bytes: what has longer ones is no table of text
+LONGEST_LINE = 1 << 24  # bytes: a file with longer lines is not a text table
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
 class Head:
-    """A file's path and its first bytes; ``whole`` when these are all there are."""
+    """A file's path and its first bytes; ``whole`` if these are the complete file."""
 
     path: Path
     data: bytes
@@ -29,11 +29,11 @@ class Head:
 
     @property
     def suffixes(self) -> list[str]:
-        """The file's suffixes in lower case, without ``.gz``."""
+        """Return the file's suffixes in lower case, without ``.gz``."""
         return [suffix for suffix in map(str.lower, self.path.suffixes) if suffix != ".gz"]
 
     def lines(self, most: int = 1000) -> list[str]:
-        """The complete lines that are not blank; bytes that are not UTF-8 show as U+FFFD."""
+        """Return up to ``most`` complete lines that are not blank; bytes that are not UTF-8 become U+FFFD."""
         data = self.data.removeprefix(BOM)
         if not self.whole and b"\n" in data:
             data = data[: data.rindex(b"\n")]
@@ -41,7 +41,7 @@ class Head:
         return [line.removesuffix("\r") for line in lines if line.strip()][:most]
 
     def lines_above_data(self, header_lines: int) -> int:
-        """How many lines stand above the first one of data: the header and blank lines before and after it.
+        """Return the number of lines above the first data line: the header, and blank lines before and after it.
 
         >>> Head(Path("x"), b"\\nuser,item\\n\\n1,2\\n", True).lines_above_data(1)
         3
@@ -57,11 +57,11 @@ class Head:
 
 
 def read_head(path: Path) -> Head:
-    """The head of a file, of text with its first two lines whole, whatever their length.
+    """Return the head of a file; for text it contains the first two lines completely, whatever their length.
 
-    No bytes is I102, a broken archive I104, a file that cannot be opened I110.
+    An empty file is I102, a broken archive I104, a file that cannot be opened I110.
     """
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         data = file.read(SAMPLE_BYTES + 1)
         while len(data) > SAMPLE_BYTES and len(data) <= LONGEST_LINE and _lacks_a_line(data):
             more = file.read(len(data))
@@ -69,19 +69,22 @@ def read_head(path: Path) -> Head:
             if not more:
                 return Head(path, data, whole=True)
     if not data:
-        raise InputError("I102", f"{path.name} is empty: it has 0 bytes", where=str(path), hint="write the file again")
+        raise InputError("I102", f"{path.name} is empty (0 bytes)", where=str(path), hint="write the file again")
     whole = len(data) <= SAMPLE_BYTES
     return Head(path, data if whole else data[:-1], whole)
 
 
 def _lacks_a_line(data: bytes) -> bool:
-    """Whether a header and a row below it may go on behind the data; not of Parquet, JSON and what is no text."""
+    """Return whether the data may end inside the header or the next line.
+
+    Always False for Parquet, JSON and binary files.
+    """
     return data.count(b"\n") < 2 and b"\0" not in data and data.lstrip(BOM + b" \t\r\n")[:1] not in (b"{", b"[")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file's bytes, unpacked when it is a gzip archive; all trouble is told as I104 or I110."""
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, decompressed if it is a gzip archive; raise I104 or I110 on failure."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == GZIP_MAGIC

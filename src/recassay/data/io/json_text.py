@@ -1,4 +1,4 @@
-"""JSON text as Python objects, in which no key may come twice: readers of JSON keep one of them and say nothing."""
+"""JSON parsing that rejects repeated keys, of which ordinary JSON readers silently keep only the last."""
 
 from __future__ import annotations
 
@@ -11,49 +11,61 @@ from recassay.errors import InputError
 Pairs = list[tuple[str, Any]]
 
 
-def loads(text: str, where: str) -> Any:
-    """What ``json.loads`` makes of a text; a key that comes twice in one object is I113.
+def parse_json(text: str, where: str) -> Any:
+    """Return what ``json.loads`` makes of a text; a repeated key is I113, extreme depth or digits are I117.
 
-    >>> loads('{"ann": {"x": 0.5}}', "run.json")
+    >>> parse_json('{"ann": {"x": 0.5}}', "run.json")
     {'ann': {'x': 0.5}}
     """
     repeating: list[Pairs] = []
 
-    def once(pairs: Pairs) -> dict[str, Any]:
+    def checked(pairs: Pairs) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
             repeating.append(pairs)
         return made
 
-    content = json.loads(text, object_pairs_hook=once)
-    if repeating:
-        raise _twice(repeating, json.loads(text, object_pairs_hook=list), where)
+    try:
+        content = json.loads(text, object_pairs_hook=checked)
+        if repeating:
+            raise _repeated_keys(repeating, json.loads(text, object_pairs_hook=list), where)
+    except RecursionError:
+        raise _beyond_limit("it nests hundreds of levels", where) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:  # Python reads no whole number of more than 4,300 digits
+        raise _beyond_limit(str(error).partition(";")[0], where) from None
     return content
 
 
-def _twice(repeating: list[Pairs], document: Any, where: str) -> InputError:
-    """How many keys come again, and the first of them with the keys of the objects around it."""
-    again = sum(len(pairs) - len(dict(pairs)) for pairs in repeating)
-    key, around = next(_repeats(document, ()))
-    inside = f" in that of {' in '.join(repr(one) for one in reversed(around))}" if around else ""
+def _beyond_limit(why: str, where: str) -> InputError:
+    hint = "write the table as Parquet or CSV, with a row per item"
+    return InputError("I117", f"the JSON document exceeds a limit: {why}", where=where, hint=hint)
+
+
+def _repeated_keys(repeating: list[Pairs], document: Any, where: str) -> InputError:
+    """Return the error with the number of repeated keys, and the first of them with the keys of its parents."""
+    repeats = sum(len(pairs) - len(dict(pairs)) for pairs in repeating)
+    key, parents = next(_find_repeats(document, ()))
+    inside = f" inside {' inside '.join(repr(parent) for parent in reversed(parents))}" if parents else ""
     return InputError(
         "I113",
-        f"{again:,} keys come again in the same JSON object, the first {key!r}{inside}",
+        f"{repeats:,} keys are repeated in the same JSON object, the first is {key!r}{inside}",
         where=where,
-        hint="write each key of an object once: a user with all items, an item with one number",
+        hint="write each key of an object once: all items of a user together, one number per item",
     )
 
 
-def _repeats(value: Any, around: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Keys that come again, from the outermost object to the inner ones; objects are lists of pairs."""
+def _find_repeats(value: Any, parents: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield repeated keys with the keys of their parents, outer objects first; objects are given as lists of pairs."""
     if not isinstance(value, list):
         return
-    pairs = [one for one in value if isinstance(one, tuple)]
+    pairs = [entry for entry in value if isinstance(entry, tuple)]
     seen = set()
     for key, _ in pairs:
         if key in seen:
-            yield key, around
+            yield key, parents
         seen.add(key)
-    for one in value:
-        key = (one[0],) if isinstance(one, tuple) else ()
-        yield from _repeats(one[1] if key else one, (*around, *key))
+    for entry in value:
+        key = (entry[0],) if isinstance(entry, tuple) else ()
+        yield from _find_repeats(entry[1] if key else entry, (*parents, *key))

@@ -1,4 +1,4 @@
-"""Walks a text file line by line, slowly, to find the one line that a fast reader could not use and to show it."""
+"""A slow line-by-line reader that finds and shows the line which a fast reader could not parse."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import csv
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from recassay.data.io.head import BOM, Head, opened
+from recassay.data.io.head import BOM, Head, open_unpacked
 from recassay.errors import InputError
 
-# The separator that stands for any run of blanks and tabs.
+# The separator that means any run of blanks and tabs.
 BLANKS = " "
 SHOWN_CHARACTERS = 80
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -17,7 +17,7 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of a file are cut: the columns in file order, what separates them, how many lines name them."""
+    """How the lines of a file are split: its columns in order, their separator, and the number of header lines."""
 
     names: list[str]
     separator: str
@@ -27,7 +27,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """One record of a file: the number of its first line, its text and its fields (none for a blank line)."""
 
     number: int
@@ -36,20 +36,20 @@ class Line:
 
 
 def check_encoding(head: Head) -> None:
-    """Raise I106 if the head of the file is not UTF-8; the rest is looked at only when reading it fails."""
+    """Raise I106 if the head of the file is not UTF-8; the rest is checked only if reading it fails."""
     if head.data[:2] in UTF16_MARKS:
         raise _wrong_encoding(head, "UTF-16", "byte 0 starts a UTF-16 byte order mark")
     try:
         head.data.decode()
     except UnicodeDecodeError as error:
-        # A character cut in half by the end of the sample is no error.
+        # A character cut in half by the end of the sample is not an error.
         if head.whole or error.start < len(head.data) - 4:
             for _ in walk(head, Layout([], "\n")):
                 pass
 
 
 def check_lines(head: Head) -> None:
-    """Raise I115 for line ends that are none here, I116 for a first line that is too long for a table."""
+    """Raise I115 if lines end in carriage returns alone, I116 if the first line is too long for a table."""
     if b"\n" in head.data.rstrip():
         return
     if b"\r" in head.data.rstrip():
@@ -62,14 +62,14 @@ def check_lines(head: Head) -> None:
     if not head.whole:
         raise InputError(
             "I116",
-            f"the first line of {head.path.name} has more than {len(head.data) >> 20:,} MB: it is no table of text",
+            f"the first line of {head.path.name} is longer than {len(head.data) >> 20:,} MB: it is not a text table",
             where=str(head.path),
-            hint="write a line for each row, or Parquet",
+            hint="write one line per row, or Parquet",
         )
 
 
-def walk(head: Head, layout: Layout) -> Iterator[Line]:
-    """Every record below the header; a byte that is not UTF-8 is I106, a quote that is never closed I105."""
+def walk(head: Head, layout: Layout) -> Iterator[TextLine]:
+    """Yield every record below the header; I106 for a byte that is not UTF-8, I105 for a quote that is never closed."""
     if layout.quotes:
         yield from _walk_quoted(head, layout)
         return
@@ -78,47 +78,50 @@ def walk(head: Head, layout: Layout) -> Iterator[Line]:
         line = text.rstrip("\r\n")
         if number > above:
             fields = line.split() if layout.separator == BLANKS else line.split(layout.separator)
-            yield Line(number, line, fields if line.strip() else [])
+            yield TextLine(number, line, fields if line.strip() else [])
 
 
 def blank_lines(head: Head, layout: Layout) -> int:
-    """How many lines are blank; a line of another width is I105."""
+    """Return the number of blank lines of a file; raise I105 for a line with another number of fields."""
     blank = 0
     for line in walk(head, layout):
         if not line.fields:
             blank += 1
         elif len(line.fields) != len(layout.names):
-            raise _broken(head, line, f"has {_count(line.fields)}, where {len(layout.names)} are expected")
+            raise _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
     return blank
 
 
 def broken_file(head: Head, layout: Layout, numeric: Collection[str], reason: str) -> InputError:
-    """I105 for the first line of another width, or with a word where one of the numeric columns needs a number."""
+    """Return the error I105 for the first line with another number of fields, or with text in a ``numeric`` column.
+
+    ``reason`` is the message of the fast reader, used if no such line is found.
+    """
     positions = [(layout.names.index(name), name) for name in numeric]
     for line in walk(head, layout):
         if not line.fields:
             continue
         if len(line.fields) != len(layout.names):
-            return _broken(head, line, f"has {_count(line.fields)}, where {len(layout.names)} are expected")
+            return _broken(head, line, f"has {_count(line.fields)}, but {len(layout.names)} are expected")
         for position, name in positions:
             if not _is_number(line.fields[position]):
                 return _broken(head, line, f"has {line.fields[position]!r} where {name} needs a number")
         if layout.quotes and any('"' in field for field in line.fields) and line.text.count('"') % 2:
-            return _broken(head, line, "has a quotation mark that is not paired")
+            return _broken(head, line, "has an unpaired quotation mark")
     return InputError(
         "I105",
-        f"{head.path.name} does not parse: {' '.join(reason.split())[: 2 * SHOWN_CHARACTERS]}",
+        f"{head.path.name} cannot be parsed: {' '.join(reason.split())[: 2 * SHOWN_CHARACTERS]}",
         where=str(head.path),
         hint="write it again with the CSV writer of a library, or as Parquet",
     )
 
 
 def broken_line(head: Head, number: int, text: str, problem: str) -> InputError:
-    """The I105 that shows one line of a file, cut to 80 characters.
+    """Return the I105 error that shows one line of a file, cut to 80 characters.
 
     >>> from pathlib import Path
-    >>> print(broken_line(Head(Path("a.csv"), b"", True), 3, "1", "has 1 field, where 2 are expected"))
-    [I105] line 3 of a.csv has 1 field, where 2 are expected: '1'.
+    >>> print(broken_line(Head(Path("a.csv"), b"", True), 3, "1", "has 1 field, but 2 are expected"))
+    [I105] line 3 of a.csv has 1 field, but 2 are expected: '1'.
       Where: a.csv, line 3
       Try:   look at it with: sed -n 3p 'a.csv'
     """
@@ -133,11 +136,11 @@ def broken_line(head: Head, number: int, text: str, problem: str) -> InputError:
     )
 
 
-def _broken(head: Head, line: Line, problem: str) -> InputError:
+def _broken(head: Head, line: TextLine, problem: str) -> InputError:
     return broken_line(head, line.number, line.text, problem)
 
 
-def _walk_quoted(head: Head, layout: Layout) -> Iterator[Line]:
+def _walk_quoted(head: Head, layout: Layout) -> Iterator[TextLine]:
     pending: list[str] = []
 
     def remembered() -> Iterator[str]:
@@ -155,16 +158,16 @@ def _walk_quoted(head: Head, layout: Layout) -> Iterator[Line]:
         except StopIteration:
             return
         except csv.Error as error:
-            raise broken_line(head, start, pending[0].rstrip("\r\n"), f"does not parse ({error})") from None
+            raise broken_line(head, start, pending[0].rstrip("\r\n"), f"cannot be parsed ({error})") from None
         if start > above:
             text = "".join(pending).rstrip("\r\n")
-            yield Line(start, text, fields if text.strip() else [])
+            yield TextLine(start, text, fields if text.strip() else [])
         start = reader.line_num + 1
 
 
 def _decoded(head: Head) -> Iterator[str]:
     offset = 0
-    with opened(head.path) as file:
+    with open_unpacked(head.path) as file:
         for number, raw in enumerate(file, start=1):
             try:
                 text = raw.decode()
@@ -186,7 +189,7 @@ def _wrong_encoding(head: Head, likely: str, place: str) -> InputError:
 
 
 def _is_number(field: str) -> bool:
-    """What Polars takes for a number; Python alone allows 1_000 and line ends."""
+    """Return whether Polars reads a field as a number; Python alone would also accept 1_000 and line ends."""
     if "_" in field or field != field.strip("\r\n"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Logs with a row per list: a column of lists in a table, or a line of text per user or sequence."""
+"""Logs with one row per list: a list column in a table, or one line of text per user or sequence."""
 
 from __future__ import annotations
 
@@ -6,53 +6,53 @@ from collections import Counter
 
 import polars as pl
 
-from recassay.data.io.clean import typed
+from recassay.data.io.clean import infer_type
 from recassay.data.io.head import Head
 from recassay.data.io.lines import BLANKS, Layout, check_encoding, walk
 from recassay.data.io.roles import ITEM, USER, Role
-from recassay.data.io.table import Table, Wanted, of_frame
+from recassay.data.io.table import Table, Wanted, table_of_frame
 from recassay.errors import InputError
 
-SEPARATORS = ("\t", ",", ";")  # the first of them that the lines have; blanks if they have none
+SEPARATORS = ("\t", ",", ";")  # the first one that most lines contain; blanks if none does
 SAMPLE = 100  # lines
 
 
 def lines(head: Head, _role: Role) -> Table:
-    """The items of one sequence per line, in order; its user is the number of the line."""
+    """Return a table of lines that each hold the items of one sequence in order; the user is the line number."""
     found = [(line.number, line.fields) for line in walk(head, _layout(head)) if line.fields]
     return _table(head, [number for number, _ in found], [fields for _, fields in found])
 
 
 def user_lines(head: Head, _role: Role) -> Table:
-    """A user and then the items, in order, per line."""
+    """Return a table of lines that each hold a user, then the user's items in order."""
     found = [line.fields for line in walk(head, _layout(head)) if line.fields]
     return _table(head, [fields[0] for fields in found], [fields[1:] for fields in found])
 
 
-def of_lists(frame: pl.DataFrame, where: str, role: Role) -> Table:
-    """A table whose items may be lists: then, in a log, a row for each of them; other lists beside them go along."""
+def table_of_lists(frame: pl.DataFrame, where: str, role: Role) -> Table:
+    """Return a table; if a log has list columns, each list entry becomes a row, along with other lists of that row."""
     if role.name != "log" or not any(_is_list(dtype) for dtype in frame.dtypes):
-        return of_frame(frame, where)
+        return table_of_frame(frame, where)
 
     def read(wanted: Wanted) -> pl.DataFrame:
-        return one_row_each(frame.select(wanted.values()), wanted, where)
+        return explode_lists(frame.select(wanted.values()), wanted, where)
 
     return Table(frame.columns, read, where)
 
 
-def one_row_each(frame: pl.DataFrame, wanted: Wanted, where: str) -> pl.DataFrame:
-    """A row for each item of a list; lists of other lengths beside it are I356.
+def explode_lists(frame: pl.DataFrame, wanted: Wanted, where: str) -> pl.DataFrame:
+    """Return the frame with one row per list entry; I356 if lists of one row differ in length.
 
     >>> frame = pl.DataFrame({"u": [1, 2], "i": [["a", "b"], []], "t": [[5, 6], []]})
-    >>> one_row_each(frame, {"user_id": "u", "item_id": "i", "timestamp": "t"}, "").rows()
+    >>> explode_lists(frame, {"user_id": "u", "item_id": "i", "timestamp": "t"}, "").rows()
     [(1, 'a', 5), (1, 'b', 6)]
     """
     item = wanted.get(ITEM)
     if item is None or not _is_list(frame.schema[item]):
         return frame
-    beside = [name for name, dtype in frame.schema.items() if _is_list(dtype) and name not in (item, wanted.get(USER))]
-    lengths = frame.select(pl.col(item, *beside).list.len())
-    for name in beside:
+    others = [name for name, dtype in frame.schema.items() if _is_list(dtype) and name not in (item, wanted.get(USER))]
+    lengths = frame.select(pl.col(item, *others).list.len())
+    for name in others:
         wrong = (lengths[name] != lengths[item]).fill_null(True)
         if wrong.any():
             row = int(wrong.arg_true()[0])
@@ -61,9 +61,9 @@ def one_row_each(frame: pl.DataFrame, wanted: Wanted, where: str) -> pl.DataFram
                 f"{int(wrong.sum()):,} of {frame.height:,} rows have lists of different lengths, the first is row "
                 f"{row + 1:,}: {lengths[item][row]} in '{item}' and {lengths[name][row]} in '{name}'",
                 where=where,
-                hint="give each item its own, or leave that column out",
+                hint="give each item its own value, or leave that column out",
             )
-    return frame.filter(pl.col(item).list.len() > 0).explode(item, *beside)
+    return frame.filter(pl.col(item).list.len() > 0).explode(item, *others)
 
 
 def _is_list(dtype: pl.DataType) -> bool:
@@ -71,16 +71,16 @@ def _is_list(dtype: pl.DataType) -> bool:
 
 
 def _layout(head: Head) -> Layout:
-    """What separates the items: what most lines have."""
+    """Return the layout of the file: no header, and the separator that most lines contain."""
     check_encoding(head)
     sample = head.lines(SAMPLE)
     counts = Counter(separator for line in sample for separator in SEPARATORS if separator in line)
-    return Layout([], next((one for one in SEPARATORS if 2 * counts[one] > len(sample)), BLANKS))
+    return Layout([], next((separator for separator in SEPARATORS if 2 * counts[separator] > len(sample)), BLANKS))
 
 
 def _table(head: Head, users: list[int] | list[str], items: list[list[str]]) -> Table:
     lists = pl.Series(ITEM, items, dtype=pl.List(pl.String))
     frame = pl.DataFrame({USER: users, ITEM: lists}).filter(pl.col(ITEM).list.len() > 0).explode(ITEM)
     frame = frame.with_columns(pl.col(ITEM).str.strip_chars())
-    frame = frame.with_columns([typed(one) for one in frame if one.dtype == pl.String])
-    return of_frame(frame, str(head.path), ordered=True)
+    frame = frame.with_columns([infer_type(column) for column in frame if column.dtype == pl.String])
+    return table_of_frame(frame, str(head.path), ordered=True)

@@ -1,11 +1,13 @@
-"""Tables that are Python objects: anything that exports Arrow, pandas with or without pyarrow, dicts and lists."""
+"""Tables from Python objects: anything that exports Arrow, pandas with or without pyarrow, dicts and lists."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AnySet
 from dataclasses import replace
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,16 @@ import polars as pl
 
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role
-from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, of_frame
+from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame
 from recassay.errors import InputError, RecassayError
 
 ACCEPTED = "a path, a Polars, pandas or Arrow table, {user: {item: number}}, {user: [items]} or [(user, item, number)]"
 
+LISTS = (list, tuple, AnySet, np.ndarray, pl.Series, range)
+
 
 class _ArrowStream:
-    """Shows of an object only that it exports Arrow, so that Polars does not iterate over it or guess its kind."""
+    """A wrapper that exposes only an object's Arrow export, so Polars does not iterate over it or guess its kind."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -32,7 +36,7 @@ class _ArrowStream:
 def object_table(
     source: object, role: Role, *, columns: str | Mapping[str, str] | None = None, where: str = ""
 ) -> Table:
-    """The table in an object; one that is none is I108."""
+    """Return the table in an object; I108 if the object is not a table."""
     where = where or f"the {role.name} ({type(source).__name__})"
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         lazy = source.lazy()
@@ -47,9 +51,9 @@ def object_table(
         return _pandas(source, where)
     if hasattr(source, "__arrow_c_stream__"):
         try:
-            return of_frame(pl.DataFrame(_ArrowStream(source)), where)
+            return table_of_frame(pl.DataFrame(_ArrowStream(source)), where)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-            raise InputError("I108", f"its Arrow data cannot be read: {error}", where=where) from None
+            raise InputError("I108", f"the Arrow data cannot be read: {error}", where=where) from None
     if isinstance(source, Mapping):
         return _mapping(source, role, columns, where)
     if isinstance(source, list | tuple):
@@ -68,7 +72,7 @@ def _pandas(source: Any, where: str) -> Table:
         )
 
     def sample(some: Sequence[str]) -> pl.DataFrame:
-        """Columns whose values mix types are of no use, and left out."""
+        """Return the first rows; columns of mixed types are left out."""
         found = []
         for name in some:
             with contextlib.suppress(InputError):
@@ -79,37 +83,41 @@ def _pandas(source: Any, where: str) -> Table:
 
 
 def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
-    """Numbers without a copy, the rest through Arrow where pyarrow is there and value by value where it is not."""
+    """Return numeric columns without a copy, others through Arrow if pyarrow is installed, else value by value."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufM":
         values = column.to_numpy()
-        # Polars knows no times in whole seconds.
+        # Polars has no times in whole seconds.
         return pl.Series(name, values.astype("datetime64[ms]") if values.dtype == "datetime64[s]" else values)
     try:
         return pl.Series(name, column)
     except (ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
         missing = column.isna().tolist()
         return _series(
-            name, [None if gone else value for value, gone in zip(column.tolist(), missing, strict=True)], where
+            name, [None if null else value for value, null in zip(column.tolist(), missing, strict=True)], where
         )
 
 
 def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, str] | None, where: str) -> Table:
     values = list(source.values())
+    kinds = set(map(type, values))
+    of_dicts = all(issubclass(kind, Mapping) for kind in kinds)
     if _keys_are_columns(source, role, columns):
-        return of_frame(
+        return table_of_frame(
             pl.DataFrame([_series(str(name), _as_list(column), where) for name, column in source.items()]), where
         )
-    if role.name == "items" and all(isinstance(value, Mapping) for value in values):
-        return of_frame(
-            _frame_of_records([{ITEM: item, **features} for item, features in source.items()], where), where
+    if role.describes and of_dicts:
+        return table_of_frame(
+            _frame_of_records([{role.required[0]: one, **features} for one, features in source.items()], where), where
         )
-    if role.name != "items" and all(isinstance(value, Mapping) for value in values):
-        rows = [(user, item, number) for user, items in source.items() for item, number in items.items()]
-        return of_frame(_frame_of_tuples(rows, (USER, ITEM, role.value), where), where)
-    if role.name != "items" and all(_is_list(value) for value in values):
-        return replace(of_frame(_frame_of_lists(source, role, where), where), positions=True)
+    if not role.describes and of_dicts:
+        numbers = list(chain.from_iterable(value.values() for value in values))
+        return table_of_frame(
+            _frame_of_users(dict(zip(source, values, strict=True)), where, {role.value: numbers}), where
+        )
+    if not role.describes and all(issubclass(kind, LISTS) for kind in kinds):
+        return replace(table_of_frame(_frame_of_lists(source, role, where), where), positions=True)
     odd = {key: value for key, value in source.items() if not _is_list(value) and not isinstance(value, Mapping)}
-    if role.name != "items" and not odd:
+    if not role.describes and not odd:
         dicts = [user for user, value in source.items() if isinstance(value, Mapping)]
         lists = [user for user, value in source.items() if not isinstance(value, Mapping)]
         raise _mixed(role, {"a dict of item and number": dicts, "a list": lists}, where)
@@ -123,18 +131,18 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
 
 
 def _mixed(role: Role, kinds: Mapping[str, Sequence[Any]], where: str) -> InputError:
-    """The error for a dict in which users have items in several shapes."""
+    """Return the error for a dict in which the values of users have several shapes; ``kinds`` are examples by shape."""
     counts = [f"{len(users):,} in {kind} (such as {users[0]!r})" for kind, users in kinds.items()]
     return InputError(
         "I114",
-        f"users of the {role.name} have their items in different shapes: {', '.join(counts)}",
+        f"users of the {role.name} have items in different shapes: {', '.join(counts)}",
         where=where,
-        hint="give all users the same: {user: {item: number}}, {user: [items]} or {user: [(item, number)]}",
+        hint="give all users the same shape: {user: {item: number}}, {user: [items]} or {user: [(item, number)]}",
     )
 
 
 def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, str] | None) -> bool:
-    """A dict is a table by columns if its keys name all the columns that the role needs."""
+    """Return whether a dict is a table by columns: its keys name all the columns that the role requires."""
     if not all(isinstance(key, str) and _is_list(value) for key, value in source.items()):
         return False
     try:
@@ -145,46 +153,59 @@ def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapp
 
 
 def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.DataFrame:
-    """``{user: [items]}``: the position is the rank in a run and the time in a log; pairs are (item, number)."""
+    """Return ``{user: [items]}`` as rows; positions become ranks (run) or times (log); pairs are (item, number)."""
     if role.name == "run" and any(isinstance(items, AnySet) for items in source.values()):
         raise InputError(
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
         )
     lists = {user: _as_list(items) for user, items in source.items()}
-    if all(_is_pair(entry) for items in lists.values() for entry in items):
-        rows = [(user, item, number) for user, items in lists.items() for item, number in items]
-        return _frame_of_tuples(rows, (USER, ITEM, role.value), where)
-    paired = [user for user, items in lists.items() if any(_is_pair(entry) for entry in items)]
-    if paired:
+    if any(issubclass(kind, list | tuple) for kind in set(map(type, chain.from_iterable(lists.values())))):
+        paired = [user for user, items in lists.items() if any(_is_pair(entry) for entry in items)]
         plain = [user for user, items in lists.items() if not all(_is_pair(entry) for entry in items)]
-        raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
+        if paired and plain:
+            raise _mixed(role, {"a list of (item, number)": paired, "a list of items": plain}, where)
+        if paired:
+            rows = [(user, item, number) for user, items in lists.items() for item, number in items]
+            return _frame_of_tuples(rows, (USER, ITEM, role.value), where)
     ordered = not any(isinstance(items, AnySet) for items in source.values())
-    rows = [(user, item, place) for user, items in lists.items() for place, item in enumerate(items, start=1)]
     order = {"run": RANK, "log": TIMESTAMP}.get(role.name) if ordered else None
-    frame = _frame_of_tuples(rows, (USER, ITEM, order or "place"), where)
-    return frame if order else frame.drop("place")
+    places = chain.from_iterable(range(1, len(items) + 1) for items in lists.values())
+    return _frame_of_users(lists, where, {order: list(places)} if order else {})
+
+
+def _frame_of_users(items: Mapping[Any, Collection[Any]], where: str, numbers: Mapping[str, list[Any]]) -> pl.DataFrame:
+    """Return one row per item of each user, and columns of ``numbers`` in the same order.
+
+    No tuple is made for a row: a million of them take longer than all columns.
+    """
+    filled = {user: own for user, own in items.items() if own}
+    users = _series(USER, list(filled), where)
+    lengths = np.fromiter(map(len, filled.values()), np.int64, len(filled))
+    columns = {ITEM: list(chain.from_iterable(filled.values())), **numbers}
+    rows = users.gather(np.repeat(np.arange(lengths.size), lengths))
+    return pl.DataFrame([rows, *(_series(name, values, where) for name, values in columns.items())])
 
 
 def _rows(source: Sequence[Any], role: Role, where: str) -> Table:
     if not source:
-        return of_frame(_frame_of_tuples([], role.required, where), where)
+        return table_of_frame(_frame_of_tuples([], role.required, where), where)
     if all(isinstance(row, Mapping) for row in source):
-        return of_frame(_frame_of_records(list(source), where), where)
+        return table_of_frame(_frame_of_records(list(source), where), where)
     width = len(source[0]) if isinstance(source[0], list | tuple) else 0
-    for index, row in enumerate(source):
+    alike = {list, tuple}.issuperset(map(type, source)) and {width}.issuperset(map(len, source))
+    for index, row in enumerate(() if alike and width >= len(role.required) else source):
         if not isinstance(row, list | tuple) or len(row) != width or width < len(role.required):
             raise InputError(
                 "I108",
-                f"entry {index} of the list, {str(row)[:80]!r}, is no row like the first",
+                f"entry {index} of the list, {str(row)[:80]!r}, is not a row like the first",
                 where=where,
                 hint=f"give {ACCEPTED}",
             )
-    return of_frame(_frame_of_tuples(source, column_names(width), where), where, by_position=True, ordered=True)
+    return table_of_frame(_frame_of_tuples(source, column_names(width), where), where, by_position=True, ordered=True)
 
 
 def _frame_of_tuples(rows: Sequence[Sequence[Any]], names: Sequence[str], where: str) -> pl.DataFrame:
-    columns: Iterable[Sequence[Any]] = zip(*rows, strict=True) if rows else ((),) * len(names)
-    return pl.DataFrame([_series(name, list(column), where) for name, column in zip(names, columns, strict=True)])
+    return pl.DataFrame([_series(name, list(map(itemgetter(place), rows)), where) for place, name in enumerate(names)])
 
 
 def _frame_of_records(records: list[Mapping[str, Any]], where: str) -> pl.DataFrame:
@@ -193,7 +214,7 @@ def _frame_of_records(records: list[Mapping[str, Any]], where: str) -> pl.DataFr
 
 
 def _series(name: str, values: list[Any], where: str) -> pl.Series:
-    """A column from Python values; whole numbers and fractions mix, other mixtures are I202."""
+    """Return a column of Python values; integers and fractions may mix, other mixtures are I202."""
     try:
         return pl.Series(name, values, strict=True)
     except (TypeError, pl.exceptions.PolarsError, OverflowError):
@@ -205,16 +226,16 @@ def _series(name: str, values: list[Any], where: str) -> pl.Series:
         "I202",
         f"column {name!r} mixes types: {examples}",
         where=where,
-        hint="make all of them text, or all of them numbers",
+        hint="make all values text, or all numbers",
     )
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple | AnySet | np.ndarray | pl.Series | range)
+    return isinstance(value, LISTS)
 
 
 def _is_pair(entry: object) -> bool:
-    """Return whether an entry of a list is (item, number)."""
+    """Return whether a list entry is a pair (item, number)."""
     return isinstance(entry, list | tuple) and len(entry) == 2
 
 

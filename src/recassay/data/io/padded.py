@@ -1,7 +1,7 @@
-"""Numbers that are written in two ways: ``007`` and ``7`` are one number, and two ids.
+"""Detection of numbers with leading zeros: ``007`` and ``7`` are the same number, but different ids.
 
-A column of ids is read as integers if all of its fields are written as integers are. A sample of the first lines cannot
-tell that of the whole file, and a reader of numbers takes ``007`` for 7. So all bytes are looked at, once.
+An id column is read as integers only if every field is written as an integer. A sample of the first lines cannot prove
+that for the whole file, and a numeric reader turns ``007`` into 7. So all bytes are scanned once.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.io.head import GZIP_MAGIC, opened
+from recassay.data.io.head import GZIP_MAGIC, open_unpacked
 from recassay.threads import each_block
 
-AT_ONCE = 1 << 23  # bytes
+AT_ONCE = 1 << 23  # bytes scanned at a time
 
 
 def may_have_padded(source: Path | bytes, separator: str) -> bool:
-    """Return whether a field of any column begins with a zero and another digit, with ``+``, or with a blank.
+    """Return whether some field of any column begins with a zero and another digit, with ``+``, or with a blank.
 
     >>> may_have_padded(b"user,item\\n1,7\\n1,10\\n", ","), may_have_padded(b"user,item\\n1,7\\n1,007\\n", ",")
     (False, True)
     """
-    from recassay.data._kernels import has_padded  # numba is imported only where there are bytes to look at
+    from recassay.columnar._kernels import has_padded  # numba is slow to import, and Parquet files do not need it
 
-    def found(data: NDArray[np.uint8]) -> bool:
-        def look(begin: int, end: int) -> bool:
+    def has_match(data: NDArray[np.uint8]) -> bool:
+        def scan(begin: int, end: int) -> bool:
             return bool(has_padded(data, ord(separator), begin, end))
 
-        return any(each_block(look, data.size, size=AT_ONCE))
+        return any(each_block(scan, data.size, size=AT_ONCE))
 
-    return any(found(data) for data in _bytes(source))
+    return any(has_match(data) for data in _byte_arrays(source))
 
 
-def _bytes(source: Path | bytes) -> Iterator[NDArray[np.uint8]]:
-    """All bytes, mapped where they are; of an archive some at a time, each beginning with the last two before."""
+def _byte_arrays(source: Path | bytes) -> Iterator[NDArray[np.uint8]]:
+    """Yield all bytes, memory-mapped; those of an archive in chunks, each starting with the last two bytes before."""
     if isinstance(source, bytes):
         yield np.frombuffer(source, np.uint8)
         return
@@ -46,7 +46,7 @@ def _bytes(source: Path | bytes) -> Iterator[NDArray[np.uint8]]:
         yield np.memmap(source, np.uint8, "r")
         return
     before = b""
-    with opened(source) as unpacked:
-        while some := unpacked.read(AT_ONCE):
-            yield np.frombuffer(before + some, np.uint8)
-            before = (before + some)[-2:]
+    with open_unpacked(source) as unpacked:
+        while chunk := unpacked.read(AT_ONCE):
+            yield np.frombuffer(before + chunk, np.uint8)
+            before = (before + chunk)[-2:]

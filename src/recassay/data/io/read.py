@@ -1,4 +1,4 @@
-"""Any source becomes a Polars frame with canonical column names, or an error that says what to do."""
+"""Reading of any source as a Polars frame with canonical column names; errors say what to do."""
 
 from __future__ import annotations
 
@@ -9,26 +9,38 @@ from pathlib import Path
 
 import polars as pl
 
+from recassay.columnar.columns import LazyColumns
+from recassay.columnar.time_kind import is_position_column
 from recassay.data.io.clean import as_ids, clean
 from recassay.data.io.columns import parse_columns, resolve
-from recassay.data.io.formats import FORMATS, open_path
+from recassay.data.io.edge import reading, require_utf8_name
+from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
 from recassay.data.io.head import read_head
+from recassay.data.io.memory import refuse_too_large_text, refuse_too_many_values
 from recassay.data.io.objects import object_table
 from recassay.data.io.roles import TIMESTAMP, USER, Role, role_named
-from recassay.data.io.sources import PARQUET_SUFFIXES, parts_of
-from recassay.data.io.table import Columns, Table
-from recassay.data.io.unread import GROUP, Remarks, groups_in, numbers, remarks_on, several_tables
-from recassay.data.time_kind import holds_positions
+from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
+from recassay.data.io.table import Table
+from recassay.data.io.unread import (
+    GROUP,
+    Remarks,
+    grouping_columns,
+    numeric_columns,
+    remark_on_mixed_tables,
+    remarks_on_unread,
+    time_columns,
+)
 from recassay.errors import InputError, UsageError
 
-PIECE = 1_000_000  # rows read at a time where a table is not read whole
-SMALL = 1_000_000  # rows up to which all columns are read at once: quicker, and memory does not matter yet
+ROWS_PER_CHUNK = 1_000_000  # rows read at a time if a table is not read whole
+SMALL = 1_000_000  # up to this many rows all columns are read together, which is faster
+HEADERS = ("parquet", "csv", "recbole", "trec", "movielens", "uirt")  # formats whose first bytes tell the columns
 
 
 def read_table(
     source: object, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
 ) -> pl.DataFrame:
-    """The table of a role (``run``, ``truth``, ``log``, ...) in a file, a folder of parts or an object.
+    """Return the table of a role (``run``, ``truth``, ``log``, ...) from a file, a folder of part files or an object.
 
     ========  ===================  ==========================================
     role      columns              columns where the source has them
@@ -36,14 +48,16 @@ def read_table(
     run       user_id, item_id     rank, score
     truth     user_id, item_id     gain
     log       user_id, item_id     timestamp, rating
-    items     item_id              every other column, untouched
+    items     item_id              every other column, unchanged
+    users     user_id              every other column, unchanged
     ranks     user_id, rank        pool
-    scores    user_id              system, and every other column, untouched
+    scores    user_id              system, and every other column, unchanged
     ========  ===================  ==========================================
 
-    The names of common libraries are known; ``columns="user=uid,item=iid"`` overrides. Without a header the columns go
-    by position: user, item, then score, gain, or rating and timestamp. The format is recognised, or one of
-    ``FORMATS``. Rows keep their order. Ids are integers or strings and never missing (I304); values may be null.
+    The column names of common libraries are known; ``columns="user=uid,item=iid"`` overrides them. Without a header
+    columns are taken by position: user, item, then score, gain, or rating and timestamp. ``format`` is one of
+    ``FORMATS``; by default it is recognised. Rows keep their order. Ids are integers or strings and never missing
+    (I304); values may be null.
 
     >>> read_table({"ann": {"x": 0.9, "y": 0.4}}, "run").rows()
     [('ann', 'x', 0.9), ('ann', 'y', 0.4)]
@@ -58,27 +72,49 @@ def open_table(
     columns: str | Mapping[str, str] | None = None,
     format: str | None = None,
     ordered: bool = False,
-) -> Columns:
-    """As :func:`read_table`, with each column read when it is asked for where the format allows.
+) -> LazyColumns:
+    """Return what :func:`read_table` reads, with each column loaded on access if the format allows.
 
-    ``ordered`` says that a run without ranks and scores has its rows best first.
+    ``ordered`` states that the rows of a run without ranks and scores are in best-first order.
     """
-    wanted = role_named(role)
-    chosen = parse_columns(columns)
+    options = _ReadOptions(role_named(role), parse_columns(columns), format, ordered)
+    with reading(str(source) if isinstance(source, str | Path) else f"the {role} ({type(source).__name__})"):
+        return _opened(source, options, columns)
+
+
+def _opened(source: object, options: _ReadOptions, columns: str | Mapping[str, str] | None) -> LazyColumns:
+    role = options.role.name
     if not isinstance(source, str | Path):
-        found = _read(object_table(source, wanted, columns=columns), wanted, chosen, ordered)
+        found = _read(object_table(source, options.role, columns=columns), options)
         where = f"the {role} ({type(source).__name__})"
     else:
-        found = _read_parts(parts_of(source), wanted, chosen, format, ordered)
+        found = _read_parts(table_files(source), options)
         where = str(source)
     if not found.rows:
-        raise InputError("I103", f"the {role} has no rows", where=where, hint="check what wrote it")
+        raise InputError("I103", f"the {role} has no rows", where=where, hint="check the program that wrote it")
     return found
 
 
+def read_header(
+    source: str | Path, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
+) -> dict[str, str] | None:
+    """Return the columns of a table by canonical name, from the first bytes of its first file; I201 if one is missing.
+
+    None where only reading the whole file tells: JSON, a format of lists, or one from outside.
+    """
+    head, wanted = read_head(table_files(source)[0]), role_named(role)
+    known = FORMATS.find(format) if format else next((one for one in formats() if one.matches(head)), None)
+    if known is None or known.name not in HEADERS:
+        return None
+    table = known.table(head, wanted)
+    if table.rows is None and table.pack is None:
+        return None
+    return _resolved(table, _ReadOptions(wanted, parse_columns(columns), format, False))[0]
+
+
 @dataclass(frozen=True)
-class Stretch:
-    """A file of rows that can be read from any row on: ``read(columns, begin, rows)`` under their canonical names."""
+class RowRange:
+    """A file that can be read from any row on: ``read(columns, begin, rows)`` returns columns by canonical name."""
 
     where: str
     rows: int
@@ -87,7 +123,7 @@ class Stretch:
     remarks: Remarks = field(default_factory=dict)
 
 
-def open_stretches(
+def open_row_ranges(
     source: str | Path,
     role: str,
     folder: Path,
@@ -95,30 +131,29 @@ def open_stretches(
     columns: str | Mapping[str, str] | None = None,
     format: str | None = None,
     ordered: bool = False,
-) -> list[Stretch]:
-    """The files of a table, none of it in memory; text is written to ``folder`` as Parquet first.
+) -> list[RowRange]:
+    """Return the files of a table without loading them; text is first converted to Parquet in ``folder``.
 
-    What is neither Parquet nor text cannot be had like this: U223.
+    A file that is neither Parquet nor text is U223.
     """
-    wanted, chosen = role_named(role), parse_columns(columns)
-    full = [path for path in parts_of(source) if path.stat().st_size]
-    how = _How(wanted, chosen, format, ordered)
-    found = [_stretch(path, how, folder / f"{number}.parquet") for number, path in enumerate(full)]
-    stretches = [one for one in found if one.rows]
-    if not stretches:
-        raise InputError("I103", f"the {role} has no rows", where=str(source), hint="check what wrote it")
+    options = _ReadOptions(role_named(role), parse_columns(columns), format, ordered)
+    full = [path for path in table_files(source) if path.stat().st_size]
+    found = [_row_range(path, options, folder / f"{number}.parquet") for number, path in enumerate(full)]
+    ranges = [part for part in found if part.rows]
+    if not ranges:
+        raise InputError("I103", f"the {role} has no rows", where=str(source), hint="check the program that wrote it")
     kinds = {
-        _kinds(one.read(one.columns, 0, 1), stated=Path(one.where).suffix in PARQUET_SUFFIXES): one.where
-        for one in stretches
+        _schema_text(part.read(part.columns, 0, 1), stated=Path(part.where).suffix in PARQUET_SUFFIXES): part.where
+        for part in ranges
     }
     if len(kinds) > 1:
         raise _parts_differ(kinds)
-    return stretches
+    return ranges
 
 
 @dataclass(frozen=True)
-class _How:
-    """How files of one table are read."""
+class _ReadOptions:
+    """Options for reading the files of one table: role, chosen columns, format, and whether rows are in order."""
 
     role: Role
     chosen: Mapping[str, str]
@@ -126,17 +161,17 @@ class _How:
     ordered: bool
 
 
-def _stretch(path: Path, how: _How, packed: Path) -> Stretch:
-    head, role = read_head(path), how.role
-    table = open_path(head, role, how.format)
-    found, remarks = _resolved(table, role, how.chosen, how.ordered)
+def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
+    head, role = read_head(path), options.role
+    table = open_path(head, role, options.format)
+    found, remarks = _resolved(table, options)
     if table.pack is not None:
         table.pack(found, packed)
-        table = replace(FORMATS["parquet"].table(read_head(packed), role), where=table.where)
+        table = replace(FORMATS.find("parquet").table(read_head(packed), role), where=table.where)
     if table.rows is None or table.rows_from is None:
         raise UsageError(
             "U223",
-            f"{path.name} cannot be read piece by piece: it is neither Parquet nor text in columns",
+            f"{path.name} cannot be read in chunks: it is neither Parquet nor text in columns",
             where=str(path),
             hint="write it as Parquet",
         )
@@ -148,41 +183,70 @@ def _stretch(path: Path, how: _How, packed: Path) -> Stretch:
         return clean(frame, columns=tuple(columns), where=table.where, whole_ranks=role.whole_ranks)
 
     rows = table.rows()
-    return Stretch(table.where, rows, tuple(found), read, remarks | _groups(table, found, role, rows))
+    return RowRange(table.where, rows, tuple(found), read, remarks | _mixed_table_remarks(table, found, role, rows))
 
 
-def _read_parts(paths: list[Path], role: Role, chosen: Mapping[str, str], format: str | None, ordered: bool) -> Columns:
+def _read_parts(paths: list[Path], options: _ReadOptions) -> LazyColumns:
+    def read(path: Path) -> LazyColumns:
+        require_utf8_name(path)
+        if path.suffix not in PARQUET_SUFFIXES:
+            refuse_too_large_text(path)
+        return _read(open_path(read_head(path), options.role, options.format), options)
+
     if len(paths) == 1:
-        return _read(open_path(read_head(paths[0]), role, format), role, chosen, ordered)
-    # Spark writes a part without rows, or without bytes, for every empty partition.
+        return read(paths[0])
+    # Spark writes a part file without rows, or without bytes, for every empty partition.
     full = [path for path in paths if path.stat().st_size]
-    tables = [(path, _read(open_path(read_head(path), role, format), role, chosen, ordered)) for path in full]
+    alike = _read_alike(full, options)
+    if alike is not None:
+        return alike
+    tables = [(path, read(path)) for path in full]
     remarks = {code: text for _, table in reversed(tables) for code, text in table.remarks.items()}
     positions = any(table.positions for _, table in tables)
     parts = [(path, table.frame()) for path, table in tables if table.rows]
     if not parts:
-        return Columns.of(pl.DataFrame(schema=[role.required[0]]))
-    kinds = {_kinds(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
+        return LazyColumns.of(pl.DataFrame(schema=[options.role.required[0]]))
+    kinds = {_schema_text(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
     if len(kinds) > 1:
         raise _parts_differ(kinds)
-    return Columns.of(pl.concat((frame for _, frame in parts), how="vertical_relaxed"), remarks, positions=positions)
+    return LazyColumns.of(
+        pl.concat((frame for _, frame in parts), how="vertical_relaxed"), remarks, positions=positions
+    )
+
+
+def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
+    """Return Parquet files as one table, or None if the files differ or one of them needs a remark.
+
+    One scan of a thousand files takes a fraction of a thousand scans. Errors and remarks name a file, so then each file
+    is read by itself.
+    """
+    table = parquet_parts(paths) if options.format in (None, "parquet") else None
+    if table is None or options.role.others:
+        return None
+    try:
+        if set(_resolved(table, options)[0].values()) != set(table.names):
+            return None
+        found = _read(table, options)
+        return None if found.remarks else LazyColumns.of(found.frame(), positions=found.positions)
+    except InputError:
+        return None
 
 
 def _parts_differ(kinds: Mapping[str, str | Path]) -> InputError:
-    (first, one), (second, other), *_ = kinds.items()
+    (first, first_file), (second, second_file), *_ = kinds.items()
     return InputError(
         "I202",
         f"the parts of the table differ: {first} and {second}",
-        where=f"{one} and {other}",
+        where=f"{first_file} and {second_file}",
         hint="write all parts with the same columns and types",
     )
 
 
-def _kinds(frame: pl.DataFrame, *, stated: bool) -> str:
-    """The columns and what they hold, whatever the width of the numbers.
+def _schema_text(frame: pl.DataFrame, *, stated: bool) -> str:
+    """Return text with the column names and types, without number widths; parts of one table must have equal texts.
 
-    Where a file states its types they must agree. In text they are guessed, and ids that are all digits in one part
-    and have letters in another are text in both.
+    Types count if the file states them. In text they are guesses: ids that are all digits in one part and have letters
+    in another are text in both.
     """
 
     def kind(dtype: pl.DataType) -> str:
@@ -193,40 +257,42 @@ def _kinds(frame: pl.DataFrame, *, stated: bool) -> str:
     return ", ".join(f"{name} ({kind(dtype)})" for name, dtype in frame.schema.items())
 
 
-def _resolved(table: Table, role: Role, chosen: Mapping[str, str], ordered: bool) -> tuple[dict[str, str], Remarks]:
-    """The columns that are read, and what is to be said of those that are not; I201 or I204 if none will do."""
+def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
+    """Return the columns to read, and remarks on the columns that are not read; I201 or I204 if they do not suffice."""
 
     def sample(names: Sequence[str]) -> pl.DataFrame:
         return table.sample(names) if table.sample and names else pl.DataFrame()
 
     found = resolve(
         table.names,
-        role,
-        chosen,
+        options.role,
+        options.chosen,
         where=table.where,
         by_position=table.by_position,
-        numbers=lambda names: numbers(sample(names)),
+        numeric_columns=lambda names: numeric_columns(sample(names)),
+        time_columns=lambda names: time_columns(sample(names)),
     )
-    return found, remarks_on(table, sample, found, role, ordered=ordered)
+    return found, remarks_on_unread(table, sample, found, options.role, ordered=options.ordered)
 
 
-def _groups(table: Table, found: Mapping[str, str], role: Role, rows: int) -> Remarks:
-    """R003 of a table that is read piece by piece."""
+def _mixed_table_remarks(table: Table, found: Mapping[str, str], role: Role, rows: int) -> Remarks:
+    """Return the remark R003 if a table that is read in chunks seems to hold several tables."""
     remarks: Remarks = {}
-    for name in groups_in(table.names, found, role):
-        pieces = [
-            table.rows_from({USER: found[USER], GROUP: name}, begin, PIECE).select(found[USER], name).unique()
-            for begin in range(0, rows, PIECE)
+    for name in grouping_columns(table.names, found, role):
+        chunks = [
+            table.rows_from({USER: found[USER], GROUP: name}, begin, ROWS_PER_CHUNK).select(found[USER], name).unique()
+            for begin in range(0, rows, ROWS_PER_CHUNK)
             if table.rows_from is not None
         ]
-        remarks |= several_tables(pl.concat(pieces, how="vertical_relaxed"), found[USER], name, role)
+        remarks |= remark_on_mixed_tables(pl.concat(chunks, how="vertical_relaxed"), found[USER], name, role)
     return remarks
 
 
-def _read(table: Table, role: Role, chosen: Mapping[str, str], ordered: bool = False) -> Columns:
-    found, remarks = _resolved(table, role, chosen, ordered)
+def _read(table: Table, options: _ReadOptions) -> LazyColumns:
+    role = options.role
+    found, remarks = _resolved(table, options)
     wanted = dict(found)
-    groups = groups_in(table.names, found, role)
+    groups = grouping_columns(table.names, found, role)
     if role.others:
         wanted |= {name: name for name in table.names if name not in found.values() and name not in found}
 
@@ -234,22 +300,23 @@ def _read(table: Table, role: Role, chosen: Mapping[str, str], ordered: bool = F
         frame = table.read(wanted).select(pl.col(name).alias(meaning) for meaning, name in wanted.items())
         return clean(frame, columns=tuple(found), where=table.where, whole_ranks=role.whole_ranks)
 
-    positions = table.positions or (TIMESTAMP in found and holds_positions(found[TIMESTAMP]))
+    positions = table.positions or (TIMESTAMP in found and is_position_column(found[TIMESTAMP]))
     rows = table.rows() if table.rows else 0
+    refuse_too_many_values(rows, len(wanted), table.where)
     if rows <= SMALL:
         frame = read(wanted | {GROUP + name: name for name in groups})
         for name in groups:
-            remarks |= several_tables(frame, USER, GROUP + name, role)
-        return Columns.of(frame.select(list(wanted)), remarks, positions=positions)
+            remarks |= remark_on_mixed_tables(frame, USER, GROUP + name, role)
+        return LazyColumns.of(frame.select(list(wanted)), remarks, positions=positions)
     for name in groups:
-        remarks |= several_tables(read({USER: found[USER], GROUP + name: name}), USER, GROUP + name, role)
+        remarks |= remark_on_mixed_tables(read({USER: found[USER], GROUP + name: name}), USER, GROUP + name, role)
 
     def narrow(meaning: str) -> pl.Series | None:
         column = table.narrow(wanted[meaning]) if table.narrow else None
         return None if column is None else as_ids(column, table.where)
 
     fetch = {meaning: partial(_only, read, meaning, name) for meaning, name in wanted.items()}
-    return Columns(fetch, rows, narrow, remarks, positions=positions)
+    return LazyColumns(fetch, rows, narrow, remarks, positions=positions)
 
 
 def _only(read: Callable[[Mapping[str, str]], pl.DataFrame], meaning: str, name: str) -> pl.Series:

@@ -1,11 +1,11 @@
-"""What each kind of table needs: its columns, and what a column means when nobody has named it."""
+"""The kinds of tables: their required and optional columns, and the order of columns in a file without a header."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from recassay.errors import UsageError
-from recassay.spec import suggest
+from recassay.naming.grammar import suggest
 
 USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM = (
     "user_id",
@@ -22,22 +22,24 @@ USER, ITEM, TIMESTAMP, RATING, SCORE, RANK, GAIN, POOL, SYSTEM = (
 
 @dataclass(frozen=True)
 class Role:
-    """One kind of table: required and optional columns, and their order in a file without a header."""
+    """A kind of table: required and optional columns, and their order in a file without a header."""
 
     name: str
     required: tuple[str, ...]
     optional: tuple[str, ...]
     positions: tuple[str, ...]
     value: str
-    """What the number means in ``{user: {item: number}}``."""
+    """The column that the number in ``{user: {item: number}}`` becomes."""
     whole_ranks: bool = True
-    """Whether a rank that is a fraction is refused by the reader, and not by whoever can say more about it."""
+    """Whether the reader rejects fractional ranks; if False, the caller does, with a better message."""
     others: bool = False
-    """Whether every other column is read too, untouched."""
+    """Whether all other columns are read too, unchanged."""
+    describes: bool = False
+    """Whether a row describes an item or a user; text columns of numbers are then numbers."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that means something."""
+        """Return every column that has a meaning."""
         return (*self.required, *self.optional)
 
 
@@ -47,15 +49,17 @@ ROLES = {
         Role("run", (USER, ITEM), (RANK, SCORE), (USER, ITEM, SCORE), SCORE),
         Role("truth", (USER, ITEM), (GAIN,), (USER, ITEM, GAIN), GAIN),
         Role("log", (USER, ITEM), (TIMESTAMP, RATING), (USER, ITEM, RATING, TIMESTAMP), RATING),
-        Role("items", (ITEM,), (), (ITEM,), "", others=True),
+        Role("items", (ITEM,), (), (ITEM,), "", others=True, describes=True),
+        Role("users", (USER,), (), (USER,), "", others=True, describes=True),
         Role("ranks", (USER, RANK), (POOL,), (USER, RANK, POOL), RANK, whole_ranks=False),
         Role("scores", (USER,), (SYSTEM,), (), "", others=True),
+        Role("finished", (SYSTEM,), (USER,), (), "", others=True),
     )
 }
 
 
 def role_named(name: str) -> Role:
-    """The role of that name, or U107.
+    """Return the role of that name; U107 if it is unknown.
 
     >>> role_named("truth").optional
     ('gain',)

@@ -1,26 +1,26 @@
-"""Tells the separator of a text file and whether its first line is a header."""
+"""Detection of the separator of a text file and of a header line."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from recassay.data.io.columns import names_a_column
+from recassay.data.io.columns import is_column_name
 from recassay.data.io.head import Head
 from recassay.data.io.lines import Layout, check_lines
 from recassay.data.io.table import column_names
 from recassay.data.io.text import is_number, sample_rows
 from recassay.errors import InputError
 
-# Earlier ones win a draw: a time of day holds colons, a title holds blanks.
+# Earlier separators win a draw: a time of day contains colons, a title contains blanks.
 SEPARATORS = (",", "\t", ";", "|", "::", "\x01", "^", "~", ":", " ")
 SAMPLE_LINES = 200
 
 
 def sniff(head: Head, *, separator: str | None = None, header: bool | None = None) -> Layout:
-    """The layout of delimited text, as far as it is not given.
+    """Return the layout of delimited text; ``separator`` and ``header`` are detected unless they are given.
 
-    The separator is the one that cuts most of the first lines into the same number (two or more) of fields. The first
-    line is a header if it names a known column, or if no field of it is a number; a line with a number never is.
+    The separator is the one that splits most of the first lines into the same number (two or more) of fields. The first
+    line is a header if it names a known column, or if none of its fields is a number.
 
     >>> from pathlib import Path
     >>> sniff(Head(Path("x.txt"), b"u1;i1;0.5\\nu1;i2;0.4\\n", True))
@@ -29,7 +29,7 @@ def sniff(head: Head, *, separator: str | None = None, header: bool | None = Non
     check_lines(head)
     lines = head.lines(SAMPLE_LINES)
     if not lines:
-        raise InputError("I103", f"{head.path.name} holds blank lines only", where=str(head.path))
+        raise InputError("I103", f"{head.path.name} has only blank lines", where=str(head.path))
     cut = _cut(lines, separator) if separator else _best_cut(lines, tabs_first=".tsv" in head.suffixes)
     rows = sample_rows(lines, cut)
     if header is None:
@@ -50,7 +50,10 @@ def _best_cut(lines: list[str], *, tabs_first: bool) -> Layout:
 
 
 def _cut(lines: list[str], separator: str) -> Layout:
-    """Quotes mean something where a field begins with one, or where the separator is a comma or semicolon."""
+    """Return the layout (columns, separator, quoting) of ``lines`` if they are split at ``separator``.
+
+    Quotes count if a field begins with one, or if the separator is a comma or a semicolon.
+    """
     if separator in (" ", "::"):
         return Layout([], separator)
     begins = any(line.startswith('"') or f'{separator}"' in line for line in lines)
@@ -58,13 +61,13 @@ def _cut(lines: list[str], separator: str) -> Layout:
 
 
 def _is_header(row: list[str]) -> bool:
-    if any(names_a_column(field) for field in row):
+    if any(is_column_name(field) for field in row):
         return True
     return not any(is_number(field) for field in row)
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """The names, an empty or repeated one with its position added."""
+    """Return the names; an empty or repeated one gets its position added."""
     seen = Counter(names)
     return [
         name if name and seen[name] == 1 else f"{name or 'column'}_{position}"

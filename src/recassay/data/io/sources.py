@@ -1,4 +1,4 @@
-"""Which files a path stands for: one file, the part files of a table, or all the run files of a folder."""
+"""Resolution of paths to files: one file, the part files of a table, or all run files of a folder."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ import glob
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from recassay.data.io.edge import files_below, regular_file
+from recassay.data.io.formats import formats
 from recassay.errors import InputError, UsageError
+from recassay.naming.run_names import TABLE_SUFFIXES, run_name, without_gz
 
-TABLE_SUFFIXES = frozenset(
-    f".{name}"
-    for name in (
-        *("parquet", "pq", "csv", "tsv", "txt", "json", "jsonl", "ndjson"),
-        *("run", "trec", "res", "qrels", "inter", "item", "dat", "data", "uirt"),
-    )
-)
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 GLOB_CHARACTERS = frozenset("*?[")
 
 
-def parts_of(source: str | Path) -> list[Path]:
-    """The files that hold one table: the file itself, what a glob matches, or the part files in a folder.
+def table_suffixes() -> frozenset[str]:
+    """Return the suffixes of files that hold tables, those of registered formats included."""
+    return TABLE_SUFFIXES.union(*(known.suffixes for known in formats()))
 
-    A path that leads nowhere is I101, a folder without tables I109. Names that begin with ``_`` or ``.``
-    are passed over.
+
+def table_files(source: str | Path) -> list[Path]:
+    """Return the files that hold one table: the file itself, what a glob matches, or the part files in a folder.
+
+    A path that does not exist is I101, a folder without tables I109. Names that begin with ``_`` or ``.`` are skipped.
     """
     path = Path(source).expanduser()
-    if path.is_file():
-        return [path]
+    if (file := regular_file(path)) is not None:
+        return [file]
     if path.is_dir():
-        files = [file for file in sorted(path.rglob("*")) if file.is_file() and _is_table(file.relative_to(path))]
+        files = [file for file in files_below(path) if _is_table(file.relative_to(path)) and file.is_file()]
         parquet = [file for file in files if file.suffix in PARQUET_SUFFIXES]
         if not files:
             raise _no_tables(path)
         return parquet or files
-    return [part for match in _expanded(path) for part in parts_of(match)]
+    return [part for match in _expanded(path) for part in ([match] if match.is_file() else table_files(match))]
 
 
 def run_sources(paths: str | Path | Iterable[str | Path]) -> list[tuple[str, Path]]:
-    """The name and path of every run: files, globs and folders of run files, in the order given.
+    """Return the name and path of every run: files, globs and folders of run files, in the order given.
 
-    A run is named by its file without the suffixes. A folder of ``part-*`` files is one run, named as the folder. Two
-    runs of one name are U109.
+    A run's name is that of its file without suffixes. A folder of ``part-*`` files is one run with the folder's name.
+    Two runs with the same name are U109.
     """
     given: Sequence[str | Path] = [paths] if isinstance(paths, str | Path) else list(paths)
-    runs = [(_name(file), file) for path in given for file in _runs_at(Path(path).expanduser())]
+    runs = [(run_name(file, table_suffixes()), file) for path in given for file in _runs_at(Path(path).expanduser())]
     places: dict[str, Path] = {}
     for name, file in runs:
         if name in places:
@@ -60,7 +60,9 @@ def run_sources(paths: str | Path | Iterable[str | Path]) -> list[tuple[str, Pat
 
 
 def _runs_at(path: Path) -> list[Path]:
-    if path.is_file() or _is_one_table(path):
+    if (file := regular_file(path)) is not None:
+        return [file]
+    if _is_one_table(path):
         return [path]
     if not path.is_dir():
         return [run for match in _expanded(path) for run in _runs_at(match)]
@@ -72,7 +74,7 @@ def _runs_at(path: Path) -> list[Path]:
 
 
 def _is_one_table(path: Path) -> bool:
-    """A folder whose only visible contents are ``part-*`` files."""
+    """Return whether a path is a folder whose only visible contents are ``part-*`` files."""
     if not path.is_dir():
         return False
     visible = [entry for entry in path.iterdir() if entry.name[0] not in "._"]
@@ -81,22 +83,11 @@ def _is_one_table(path: Path) -> bool:
 
 def _is_table(path: Path) -> bool:
     hidden = any(part[0] in "._" for part in path.parts)
-    return not hidden and _without_packing(path).suffix.lower() in TABLE_SUFFIXES
-
-
-def _without_packing(path: Path) -> Path:
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
-
-
-def _name(path: Path) -> str:
-    bare = _without_packing(path)
-    while bare.suffix.lower() in TABLE_SUFFIXES:
-        bare = bare.with_suffix("")
-    return bare.name
+    return not hidden and without_gz(path).suffix.lower() in table_suffixes()
 
 
 def _expanded(path: Path) -> list[Path]:
-    """What a glob matches, or I101 with the siblings whose names are close."""
+    """Return the paths that a glob matches; I101 with similar names from the folder if there are none."""
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     if matches:
         return matches
@@ -112,7 +103,7 @@ def _expanded(path: Path) -> list[Path]:
     if close:
         hint = f"did you mean {' or '.join(map(repr, close))}?"
     else:
-        hint = f"the folder {folder} holds {len(siblings)} entries" + (
+        hint = f"the folder {folder} has {len(siblings)} entries" + (
             f", for example {siblings[0]!r}" if siblings else ""
         )
     raise InputError("I101", f"there is no {path.name!r}", where=str(path.absolute()), hint=hint)
@@ -120,10 +111,10 @@ def _expanded(path: Path) -> list[Path]:
 
 def _no_tables(folder: Path) -> InputError:
     entries = sorted(entry.name for entry in folder.iterdir())
-    seen = f"{len(entries)} entries, for example {entries[0]!r}" if entries else "nothing at all"
+    seen = f"{len(entries)} entries, for example {entries[0]!r}" if entries else "nothing"
     return InputError(
         "I109",
-        f"the folder {folder.name} has no run files; it holds {seen}",
+        f"the folder {folder.name} has no run files; it contains {seen}",
         where=str(folder),
-        hint=f"files with these suffixes are read: {' '.join(sorted(TABLE_SUFFIXES))}",
+        hint=f"files with these suffixes are read: {' '.join(sorted(table_suffixes()))}",
     )

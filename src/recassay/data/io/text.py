@@ -1,4 +1,4 @@
-"""Lines of text cut into columns: Polars reads them, and when it cannot, the line at fault is found and shown."""
+"""Reading of delimited text with Polars; if Polars fails, the faulty line is found and shown."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.data.io.clean import typed
-from recassay.data.io.head import BOM, GZIP_MAGIC, Head, opened
+from recassay.data.io.clean import infer_type
+from recassay.data.io.head import BOM, GZIP_MAGIC, Head, open_unpacked
 from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
 from recassay.data.io.padded import may_have_padded
 from recassay.data.io.roles import GAIN, ITEM, POOL, RANK, RATING, SCORE, TIMESTAMP, USER, Role
 from recassay.data.io.table import Table, Wanted
 from recassay.errors import UsageError
 
-# What a separator of several characters becomes before Polars, which knows single bytes only, sees the text.
+# Replaces a separator of several characters, since Polars accepts single bytes only.
 UNIT_SEPARATOR = "\x1f"
-ROWS_PER_GROUP = 1 << 18  # of a Parquet file that stands for text
+ROWS_PER_GROUP = 1 << 18  # of a Parquet file converted from text
 
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")  # a column with one that does not fit 64 bits is read as text
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")  # a column with a value beyond 64 bits is read as text
 WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 def text_table(head: Head, layout: Layout, role: Role) -> Table:
-    """The table in a text file of the given layout; text that is not UTF-8 is I106."""
+    """Return the table in a text file of the given layout; I106 if the text is not UTF-8."""
     check_encoding(head)
     return Table(
         layout.names,
@@ -41,10 +41,10 @@ def text_table(head: Head, layout: Layout, role: Role) -> Table:
 
 
 def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.DataFrame:
-    """The wanted columns; a line with too few or too many fields, or a word where a number belongs, is I105.
+    """Return the wanted columns; I105 for a line with too few or too many fields, or text where a number belongs.
 
-    Every column is scanned, for only then does Polars check the width of every line: a stray separator in a title would
-    otherwise shift the columns after it unseen. Ids are integers if all of them are, else strings.
+    Every column is scanned, because only then does Polars check the width of every line. Otherwise a stray separator
+    in a title would silently shift the columns after it. Ids become integers if all of them are, else strings.
     """
     kinds, safe = _kinds(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
@@ -56,7 +56,7 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
                 failure = str(error)
                 continue
-            if _may_hide_a_short_line(frame, separator) and not _all_lines_even(source, separator, layout, above):
+            if _may_hide_a_short_line(frame, separator) and not _has_even_lines(source, separator, layout, above):
                 frame = _without_blank_lines(frame, blank_lines(head, layout))
             return _select(frame, wanted, role)
     if not any(line.fields for line in walk(head, layout)):
@@ -66,7 +66,7 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
 
 
 def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path) -> None:
-    """The table as a Parquet file, written piece by piece; what :func:`read_text` refuses is refused."""
+    """Write the table to a Parquet file in bounded memory; raise the errors that :func:`read_text` raises."""
     kinds, safe = _kinds(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
     source, separator = next(_sources(head, layout))
@@ -75,10 +75,10 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
     if packed or isinstance(source, bytes):
         raise UsageError(
             "U223",
-            f"{head.path.name} cannot be read piece by piece: "
-            + ("it is a gzip archive" if packed else f"{layout.separator!r} stands between its fields"),
+            f"{head.path.name} cannot be read in chunks: "
+            + ("it is a gzip archive" if packed else f"its fields are separated by {layout.separator!r}"),
             where=str(head.path),
-            hint="write it as Parquet, or unpacked with one character between the fields",
+            hint="write it as Parquet, or uncompressed with a single character between the fields",
         )
     failure = ""
     for types in kinds:
@@ -90,8 +90,8 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
             continue
         names = layout.names if separator == BLANKS else layout.names[-1:]
         nulls = pl.scan_parquet(path, glob=False).select(pl.col(names).null_count().sum()).collect()
-        if sum(nulls.row(0)) and not _all_lines_even(source, separator, layout, above):
-            blank_lines(head, layout)  # raises for a line that is short
+        if sum(nulls.row(0)) and not _has_even_lines(source, separator, layout, above):
+            blank_lines(head, layout)  # raises if a line is too short
             rows.filter(~pl.all_horizontal(pl.all().is_null())).sink_parquet(
                 path, compression="lz4", row_group_size=ROWS_PER_GROUP
             )
@@ -104,17 +104,17 @@ Types = dict[str, type[pl.DataType]]
 
 
 def _kinds(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[list[Types], Types]:
-    """Types to read columns as, in the order to try them, and the last of these, which takes ids for text."""
+    """Return the column types to try, in order, and separately the last ones, which read ids as text."""
     samples = _samples(head, layout)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
     safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
     whole = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] == pl.Int64]
-    guesses |= dict.fromkeys(_otherwise_written(head, layout, whole), pl.String)
+    guesses |= dict.fromkeys(_with_padded_ids(head, layout, whole), pl.String)
     return [guesses] if guesses == safe else [guesses, safe], safe
 
 
-def _otherwise_written(head: Head, layout: Layout, names: list[str]) -> list[str]:
-    """Which of some columns, all whole numbers in the sample, have a field that is not written as one: ``007``."""
+def _with_padded_ids(head: Head, layout: Layout, names: list[str]) -> list[str]:
+    """Return those columns of integers (by the sample) that have a field not written as an integer, as ``007``."""
     source, separator = next(_sources(head, layout))
     if not names or not may_have_padded(source, separator):
         return []
@@ -123,12 +123,12 @@ def _otherwise_written(head: Head, layout: Layout, names: list[str]) -> list[str
     try:
         found = plain.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
-        return []  # whoever reads all columns says what is wrong
+        return []  # reading all columns will report what is wrong
     return [name for name in names if not found[name].item()]
 
 
 def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
-    """The fields of some lines, the header lines among them.
+    """Return the fields of some lines, header lines included.
 
     >>> sample_rows(["1  2", "3 4"], Layout([], " "))
     [['1', '2'], ['3', '4']]
@@ -136,13 +136,13 @@ def sample_rows(lines: list[str], layout: Layout) -> list[list[str]]:
     if layout.separator == BLANKS:
         return [line.split() for line in lines]
     if layout.quotes:
-        with contextlib.suppress(csv.Error):  # a field that is longer than the csv module takes
+        with contextlib.suppress(csv.Error):  # a field longer than the csv module accepts
             return list(csv.reader((line.replace("\r", " ") for line in lines), delimiter=layout.separator))
     return [line.split(layout.separator) for line in lines]
 
 
 def is_number(text: str) -> bool:
-    """Whether a field is a number.
+    """Return whether a field is a number.
 
     >>> is_number("-1.5e3"), is_number("B00X")
     (True, False)
@@ -162,7 +162,10 @@ def _sample(head: Head, layout: Layout, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
-    """The type to read a column as, from the meaning it has and a sample of its fields."""
+    """Return the type to read a column as, from its meaning and a sample of its fields.
+
+    Ids are integers or text, values are numbers.
+    """
     if meaning in (SCORE, RATING, GAIN) and meaning in role.optional:
         return pl.Float64
     filled = [field for field in sample if field]
@@ -177,14 +180,14 @@ def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
 
 
 def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
-    """What to hand to Polars, and the single byte that separates its columns: the file itself wherever that works."""
+    """Yield a source for Polars and its single-byte separator: the file itself if possible, else converted bytes."""
     if layout.separator == BLANKS:
         first = head.lines(1)[0] if head.lines(1) else ""
         yield head.path, "\t" if "\t" in first and " " not in first else " "
     elif len(layout.separator) == 1:
         yield head.path, layout.separator
         return
-    with opened(head.path) as file:
+    with open_unpacked(head.path) as file:
         data = file.read().removeprefix(BOM)
     unit = UNIT_SEPARATOR.encode()
     if layout.separator == BLANKS:
@@ -193,7 +196,7 @@ def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
 
 
 def _with_single_blanks(data: bytes) -> bytes:
-    """Lines without blanks at their ends, and one blank wherever there were several blanks or tabs."""
+    """Return the text without blanks at line ends, and with one blank for every run of blanks and tabs."""
     data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
     while b"  " in data:
         data = data.replace(b"  ", b" ")
@@ -217,15 +220,19 @@ def _scan(
 
 
 def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
-    """Polars fills the end of a short line with nulls, so the last column tells; two blanks in a row fill any."""
+    """Return whether a line may have too few fields: Polars fills the missing ones with nulls.
+
+    Where blanks separate fields, they can be in any column; otherwise only in the last.
+    """
     columns = frame.get_columns() if separator == BLANKS else frame.get_columns()[-1:]
     return any(column.null_count() > 0 for column in columns)
 
 
-def _all_lines_even(source: Path | bytes, separator: str, layout: Layout, above: int) -> bool:
-    """Whether each line holds as many separators as there must be and no quotation mark: then no line is short.
+def _has_even_lines(source: Path | bytes, separator: str, layout: Layout, above: int) -> bool:
+    """Return whether each line has the expected number of separators and no quotation mark, so none is short.
 
-    Where any run of blanks separates, their number tells nothing, and the answer is no.
+    ``above`` is the number of lines above the data. If any run of blanks separates fields, counting proves nothing, and
+    the result is False.
     """
     if separator == BLANKS:
         return False
@@ -255,7 +262,7 @@ def _without_blank_lines(frame: pl.DataFrame, blank: int) -> pl.DataFrame:
 
 def _select(frame: pl.DataFrame, wanted: Wanted, role: Role) -> pl.DataFrame:
     frame = frame.select(list(wanted.values()))
-    if role.name != "items":
+    if not role.describes:
         return frame
-    features = [name for meaning, name in wanted.items() if meaning != ITEM]
-    return frame.with_columns([typed(frame[name]) for name in features])
+    features = [name for meaning, name in wanted.items() if meaning not in role.required]
+    return frame.with_columns([infer_type(frame[name]) for name in features])

@@ -1,4 +1,4 @@
-"""What a table has beside the columns that are read, where leaving it unread could change a result."""
+"""Detection of unread columns that could change a result, described in remarks for findings."""
 
 from __future__ import annotations
 
@@ -6,54 +6,79 @@ from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
-from recassay.data.io.columns import SHORT_NAMES, known_meanings, plain
+from recassay.columnar.columns import normalised_name
+from recassay.data.io.clean import as_time
+from recassay.data.io.columns import SHORT_NAMES, known_meanings
 from recassay.data.io.roles import GAIN, RANK, SCORE, USER, Role
 from recassay.data.io.table import Table
 from recassay.errors import InputError
 
-FEW_VALUES = 20  # different numbers: a scale of ratings has no more
-EPOCH = 1e8  # numbers from here on are times, or ids, and no gains
+FEW_VALUES = 20  # a rating scale has at most this many distinct values
+EPOCH = 1e8  # larger numbers are times or ids, not gains
 NUMBER = r"^\s*[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?\s*$"
-# Columns that tell apart what should stand in files of its own.
+# Names of columns that distinguish tables which should be in separate files.
 GROUPS = (
     "dataset data split fold cv part subset seed model modelname algorithm algo recommender method approach system "
     "systemid systemname run runid tag experiment experimentid trial epoch"
 )
 
-GROUP = "group "  # what stands before the name of such a column while it is looked at
+GROUP = "group "  # prefix of such a column's name while it is examined
 
-Remarks = dict[str, str]  # what a finding says of a table, by its code
+Remarks = dict[str, str]  # finding code -> what the finding says about a table
 Sample = Callable[[Sequence[str]], pl.DataFrame]  # the first rows of the named columns
 
 
-def numbers(sample: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return the columns of a sample that hold numbers, also as text, and neither one number nor a row count.
+def numeric_columns(sample: pl.DataFrame) -> dict[str, pl.Series]:
+    """Return the sample's columns of numbers (also as text), except constant columns and row counts.
 
     >>> sample = pl.DataFrame({"Punkte": ["0,5", "0,7"], "Titel": ["Up", "It"], "fold": [1, 1]})
-    >>> {name: column.to_list() for name, column in numbers(sample).items()}
+    >>> {name: column.to_list() for name, column in numeric_columns(sample).items()}
     {'Punkte': [0.5, 0.7]}
     """
     found = {column.name: _as_numbers(column) for column in sample}
     return {
-        name: one for name, one in found.items() if one is not None and one.n_unique() > 1 and not _counts_rows(one)
+        name: values
+        for name, values in found.items()
+        if values is not None and values.n_unique() > 1 and not _counts_rows(values)
     }
 
 
-def unread_of(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
-    """Return the names of columns that nobody reads."""
+def time_columns(sample: pl.DataFrame) -> list[str]:
+    """Return the names of the sample's columns of dates, or of numbers as large as seconds since 1970.
+
+    >>> time_columns(pl.DataFrame({"Datum": ["31.05.2020", "01.06.2020"], "Menge": [1, 2], "um": [1.6e9, 1.7e9]}))
+    ['Datum', 'um']
+    """
+    return [column.name for column in sample if _are_times(column.drop_nulls())]
+
+
+def _are_times(column: pl.Series) -> bool:
+    if not column.len() or column.dtype.is_temporal():
+        return bool(column.len())
+    numbers = _as_numbers(column)
+    if numbers is not None:
+        return bool(numbers.min() >= EPOCH) and numbers.n_unique() > 1  # type: ignore[operator]
+    try:
+        return column.dtype == pl.String and as_time(column).dtype.is_temporal()
+    except InputError:
+        return False
+
+
+def unread_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
+    """Return the names of the columns that are not read."""
     return [name for name in names if name not in found.values()]
 
 
-def remarks_on(table: Table, sample: Sample, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
-    """Return what is to be said of a run's order (R001) or of a truth's gains (R002).
+def remarks_on_unread(table: Table, sample: Sample, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
+    """Return remarks on a run without an order (R001) or on a truth's unread gains (R002).
 
-    A run without rank and score whose rows nobody called ``ordered``, and which has another column of numbers, is I204:
-    that column, not the order of the rows, may well be what orders its lists.
+    A run without rank and score is I204 if it has another column of numbers, unless its rows are ``ordered``: that
+    column, rather than the row order, may be what orders its lists.
     """
-    unread = unread_of(table.names, found)
+    unread = unread_columns(table.names, found)
     if role.name == "run" and RANK not in found and SCORE not in found and not (ordered or table.ordered):
         if unread:
-            _refuse_unread_order(sample([found[USER], *unread]), found, table.where)
+            _check_unread_order(sample([found[USER], *unread]), found, table.where)
         return {"R001": "the run has neither a rank nor a score; each list is taken in the order of its rows"}
     if role.name == "truth" and GAIN not in found:
         names = [name for name in unread if not known_meanings(name) - {GAIN}]
@@ -61,8 +86,8 @@ def remarks_on(table: Table, sample: Sample, found: Mapping[str, str], role: Rol
     return {}
 
 
-def _refuse_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: str) -> None:
-    unread = numbers(sample.select(unread_of(sample.columns, found)))
+def _check_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: str) -> None:
+    unread = numeric_columns(sample.select(unread_columns(sample.columns, found)))
     if not unread:
         return
     name, values = next(iter(unread.items()))
@@ -70,37 +95,36 @@ def _refuse_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: 
     key = "rank" if _looks_like_ranks(values, sample[found[USER]]) else "score"
     raise InputError(
         "I204",
-        f"the run has no rank and no score that is known by its name, and column {name!r}{others} holds numbers that "
-        "nobody reads",
+        f"the run has no rank or score under a known name, and column {name!r}{others} holds numbers that are not read",
         where=where,
-        hint=f"say what it is: --columns {key}={name}; or, if the rows stand best first, --order row",
+        hint=f"say what it is: --columns {key}={name}; or, if the rows are in best-first order, --order row",
     )
 
 
 def _unread_gains(sample: pl.DataFrame, found: Mapping[str, str]) -> Remarks:
-    """Of numbers under names that mean nothing else, and that are no times."""
-    unread = {name: one for name, one in numbers(sample).items() if one.max() < EPOCH}  # type: ignore[operator]
+    """Return R002 if a column of an unknown name has numbers that are not times."""
+    unread = {name: column for name, column in numeric_columns(sample).items() if column.max() < EPOCH}  # type: ignore[operator]
     if not unread:
         return {}
-    name, values = min(unread.items(), key=lambda one: one[1].n_unique() > FEW_VALUES)
+    name, values = min(unread.items(), key=lambda entry: entry[1].n_unique() > FEW_VALUES)
     low, high = values.sort()[[0, -1]].to_list()
     return {
         "R002": f"column {name!r} of the truth holds numbers ({low:g} to {high:g} in its first rows) that are not "
-        "read: every row counts as a gain of 1; if they say how relevant an item is, say "
+        f"read: every row counts as a gain of 1; if they say how relevant an item is, pass "
         f"--truth-columns {_keys(found)},gain={name}"
     }
 
 
-def several_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Remarks:
-    """Return R003 if a column that tells tables apart has several values for one user.
+def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Remarks:
+    """Return R003 if a column that distinguishes tables has several values for one user.
 
     >>> from recassay.data.io.roles import ROLES
     >>> rows = pl.DataFrame({"user_id": [1, 1, 2], "model": ["als", "als", "bpr"]})
-    >>> several_tables(rows, "user_id", "model", ROLES["run"])
+    >>> remark_on_mixed_tables(rows, "user_id", "model", ROLES["run"])
     {}
     """
     values = frame[group]
-    if values.len() < 2 or not (values != values[0]).any():  # one comparison settles nearly every file
+    if values.len() < 2 or not (values != values[0]).any():  # the usual case
         return {}
     users = frame.group_by(user).agg(pl.col(group).n_unique().alias("values"))
     several = int((users["values"] > 1).sum())
@@ -110,21 +134,20 @@ def several_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Re
     shown = ", ".join(repr(value) for value in values.unique(maintain_order=True).head(3).to_list())
     return {
         "R003": f"column {name!r} of the {role.name} has {values.n_unique():,} values (such as {shown}), several of "
-        f"them for {several:,} of {users.height:,} users, and is not read: their rows are put together as if they were "
-        "one"
+        f"them for {several:,} of {users.height:,} users, and is not read: their rows are combined as if they were one"
     }
 
 
-def groups_in(names: Sequence[str], found: Mapping[str, str], role: Role) -> list[str]:
-    """Return the unread columns of a run or a truth whose names say that they tell tables apart.
+def grouping_columns(names: Sequence[str], found: Mapping[str, str], role: Role) -> list[str]:
+    """Return the unread columns of a run or a truth whose names suggest that they distinguish tables.
 
     >>> from recassay.data.io.roles import ROLES
-    >>> groups_in(["user", "item", "Model", "title"], {"user_id": "user", "item_id": "item"}, ROLES["run"])
+    >>> grouping_columns(["user", "item", "Model", "title"], {"user_id": "user", "item_id": "item"}, ROLES["run"])
     ['Model']
     """
     if role.name not in ("run", "truth"):
         return []
-    return [name for name in unread_of(names, found) if plain(name) in GROUPS.split()]
+    return [name for name in unread_columns(names, found) if normalised_name(name) in GROUPS.split()]
 
 
 def _keys(found: Mapping[str, str]) -> str:
@@ -133,7 +156,7 @@ def _keys(found: Mapping[str, str]) -> str:
 
 
 def _as_numbers(column: pl.Series) -> pl.Series | None:
-    """The numbers of a column, None if it holds anything else."""
+    """Return the numbers of a column; None if it holds anything else."""
     if column.dtype.is_numeric():
         return column.drop_nulls().cast(pl.Float64).drop_nans()
     if column.dtype != pl.String:
@@ -146,12 +169,12 @@ def _as_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def _counts_rows(values: pl.Series) -> bool:
-    """Return whether the numbers are 0, 1, 2, ... or 1, 2, 3, ..., as an index column has them."""
+    """Return whether the numbers are 0, 1, 2, ... or 1, 2, 3, ..., as in an index column."""
     return values.len() > 2 and values[0] in (0, 1) and bool((values.diff().drop_nulls() == 1).all())
 
 
 def _looks_like_ranks(values: pl.Series, users: pl.Series) -> bool:
-    """Return whether they are whole numbers from 0 or 1 on, and no user has one twice."""
+    """Return whether the numbers are whole, start at 0 or 1, and never repeat within a user."""
     if values.len() != users.len() or values.min() not in (0, 1) or (values != values.floor()).any():
         return False
     return not pl.DataFrame({"user": users, "value": values}).is_duplicated().any()

@@ -1,28 +1,37 @@
-"""Writes files whole or not at all: a crash never leaves half a file under the final name."""
+"""Writing of files completely or not at all: a crash never leaves a partial file under the final name."""
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import re
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from recassay.errors import UsageError
+from recassay.errors import RecassayError, UsageError
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+OS_ERROR = re.compile(r"\(os error (\d+)\)")
+
+# Called with the temporary file and its target, before it takes the target's place.
+before_replacing: list[Callable[[Path, Path], None]] = []
 
 
 @contextmanager
 def atomic(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside the target, moved over it when the block ends and removed when the block raises.
+    """Yield a temporary path next to the target; it replaces the target at the end, or is deleted on an exception.
 
-    The bytes reach the disk before the move, so a crash leaves the old file or the new one. A folder that cannot be
-    written to is U111.
+    The bytes reach the disk before the replacement, so a crash leaves the old file or the new one. U111 if the folder
+    cannot be written to.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -31,68 +40,139 @@ def atomic(path: str | Path) -> Iterator[Path]:
     ...     (Path(folder) / "a.txt").read_text()
     'whole'
     """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    target = _final(Path(path))
+    temporary = target.with_name(f".{_short(target.name)}.{secrets.token_hex(6)}.tmp")
     try:
         temporary.touch(exist_ok=False)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) in FULL:
+            raise unwritten(error, target) from None
         raise UsageError(
             "U111",
-            f"cannot write {target.name}: {error.strerror or error}",
+            f"cannot write {target.name}: {getattr(error, 'strerror', None) or error}",
             where=str(target),
-            hint="make the folder, or choose one that can be written to",
+            hint="create the folder, or choose one that can be written to",
         ) from None
     try:
         yield temporary
         _sync(temporary)
+        for call in before_replacing:
+            call(temporary, target)
         os.replace(temporary, target)
         _sync(target.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if is_full(error):
+            raise unwritten(error, target) from None
         raise
 
 
+def is_full(error: BaseException) -> bool:
+    """Return whether an error says that a disk is full, a quota is reached, or a device fails.
+
+    Polars reports such an error as text.
+    """
+    if isinstance(error, RecassayError):
+        return False
+    said = OS_ERROR.search(str(error)) if isinstance(error, pl.exceptions.PolarsError | OSError) else None
+    return getattr(error, "errno", None) in FULL or (said is not None and int(said[1]) in FULL)
+
+
+def unwritten(error: BaseException, where: str | Path) -> UsageError:
+    """Return the error for an output that the system could not write completely."""
+    said = OS_ERROR.search(str(error))
+    number = getattr(error, "errno", None) or (int(said[1]) if said else 0)
+    return UsageError(
+        "U238",
+        f"the output cannot be written: {os.strerror(number) if number else error}",
+        where=str(where),
+        hint="make room, or choose another place with -o (or TMPDIR for temporary files); then run the command again",
+    )
+
+
+def _final(path: Path) -> Path:
+    """Return the file that a path leads to, with links resolved; raise U111 if it is not a regular file."""
+    try:
+        if path.is_symlink():
+            path = path.resolve()
+        kind = path.lstat().st_mode
+    except (OSError, ValueError, RuntimeError):
+        return path
+    if not stat.S_ISREG(kind):
+        what = "a folder" if stat.S_ISDIR(kind) else "a device, a pipe or a socket"
+        raise UsageError(
+            "U111",
+            f"cannot write {path.name}: it is {what}, not a file",
+            where=str(path),
+            hint="choose the name of a file",
+        )
+    return path
+
+
+def _short(name: str) -> str:
+    """Return the beginning of a name, so that a temporary name is not too long for the file system."""
+    return name.encode("utf-8", "surrogateescape")[:180].decode("utf-8", "ignore")
+
+
+def require_possible_folder(path: str | Path) -> None:
+    """Raise U111 if a folder can clearly not be made, before work is done whose results go there."""
+    folder = Path(path).absolute()
+    why = ""
+    try:
+        if not folder.is_dir():
+            folder.lstat()
+            why = "it is a file"
+    except FileNotFoundError:
+        above = next(one for one in folder.parents if one.exists())
+        why = "" if os.access(above, os.W_OK) else f"{above} cannot be written to"
+    except (OSError, ValueError) as error:  # below a file, or a name that the system refuses
+        why = getattr(error, "strerror", None) or str(error)
+    if why:
+        raise UsageError("U111", f"cannot create the folder: {why}", where=str(folder)[:300], hint="choose another -o")
+
+
 def make_folder(path: str | Path) -> Path:
-    """The folder of an output, made if need be; U111 where that cannot be."""
+    """Create the folder of an output if needed, and return it; U111 if that fails."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            "U111", f"cannot make the folder: {error.strerror or error}", where=str(folder), hint="choose another -o"
+            "U111", f"cannot create the folder: {error.strerror or error}", where=str(folder), hint="choose another -o"
         ) from None
     return folder
 
 
 def write_text(text: str, path: str | Path) -> None:
-    """Text as UTF-8 with the line ends it has."""
+    """Write text as UTF-8, with its line ends unchanged."""
     write_bytes(text.encode(), path)
 
 
 def write_bytes(content: bytes, path: str | Path) -> None:
-    """Bytes as they are."""
+    """Write bytes unchanged."""
     with atomic(path) as temporary:
         temporary.write_bytes(content)
 
 
 def write_json(content: object, path: str | Path) -> None:
-    """JSON in the order of the keys, NaN as null; an infinite number is no JSON and raises ValueError."""
+    """Write JSON with keys in their given order and NaN as null; an infinite number raises ValueError."""
     write_text(json_text(content, indent=2) + "\n", path)
 
 
 def json_text(content: object, *, indent: int | None = None) -> str:
-    """JSON as :func:`write_json` writes it."""
+    """Return JSON as :func:`write_json` writes it."""
     return json.dumps(_plain(content), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
 def write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
-    """A frame as Parquet."""
+    """Write a frame as Parquet."""
     with atomic(path) as temporary:
         frame.write_parquet(temporary)
 
 
 def _plain(content: Any) -> Any:
-    """The content in the types JSON has."""
+    """Return the content with every value in a type that JSON has."""
     if isinstance(content, Mapping):
         return {str(key): _plain(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
@@ -105,7 +185,7 @@ def _plain(content: Any) -> Any:
 
 
 def _sync(path: Path) -> None:
-    """Flush a file, or a folder's entries where the system can, to the disk."""
+    """Flush a file to disk, or a folder's entries where the system supports it."""
     if path.is_dir() and os.name == "nt":
         return
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)

@@ -1,4 +1,4 @@
-"""The tastes within a taste: subsets of what a user liked, found with item neighbours, and the items close to each."""
+"""Subprofiles: subsets of a user's liked items that are neighbours of each other, and the items close to each."""
 
 from recassay.data.subprofiles.mining import Miner, Subprofiles
 from recassay.data.subprofiles.neighbours import nearest

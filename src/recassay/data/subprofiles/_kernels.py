@@ -1,15 +1,15 @@
-"""Loops that find neighbours of items and subprofiles of users. Arrays in, arrays out, no validation.
+"""Compiled loops that find neighbours of items and subprofiles of users. Arguments are not validated.
 
-Each has a readable twin in ``tests/property/test_subprofiles.py`` that it is held to.
+Each is tested against a readable reference version in ``tests/property/test_subprofiles.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from recassay.data._kernels import GAPS
+from recassay._kernel_cache import njit
+from recassay.columnar._kernels import GAPS
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -20,15 +20,16 @@ Float = NDArray[np.float64]
 def nearest(
     item_offsets: Int64, item_users: Int32, offsets: Int64, items: Int32, begin: int, end: int, out: Int32
 ) -> None:
-    """Fill rows begin..end of ``out`` with the most similar items of each, ties ascending.
+    """Write to rows begin..end of ``out`` the items most similar to each item, most similar first, ties ascending.
 
-    Cosines with one item are in the order of c^2 / n, c users shared and n users of the other item: of whole numbers
-    and one division, so that what is equal is equal to the last bit.
+    ``item_users[item_offsets[i]:item_offsets[i + 1]]`` are the users of item i, and ``items[offsets[u]:offsets[u +
+    1]]`` the items of user u. Cosines with one item are ordered like c^2 / n, for c shared users and n users of the
+    other item. This takes whole numbers and one division, so equal similarities are equal to the last bit.
     """
     k, n = out.shape[1], item_offsets.size - 1
     shared = np.zeros(n, np.int32)
-    met = np.empty(n, np.int32)
-    worth = np.empty(k, np.float64)
+    candidates = np.empty(n, np.int32)
+    similarity = np.empty(k, np.float64)
     for item in range(begin, end):
         found, kept = 0, 0
         for at in range(item_offsets[item], item_offsets[item + 1]):
@@ -36,37 +37,44 @@ def nearest(
             for place in range(offsets[user], offsets[user + 1]):
                 other = items[place]
                 if shared[other] == 0:
-                    met[found] = other
+                    candidates[found] = other
                     found += 1
                 shared[other] += 1
         for at in range(found):
-            other = met[at]
+            other = candidates[at]
             both = float(shared[other])
             shared[other] = 0
             if other == item:
                 continue
             value = both * both / (item_offsets[other + 1] - item_offsets[other])
-            if kept == k and (value < worth[k - 1] or (value == worth[k - 1] and other > out[item, k - 1])):
+            if kept == k and (value < similarity[k - 1] or (value == similarity[k - 1] and other > out[item, k - 1])):
                 continue
             place = min(kept, k - 1)
-            while place and (worth[place - 1] < value or (worth[place - 1] == value and out[item, place - 1] > other)):
-                worth[place], out[item, place] = worth[place - 1], out[item, place - 1]
+            while place and (
+                similarity[place - 1] < value or (similarity[place - 1] == value and out[item, place - 1] > other)
+            ):
+                similarity[place], out[item, place] = similarity[place - 1], out[item, place - 1]
                 place -= 1
-            worth[place], out[item, place] = value, other
+            similarity[place], out[item, place] = value, other
             kept = min(kept + 1, k)
 
 
 @njit(nogil=True, cache=True)
 def mine(offsets: Int64, liked: Int32, near: Int32, users: Int32) -> tuple[Int64, Int64, Int32]:
-    """Subprofiles of each user: offsets of users, offsets of subprofiles, items."""
+    """Return (user_offsets, set_offsets, members): the subprofiles of each of ``users``.
+
+    User u has the subprofiles s from ``user_offsets[u]`` to ``user_offsets[u + 1]``, and s has the items
+    ``members[set_offsets[s]:set_offsets[s + 1]]``. ``liked[offsets[v]:offsets[v + 1]]`` are the liked items of log user
+    v, and ``near[i]`` the nearest neighbours of item i.
+    """
     room, longest = 0, 0
     for user in users:
         if user >= 0:
             room += offsets[user + 1] - offsets[user]
             longest = max(longest, offsets[user + 1] - offsets[user])
-    place_of = np.full(near.shape[0], -1, np.int32)  # of an item among those the user liked
+    place_of = np.full(near.shape[0], -1, np.int32)  # the index of an item among the user's liked items
     start = np.empty(longest + 1, np.int64)
-    sets = np.empty(longest * (near.shape[1] + 1), np.int32)  # of places: set p begins at start[p]
+    sets = np.empty(longest * (near.shape[1] + 1), np.int32)  # members as indices: set p begins at start[p]
     order = np.empty(longest, np.int64)
     user_offsets = np.zeros(users.size + 1, np.int64)
     set_offsets = np.zeros(room + 1, np.int64)
@@ -77,13 +85,13 @@ def mine(offsets: Int64, liked: Int32, near: Int32, users: Int32) -> tuple[Int64
             mine = liked[offsets[users[number]] : offsets[users[number] + 1]]
             for place in range(mine.size):
                 place_of[mine[place]] = place
-            _around(mine, near, place_of, start, sets)
+            _build_sets(mine, near, place_of, start, sets)
             kept = 0
             for place in range(mine.size):
                 if not _is_inside_another(place, mine, near, place_of, start, sets):
                     order[kept] = place
                     kept += 1
-            _arrange(order[:kept], start, sets)
+            _sort_sets(order[:kept], start, sets)
             for at in range(kept):
                 for member in range(start[order[at]], start[order[at] + 1]):
                     out[written] = mine[sets[member]]
@@ -97,8 +105,12 @@ def mine(offsets: Int64, liked: Int32, near: Int32, users: Int32) -> tuple[Int64
 
 
 @njit(nogil=True, cache=True)
-def _around(mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: Int32) -> None:
-    """Around each place itself and all places that have it for a neighbour, ascending."""
+def _build_sets(mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: Int32) -> None:
+    """Write to ``sets`` one set per liked item of a user: the item and all liked items that have it as a neighbour.
+
+    Set p is ``sets[start[p]:start[p + 1]]``, ascending positions in ``mine``, the liked items. ``near[i]`` are the
+    neighbours of item i, and ``place_of[i]`` its position in ``mine``, -1 if not liked.
+    """
     start[: mine.size + 1] = 0
     for place in range(mine.size):
         start[place + 1] += 1
@@ -120,9 +132,10 @@ def _around(mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: Int32
 
 @njit(nogil=True, cache=True)
 def _is_inside_another(place: int, mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: Int32) -> bool:
-    """Whether a set is part of a larger one, or equal to an earlier one.
+    """Return whether set ``place`` is part of a larger set, or equal to an earlier one.
 
-    It can only be inside sets that have its own item in them: those around neighbours of that item.
+    A set can only be inside sets that contain its own item, which are those of the item's neighbours. The arguments are
+    those of :func:`_build_sets`.
     """
     size = start[place + 1] - start[place]
     for item in near[mine[place]]:
@@ -146,19 +159,22 @@ def _is_inside_another(place: int, mine: Int32, near: Int32, place_of: Int32, st
 
 
 @njit(nogil=True, cache=True)
-def _arrange(order: Int64, start: Int64, sets: Int32) -> None:
-    """Sort numbers of sets: the largest first, those of a size by their members."""
+def _sort_sets(order: Int64, start: Int64, sets: Int32) -> None:
+    """Sort the set numbers in ``order``: the largest set first, sets of equal size by their members.
+
+    Set p is ``sets[start[p]:start[p + 1]]``.
+    """
     for gap in GAPS:
         for begin in range(gap, order.size):
             one, place = order[begin], begin
-            while place >= gap and _stands_before(one, order[place - gap], start, sets):
+            while place >= gap and _comes_before(one, order[place - gap], start, sets):
                 order[place] = order[place - gap]
                 place -= gap
             order[place] = one
 
 
 @njit(nogil=True, cache=True)
-def _stands_before(one: int, other: int, start: Int64, sets: Int32) -> bool:
+def _comes_before(one: int, other: int, start: Int64, sets: Int32) -> bool:
     size, room = start[one + 1] - start[one], start[other + 1] - start[other]
     if size != room:
         return bool(size > room)
@@ -170,11 +186,11 @@ def _stands_before(one: int, other: int, start: Int64, sets: Int32) -> bool:
 
 @njit(nogil=True, cache=True)
 def shares(offsets: Int64, sizes: Int64) -> Float:
-    """Each size as a share of its stretch."""
+    """Return each size as a share of the sum of its group: ``sizes[offsets[g]:offsets[g + 1]]``."""
     out = np.empty(sizes.size, np.float64)
-    for stretch in range(offsets.size - 1):
-        total = sizes[offsets[stretch] : offsets[stretch + 1]].sum()
-        for at in range(offsets[stretch], offsets[stretch + 1]):
+    for group in range(offsets.size - 1):
+        total = sizes[offsets[group] : offsets[group + 1]].sum()
+        for at in range(offsets[group], offsets[group + 1]):
             out[at] = sizes[at] / total
     return out
 
@@ -183,12 +199,17 @@ def shares(offsets: Int64, sizes: Int64) -> Float:
 def aspects(
     user_offsets: Int64, set_offsets: Int64, members: Int32, close: Int32, offsets: Int64, items: Int32
 ) -> tuple[Int64, Int32]:
-    """For each row of list u the numbers of the subprofiles of user u that its item is close to, ascending."""
+    """Return offsets, and for each row of list u the ascending indices of user u's subprofiles close to its item.
+
+    An item is close to a subprofile if it is in ``close[i]``, the nearest neighbours, of one of its items i. List u is
+    ``items[offsets[u]:offsets[u + 1]]``. User u has the subprofiles s from ``user_offsets[u]`` to ``user_offsets[u +
+    1]``, and s has the items ``members[set_offsets[s]:set_offsets[s + 1]]``.
+    """
     head = np.full(close.shape[0], -1, np.int64)  # the last row of an item in this list
-    before = np.full(items.size, -1, np.int64)  # the row before it with the same item
+    before = np.full(items.size, -1, np.int64)  # the previous row with the same item
     counted = np.zeros(items.size + 1, np.int64)
     codes = np.empty(0, np.int32)
-    for fills in range(2):  # first the numbers of each row are counted, then they are written
+    for fills in range(2):  # the first pass counts the numbers of each row, the second writes them
         last = np.full(items.size, -1, np.int64)
         if fills:
             for row in range(items.size):

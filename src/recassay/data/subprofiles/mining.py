@@ -1,4 +1,4 @@
-"""Subprofiles of users, and which items are close to which of them."""
+"""Subprofiles of users, and the items close to each of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import readonly
 from recassay.data.interactions import Interactions
-from recassay.data.layout import readonly
 from recassay.data.subprofiles import _kernels
 from recassay.data.subprofiles.neighbours import nearest
 
@@ -19,11 +19,11 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Miner:
-    """Finds subprofiles of users of a log: what they liked, and the neighbours of every item.
+    """Finds the subprofiles of users of a log, from their liked items and the neighbours of every item.
 
     The subprofile around a liked item i is i and all liked items j that have i among their ``k1`` nearest neighbours.
-    Those inside another are dropped, equal ones are kept once. An item is close to a subprofile if it is among the
-    ``k2`` nearest neighbours of one of its items. Neighbours come from the whole log, see :func:`nearest`.
+    A subprofile inside another is dropped, equal ones are kept once. An item is close to a subprofile if it is among
+    the ``k2`` nearest neighbours of one of its items. Neighbours come from the whole log, see :func:`nearest`.
 
     >>> import polars as pl
     >>> baskets = {1: [1, 2, 3], 2: [1, 2, 4], 3: [1, 2], 4: [3, 5, 6], 5: [5, 6], 6: [4, 7], 7: [1, 7], 8: [1, 2, 5]}
@@ -48,22 +48,22 @@ class Miner:
         liked_from: float | None = None,
         threads: int | None = None,
     ) -> Miner:
-        """Neighbours from the whole log; liked is what was rated at least ``liked_from``, or everything for None."""
+        """Return a miner for a log; liked items have a rating of at least ``liked_from`` (all items for None)."""
         offsets, liked = log.take(log.liked(liked_from)).by_user
         neighbours = nearest(log, max(k1, k2), threads=threads)
         near, close = (np.ascontiguousarray(neighbours[:, :k]) for k in (k1, k2))
         return cls(readonly(offsets), readonly(liked), readonly(near), readonly(close))
 
     def mine(self, users: Int32) -> Subprofiles:
-        """Subprofiles of some users by their code in the log, in this order; -1 is a user nothing is known of."""
+        """Return the subprofiles of some users by their code in the log, in this order; -1 is an unknown user."""
         return Subprofiles(*_kernels.mine(self.offsets, self.liked, self.near, readonly(users)), self.close)
 
 
 @dataclass(frozen=True, eq=False)
 class Subprofiles:
-    """Subprofile s of user number u of a block is ``items[set_offsets[s]:set_offsets[s + 1]]``, ascending.
+    """The subprofiles of a block of users: s of user u is ``items[set_offsets[s]:set_offsets[s + 1]]``, ascending.
 
-    User u has those from ``offsets[u]`` to ``offsets[u + 1]``, by size descending, then by their items.
+    User u has subprofiles ``offsets[u]`` to ``offsets[u + 1]``, by size descending, then by their items.
     """
 
     offsets: Int64
@@ -72,20 +72,20 @@ class Subprofiles:
     close: Int32  # (items, k2): the neighbours of every item of the log
 
     def sets(self, user: int) -> list[list[int]]:
-        """The subprofiles of one user of the block."""
+        """Return the subprofiles of one user of the block, as lists of item codes."""
         bounds = self.set_offsets[self.offsets[user] : self.offsets[user + 1] + 1]
         return [self.items[begin:end].tolist() for begin, end in pairwise(bounds)]
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """p(S | u) of each subprofile: its size, as a share of those of all subprofiles of the user."""
+        """Return p(S | u) of each subprofile: its size as a share of the sizes of all subprofiles of the user."""
         return _kernels.shares(readonly(self.offsets), readonly(np.diff(self.set_offsets)))
 
     def aspects(self, offsets: Int64, items: Int32) -> tuple[Int64, Int32]:
-        """Which of its user's subprofiles every item of a list is close to: offsets and numbers (0, 1, ...), ascending.
+        """Return offsets and ascending numbers (0, 1, ...) of the subprofiles that each list item is close to.
 
-        List u, ``items[offsets[u]:offsets[u + 1]]``, is of user number u of the block, in codes of the log; -1 is an
-        item that the log does not have, and is close to nothing.
+        List u, ``items[offsets[u]:offsets[u + 1]]``, belongs to user u of the block, in codes of the log. -1 is an item
+        that the log does not have; it is close to no subprofile.
         """
         return _kernels.aspects(
             readonly(self.offsets), readonly(self.set_offsets), readonly(self.items), readonly(self.close),

@@ -1,1 +1,1 @@
-"""Beyond accuracy: novelty, popularity, surprise, diversity and calibration of lists."""
+"""Metrics beyond accuracy: novelty, popularity, surprise, diversity and calibration of lists."""

@@ -1,21 +1,22 @@
-"""Loops over the aspects of items: what lists gain, and what the best lists could. Arrays in, arrays out.
+"""Compiled loops over the aspects of items: the gains of lists and of ideal lists. Arrays in, arrays out.
 
-Row r has the aspects ``codes[starts[r]:starts[r + 1]]``, adds ``amount[r]`` to each, and leaves ``keep[r]`` of what
-later rows add to them; an amount of 0 is an item that does not count.
-Each loop has a readable twin in ``tests/property/test_aspects.py`` that it is held to.
+Row r has the aspects ``codes[starts[r]:starts[r + 1]]`` and adds ``amount[r]`` to each. It multiplies what later rows
+add to these aspects by ``keep[r]``. An amount of 0 marks an item that does not count.
+Each loop is tested against a readable twin in ``tests/property/test_aspects.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
-EVEN = 1e-12  # gains closer than this are the same
+EVEN = 1e-12  # gains closer than this count as equal
 
 
 @njit(nogil=True, cache=True)
@@ -23,9 +24,11 @@ def gained(
     offsets: Int64, amount: Float, keep: Float, starts: Int64, codes: Int32, width: int,
     first: Int64, weight: Float, discount: Float, out: Float,
 ) -> None:  # fmt: skip
-    """Sum over the places of each list of discount x amount x what is left of the item's aspects.
+    """Write to ``out[q]`` the sum over places of list q of discount x amount x summed weights of the item's aspects.
 
-    Aspect a of list q weighs ``weight[first[q] + a]``; an empty ``weight`` weighs all alike.
+    Aspect a starts with the weight ``weight[first[q] + a]`` (1 if ``weight`` is empty), and each row above that has it
+    multiplies this by its ``keep``. ``offsets[q]:offsets[q + 1]`` are the rows of list q, ``codes[starts[r]:starts[r +
+    1]]`` the aspects of row r, numbered below ``width``. An ``amount`` of 0 marks an item that does not count.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):
@@ -43,7 +46,8 @@ def gained(
 
 
 @njit(nogil=True, inline="always")
-def _worth(row: int, amount: Float, starts: Int64, codes: Int32, left: Float) -> float:
+def _gain_of(row: int, amount: Float, starts: Int64, codes: Int32, left: Float) -> float:
+    """Return the gain of a row: its amount x the sum over its aspects of ``left``, the weight each aspect still has."""
     here = 0.0
     for aspect in codes[starts[row] : starts[row + 1]]:
         here += left[aspect]
@@ -55,7 +59,11 @@ def greedy_ideal(
     offsets: Int64, items: Int32, amount: Float, keep: Float, starts: Int64, codes: Int32, width: int,
     discount: Float, out: Float,
 ) -> None:  # fmt: skip
-    """What a list gains that is picked one by one, the most worth first and ties to the lower item."""
+    """Write to ``out[q]`` the gain of a list built greedily: largest gain first, ties to the lower item code.
+
+    The candidates of query q are the rows ``offsets[q]:offsets[q + 1]``, with ``codes[starts[r]:starts[r + 1]]`` the
+    aspects of row r. The gain is that of :func:`gained` with equal weights.
+    """
     left = np.ones(width)
     for query in range(offsets.size - 1):
         top, stop = offsets[query], offsets[query + 1]
@@ -66,7 +74,7 @@ def greedy_ideal(
             for row in range(top, stop):
                 if taken[row - top] or amount[row] == 0:
                     continue
-                here = _worth(row, amount, starts, codes, left)
+                here = _gain_of(row, amount, starts, codes, left)
                 even = abs(here - most) <= EVEN
                 if best < 0 or (here > most and not even) or (even and items[row] < items[best]):
                     best, most = row, here
@@ -84,37 +92,38 @@ def greedy_ideal(
 def exact_ideal(
     offsets: Int64, amount: Float, keep: Float, starts: Int64, codes: Int32, width: int, discount: Float, out: Float
 ) -> None:
-    """The most that any list gains: depth first, the most worth first, and no further than the best so far allows.
+    """Write to ``out[q]`` the largest gain of any list of the rows ``offsets[q]:offsets[q + 1]``.
 
-    What an item is worth never grows as others are picked, so the largest worths of now bound all that can come.
+    This is a depth-first search, largest gains first, bounded by the best list so far. The gain of an item never grows
+    as others are picked, so the largest current gains bound every completion. Arguments are those of :func:`gained`.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):
         top, size = offsets[query], offsets[query + 1] - offsets[query]
         deep = min(size, discount.size)
-        order, worth = np.empty((deep, size), np.int64), np.empty((deep, size))
+        order, gains = np.empty((deep, size), np.int64), np.empty((deep, size))
         counted, tried = np.zeros(deep, np.int64), np.zeros(deep, np.int64)
-        before = np.empty((deep, width))  # what was left of every aspect when a depth was entered
+        before = np.empty((deep, width))  # what was left of each aspect when the search entered a depth
         total, taken = np.zeros(deep + 1), np.zeros(size, np.bool_)
         best, depth, entering = 0.0, 0, True
         while depth >= 0 and deep:
             if entering:
                 tried[depth], before[depth] = 0, left
-                counted[depth] = _by_worth(top, amount, starts, codes, left, taken, order[depth], worth[depth])
+                counted[depth] = _by_gain(top, amount, starts, codes, left, taken, order[depth], gains[depth])
             else:
                 taken[order[depth, tried[depth] - 1]] = False
                 left[:] = before[depth]
             entering = False
             at = tried[depth]
             if at < counted[depth]:
-                most = total[depth] + discount[depth] * worth[depth, at]
+                most = total[depth] + discount[depth] * gains[depth, at]
                 for below in range(1, min(counted[depth], deep - depth)):
-                    most += discount[depth + below] * worth[depth, below - 1]
+                    most += discount[depth + below] * gains[depth, below - 1]
                 if most > best + EVEN:
                     row = top + order[depth, at]
                     tried[depth] = at + 1
                     taken[row - top] = True
-                    total[depth + 1] = total[depth] + discount[depth] * worth[depth, at]
+                    total[depth + 1] = total[depth] + discount[depth] * gains[depth, at]
                     best = max(best, total[depth + 1])
                     for aspect in codes[starts[row] : starts[row + 1]]:
                         left[aspect] *= keep[row]
@@ -127,35 +136,38 @@ def exact_ideal(
 
 
 @njit(nogil=True, cache=True)
-def _by_worth(
+def _by_gain(
     top: int, amount: Float, starts: Int64, codes: Int32, left: Float, taken: NDArray[np.bool_], order: Int64,
-    worth: Float,
+    gains: Float,
 ) -> int:  # fmt: skip
-    """Fill in the rows that are worth something now, the most first; of rows that are all alike one will do."""
+    """Write to ``order`` and ``gains`` the rows with a gain, largest first, rows counted from ``top``; return how many.
+
+    Rows that are ``taken`` have none. Of rows with the same amount and aspects only the first is written.
+    """
     found = 0
     for place in range(taken.size):
         row = top + place
-        here = 0.0 if taken[place] else _worth(row, amount, starts, codes, left)
-        if here <= 0 or _is_alike_another(row, here, top, amount, starts, codes, order[:found], worth):
+        here = 0.0 if taken[place] else _gain_of(row, amount, starts, codes, left)
+        if here <= 0 or _is_alike_another(row, here, top, amount, starts, codes, order[:found], gains):
             continue
         at = found
-        while at and worth[at - 1] < here:
-            worth[at], order[at] = worth[at - 1], order[at - 1]
+        while at and gains[at - 1] < here:
+            gains[at], order[at] = gains[at - 1], order[at - 1]
             at -= 1
-        worth[at], order[at] = here, place
+        gains[at], order[at] = here, place
         found += 1
     return found
 
 
 @njit(nogil=True, cache=True)
 def _is_alike_another(
-    row: int, here: float, top: int, amount: Float, starts: Int64, codes: Int32, order: Int64, worth: Float
+    row: int, here: float, top: int, amount: Float, starts: Int64, codes: Int32, order: Int64, gains: Float
 ) -> bool:
-    """Whether a row noted already adds the same amount to the same aspects."""
+    """Return whether some row in ``order`` has the same amount and aspects as ``row``; ``here`` is its gain."""
     size = starts[row + 1] - starts[row]
     for at in range(order.size):
         other = top + order[at]
-        if worth[at] != here or amount[other] != amount[row] or starts[other + 1] - starts[other] != size:
+        if gains[at] != here or amount[other] != amount[row] or starts[other + 1] - starts[other] != size:
             continue
         same = True
         for place in range(size):

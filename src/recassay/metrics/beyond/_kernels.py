@@ -1,18 +1,18 @@
-"""Loops over the items of lists and of profiles. Single-threaded, arrays in, arrays out, no validation.
+"""Compiled loops over the items of lists and of profiles. Single-threaded, arrays in, arrays out, no validation.
 
-``offsets[q]:offsets[q+1]`` are the places of list q; ``rows`` is the item with features that stands there, or -1.
-``feature_offsets`` and ``feature_codes`` are the features of each such item, ascending; ``masks`` the same as bits,
+``offsets[q]:offsets[q+1]`` are the places of list q; ``rows`` are their items among the items with features, or -1.
+``feature_offsets`` and ``feature_codes`` are the features of each item, ascending; ``masks`` holds the same as bits,
 if 64 bits are enough.
-Each loop has a readable twin in ``tests/property/test_beyond.py`` that it is held to.
+Each loop is tested against a readable twin in ``tests/property/test_beyond.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from recassay.data._sets import distance, is_bare
+from recassay._kernel_cache import njit
+from recassay.columnar._sets import distance, is_empty_set
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -24,7 +24,10 @@ Table = NDArray[np.float64]
 
 @njit(nogil=True, cache=True)
 def in_profile(profile_offsets: Int64, profile_items: Int32, user: Int32, item: Int32, out: Bool) -> None:
-    """Whether each item is in the profile (ascending) of the user beside it."""
+    """Write to ``out[i]`` whether ``item[i]`` is in the profile of ``user[i]``.
+
+    ``profile_offsets[u]:profile_offsets[u + 1]`` are the ``profile_items`` of user u, ascending.
+    """
     for row in range(item.size):
         out[row] = False
         if user[row] < 0 or item[row] < 0:
@@ -43,7 +46,10 @@ def in_profile(profile_offsets: Int64, profile_items: Int32, user: Int32, item: 
 def _apart(
     masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, one: int, other: int
 ) -> float:
-    """The distance of two items, from a table if there is one, else from their features; 1 if one has nothing."""
+    """Return the distance of items ``one`` and ``other``, from ``table`` if it is not empty, else from their features.
+
+    It is 1 if one of them has no features or row.
+    """
     if one >= 0 and one == other:
         return 0.0
     if table.shape[0] == 0:
@@ -56,14 +62,18 @@ def pair_distance(
     offsets: Int64, rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table,
     cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
-    """Mean distance over the unordered pairs of each list; NaN without a pair. ``skip`` leaves out bare items."""
+    """Write to ``out[q]`` the mean distance over the unordered pairs of items of list q; NaN without a pair.
+
+    ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the item at each place (-1: unknown). Distances
+    are from ``table``, or from the features of items if it is empty. With ``skip``, items without features are ignored.
+    """
     for query in range(offsets.size - 1):
         total, pairs = 0.0, 0
         for place in range(offsets[query], offsets[query + 1]):
-            if skip and is_bare(feature_offsets, rows[place]):
+            if skip and is_empty_set(feature_offsets, rows[place]):
                 continue
             for above in range(offsets[query], place):
-                if skip and is_bare(feature_offsets, rows[above]):
+                if skip and is_empty_set(feature_offsets, rows[above]):
                     continue
                 pairs += 1
                 total += _apart(masks, feature_offsets, feature_codes, table, cosine, rows[above], rows[place])
@@ -75,15 +85,18 @@ def expected_distance(
     offsets: Int64, rows: Int32, gain: Float, discount: Float,
     masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table, cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
-    """Mean over the places of each list, by discount, of gain times the expected distance to the other places.
+    """Write to ``out[q]`` sum_p d(p) g_p D_p / sum_p d(p); D_p is a mean distance of the item at place p to others.
 
-    The weight of another place is its gain, discounted by how far below it stands: not at all above, nor right below.
+    d is ``discount`` and g is ``gain``. In D_p another place r has the weight g_r d(max(1, r - p)), so places above p
+    and the next one below are not discounted. ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the
+    item at each place. Distances are from ``table``, or from the features of items if it is empty. With ``skip``, items
+    without features are left out of all sums.
     """
     for query in range(offsets.size - 1):
         top, stop = offsets[query], offsets[query + 1]
         total, weight, counted = 0.0, 0.0, 0
         for place in range(top, stop):
-            if skip and is_bare(feature_offsets, rows[place]):
+            if skip and is_empty_set(feature_offsets, rows[place]):
                 continue
             counted += 1
             weight += discount[place - top]
@@ -91,7 +104,7 @@ def expected_distance(
                 continue
             near, away = 0.0, 0.0
             for other in range(top, stop):
-                if other == place or (skip and is_bare(feature_offsets, rows[other])):
+                if other == place or (skip and is_empty_set(feature_offsets, rows[other])):
                     continue
                 own = discount[max(0, other - place - 1)] * gain[other]
                 near += own
@@ -107,16 +120,21 @@ def profile_distance(
     profile_rows: Int32, masks: Words, feature_offsets: Int64, feature_codes: Int32, table: Table,
     cosine: bool, skip: bool, out: Float,
 ) -> None:  # fmt: skip
-    """Mean over the items of a list of their mean distance to the items of the user's profile."""
+    """Write to ``out[q]`` the mean over the items of list q of their mean distance to the items of the user's profile.
+
+    ``offsets[q]:offsets[q + 1]`` are the places of list q, with their ``items`` and the ``rows`` of these items among
+    those with features. ``user[q]`` is the user's number in ``profile_offsets``; ``profile_rows`` is the row of each
+    item of the log. With ``skip``, items without features are ignored.
+    """
     for query in range(offsets.size - 1):
         total, counted = 0.0, 0
         for place in range(offsets[query], offsets[query + 1]):
-            if user[query] < 0 or (skip and is_bare(feature_offsets, rows[place])):
+            if user[query] < 0 or (skip and is_empty_set(feature_offsets, rows[place])):
                 continue
             away, pairs = 0.0, 0
             for near in range(profile_offsets[user[query]], profile_offsets[user[query] + 1]):
                 liked = profile_items[near]
-                if skip and is_bare(feature_offsets, profile_rows[liked]):
+                if skip and is_empty_set(feature_offsets, profile_rows[liked]):
                     continue
                 pairs += 1
                 if liked != items[place]:
@@ -132,7 +150,11 @@ def profile_distance(
 def distinct_features(
     offsets: Int64, rows: Int32, counted: Bool, feature_offsets: Int64, feature_codes: Int32, features: int, out: Float
 ) -> None:
-    """Number of different features among the counted items of each list."""
+    """Write to ``out[q]`` the number of different features among the ``counted`` items of list q.
+
+    ``offsets[q]:offsets[q + 1]`` are the places of list q, ``rows`` the item at each place, and
+    ``feature_offsets[r]:feature_offsets[r + 1]`` the features of item r.
+    """
     last_seen = np.full(features, -1, np.int64)
     for query in range(offsets.size - 1):
         found = 0
@@ -143,32 +165,3 @@ def distinct_features(
                 found += last_seen[feature_codes[at]] != query
                 last_seen[feature_codes[at]] = query
         out[query] = found
-
-
-@njit(nogil=True, inline="always")
-def _add_shares(feature_offsets: Int64, feature_codes: Int32, row: int, weight: float, shares: Float) -> float:
-    """Spread the weight of an item evenly over its features; returns what was spread."""
-    if is_bare(feature_offsets, row):
-        return 0.0
-    first, last = feature_offsets[row], feature_offsets[row + 1]
-    for at in range(first, last):
-        shares[feature_codes[at]] += weight / (last - first)
-    return weight
-
-
-@njit(nogil=True, cache=True)
-def taste(
-    starts: Int64, stops: Int64, rows: Int32, weight: Float, feature_offsets: Int64, feature_codes: Int32, out: Float
-) -> None:
-    """The weighted mean, over the items starts[q]..stops[q], of the item's features sharing 1; NaN where none has any.
-
-    An empty ``weight`` weighs all alike.
-    """
-    for query in range(starts.size):
-        total = 0.0
-        out[query, :] = 0.0
-        for place in range(starts[query], stops[query]):
-            own = weight[place] if weight.size else 1.0
-            total += _add_shares(feature_offsets, feature_codes, rows[place], own, out[query])
-        for feature in range(out.shape[1]):
-            out[query, feature] = out[query, feature] / total if total > 0 else np.nan

@@ -1,37 +1,45 @@
-"""What metrics of the items in a list share: its first k places, values per item, means over places."""
+"""Shared code of metrics of the items in a list: the first k places, values per item, means over places."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import stretch_of
-from recassay.data.recoding import Recoding
-from recassay.metrics.base import UnitMetric, Values, sums
-from recassay.portable.elementary import log2
+from recassay.columnar.layout import row_groups
+from recassay.columnar.recoding import Recoding
+from recassay.metrics.base import UnitMetric, Values, range_sums
+from recassay.metrics.credit import NoFormula, RankFormula
+from recassay.metrics.ranking.ndcg import discounts
 
 if TYPE_CHECKING:
-    from recassay.metrics.align import Aligned
+    from recassay.metrics.align import AlignedBlock
 
 Discount = Literal["none", "log"]
 
 
 @dataclass(frozen=True, repr=False)
 class ListMetric(UnitMetric):
-    """A metric of the items a list shows. An ``empty`` list (or none) is left out and counted, or counts 0."""
+    """A metric of the items that a list shows.
+
+    ``empty`` says whether an empty or missing list is left out and counted (``undefined``), or counts 0 (``zero``).
+    """
 
     family: ClassVar[str] = "beyond"
+    describes: ClassVar[bool] = True
 
     empty: Literal["undefined", "zero"] = "undefined"
 
-    def judge(self, lists: Aligned) -> Values:
-        """The value of each list that shows something; anything elsewhere."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it judges a block of lists")
+    def rank_formula(self) -> RankFormula:
+        return NoFormula("it reads all items of a list, not the ranks of relevant ones")
 
-    def evaluate(self, lists: Aligned) -> Values:
+    def judge(self, lists: AlignedBlock) -> Values:
+        """Return the value of each list of a block; values of empty lists are ignored."""
+        raise NotImplementedError(f"{type(self).__name__} must define judge()")
+
+    def evaluate(self, lists: AlignedBlock) -> Values:
         values = self.judge(lists)
         if lists.length.all():
             return values
@@ -40,40 +48,82 @@ class ListMetric(UnitMetric):
 
 @dataclass(frozen=True, eq=False)
 class ItemValues:
-    """A number for each item of the training log; the last one is for items that are not in it."""
+    """A number for each item of the training log. The last number in ``table`` is for items outside the log."""
 
     recoding: Recoding
     table: Values
 
-    def at(self, lists: Aligned, k: int | None) -> Values:
-        """The number of the item in each of the first k places."""
-        return self.table[recoded(lists, k, self.recoding)]  # an unknown item has code -1: the last number
+    def at(self, lists: AlignedBlock, k: int | None) -> Values:
+        """Return the number of the item at each of the first k places of the lists, list after list."""
+        return self.table[item_codes(lists, k, self.recoding)]  # code -1 of an unknown item reads the last number
 
 
-def recoded(lists: Aligned, k: int | None, recoding: Recoding) -> NDArray[np.int32]:
-    """The items in the first k places as a training log or a table of items numbers them, or -1."""
+@dataclass(frozen=True, eq=False)
+class RowValues:
+    """A number for each row of a run."""
+
+    rows: Values
+
+    def at(self, lists: AlignedBlock, k: int | None) -> Values:
+        """Return the number of the row at each of the first k places of the lists, list after list."""
+        return self.rows[lists.places(k)[1]]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemPopularity:
+    """Number of training users who had an item, and the totals it is compared with (numbers, or arrays on a stream).
+
+    ``users`` and ``pairs`` are all training users, and all training pairs of user and item. ``items`` counts the items
+    of the training log, and ``rarest`` is the number of users of the rarest of them.
+    """
+
+    counts: Values
+    users: Values | float
+    pairs: Values | float
+    items: Values | float
+    rarest: Values | float
+
+
+class StreamMoments(Protocol):
+    """A protocol for what is known right before each event of a stream.
+
+    Lists are rows of a run, events rows of a truth.
+    """
+
+    def popularity(self) -> ItemPopularity:
+        """Return the popularity of the item of each row of the run, at the time of its list."""
+
+    def listed_unexpected(self, m: int) -> NDArray[np.bool_]:
+        """Return whether the item of each row of the run is new to the user and not among the m most popular items."""
+
+    def chosen_unexpected(self, m: int) -> NDArray[np.bool_]:
+        """Return whether the item of each event is new to the user and not among the m most popular items."""
+
+
+def item_codes(lists: AlignedBlock, k: int | None, recoding: Recoding) -> NDArray[np.int32]:
+    """Return the code of the item in each of the first k places, translated by ``recoding``; -1 without a code."""
 
     def look_up() -> NDArray[np.int32]:
         _, rows = lists.places(k)
-        return recoding(lists.meeting.run.items[rows])
+        return recoding(lists.alignment.run.items[rows])
 
     return lists.remember(("items", k, recoding), look_up)  # type: ignore[return-value]
 
 
-def mean_over_places(lists: Aligned, k: int | None, values: Values, discount: Discount = "none") -> Values:
-    """Mean of the values in the first k places, weighted by the discount of each place; NaN for an empty list.
+def mean_over_places(lists: AlignedBlock, k: int | None, values: Values, discount: Discount = "none") -> Values:
+    """Return the mean of the values in the first k places, weighted by ``discount``; NaN for an empty list.
 
-    ``log`` weighs place p by 1/log2(p + 1).
+    ``log`` weights place p by 1/log2(p + 1).
     """
     offsets, _ = lists.places(k)
     if discount == "none":
-        return ratio(sums(offsets, values), np.diff(offsets))
+        return ratio(range_sums(offsets, values), np.diff(offsets))
     weights = rank_weights(offsets, discount)
-    return ratio(sums(offsets, values * weights), sums(offsets, weights))
+    return ratio(range_sums(offsets, values * weights), range_sums(offsets, weights))
 
 
 def ratio(above: Values, below: NDArray[Any]) -> Values:
-    """The quotient; NaN where the denominator is 0.
+    """Return above / below, elementwise; NaN where ``below`` is 0.
 
     >>> ratio(np.array([1.0, 0.0]), np.array([2, 0])).tolist()
     [0.5, nan]
@@ -84,34 +134,37 @@ def ratio(above: Values, below: NDArray[Any]) -> Values:
 
 
 def rank_weights(offsets: NDArray[np.int64], discount: Discount) -> Values:
-    """Weight of each place of lists: 1, or 1/log2(p + 1) for place p."""
+    """Return the weight of each place of lists: 1, or 1/log2(p + 1) for place p."""
     if discount == "none":
         return np.ones(int(offsets[-1]))
     place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
-    return np.asarray(places_discount(int(place.max(initial=0)) + 1, discount)[place])
+    return np.asarray(place_discounts(int(place.max(initial=0)) + 1, discount)[place])
 
 
-def places_discount(places: int, discount: Discount) -> Values:
-    """The discount of places 1 to so many.
+def place_discounts(places: int, discount: Discount) -> Values:
+    """Return the discounts of the first places: 1, or 1/log2(p + 1).
 
-    >>> places_discount(3, "log").round(6).tolist()
+    >>> place_discounts(3, "log").round(6).tolist()
     [1.0, 0.63093, 0.5]
     """
     if discount == "none":
         return np.ones(places)
-    return np.asarray(1.0 / log2(np.arange(2.0, places + 2.0)))
+    return discounts("log2p1", places)
 
 
-def relevant_places(lists: Aligned, k: int | None, relevant_from: float) -> NDArray[np.bool_]:
-    """Whether a relevant item stands in each of the first k places."""
-    return at_places(lists, k, lists.is_relevant(relevant_from))
+def relevant_places(lists: AlignedBlock, k: int | None, relevant_from: float) -> NDArray[np.bool_]:
+    """Return whether each of the first k places holds a relevant item."""
+    return values_at_places(lists, k, lists.is_relevant(relevant_from))
 
 
-def at_places(lists: Aligned, k: int | None, values: NDArray[Any]) -> NDArray[Any]:
-    """A value of each mark at the place where it stands, among the first k of every list; 0 where no mark is."""
+def values_at_places(lists: AlignedBlock, k: int | None, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of the judged items at their places, among the first k of every list; 0 at other places.
+
+    ``values`` has one number per judged item in a list.
+    """
     offsets, _ = lists.places(k)
-    rank = lists.rank if lists.standing is None else lists.standing
-    query = stretch_of(lists.start)
+    rank = lists.rank if lists.listed_rank is None else lists.listed_rank
+    query = row_groups(lists.start)
     inside = rank <= np.diff(offsets)[query]
     found = np.zeros(int(offsets[-1]), values.dtype)
     found[offsets[query[inside]] + rank[inside] - 1] = values[inside]
@@ -119,7 +172,7 @@ def at_places(lists: Aligned, k: int | None, values: NDArray[Any]) -> NDArray[An
 
 
 def ordered_by_popularity(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Items by count descending, ties by ascending id.
+    """Return the items by descending count, ties by ascending id.
 
     >>> ordered_by_popularity(np.array([1, 5, 5])).tolist()
     [1, 2, 0]

@@ -1,4 +1,4 @@
-"""How far items are from each other, for metrics of variety: by features, by who had them, or as given."""
+"""Distances between items: by features, by the users who had them, or from a table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly
-from recassay.data.recoding import Recoding
+from recassay.columnar.layout import readonly
+from recassay.columnar.recoding import Recoding
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import ContextLookup
 
 Distance = Literal["jaccard", "cosine", "training", "given"]
 
@@ -25,10 +25,14 @@ NEEDS: dict[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
-    """Where distances come from: sets of the items (features, or users who had them), or a table of distances."""
+class DistanceSource:
+    """Sources of distances between items: sets (features, or users who had the item), or a ``table`` of distances.
 
-    rows: Recoding  # of the run's items
+    ``rows`` maps an item to its set ``codes[offsets[r]:offsets[r + 1]]``; ``masks`` are the sets as bits. ``cosine``
+    chooses cosine instead of Jaccard distance.
+    """
+
+    rows: Recoding  # from the run's items to the rows below
     cosine: bool
     offsets: NDArray[np.int64]
     codes: NDArray[np.int32]
@@ -37,25 +41,25 @@ class Space:
 
     @property
     def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], bool]:
-        """What kernels take."""
+        """Return (masks, offsets, codes, table, cosine), the arguments that the kernels share."""
         return readonly(self.masks), readonly(self.offsets), readonly(self.codes), readonly(self.table), self.cosine
 
 
-def space(distance: Distance, beside: Beside) -> Space:
-    """The distances that a word stands for."""
+def distance_source(distance: Distance, lookup: ContextLookup) -> DistanceSource:
+    """Return where distances of the named kind (features, training users or a given table) come from."""
     if distance == "training":
-        return Space(beside.train_items, True, *beside.train.by_item)
+        return DistanceSource(lookup.train_items, True, *lookup.train.by_item)
     if distance == "given":
-        assert beside.context.distances is not None, "a metric that uses distances must name them in `needs`"
-        n = beside.train.n_items  # every item has something to measure its distance by
-        table = beside.context.distances
-        return Space(beside.train_items, False, np.arange(n + 1), np.zeros(n, np.int32), table=table)
-    features = beside.features
-    return Space(beside.feature_rows, distance == "cosine", features.offsets, features.codes, features.masks)
+        assert lookup.context.distances is not None, "a metric that uses distances must name them in `needs`"
+        n = lookup.train.n_items  # one dummy feature each, so that no item counts as bare
+        table = lookup.context.distances
+        return DistanceSource(lookup.train_items, False, np.arange(n + 1), np.zeros(n, np.int32), table=table)
+    features = lookup.features
+    return DistanceSource(lookup.feature_rows, distance == "cosine", features.offsets, features.codes, features.masks)
 
 
-def log_rows(distance: Distance, beside: Beside) -> NDArray[np.int32]:
-    """For each item of the training log its row in the space of distances, or -1."""
+def log_item_rows(distance: Distance, lookup: ContextLookup) -> NDArray[np.int32]:
+    """Return for each item of the training log its row in the distance source, or -1."""
     if distance in ("training", "given"):
-        return np.arange(beside.train.n_items, dtype=np.int32)
-    return beside.train_feature_rows
+        return np.arange(lookup.train.n_items, dtype=np.int32)
+    return lookup.train_feature_rows

@@ -1,4 +1,4 @@
-"""Diversity: how different are the items of a list from each other, and from what the user knows?"""
+"""Diversity: distances between the items of a list, and between the list and the user's profile."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly
-from recassay.metrics.align import Aligned
+from recassay.columnar.layout import readonly
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
 from recassay.metrics.beyond import _kernels
-from recassay.metrics.beyond.base import Discount, ListMetric, places_discount, recoded, relevant_places
-from recassay.metrics.beyond.distances import NEEDS, Distance, Space, log_rows, space
+from recassay.metrics.beyond.base import Discount, ListMetric, item_codes, place_discounts, relevant_places
+from recassay.metrics.beyond.distances import NEEDS, Distance, DistanceSource, distance_source, log_item_rows
+from recassay.naming.departures import Departure
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,9 +25,9 @@ class Diversity(ListMetric):
     """A mean of distances between items.
 
     ``distance``: ``jaccard``, 1 - |A and B| / |A or B| of their features; ``cosine``, 1 - |A and B| / sqrt(|A| |B|);
-    ``training``, the same of the training users who had them; ``given``, a table of distances between items of the
-    training log (``distances=`` in Python). ``bare`` items, of which nothing is known to measure by, are ``distant``
-    from all others (1), or are left out (``skip``).
+    ``training``, the cosine distance of the sets of training users who had the items; ``given``, a table of distances
+    between items of the training log (``distances=`` in Python). ``bare`` items, which have no features or users to
+    measure by, are ``distant`` from all others (1), or are ignored (``skip``).
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"items"})
@@ -42,8 +43,8 @@ class Diversity(ListMetric):
     def needs_whole_log(self) -> bool:
         return self.distance == "training"
 
-    def bind(self, beside: Beside) -> object:
-        return space(self.distance, beside)
+    def bind(self, lookup: ContextLookup) -> object:
+        return distance_source(self.distance, lookup)
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +56,7 @@ class ILD(Diversity):
     ordered pairs with the same factor, as some papers print it: twice this.
 
     Edges: fewer than two items: undefined. An item without features, or not in the table of items, is at distance 1
-    from all others; ``bare="skip"`` leaves it out.
+    from all others; ``bare="skip"`` ignores it.
 
     Libraries: RecPack and RecTools IntraListDiversity, RankSys ILD. Sequeval divides by k (k - 1) / 2 for short lists
     too.
@@ -67,6 +68,14 @@ class ILD(Diversity):
     name = "ild"
     aliases = ("ILD",)
     bounds = (0.0, 2.0)
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sudden-death",
+            "Equation 4 of the paper sums over ordered pairs with a factor for unordered ones and is twice the average "
+            "that the text describes; recassay takes that average.",
+            "ild(printed=True)@10",
+        ),
+    )
 
     printed: bool = False
 
@@ -74,26 +83,26 @@ class ILD(Diversity):
     def limits(self) -> tuple[float, float]:
         return self.bounds if self.printed else (0.0, 1.0)
 
-    def judge(self, lists: Aligned) -> Values:
-        apart: Space = lists.bound(self)
+    def judge(self, lists: AlignedBlock) -> Values:
+        distances: DistanceSource = lists.bound(self)
         offsets, _ = lists.places(self.k)
-        rows = recoded(lists, self.k, apart.rows)
+        rows = item_codes(lists, self.k, distances.rows)
         out = np.empty(lists.size)
-        _kernels.pair_distance(readonly(offsets), readonly(rows), *apart.arrays, self.bare == "skip", out)
+        _kernels.pair_distance(readonly(offsets), readonly(rows), *distances.arrays, self.bare == "skip", out)
         return 2 * out if self.printed else out
 
 
 @dataclass(frozen=True, repr=False)
 class EILD(Diversity):
-    """Expected intra-list distance: a reader goes down the list, and meets items that are worth something.
+    """Expected intra-list distance: mean distance between relevant items, for a reader who goes down the list.
 
     Formula: ``sum_p d(p) g_p [sum_{q != p} w_pq distance(p, q) / sum_{q != p} w_pq] / sum_p d(p)``, with
     ``w_pq = d(max(1, q - p)) g_q``. ``rank_discount``: ``none``, d = 1; ``log``, d(p) = 1/log2(p + 1).
-    ``relevance_aware``: g is 1 for relevant items and 0 for others; else it is 1. Without either it is ILD.
+    ``relevance_aware``: g is 1 for relevant items and 0 for others; else it is 1. Without either it equals ILD.
 
-    Edges: fewer than two items: undefined; so is a query without a relevant item, where relevance is looked at. A place
-    whose other places weigh nothing adds 0. An item without features, or not in the table of items, is at distance 1
-    from all others; ``bare="skip"`` leaves it out.
+    Edges: fewer than two items: undefined; so is a query without a relevant item, if relevance counts. A place whose
+    other places have no weight adds 0. An item without features, or not in the table of items, is at distance 1
+    from all others; ``bare="skip"`` ignores it.
 
     Libraries: RankSys EILD.
 
@@ -107,17 +116,17 @@ class EILD(Diversity):
     relevance_aware: bool = True
     relevant_from: float = 1.0
 
-    def judge(self, lists: Aligned) -> Values:
-        apart: Space = lists.bound(self)
+    def judge(self, lists: AlignedBlock) -> Values:
+        distances: DistanceSource = lists.bound(self)
         offsets, _ = lists.places(self.k)
-        rows = recoded(lists, self.k, apart.rows)
+        rows = item_codes(lists, self.k, distances.rows)
         gain = np.ones(rows.size)
         if self.relevance_aware:
             gain = relevant_places(lists, self.k, self.relevant_from).astype(np.float64)
-        discount = places_discount(int(np.diff(offsets).max(initial=0)), self.rank_discount)
+        discount = place_discounts(int(np.diff(offsets).max(initial=0)), self.rank_discount)
         out = np.empty(lists.size)
         _kernels.expected_distance(
-            readonly(offsets), readonly(rows), readonly(gain), readonly(discount), *apart.arrays,
+            readonly(offsets), readonly(rows), readonly(gain), readonly(discount), *distances.arrays,
             self.bare == "skip", out,
         )  # fmt: skip
         if self.relevance_aware:
@@ -127,13 +136,13 @@ class EILD(Diversity):
 
 @dataclass(frozen=True, repr=False)
 class EPD(Diversity):
-    """Expected profile distance: how far the items of a list are from what the user has met.
+    """Expected profile distance: how far the items of a list are from the user's training items.
 
     Formula: mean over the first k places of ``(1/|P|) sum over j in P of distance(i, j)``, P the user's training
     profile (each item once). ``distance`` is ``jaccard`` or ``cosine`` of item features, ``training`` or ``given``.
 
     Edges: no training profile: undefined. An item without features, or not in the table of items, is at distance 1
-    from all others; ``bare="skip"`` leaves it out. An empty list is undefined.
+    from all others; ``bare="skip"`` ignores it. An empty list is undefined.
 
     Libraries: RankSys EPD without discount and relevance.
 
@@ -144,21 +153,21 @@ class EPD(Diversity):
     aliases = ("EPD",)
     needs: ClassVar[frozenset[str]] = frozenset({"train", "items"})
 
-    def bind(self, beside: Beside) -> object:
-        _ = beside.train_items, beside.train_users, beside.train.by_user
-        return super().bind(beside), beside, log_rows(self.distance, beside)
+    def bind(self, lookup: ContextLookup) -> object:
+        _ = lookup.train_items, lookup.train_users, lookup.train.by_user
+        return super().bind(lookup), lookup, log_item_rows(self.distance, lookup)
 
-    def judge(self, lists: Aligned) -> Values:
-        bound: tuple[Space, Beside, NDArray[np.int32]] = lists.bound(self)
-        apart, beside, profile_rows = bound
+    def judge(self, lists: AlignedBlock) -> Values:
+        bound: tuple[DistanceSource, ContextLookup, NDArray[np.int32]] = lists.bound(self)
+        distances, lookup, profile_rows = bound
         offsets, _ = lists.places(self.k)
-        rows, items = recoded(lists, self.k, apart.rows), recoded(lists, self.k, beside.train_items)
-        users = beside.train_users[lists.begin : lists.end]
+        rows, items = item_codes(lists, self.k, distances.rows), item_codes(lists, self.k, lookup.train_items)
+        users = lookup.train_users[lists.begin : lists.end]
         out = np.empty(lists.size)
-        profile_offsets, profile_items = beside.train.by_user
+        profile_offsets, profile_items = lookup.train.by_user
         _kernels.profile_distance(
             readonly(offsets), readonly(rows), readonly(items), readonly(users),
-            readonly(profile_offsets), readonly(profile_items), readonly(profile_rows), *apart.arrays,
+            readonly(profile_offsets), readonly(profile_items), readonly(profile_rows), *distances.arrays,
             self.bare == "skip", out,
         )  # fmt: skip
         return out

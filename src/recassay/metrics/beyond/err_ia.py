@@ -1,4 +1,4 @@
-"""Intent-aware expected reciprocal rank: where does a reader stop, whatever the reader came for?"""
+"""Intent-aware expected reciprocal rank: the reader wants one aspect and stops when satisfied."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
-from recassay.metrics.beyond.aspects import IntentMetric, Worth
+from recassay.metrics.beyond.aspects import AspectGains, IntentMetric
 from recassay.metrics.beyond.base import ratio
 from recassay.metrics.ranking.satisfaction import Satisfying
 from recassay.portable.elementary import exp2, log, power
@@ -17,18 +17,18 @@ from recassay.portable.elementary import exp2, log, power
 
 @dataclass(frozen=True, repr=False)
 class ERRIA(Satisfying, IntentMetric):
-    """Expected reciprocal rank for a reader who wants one aspect, averaged over what aspects readers want.
+    """Expected reciprocal rank for a reader who wants one aspect, averaged over aspects.
 
     Formula: ``sum over aspects a of p(a | u) sum_{p<=k} (1/p) r_p prod_{q<p, q has a} (1 - r_q)`` over relevant items
-    that have a, with ``r = (2^grade - 1) / 2^scale``. ``intents`` is where p(a | u) comes from. ``normalise``: by
-    nothing (``none``); by the ``most`` that any list could have, whose items all have the highest grade and every
-    aspect; or by the ``ideal`` list of relevant items, picked greedily.
+    that have a, with ``r = (2^grade - 1) / 2^scale``. ``intents`` names the source of p(a | u). ``normalise``
+    divides by nothing (``none``); by the ``most`` that any list could have, one whose items all have the highest grade
+    and every aspect; or by the ``ideal`` list of relevant items, picked greedily.
     ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
     (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
 
     Edges: ``scale`` is the largest grade of the scale; if it is not given, the largest in the whole truth. No relevant
-    item with an aspect: undefined. ``ideal`` takes all aspects of relevant items alike. Without a cut-off the ``most``
-    is that of a list without end.
+    item with an aspect: undefined. ``ideal`` weights all aspects of relevant items equally. Without a cut-off ``most``
+    is the limit of an endless list.
 
     Libraries: ndeval ERR-IA@k is ``err_ia(normalise='most')@k`` and nERR-IA@k ``err_ia(normalise='ideal')@k``, with
     subtopics as features.
@@ -45,24 +45,26 @@ class ERRIA(Satisfying, IntentMetric):
     def validate(self) -> None:
         super().validate()
         if self.normalise == "ideal" and self.intents == "profile":
-            raise self.refuse("normalise", "the ideal list is picked with all aspects of relevant items alike")
+            raise self.refuse(
+                "normalise", "the ideal list weights all aspects of relevant items equally, so use intents='relevant'"
+            )
 
-    def judge(self, lists: Aligned) -> Values:
+    def judge(self, lists: AlignedBlock) -> Values:
         assert self.scale is not None
         grade = np.where(self.is_relevant(lists), lists.truth.gains[lists.truth_rows], 0.0)
         satisfied = self.satisfied(grade)
-        worth = Worth(satisfied, 1.0 - satisfied)
+        gains = AspectGains(satisfied, 1.0 - satisfied)
         places = self.k or max(lists.depth(None), int(np.diff(lists.truth_offsets).max(initial=1)))
         discount = 1.0 / np.arange(1.0, places + 1)
         if self.normalise == "ideal":
-            return np.minimum(ratio(self.gained(lists, worth, discount), self.best(lists, worth, discount)), 1.0)
-        found = self.weighted(lists, worth, discount)
+            return np.minimum(ratio(self.gained(lists, gains, discount), self.best(lists, gains, discount)), 1.0)
+        found = self.weighted(lists, gains, discount)
         if self.normalise == "most":
             found = found / self._most()
         return found
 
     def _most(self) -> float:
-        """What a list of items that all have the highest grade comes to; without a cut-off it has no end.
+        """Return the value of a list whose items all have the highest grade and every aspect; endless without k.
 
         >>> round(ERRIA(k=1000, scale=1.0)._most() - ERRIA(scale=1.0)._most(), 12)
         0.0

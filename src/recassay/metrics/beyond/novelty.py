@@ -1,4 +1,4 @@
-"""Novelty: how likely is it that the user does not know these items yet?"""
+"""Novelty: how unlikely users are to know the items of a list."""
 
 from __future__ import annotations
 
@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from recassay.errors import UsageError
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
-from recassay.metrics.beyond.base import Discount, ItemValues, ListMetric, mean_over_places, relevant_places
+from recassay.metrics.beyond.base import (
+    Discount,
+    ItemPopularity,
+    ItemValues,
+    ListMetric,
+    RowValues,
+    StreamMoments,
+    mean_over_places,
+    relevant_places,
+)
 from recassay.portable.elementary import log2
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, repr=False)
 class Novelty(ListMetric):
-    """A mean over the list of a novelty of each item, optionally discounted by rank and counting relevant items only.
+    """A mean over the list of the novelty of each item, optionally discounted by rank and of relevant items only.
 
     With ``relevance_aware`` the terms of items that are not relevant are 0, under the same normaliser, and a query
     without a relevant item is undefined.
@@ -31,8 +40,23 @@ class Novelty(ListMetric):
     relevance_aware: bool = False
     relevant_from: float = 1.0
 
-    def judge(self, lists: Aligned) -> Values:
-        novelty: ItemValues = lists.bound(self)
+    def of_items(self, popularity: ItemPopularity) -> Values:
+        """Return the novelty of items from their popularity."""
+        raise NotImplementedError(f"{type(self).__name__} must define of_items()")
+
+    def bind(self, lookup: ContextLookup) -> ItemValues:
+        counts = lookup.train.item_users.astype(np.float64)
+        if counts.size == 0:
+            raise UsageError("U105", f"{self} needs a training log with rows", where=str(self))
+        of_all = float(lookup.train.n_users), float(counts.sum()), float(counts.size), float(counts.min())
+        return ItemValues(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
+
+    def bind_at(self, moments: StreamMoments) -> RowValues:
+        """Return the novelty of each row of a run on a stream."""
+        return RowValues(self.of_items(moments.popularity()))
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        novelty: ItemValues | RowValues = lists.bound(self)
         values = novelty.at(lists, self.k)
         if not self.relevance_aware:
             return mean_over_places(lists, self.k, values, self.rank_discount)
@@ -43,7 +67,7 @@ class Novelty(ListMetric):
 
 @dataclass(frozen=True, repr=False)
 class EPC(Novelty):
-    """Expected popularity complement: the share of training users who have not met an item, averaged over the list.
+    """Expected popularity complement: the share of training users who never had an item, averaged over the list.
 
     Formula: ``sum_p d(p) (1 - n_i/U) / sum_p d(p)``, n_i the training users of the item at p, U all training users.
     ``rank_discount``: ``none``, d = 1; ``log``, d(p) = 1/log2(p + 1). ``relevance_aware`` keeps only the terms of
@@ -59,9 +83,8 @@ class EPC(Novelty):
     name = "epc"
     aliases = ("EPC",)
 
-    def bind(self, beside: Beside) -> ItemValues:
-        share = beside.train.item_users / max(beside.train.n_users, 1)
-        return ItemValues(beside.train_items, np.append(1.0 - share, 1.0))
+    def of_items(self, popularity: ItemPopularity) -> Values:
+        return 1.0 - popularity.counts / np.maximum(popularity.users, 1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,9 +95,9 @@ class EFD(Novelty):
     user and item; ``form="self_information"`` takes s_i = n_i/U, its share of training users. ``rank_discount`` and
     ``relevance_aware`` as in ``epc``.
 
-    Edges: ``unseen`` says what an item outside the training log counts: ``max``, as much as the rarest item there;
-    ``zero``; or ``smoothing``, which adds one to every count: s_i = (n_i + 1) / (sum_j n_j + items + 1), all unseen
-    items being one more, and for self information s_i = (n_i + 1) / (U + 2). An empty list is undefined.
+    Edges: ``unseen`` is the value of an item outside the training log: ``max``, that of the rarest item there;
+    ``zero``; or ``smoothing``, which adds one to every count: s_i = (n_i + 1) / (sum_j n_j + items + 1), with all
+    unseen items as one item, and for self information s_i = (n_i + 1) / (U + 2). An empty list is undefined.
 
     Libraries: RankSys and Elliot EFD are ``efd(rank_discount='log', relevance_aware=True)``; Microsoft's novelty is
     ``efd(unseen='zero')``; RecTools MIUF is ``efd(form='self_information')`` where every item is in the log.
@@ -89,15 +112,10 @@ class EFD(Novelty):
     form: Literal["discovery", "self_information"] = "discovery"
     unseen: Literal["max", "zero", "smoothing"] = "max"
 
-    def bind(self, beside: Beside) -> ItemValues:
-        counts = beside.train.item_users.astype(np.float64)
-        if counts.size == 0:
-            raise UsageError("U105", f"{self} needs a training log with rows", where=str(self))
-        total = counts.sum() if self.form == "discovery" else float(beside.train.n_users)
+    def of_items(self, popularity: ItemPopularity) -> Values:
+        counts, is_discovery = popularity.counts, self.form == "discovery"
+        total = popularity.pairs if is_discovery else popularity.users
         if self.unseen == "smoothing":
-            total += counts.size + 1 if self.form == "discovery" else 2
-            bits = log2(total / (np.append(counts, 0.0) + 1))
-        else:
-            bits = log2(total / counts)
-            bits = np.append(bits, bits.max() if self.unseen == "max" else 0.0)
-        return ItemValues(beside.train_items, bits)
+            return log2((total + (popularity.items + 1 if is_discovery else 2)) / (counts + 1))
+        floor = popularity.rarest if self.unseen == "max" else total
+        return log2(total / np.where(counts > 0, counts, floor))

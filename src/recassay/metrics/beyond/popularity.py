@@ -1,4 +1,4 @@
-"""Popularity: how well known is what a list shows, and how much of it is long tail?"""
+"""Popularity: how popular the items of a list are, and how many of them are long tail."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Values
-from recassay.metrics.beyond.base import ItemValues, ListMetric, mean_over_places, ordered_by_popularity
+from recassay.metrics.beyond.base import (
+    ItemValues,
+    ListMetric,
+    RowValues,
+    StreamMoments,
+    mean_over_places,
+    ordered_by_popularity,
+)
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import ContextLookup
 
-TINY = 1e-9  # a product such as 0.7 * 10 may come out a rounding above the whole number it stands for
+TINY = 1e-9  # rounding can put a product such as 0.7 * 10 above the whole number it should equal
 
 
-def head(counts: NDArray[np.int64], *, mass: float = 0.8, share: float | None = None) -> NDArray[np.bool_]:
-    """Whether each item is in the head: the smallest set of the most popular items that holds ``mass`` of all events.
+def head_items(counts: NDArray[np.int64], *, mass: float = 0.8, share: float | None = None) -> NDArray[np.bool_]:
+    """Return whether each item is in the head, the smallest set of most popular items with ``mass`` of all events.
 
     The item that reaches the mass belongs to the head; ties go by ascending id. With ``share`` the head is that share
     of the items, rounded up.
 
-    >>> head(np.array([8, 5, 2, 1])).tolist()
+    >>> head_items(np.array([8, 5, 2, 1])).tolist()
     [True, True, False, False]
     """
     order = ordered_by_popularity(counts)
@@ -57,17 +64,21 @@ class ARP(ListMetric):
     higher_is_better = False
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
 
-    def bind(self, beside: Beside) -> ItemValues:
-        return ItemValues(beside.train_items, np.append(beside.train.item_users.astype(np.float64), 0.0))
+    def bind(self, lookup: ContextLookup) -> ItemValues:
+        return ItemValues(lookup.train_items, np.append(lookup.train.item_users.astype(np.float64), 0.0))
 
-    def judge(self, lists: Aligned) -> Values:
-        popularity: ItemValues = lists.bound(self)
+    def bind_at(self, moments: StreamMoments) -> RowValues:
+        """Return the popularity of each row of a run on a stream."""
+        return RowValues(moments.popularity().counts)
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        popularity: ItemValues | RowValues = lists.bound(self)
         return mean_over_places(lists, self.k, popularity.at(lists, self.k))
 
 
 @dataclass(frozen=True, repr=False)
 class APLT(ListMetric):
-    """Average percentage of long-tail items: the share of a list that is long tail.
+    """Average percentage of long-tail items: the share of a list that is outside the head.
 
     Formula: ``(1/|L|) #{items of the first k places outside the head}``. The head is the smallest set of most popular
     items that holds ``head_mass`` of the training events; with ``head_share`` it is that share of the training items.
@@ -89,15 +100,15 @@ class APLT(ListMetric):
 
     def validate(self) -> None:
         if not 0 <= self.head_mass <= 1:
-            raise self.refuse("head_mass", "it is a share of the training events")
+            raise self.refuse("head_mass", "it must be a share of the training events, from 0 to 1")
         if self.head_share is not None and not 0 <= self.head_share <= 1:
-            raise self.refuse("head_share", "it is a share of the training items")
+            raise self.refuse("head_share", "it must be a share of the training items, from 0 to 1")
 
-    def bind(self, beside: Beside) -> ItemValues:
-        in_head = head(beside.train.item_events, mass=self.head_mass, share=self.head_share)
-        return ItemValues(beside.train_items, np.append(~in_head, True).astype(np.float64))
+    def bind(self, lookup: ContextLookup) -> ItemValues:
+        in_head = head_items(lookup.train.item_events, mass=self.head_mass, share=self.head_share)
+        return ItemValues(lookup.train_items, np.append(~in_head, True).astype(np.float64))
 
-    def judge(self, lists: Aligned) -> Values:
+    def judge(self, lists: AlignedBlock) -> Values:
         tail: ItemValues = lists.bound(self)
         return mean_over_places(lists, self.k, tail.at(lists, self.k))
 
@@ -111,7 +122,7 @@ class ACLT(APLT):
 
     Edges: as ``aplt``; an empty list is undefined, not 0.
 
-    Libraries: Elliot ACLT. Some code divides by the users who were shown a long-tail item; this does not.
+    Libraries: Elliot ACLT. Some implementations divide by the users with a long-tail item; this one does not.
 
     Reference: Abdollahpouri, Burke and Mobasher, Managing popularity bias in recommender systems, FLAIRS 2019.
     """
@@ -120,5 +131,5 @@ class ACLT(APLT):
     aliases = ("ACLT",)
     bounds = (0.0, float("inf"))
 
-    def judge(self, lists: Aligned) -> Values:
+    def judge(self, lists: AlignedBlock) -> Values:
         return np.rint(super().judge(lists) * np.diff(lists.places(self.k)[0]))

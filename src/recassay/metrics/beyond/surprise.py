@@ -1,4 +1,4 @@
-"""Surprise: what does a list show that was not to be expected?"""
+"""Surprise: the share of a list that the user could not expect."""
 
 from __future__ import annotations
 
@@ -8,51 +8,68 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly, stretch_of
-from recassay.data.recoding import Recoding
-from recassay.metrics.align import Aligned
-from recassay.metrics.base import Accuracy, Values, sums
+from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.recoding import Recoding
+from recassay.metrics.align import AlignedBlock
+from recassay.metrics.base import Accuracy, Values, range_sums
 from recassay.metrics.beyond import _kernels
-from recassay.metrics.beyond.base import ListMetric, ordered_by_popularity, recoded
+from recassay.metrics.beyond.base import ListMetric, RowValues, StreamMoments, item_codes, ordered_by_popularity
+from recassay.metrics.credit import NoFormula, RankFormula
 
 if TYPE_CHECKING:
     from recassay.data.interactions import Interactions
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
-    """What each user can expect: the m most popular items of the training log and the user's own profile."""
+class ExpectedItems:
+    """The items that each user can expect: the m most popular of the training log and the user's own profile."""
 
     train: Interactions
     popular: NDArray[np.bool_]  # for each training item, and False for items that are not there
 
     @classmethod
-    def of(cls, train: Interactions, m: int) -> Expected:
-        """Popularity is the number of training users; ties go by ascending id."""
+    def of(cls, train: Interactions, m: int) -> ExpectedItems:
+        """Return the expected items; popular are the ``m`` items of most training users, ties by ascending id."""
         popular = np.zeros(train.n_items + 1, np.bool_)
         popular[ordered_by_popularity(train.item_users)[:m]] = True
         return cls(train, popular)
 
-    def missing(self, user: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether each item is not what the user beside it can expect; both as the training log codes them."""
+    def is_unexpected(self, user: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return whether each item is unexpected for the user in the same row; both are codes of the training log."""
         owned = np.empty(item.size, np.bool_)
         offsets, items = self.train.by_user
         _kernels.in_profile(readonly(offsets), readonly(items), readonly(user), readonly(item), owned)
         return ~(owned | self.popular[item])
 
 
+@dataclass(frozen=True, eq=False)
+class UnexpectedRows:
+    """Rows of a run that its users could not expect; ``users`` are the queries' users in the training log."""
+
+    expected: ExpectedItems
+    recoding: Recoding
+    users: NDArray[np.int32]
+
+    def at(self, lists: AlignedBlock, k: int | None) -> NDArray[np.bool_]:
+        """Return whether each of the first k places of the lists holds an unexpected item, list after list."""
+        query = row_groups(lists.places(k)[0])
+        return self.expected.is_unexpected(
+            self.users[lists.begin : lists.end][query], item_codes(lists, k, self.recoding)
+        )
+
+
 @dataclass(frozen=True, repr=False)
 class Unexpectedness(ListMetric):
     """Share of the list that the user could not expect.
 
-    Formula: ``(1/k) #{items of the first k places not in E}``, E the ``m`` items with most training users (k unless
-    said) and the user's training profile. ``divide_by="list"`` divides by the items shown.
+    Formula: ``(1/k) #{items of the first k places not in E}``, E the ``m`` items with most training users (default
+    k) and the user's training profile. ``divide_by="list"`` divides by the items shown.
 
-    Edges: ties of popularity go by ascending id. An item that is not in the training log is unexpected; a user who is
-    not there expects popular items only. An empty list counts 0.
+    Edges: ties of popularity go by ascending id. An item that is not in the training log is unexpected; a user without
+    training rows expects popular items only. An empty list counts 0.
 
-    Libraries: no library here prints exactly this.
+    Libraries: none of those compared computes exactly this.
 
     Reference: Adamopoulos and Tuzhilin, On unexpectedness in recommender systems, TIST 2015.
     """
@@ -67,33 +84,37 @@ class Unexpectedness(ListMetric):
 
     def validate(self) -> None:
         if self.m is not None and self.m < 0:
-            raise self.refuse("m", "it is a number of popular items")
+            raise self.refuse("m", "it must be a number of popular items, at least 0")
 
-    def bind(self, beside: Beside) -> tuple[Expected, Recoding, NDArray[np.int32]]:
+    def bind(self, lookup: ContextLookup) -> UnexpectedRows:
         assert self.k is not None
-        expected = Expected.of(beside.train, self.k if self.m is None else self.m)
-        return expected, beside.train_items, beside.train_users
+        expected = ExpectedItems.of(lookup.train, self.k if self.m is None else self.m)
+        return UnexpectedRows(expected, lookup.train_items, lookup.train_users)
 
-    def judge(self, lists: Aligned) -> Values:
-        expected, recoding, users = lists.bound(self)
+    def bind_at(self, moments: StreamMoments) -> RowValues:
+        """Return which rows of a run on a stream are unexpected."""
+        assert self.k is not None
+        return RowValues(moments.listed_unexpected(self.k if self.m is None else self.m).astype(np.float64))
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        unexpected: UnexpectedRows | RowValues = lists.bound(self)
         offsets, _ = lists.places(self.k)
-        query = stretch_of(offsets)
-        new = expected.missing(users[lists.begin : lists.end][query], recoded(lists, self.k, recoding))
+        new = unexpected.at(lists, self.k)
         shown = np.full(lists.size, self.k) if self.divide_by == "k" else np.maximum(np.diff(offsets), 1)
-        return sums(offsets, new) / shown
+        return range_sums(offsets, new) / shown
 
 
 @dataclass(frozen=True, repr=False)
 class Serendipity(Accuracy):
     """Share of the list that is relevant and that the user could not expect.
 
-    Formula: ``(1/k) #{relevant items of the first k places not in E}``, E the ``m`` items with most training users (k
-    unless said) and the user's training profile.
+    Formula: ``(1/k) #{relevant items of the first k places not in E}``, E the ``m`` items with most training users
+    (default k) and the user's training profile.
 
     Edges: never above precision. Ties of popularity go by ascending id. An empty list counts 0.
 
-    Libraries: Sequeval's serendipity leaves out popular items and not the profile. RecTools weighs by rank against
-    popularity, Microsoft and Evidently by similarity to the profile: other things.
+    Libraries: Sequeval's serendipity excludes popular items, not the profile. RecTools weights by rank against
+    popularity, Microsoft and Evidently by similarity to the profile: these are other metrics.
 
     Reference: Ge, Delgado-Battenfeld and Jannach, Beyond accuracy: evaluating recommender systems by coverage and
     serendipity, RecSys 2010.
@@ -108,16 +129,24 @@ class Serendipity(Accuracy):
 
     def validate(self) -> None:
         if self.m is not None and self.m < 0:
-            raise self.refuse("m", "it is a number of popular items")
+            raise self.refuse("m", "it must be a number of popular items, at least 0")
 
-    def bind(self, beside: Beside) -> NDArray[np.bool_]:
-        """Whether each row of the truth is unexpected for its user."""
+    def rank_formula(self) -> RankFormula:
+        return NoFormula("whether an item counts depends on the training items of its user")
+
+    def bind(self, lookup: ContextLookup) -> NDArray[np.bool_]:
+        """Return whether each row of the truth is unexpected for its user."""
         assert self.k is not None
-        expected = Expected.of(beside.train, self.k if self.m is None else self.m)
-        users = beside.train_users[stretch_of(beside.meeting.truth.offsets)]
-        return expected.missing(users, beside.truth_train_items)
+        expected = ExpectedItems.of(lookup.train, self.k if self.m is None else self.m)
+        users = lookup.train_users[row_groups(lookup.alignment.truth.offsets)]
+        return expected.is_unexpected(users, lookup.truth_train_items)
 
-    def judge(self, lists: Aligned) -> Values:
+    def bind_at(self, moments: StreamMoments) -> NDArray[np.bool_]:
+        """Return whether the item of each event of a stream is unexpected for its user."""
+        assert self.k is not None
+        return moments.chosen_unexpected(self.k if self.m is None else self.m)
+
+    def judge(self, lists: AlignedBlock) -> Values:
         assert self.k is not None
         unexpected = lists.bound(self)[lists.judged] & lists.is_relevant(self.relevant_from)
         depth = lists.depth(self.k)

@@ -1,1 +1,1 @@
-"""How often is each item of the catalogue shown?"""
+"""Metrics of how often each item of the catalogue is shown."""

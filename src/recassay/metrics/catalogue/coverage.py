@@ -1,4 +1,4 @@
-"""Coverage: which share of the catalogue is ever shown?"""
+"""Coverage: the share of the catalogue that is shown at all."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from recassay.metrics.base import CatalogueMetric
 
 @dataclass(frozen=True, repr=False)
 class Coverage(CatalogueMetric):
-    """Share of the catalogue that stands in the first k places of some list.
+    """Share of the catalogue that appears in the first k places of some list.
 
     Formula: ``#{i : x_i > 0} / n``, x_i the number of lists that show item i, n the size of the catalogue.
     ``catalogue``: ``train``, items of the training log; ``truth``, items of the truth; ``items``, items of the table
     of items.
 
-    Edges: only lists of queries in the truth count. Items outside the catalogue are left out, so it never exceeds 1.
+    Edges: only lists of queries in the truth count. Items outside the catalogue do not count, so it never exceeds 1.
 
     Libraries: RecBole ItemCoverage, LensKit, RecPack Coverage, RePlay, RecTools CatalogCoverage(normalize=True). Elliot
     and RecTools by default print the number of items; Microsoft divides by the training items even for items outside

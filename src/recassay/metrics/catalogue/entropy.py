@@ -1,4 +1,4 @@
-"""Entropy and Gini-Simpson: how many items is attention spread over?"""
+"""Entropy and Gini-Simpson: how evenly items are shown."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from recassay.portable.elementary import exp2, log2
 
 
 def _shares(exposure: NDArray[np.int64]) -> Values:
-    """Share of each item that was shown, ascending, so that sums do not depend on the order of items."""
+    """Return the share that each item has of all exposures (places in lists), ascending.
+
+    Sums over the sorted shares do not depend on the order of items.
+    """
     shown = np.sort(exposure[exposure > 0])
     return shown / max(int(shown.sum()), 1)
 
 
 @dataclass(frozen=True, repr=False)
 class Entropy(CatalogueMetric):
-    """Shannon entropy of how often items are shown: the higher, the more evenly.
+    """Shannon entropy of how often items are shown: higher is more even.
 
     Formula: ``-sum (x_i/S) log2 (x_i/S)``, x_i the exposure of item i, S their sum. ``form``: ``bits``; ``normalised``,
-    divided by log2 of the size of the catalogue; ``effective``, 2^entropy, the number of items that, shown alike, would
-    have this entropy.
+    divided by log2 of the size of the catalogue; ``effective``, 2^entropy, the number of items that have
+    this entropy when shown equally often.
 
     Edges: nothing of the catalogue shown: undefined. So is ``normalised`` for a catalogue of one item.
 

@@ -1,4 +1,4 @@
-"""Gini: how unequally is attention spread over the catalogue?"""
+"""Gini: how unequally the items of the catalogue are shown."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.concentration import gini
 from recassay.metrics.base import CatalogueMetric
+from recassay.stats.concentration import gini
 
 
 @dataclass(frozen=True, repr=False)
 class Gini(CatalogueMetric):
-    """Inequality of how often items are shown: 0 where all are shown alike, near 1 where few have all. Lower is better.
+    """Inequality of how often items are shown: 0 if all are shown equally, near 1 if few are. Lower is better.
 
     Formula: ``sum_{j=1..n} (2j - n - 1) x_(j) / (n S)``, x_(j) the exposures ascending, zeros included, S their sum.
     ``normalise=True`` multiplies by n/(n - 1), so that a single item shown gives 1. ``form="equality"`` is 1 minus
@@ -23,7 +23,7 @@ class Gini(CatalogueMetric):
     Edges: nothing of the catalogue shown: undefined. So is ``normalise`` for a catalogue of one item.
 
     Libraries: RecBole GiniIndex and LensKit as here; WarpRec normalises; RankSys and Elliot print
-    ``gini(normalise=True, form='equality')``; Evidently leaves out items that are never shown.
+    ``gini(normalise=True, form='equality')``; Evidently ignores items that are never shown.
 
     Reference: Fleder and Hosanagar, Blockbuster culture's next rise or fall, Management Science 2009; Castells, Hurley
     and Vargas, Novelty and diversity in recommender systems, 2015.

@@ -1,1 +1,1 @@
-"""Accuracy with the popularity of what was observed taken out again."""
+"""Accuracy corrected for the popularity of the items that were observed."""

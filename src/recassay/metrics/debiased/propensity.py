@@ -1,4 +1,4 @@
-"""How likely is it that a liking was observed at all? Popular items have more than their share of the truth."""
+"""Propensities: how likely a preference was to be observed. Popular items are over-represented in the truth."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.exact import Exact
-from recassay.metrics.base import Piece, Values, sums
+from recassay.metrics.base import Addend, Values, range_sums
 from recassay.portable.elementary import log, power, zeta
+from recassay.stats.exact_sums import ExactSum
 
 if TYPE_CHECKING:
-    from recassay.metrics.align import Aligned
-    from recassay.metrics.context import Beside
+    from recassay.metrics.align import AlignedBlock
+    from recassay.metrics.context import ContextLookup
 
 STEEPEST = 20.0
 GOLDEN = (np.sqrt(5.0) - 1) / 2
 
 
 def power_law_exponent(counts: NDArray[np.int64]) -> float:
-    """Exponent of the power law that item counts follow: the maximum-likelihood estimate under the zeta distribution.
+    """Return the exponent of the power law of item counts: its maximum-likelihood estimate (zeta distribution).
 
     Formula: the gamma in (1, 20] that maximises ``-gamma mean(ln n) - ln zeta(gamma)`` over the items with n >= 1, as
     if P(n) were n^-gamma / zeta(gamma). Edges: no item with an event: NaN; no item with more than one: 20.
@@ -49,7 +49,7 @@ def power_law_exponent(counts: NDArray[np.int64]) -> float:
 
 
 def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: float = 0.0) -> Values:
-    """Chance that a liking of each item was observed: ``max((n_i / users)^((gamma + 1) / 2), p_min)``; NaN for n_i = 0.
+    """Return the probability ``max((n_i / users)^((gamma + 1) / 2), p_min)`` to observe an item; NaN for n_i = 0.
 
     >>> propensities(np.array([8, 4, 0]), 10, gamma=1.0).tolist()
     [0.8, 0.4, nan]
@@ -59,35 +59,43 @@ def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: flo
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
-    """The weight of every row of the truth: 0 where the item is not relevant, or has no training count (``unseen``)."""
+class ObservedWeights:
+    """The weight of every row of the truth: 0 where the item is not relevant, or has no training user.
+
+    ``unseen`` counts the latter.
+    """
 
     weight: Values
     unseen: int
 
     @classmethod
-    def of(cls, beside: Beside, by_item: Values, relevant_from: float) -> Observed:
-        """Weights from those of the training items; NaN ones, and items that are not there, have none."""
-        weight = np.append(by_item, np.nan)[beside.truth_train_items]
-        relevant = beside.meeting.truth.gains >= relevant_from
+    def of(cls, lookup: ContextLookup, by_item: Values, relevant_from: float) -> ObservedWeights:
+        """Return the weight of each row of the truth, from those of training items (``by_item``).
+
+        NaN and unknown items have weight 0.
+        """
+        weight = np.append(by_item, np.nan)[lookup.truth_train_items]
+        relevant = lookup.alignment.truth.gains >= relevant_from
         unseen = int((relevant & np.isnan(weight)).sum())
         return cls(np.where(relevant & ~np.isnan(weight), weight, 0.0), unseen)
 
     @property
-    def pieces(self) -> dict[str, Piece]:
-        """What the effective size is made of, and the pairs left out."""
-        return {"unseen": self.unseen, "sum": Exact.of(self.weight), "squares": Exact.of(np.square(self.weight))}
+    def addends(self) -> dict[str, Addend]:
+        """Return, by name, the sums from which the effective size is computed, and the number of ``unseen`` pairs."""
+        return {"unseen": self.unseen, "sum": ExactSum.of(self.weight), "squares": ExactSum.of(np.square(self.weight))}
 
-    def total(self, lists: Aligned) -> Values:
-        """Sum of the weights of each query of a block."""
-        return sums(lists.truth_offsets, self.weight[lists.truth_rows])
+    def total(self, lists: AlignedBlock) -> Values:
+        """Return the sum of the weights of each query of a block."""
+        return range_sums(lists.truth_offsets, self.weight[lists.truth_rows])
 
 
-def told(pieces: Mapping[str, Piece]) -> dict[str, float]:
-    """``unseen`` pairs, and the number of equally weighted pairs that would vary as much: ``(sum w)^2 / sum w^2``.
+def effective_size(addends: Mapping[str, Addend]) -> dict[str, float]:
+    """Return the ``unseen`` pairs, and ``effective_size``, the equally weighted pairs of same variance.
 
-    >>> told({"unseen": 1, "sum": Exact.of([1.0, 3.0]), "squares": Exact.of([1.0, 9.0])})
+    The effective size is ``(sum w)^2 / sum w^2``.
+
+    >>> effective_size({"unseen": 1, "sum": ExactSum.of([1.0, 3.0]), "squares": ExactSum.of([1.0, 9.0])})
     {'unseen': 1, 'effective_size': 1.6}
     """
-    unseen, weight, squares = (float(pieces[name]) for name in ("unseen", "sum", "squares"))
+    unseen, weight, squares = (float(addends[name]) for name in ("unseen", "sum", "squares"))
     return {"unseen": int(unseen), "effective_size": weight * weight / squares if squares > 0 else float("nan")}

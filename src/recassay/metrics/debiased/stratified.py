@@ -1,4 +1,4 @@
-"""Stratified recall: recall in which the strata of popularity weigh as if they were observed alike."""
+"""Stratified recall: recall that weights items of every popularity as if they were equally observed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.metrics.align import Aligned, Meeting
-from recassay.metrics.base import Accuracy, Piece, Values
-from recassay.metrics.debiased.ips import credited
-from recassay.metrics.debiased.propensity import Observed, told
+from recassay.metrics.align import AlignedBlock, Alignment
+from recassay.metrics.base import Accuracy, Addend, Values
+from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank
+from recassay.metrics.debiased.ips import weighted_credit_sum
+from recassay.metrics.debiased.propensity import ObservedWeights, effective_size
 from recassay.portable.elementary import power
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside, Context
+    from recassay.metrics.context import Context, ContextLookup
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,10 +25,10 @@ class StratifiedRecall(Accuracy):
     """Recall with relevant items weighted by popularity^-b.
 
     Formula: per user ``sum over relevant items in the first k places of w_i / sum over relevant items of w_i`` with
-    w_i = n_i^-b, n_i the training users of the item. ``weighting``: the mean weighs users by their sum of w
-    (``stratified``), which makes it one ratio over all pairs, or not (``equal``).
+    w_i = n_i^-b, n_i the training users of the item. ``weighting``: users have the weight sum of w in the
+    mean (``stratified``), which makes it one ratio over all pairs, or equal weights (``equal``).
 
-    Edges: b = 0 is recall; b = 1 takes popularity out altogether. It is ``snips(gamma=2 * b - 1)``, pooled where
+    Edges: b = 0 is recall; b = 1 removes popularity completely. It is ``snips(gamma=2 * b - 1)``, pooled where
     stratified. Relevant items without a training count are left out and counted; a user left with none is undefined.
 
     Libraries: RiVal's popularity-stratified recall normalises over all users.
@@ -44,30 +45,40 @@ class StratifiedRecall(Accuracy):
 
     def validate(self) -> None:
         if not 0 <= self.b <= 1:
-            raise self.refuse("b", "it lies between 0 (recall) and 1 (popularity taken out)")
+            raise self.refuse("b", "it must lie between 0 (recall) and 1 (popularity removed)")
 
-    def bind(self, beside: Beside) -> Observed:
-        counts = beside.train.item_users
-        weight = power(np.where(counts > 0, counts, np.nan), -self.b)
-        return Observed.of(beside, weight, self.relevant_from)
+    def bind(self, lookup: ContextLookup) -> ObservedWeights:
+        counts = lookup.train.item_users
+        return ObservedWeights.of(lookup, np.where(counts > 0, self._weights(counts), np.nan), self.relevant_from)
 
-    def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:
-        observed: Observed = meeting.bound[self]
-        return observed.pieces
+    def _weights(self, users: NDArray[np.int64]) -> Values:
+        """Return users^-b, the weight of items from their numbers of training users; 0 without a training user."""
+        return np.where(users > 0, power(np.maximum(users, 1), -self.b), 0.0)
 
-    def accompanying(self, pieces: Mapping[str, Piece], context: Context) -> Mapping[str, float]:
-        """``unseen`` relevant pairs left out, and the ``effective_size`` of the sample of pairs."""
-        return told(pieces)
+    def rank_formula(self) -> RankFormula:
+        if self.weighting == "stratified":
+            return NoFormula("its mean weights users by their items; weighting='equal' can")
+        return Credit("each", self.k, every_rank, constant(1.0), weight=self._weights)
 
-    def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
-        observed: Observed = lists.bound(self)
+    def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
+        observed: ObservedWeights = alignment.bound[self]
+        return observed.addends
+
+    def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
+        """Return the number of relevant pairs left out (``unseen``), and the ``effective_size`` of the others."""
+        return effective_size(addends)
+
+    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
+        observed: ObservedWeights = lists.bound(self)
         return observed.total(lists) > 0
 
-    def judge(self, lists: Aligned) -> Values:
-        observed: Observed = lists.bound(self)
+    def judge(self, lists: AlignedBlock) -> Values:
+        observed: ObservedWeights = lists.bound(self)
         total = observed.total(lists)
-        return credited(lists, observed.weight, np.ones(lists.depth(self.k)), self.k) / np.where(total > 0, total, 1.0)
+        return weighted_credit_sum(lists, observed.weight, np.ones(lists.depth(self.k)), self.k) / np.where(
+            total > 0, total, 1.0
+        )
 
-    def weights(self, lists: Aligned) -> Values | None:
-        observed: Observed = lists.bound(self)
+    def weights(self, lists: AlignedBlock) -> Values | None:
+        observed: ObservedWeights = lists.bound(self)
         return observed.total(lists) if self.weighting == "stratified" else None

@@ -1,1 +1,1 @@
-"""Accuracy of ranked lists: are the relevant items there, and how high?"""
+"""Accuracy of ranked lists: whether the relevant items are listed, and how high."""

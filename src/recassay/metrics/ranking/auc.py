@@ -1,33 +1,42 @@
-"""Area under the ROC curve: how often does a relevant item stand above one that is not?"""
+"""Area under the ROC curve: how often a relevant item is ranked above one that is not relevant."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
-from recassay.metrics.ranking.incomplete import refuse_without_negatives
+from recassay.metrics.credit import JudgedCounts, JudgedFormula, PairFormula, RankFormula
+from recassay.metrics.ranking.incomplete import raise_without_negatives
 
 if TYPE_CHECKING:
-    from recassay.data.truth_facts import TruthFacts
+    from recassay.data.truth_statistics import TruthStatistics
     from recassay.metrics.context import Context
+
+
+def share_in_order(above: Values, pairs: NDArray[np.int64] | Values | float) -> Values:
+    """Return the share of pairs in the right order, from the number ``above`` of pairs in the wrong order.
+
+    A pair is a relevant item and a negative; a tie counts one half.
+    """
+    return np.asarray((pairs - above) / pairs)
 
 
 @dataclass(frozen=True, repr=False)
 class AUC(Accuracy):
-    """Share of pairs of a relevant and another target item that stand in the right order.
+    """Share of pairs of a relevant and another target item that are ranked in the right order.
 
     Formula: ``P(score of a relevant item > score of another target)``, ties count one half. ``negatives="all"``: every
     one of the ``targets`` items that is not relevant; ``judged``: the user's judged non-relevant items.
 
-    Edges: items that a list does not hold tie at its end. ``targets`` is the size of the set that was ranked (the
-    catalogue, say); lists cut at N know nothing of order beyond N. No pair: undefined.
+    Edges: items that a list does not hold tie at its end. ``targets`` is the size of the set that was ranked, such as
+    the catalogue; lists cut at N say nothing about the order beyond N. No pair: undefined.
 
     Libraries: MyMediaLite gives 0.5 where it is undefined; Cornac counts a tie as wrong.
 
@@ -37,6 +46,7 @@ class AUC(Accuracy):
     name = "auc"
     aliases = ("AUC",)
     cutoff = "none"
+    list_parameters: ClassVar[frozenset[str]] = Accuracy.list_parameters | {"targets"}
 
     negatives: Literal["all", "judged"] = "all"
     targets: int | None = None
@@ -45,10 +55,10 @@ class AUC(Accuracy):
     def negatives_below(self) -> float | None:
         return self.relevant_from if self.negatives == "judged" else None
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        super().prepare(facts, context)
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        super().prepare(statistics, context)
         if self.negatives == "judged":
-            refuse_without_negatives(self, facts)
+            raise_without_negatives(self, statistics)
         elif self.targets is None:
             raise UsageError(
                 "U105",
@@ -57,23 +67,28 @@ class AUC(Accuracy):
                 hint="say for example auc(targets=3706), or auc(negatives='judged')",
             )
 
-    def _negatives(self, lists: Aligned) -> NDArray[np.int64]:
+    def rank_formula(self) -> RankFormula:
+        if self.negatives == "judged":
+            return JudgedFormula(_of_judged, by_judged_alone=True)
+        return PairFormula(share_in_order)
+
+    def _negatives(self, lists: AlignedBlock) -> NDArray[np.int64]:
         if self.negatives == "judged":
             return lists.nonrelevant(self.relevant_from)
         assert self.targets is not None
         return np.maximum(self.targets - lists.relevant(self.relevant_from), 0)
 
-    def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
         return super().judgeable(lists) & (self._negatives(lists) > 0)
 
-    def judge(self, lists: Aligned) -> Values:
+    def judge(self, lists: AlignedBlock) -> Values:
         is_relevant = lists.is_relevant(self.relevant_from)
         if self.negatives == "judged":
             counted = ~is_relevant & (lists.grade >= 0)
             shown = np.add.reduceat(np.append(counted, False).astype(np.int64), lists.start[:-1])
             shown[np.diff(lists.start) == 0] = 0
         else:
-            counted = np.zeros(0, np.bool_)  # every place that is not relevant counts, marked or not
+            counted = np.zeros(0, np.bool_)  # every listed item that is not relevant counts, judged or not
             shown = lists.length - lists.hits(None, self.relevant_from).round().astype(np.int64)
         negatives, relevant = self._negatives(lists), lists.relevant(self.relevant_from)
         if (shown > negatives).any():
@@ -84,4 +99,11 @@ class AUC(Accuracy):
         _kernels.ordered_pairs(
             lists.start, lists.first, lists.last, is_relevant, counted, negatives, shown, relevant, out
         )
-        return np.asarray(out / np.maximum(relevant * negatives, 1))
+        pairs = np.maximum(relevant * negatives, 1)
+        return share_in_order(pairs - out, pairs)
+
+
+def _of_judged(counts: JudgedCounts) -> Values:
+    """Return the share of judged negatives below each relevant item; NaN for a user without judged negatives."""
+    with np.errstate(invalid="ignore"):
+        return share_in_order(counts.judged_above.astype(np.float64), counts.judged)

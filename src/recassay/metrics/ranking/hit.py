@@ -1,24 +1,22 @@
-"""Hit rate: was anything right at all?"""
+"""Hit rate: whether the first places hold a relevant item at all."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from recassay.metrics import _kernels
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
-from recassay.metrics.ranking.unlisted import Unlisted, followed
+from recassay.metrics.credit import Credit, RankFormula, constant, every_rank
+from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
 
 
 @dataclass(frozen=True, repr=False)
 class Hit(Accuracy):
-    """1 if a relevant item stands in the first k places, else 0.
+    """1 if one of the first k places holds a relevant item, else 0.
 
-    Formula: ``[hits@k >= 1]``. ``form="count"`` gives the number of hits instead. ``unlisted="tied"`` lets judged
-    items that a list lacks follow it, tied, so that a short list hits with what it does not hold.
+    Formula: ``[hits@k >= 1]``. ``form="count"`` gives the number of hits instead. ``unlisted="tied"`` appends
+    the judged items that a list does not hold to its end, tied, so a short list can hit with items it does not hold.
 
     Edges: with one relevant item per user it equals recall. An empty list is 0.
 
@@ -34,20 +32,14 @@ class Hit(Accuracy):
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
 
     form: Literal["any", "count"] = "any"
-    unlisted: Unlisted = "absent"
+    unlisted: UnlistedPolicy = "absent"
 
     @property
     def limits(self) -> tuple[float, float]:
         return self.bounds if self.form == "count" else (0.0, 1.0)
 
-    def judge(self, lists: Aligned) -> Values:
-        lists = followed(lists) if self.unlisted == "tied" else lists
-        if self.form == "count":
-            return lists.hits(self.k, self.relevant_from)
-        if not lists.tied:
-            return (lists.hits(self.k, self.relevant_from) > 0).astype(np.float64)
-        depth = lists.depth(self.k)
-        out = np.empty(lists.size)
-        relevant = lists.is_relevant(self.relevant_from)
-        _kernels.first_hit(lists.start, lists.first, lists.last, relevant, np.ones(depth), depth, out)
-        return out
+    def rank_formula(self) -> RankFormula:
+        return Credit("first" if self.form == "any" else "each", self.k, every_rank, constant(1.0))
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        return super().judge(with_unlisted(lists) if self.unlisted == "tied" else lists)

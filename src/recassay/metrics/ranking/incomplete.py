@@ -1,4 +1,4 @@
-"""Metrics for judgements with holes: bpref and infAP."""
+"""Metrics for incomplete judgements: bpref and infAP."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.credit import JudgedCounts, JudgedFormula, RankFormula
 
 if TYPE_CHECKING:
-    from recassay.data.truth_facts import TruthFacts
+    from recassay.data.truth_statistics import TruthStatistics
     from recassay.metrics.context import Context
+
+Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
 class Bpref(Accuracy):
-    """Binary preference: how rarely judged non-relevant items stand above relevant ones.
+    """Binary preference: how rarely judged non-relevant items are ranked above relevant ones.
 
     Formula: ``(1/R) sum over relevant items found of 1 - min(n, R) / min(|N|, R)``, n the judged non-relevant items
     above it, N all of the user's; the bracket is 1 where n = 0. ``form="original"`` counts only the first R judged
     non-relevant items and divides by R.
 
-    Edges: unjudged items are passed over. Needs judged non-relevant items (gain below ``relevant_from``): with none
-    for more than half of the users it would only repeat recall, and is refused.
+    Edges: unjudged items are ignored. Needs judged non-relevant items (gain below ``relevant_from``): if more than half
+    of the users have none, the value would be little else than recall, and bpref is refused.
 
     Libraries: trec_eval bpref, ir_measures Bpref, ranx bpref.
 
@@ -43,18 +47,30 @@ class Bpref(Accuracy):
     def negatives_below(self) -> float | None:
         return self.relevant_from
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        super().prepare(facts, context)
-        refuse_without_negatives(self, facts)
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        super().prepare(statistics, context)
+        raise_without_negatives(self, statistics)
 
-    def judge(self, lists: Aligned) -> Values:
+    def rank_formula(self) -> RankFormula:
+        return JudgedFormula(self._preferences, by_judged_alone=True)
+
+    def _preferences(self, counts: JudgedCounts) -> Values:
+        out = np.empty(counts.judged_above.size)
+        _kernels.preferences(counts.judged_above, counts.relevant, self._bound(counts.relevant, counts.judged), out)
+        return out
+
+    def _bound(self, relevant: Int64, judged: Int64) -> Int64:
+        """Return the divisor of the number of judged negatives above an item: R, or min(|N|, R)."""
+        return relevant if self.form == "original" else np.minimum(judged, relevant)
+
+    def judge(self, lists: AlignedBlock) -> Values:
         self.need_strict_order(lists)
         relevant = lists.relevant(self.relevant_from)
-        negatives = relevant if self.form == "original" else np.minimum(lists.nonrelevant(self.relevant_from), relevant)
+        negatives = self._bound(relevant, lists.nonrelevant(self.relevant_from))
         out = np.empty(lists.size)
         is_relevant = lists.is_relevant(self.relevant_from)
         is_negative = ~is_relevant & (lists.grade >= 0)
-        _kernels.preference(lists.start, is_relevant, is_negative, relevant, negatives, out)
+        _kernels.preference_sum(lists.start, is_relevant, is_negative, relevant, negatives, out)
         return out / np.maximum(relevant, 1)
 
 
@@ -66,8 +82,8 @@ class InfAP(Accuracy):
     (rel + nonrel + 2e)`` with e = 0.00001 and the counts of judged items above it; at j = 0: 1; the sum divided by R.
     Pooled are judged items and those marked unjudged by a negative gain.
 
-    Edges: items outside the pool count only through j. Without a negative gain in the truth nothing is pooled but the
-    judged items.
+    Edges: items outside the pool count only through j. Without a negative gain in the truth only judged items are
+    pooled. No value under expected ties.
 
     Libraries: trec_eval infAP, ir_measures infAP.
 
@@ -78,21 +94,30 @@ class InfAP(Accuracy):
     aliases = ("infAP",)
     cutoff = "none"
 
-    def judge(self, lists: Aligned) -> Values:
+    def rank_formula(self) -> RankFormula:
+        return JudgedFormula(_inferred_precisions, by_judged_alone=False)
+
+    def judge(self, lists: AlignedBlock) -> Values:
         self.need_strict_order(lists)
         out = np.empty(lists.size)
         is_relevant = lists.is_relevant(self.relevant_from)
-        _kernels.inferred_precision(lists.start, lists.rank, is_relevant, lists.grade < 0, out)
+        _kernels.inferred_precision_sum(lists.start, lists.rank, is_relevant, lists.grade < 0, out)
         return out / np.maximum(lists.relevant(self.relevant_from), 1)
 
 
-def refuse_without_negatives(metric: Accuracy, facts: TruthFacts) -> None:
-    """Raise if most users have no judged item that is not relevant."""
-    without = facts.lacking[metric.relevant_from]
-    if 2 * without > facts.users:
+def _inferred_precisions(counts: JudgedCounts) -> Values:
+    out = np.empty(counts.above.size)
+    _kernels.inferred_precisions(counts.above, counts.relevant_above, counts.judged_above, out)
+    return out
+
+
+def raise_without_negatives(metric: Accuracy, statistics: TruthStatistics) -> None:
+    """Raise U105 if more than half of the users have no judged item that is not relevant."""
+    without = statistics.users_without_lower[metric.relevant_from]
+    if 2 * without > statistics.users:
         raise UsageError(
             "U105",
-            f"{metric} needs judged non-relevant items; {without:,} of {facts.users:,} users have none",
-            where=facts.origin,
+            f"{metric} needs judged non-relevant items; {without:,} of {statistics.users:,} users have none",
+            where=statistics.origin,
             hint="give test items below relevance a gain below relevant_from (0, say), or leave this metric out",
         )

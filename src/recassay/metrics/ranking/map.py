@@ -1,7 +1,8 @@
-"""Average precision: precision wherever a relevant item stands."""
+"""Average precision: the mean of precision at the ranks of the relevant items."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,8 +10,17 @@ import numpy as np
 
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.credit import (
+    Credit,
+    NoFormula,
+    RankFormula,
+    constant,
+    number_of_relevant,
+    reachable,
+    reciprocal,
+)  # fmt: skip
 from recassay.portable.elementary import log
 
 Denominator = Literal["relevant", "reachable", "list", "hits", "k"]
@@ -27,7 +37,7 @@ class AveragePrecision(Accuracy):
 
     Libraries: ``relevant`` as trec_eval map and map_cut, ranx, ir_measures, RecTools, Microsoft map. ``reachable`` as
     RecBole, RePlay, RankSys, Microsoft map_at_k; ``list`` as LensKit; ``hits`` as torchmetrics and DaisyRec; ``k`` as
-    RecTools(divide_by_k=True). Elliot's MAP is another thing: ``mean_precision``.
+    RecTools(divide_by_k=True). Elliot's MAP is another metric: ``mean_precision``.
 
     Reference: Buckley and Voorhees, Evaluating evaluation measure stability, SIGIR 2000.
     """
@@ -41,31 +51,32 @@ class AveragePrecision(Accuracy):
         if self.k is None and self.divide_by == "k":
             raise UsageError("U103", "map(divide_by='k') needs a cut-off", hint="write map(divide_by='k')@10")
 
-    def judge(self, lists: Aligned) -> Values:
-        out = np.empty(lists.size)
-        relevant = lists.is_relevant(self.relevant_from)
-        if self.divide_by == "hits" and lists.tied:  # a quotient of two numbers that the order of ties changes
+    def rank_formula(self) -> RankFormula:
+        if self.divide_by in ("hits", "list"):
+            return NoFormula("the number of hits, or the length of the list, changes with every draw")
+        return self._credit()
+
+    def _credit(self) -> Credit:
+        norms = {"relevant": number_of_relevant, "k": constant(self.k or 1)}
+        return Credit("place", self.k, reciprocal, norms.get(self.divide_by, reachable(self.k)))
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        if self.divide_by not in ("hits", "list"):
+            return super().judge(lists)
+        if self.divide_by == "hits" and lists.tied:  # a ratio of two numbers that both depend on the order of ties
+            out, relevant = np.empty(lists.size), lists.is_relevant(self.relevant_from)
             _kernels.precision_per_hit(lists.start, lists.first, lists.last, relevant, lists.depth(self.k), out)
             return out
-        _kernels.precision_sum(lists.start, lists.first, lists.last, relevant, lists.cutoffs(self.k), out)
-        return out / np.maximum(self._denominator(lists), 1e-300)
-
-    def _denominator(self, lists: Aligned) -> Values:
-        relevant = lists.relevant(self.relevant_from).astype(np.float64)
-        if self.divide_by == "relevant":
-            return relevant
         if self.divide_by == "hits":
-            return lists.hits(self.k, self.relevant_from)
-        k = np.inf if self.k is None else float(self.k)
-        if self.divide_by == "k":
-            return np.full(lists.size, k)
-        reachable = np.minimum(relevant, k)
-        return reachable if self.divide_by == "reachable" else np.minimum(reachable, lists.length)
+            divisor = lists.hits(self.k, self.relevant_from)
+        else:
+            divisor = np.minimum(reachable(self.k)(lists.relevant(self.relevant_from)), lists.length)
+        return self._credit().sums(lists, self.relevant_from) / np.maximum(divisor, 1e-300)
 
 
 @dataclass(frozen=True, repr=False)
 class MeanPrecision(Accuracy):
-    """Mean of precision at every rank from 1 to k, hit or not. Elliot calls it MAP.
+    """Mean of precision at every rank from 1 to k, whether it is a hit or not. Elliot calls it MAP.
 
     Formula: ``(1 / k) sum_{p=1..k} precision@p``, which is the sum over hits of ``(1/k) sum_{q=p..k} 1/q``.
 
@@ -73,25 +84,28 @@ class MeanPrecision(Accuracy):
 
     Libraries: Elliot MAP. It is not average precision: a rank without a hit adds to it.
 
-    Reference: none; it is named here so that it can be told from ``map``.
+    Reference: none; it has a name of its own to distinguish it from ``map``.
     """
 
     name = "mean_precision"
     cutoff = "required"
 
-    def judge(self, lists: Aligned) -> Values:
+    def rank_formula(self) -> RankFormula:
+        return Credit("each", self.k, self._tail_means, constant(1.0))
+
+    def _tail_means(self, ranks: Values) -> Values:
+        """Return 1/k times the sum of 1/q for q = rank..k, interpolated between whole ranks."""
         assert self.k is not None
-        tail = inverses_up_to(self.k, lists.depth(self.k)) / self.k
-        value = lists.is_relevant(self.relevant_from).astype(np.float64)
-        return lists.expected_sum(value, tail, lists.cutoffs(self.k))
+        depth = min(self.k, math.ceil(ranks.max(initial=1.0)))
+        return np.interp(ranks, np.arange(1.0, depth + 1), reciprocal_tail_sums(self.k, depth) / self.k)
 
 
-def inverses_up_to(k: int, depth: int) -> Values:
-    """Return the sum of 1/q over q from each place to k, for the first ``depth`` places.
+def reciprocal_tail_sums(k: int, depth: int) -> Values:
+    """Return the sum of 1/q for q from each rank to k, for the first ``depth`` ranks.
 
-    Terms beyond the 10,000th are summed by the formula of Euler and Maclaurin.
+    Terms beyond the 10,000th are summed by the Euler-Maclaurin formula.
 
-    >>> inverses_up_to(3, 2).round(6).tolist()
+    >>> reciprocal_tail_sums(3, 2).round(6).tolist()
     [1.833333, 0.833333]
     """
     last = min(k, max(depth, 10_000))

@@ -1,14 +1,11 @@
-"""Reciprocal rank: how far down is the first right item?"""
+"""Reciprocal rank of the first relevant item."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from recassay.metrics import _kernels
-from recassay.metrics.align import Aligned
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy
+from recassay.metrics.credit import Credit, RankFormula, constant, reciprocal
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,10 +25,5 @@ class ReciprocalRank(Accuracy):
     name = "mrr"
     aliases = ("rr", "RR", "recip_rank", "MRR")
 
-    def judge(self, lists: Aligned) -> Values:
-        depth = lists.depth(self.k)
-        out = np.empty(lists.size)
-        weight = 1.0 / np.arange(1, depth + 1)
-        relevant = lists.is_relevant(self.relevant_from)
-        _kernels.first_hit(lists.start, lists.first, lists.last, relevant, weight, depth, out)
-        return out
+    def rank_formula(self) -> RankFormula:
+        return Credit("first", self.k, reciprocal, constant(1.0))

@@ -1,4 +1,4 @@
-"""Discounted cumulative gain and its share of the ideal."""
+"""Discounted cumulative gain, and its ratio to the ideal."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from numpy.typing import NDArray
 
 from recassay.errors import UsageError
 from recassay.metrics import _kernels
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
-from recassay.metrics.ranking.unlisted import Unlisted, followed
+from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
+from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
 from recassay.portable.elementary import exp2, log2
 
 if TYPE_CHECKING:
-    from recassay.data.truth_facts import TruthFacts
+    from recassay.data.truth_statistics import TruthStatistics
     from recassay.metrics.context import Context
 
 Gain = Literal["linear", "exp2", "binary"]
 Discount = Literal["log2p1", "jk"]
 
-LARGEST_EXPONENT = 1000  # the sum of a few powers of two is still a number
+LARGEST_EXPONENT = 1000  # sums of a few such powers of two are still finite
 
 
 def discounts(kind: Discount, depth: int) -> Values:
-    """Weight of each position from 1: ``log2p1`` 1/log2(p + 1); ``jk`` 1/max(1, log2 p), as first published.
+    """Return the discount of ranks 1..depth: ``log2p1`` 1/log2(p + 1); ``jk`` 1/max(1, log2 p), as first published.
 
     >>> discounts("log2p1", 3).round(6).tolist(), discounts("jk", 3).round(6).tolist()
     ([1.0, 0.63093, 0.5], [1.0, 1.0, 0.63093])
@@ -35,7 +36,7 @@ def discounts(kind: Discount, depth: int) -> Values:
 
 
 def discount_at(kind: Discount, position: Values) -> Values:
-    """Weight of positions, which may lie between two ranks."""
+    """Return the discount of positions, which may lie between two ranks; ``kind`` is ``log2p1`` or ``jk``."""
     return 1.0 / (log2(position + 1) if kind == "log2p1" else np.maximum(1.0, log2(position)))
 
 
@@ -61,35 +62,43 @@ class DCG(Accuracy):
     discount: Discount = "log2p1"
     offset: float = 0.0
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        """Refuse grades that have no power of two."""
-        super().prepare(facts, context)
-        most = max(facts.greatest, 0.0) - self.offset
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        """Raise U102 for grades whose power of two is not finite."""
+        super().prepare(statistics, context)
+        most = max(statistics.max_gain, 0.0) - self.offset
         if self.gain == "exp2" and most > LARGEST_EXPONENT:
-            raise self.refuse("gain", f"2^{most:g} is no number; the truth has a gain of {facts.greatest:g}")
+            raise self.refuse("gain", f"2^{most:g} is too large; the truth has a gain of {statistics.max_gain:g}")
 
     def gains(self, grade: NDArray[np.float64]) -> Values:
-        """The worth of each grade."""
+        """Return the gain of each grade."""
         if self.gain == "binary":
             return (grade >= self.relevant_from).astype(np.float64)
         if self.gain == "linear":
             return np.maximum(grade, 0.0)
         return np.where(grade > 0, np.maximum(exp2(grade - self.offset) - 1.0, 0.0), 0.0)
 
-    def judge(self, lists: Aligned) -> Values:
+    def rank_formula(self) -> RankFormula:
+        gain = float(self.gains(np.ones(1))[0])
+        return Credit("each", self.k, self._discount_at, constant(1.0), factor=gain)
+
+    def _discount_at(self, ranks: Values) -> Values:
+        return discount_at(self.discount, ranks)
+
+    def judge(self, lists: AlignedBlock) -> Values:
         weight = discounts(self.discount, lists.depth(self.k))
         return lists.expected_sum(self.gains(lists.grade), weight, lists.cutoffs(self.k))
 
 
 @dataclass(frozen=True, repr=False)
 class NDCG(DCG):
-    """Discounted cumulative gain as a share of the best the user's judged items allow.
+    """Discounted cumulative gain as a share of the best that the user's judged items allow.
 
     Formula: ``DCG@k / IDCG@k`` with ``DCG = sum_{p<=k} gain(grade at p) * discount(p)`` and IDCG the DCG of all judged
     items of the user, best first. ``gain``, ``discount`` and ``offset`` as in ``dcg``. ``ideal``: ``judged``, the best
-    order of all judged items; ``retrieved``, the best order of those in the first k places (too kind, only for old
-    comparisons); ``k``, as if k items were relevant (too harsh on users with fewer). ``unlisted="tied"`` lets judged
-    items that a list lacks follow it, tied, as in libraries that rank the judged rows (too kind to short lists).
+    order of all judged items; ``retrieved``, the best order of those in the first k places (too high; only to
+    compare with published numbers); ``k``, as if k items were relevant (too low for users with fewer).
+    ``unlisted="tied"`` appends judged items that a list does not hold to its end, tied, as libraries do that rank the
+    judged rows (too high for short lists).
 
     Edges: undefined where the ideal is 0. Without @k all judged items count in the ideal. ``retrieved`` with a cut-off
     has no value under expected ties.
@@ -108,7 +117,7 @@ class NDCG(DCG):
     bounds = (0.0, 1.0)
 
     ideal: Literal["judged", "retrieved", "k"] = "judged"
-    unlisted: Unlisted = "absent"
+    unlisted: UnlistedPolicy = "absent"
 
     def validate(self) -> None:
         if self.ideal == "k" and (self.k is None or self.gain != "binary"):
@@ -119,7 +128,7 @@ class NDCG(DCG):
                 hint="write ndcg(gain='binary', ideal='k')@10",
             )
 
-    def judgeable(self, lists: Aligned) -> NDArray[np.bool_]:
+    def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
         if self.ideal == "judged":
             return self._judged_ideal(lists) > 0
         return super().judgeable(lists)
@@ -128,18 +137,34 @@ class NDCG(DCG):
     def defined_if_relevant(self) -> bool:
         return self.ideal != "judged" or bool(self.gains(np.array([self.relevant_from]))[0] > 0)
 
-    def judge(self, lists: Aligned) -> Values:
-        achieved = super().judge(followed(lists) if self.unlisted == "tied" else lists)
+    def rank_formula(self) -> RankFormula:
+        if self.ideal == "retrieved":
+            return NoFormula("an ideal of what was retrieved changes with every draw")
+        if not self.gains(np.ones(1))[0] > 0:
+            return NoFormula("relevant items of gain 1 count nothing under these parameters")
+        return Credit("each", self.k, self._discount_at, self._ideal_of)
+
+    def _ideal_of(self, relevant: NDArray[np.int64]) -> Values:
+        """Return the ideal DCG for each number of relevant items in ``relevant``, if every relevant item has gain 1."""
+        if self.ideal == "k":
+            assert self.k is not None
+            return np.full(relevant.size, discounts(self.discount, self.k).sum())
+        depth = int(relevant.max(initial=1)) if self.k is None else min(self.k, int(relevant.max(initial=1)))
+        best = np.append(0.0, np.cumsum(discounts(self.discount, depth)))
+        return np.asarray(best[np.minimum(relevant, depth)])
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        achieved = super().judge(with_unlisted(lists) if self.unlisted == "tied" else lists)
         ideal = self._ideal(lists)
         return achieved / np.where(ideal > 0, ideal, 1.0)
 
-    def _ideal(self, lists: Aligned) -> Values:
+    def _ideal(self, lists: AlignedBlock) -> Values:
+        """Return the ideal DCG of each list of a block, in which gains may differ."""
         if self.ideal == "k":
-            assert self.k is not None
-            return np.full(lists.size, discounts(self.discount, self.k).sum())
+            return self._ideal_of(lists.relevant(self.relevant_from))
         return self._judged_ideal(lists) if self.ideal == "judged" else self._retrieved_ideal(lists)
 
-    def _judged_ideal(self, lists: Aligned) -> Values:
+    def _judged_ideal(self, lists: AlignedBlock) -> Values:
         def compute() -> Values:
             truth = lists.truth
             most = int(np.diff(lists.truth_offsets).max(initial=1))
@@ -153,9 +178,9 @@ class NDCG(DCG):
         key = ("ideal", self.k, self.gain, self.discount, self.offset, self.relevant_from)
         return lists.remember(key, compute)  # type: ignore[return-value]
 
-    def _retrieved_ideal(self, lists: Aligned) -> Values:
-        """The best order of what stands in the first k places."""
-        if self.k is not None:  # a quotient of two numbers that tied orders change
+    def _retrieved_ideal(self, lists: AlignedBlock) -> Values:
+        """Return the DCG of the best order of the items in the first k places."""
+        if self.k is not None:  # a ratio of two numbers that both depend on the order of ties
             self.need_strict_order(lists)
         depth = lists.depth(self.k)
         inside = np.where(lists.rank <= depth, self.gains(lists.grade), 0.0)

@@ -1,4 +1,4 @@
-"""Precision and R-precision: how much of the list is right."""
+"""Precision and R-precision: the share of a list that is relevant."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
-from recassay.metrics.ranking.unlisted import Unlisted, followed
+from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant, every_rank, number_of_relevant, reachable
+from recassay.metrics.ranking.unlisted import UnlistedPolicy, with_unlisted
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,25 +34,29 @@ class Precision(Accuracy):
 
     divide_by: Literal["k", "list", "relevant"] = "k"
 
-    def judge(self, lists: Aligned) -> Values:
-        hits = lists.hits(self.k, self.relevant_from)
+    def rank_formula(self) -> RankFormula:
         assert self.k is not None
-        if self.divide_by == "k":
-            return hits / self.k
-        most = lists.length if self.divide_by == "list" else lists.relevant(self.relevant_from)
-        return hits / np.maximum(np.minimum(most, self.k), 1)
+        if self.divide_by == "list":
+            return NoFormula("the list is as long as the target set, so the value would depend on the size of the set")
+        return Credit("each", self.k, every_rank, constant(self.k) if self.divide_by == "k" else reachable(self.k))
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        if self.divide_by != "list":
+            return super().judge(lists)
+        assert self.k is not None
+        return lists.hits(self.k, self.relevant_from) / np.maximum(np.minimum(lists.length, self.k), 1)
 
 
 @dataclass(frozen=True, repr=False)
 class RPrecision(Accuracy):
     """Precision at R, the number of relevant items of the user.
 
-    Formula: ``hits@R / R``. ``unlisted="tied"`` lets judged items that a list lacks follow it, tied.
+    Formula: ``hits@R / R``. ``unlisted="tied"`` appends judged items that a list does not hold to its end, tied.
 
-    Edges: needs no cut-off; with R larger than the list the missing places are misses.
+    Edges: takes no cut-off; if R exceeds the length of the list, the missing places are misses.
 
     Libraries: trec_eval Rprec, ir_measures Rprec, ranx r-precision; ``unlisted='tied'`` as torchmetrics. RecTools'
-    precision(r_precision=True) is ``precision(divide_by='relevant')``, another thing.
+    precision(r_precision=True) is another metric: ``precision(divide_by='relevant')``.
 
     Reference: Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4.
     """
@@ -60,11 +65,10 @@ class RPrecision(Accuracy):
     aliases = ("Rprec", "r_precision")
     cutoff = "none"
 
-    unlisted: Unlisted = "absent"
+    unlisted: UnlistedPolicy = "absent"
 
-    def judge(self, lists: Aligned) -> Values:
-        lists = followed(lists) if self.unlisted == "tied" else lists
-        relevant = lists.relevant(self.relevant_from)
-        value = lists.is_relevant(self.relevant_from).astype(np.float64)
-        hits = lists.expected_sum(value, np.ones(lists.depth(None)), np.minimum(relevant, lists.depth(None)))
-        return hits / np.maximum(relevant, 1)
+    def rank_formula(self) -> RankFormula:
+        return Credit("each", None, every_rank, number_of_relevant, cut_at_relevant=True)
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        return super().judge(with_unlisted(lists) if self.unlisted == "tied" else lists)

@@ -1,4 +1,4 @@
-"""Rank-biased precision and what is left unsaid beyond it."""
+"""Rank-biased precision, and the residual that unjudged places leave open."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recassay.metrics.align import Aligned
+from recassay.metrics.align import AlignedBlock
 from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.credit import Credit, NoFormula, RankFormula, constant
 from recassay.portable.elementary import power
+
+
+def rank_weights_of(p: float, ranks: Values) -> Values:
+    """Return (1 - p) p^(rank - 1), the probability that the reader stops at each rank."""
+    return np.asarray((1 - p) * power(p, ranks - 1))
 
 
 @dataclass(frozen=True, repr=False)
 class RBP(Accuracy):
-    """Rank-biased precision: the share of what a reader sees that is relevant, who goes on with probability p.
+    """Rank-biased precision: the expected share of relevant items seen by a reader who goes on with probability p.
 
     Formula: ``(1 - p) sum over positions of g p^(position - 1)`` with g 1 for a relevant item. ``scale`` makes it
-    graded: g = grade / scale. ``normalize`` divides by ``1 - p^n`` with n = min(R, length of the list, k), what the
-    list would reach if its relevant items came first.
+    graded: g = grade / scale. ``normalize`` divides by ``1 - p^n`` with n = min(R, length of the list, k): the value of
+    the list with n relevant items on top.
 
-    Edges: an empty list is 0. Without @k the whole list counts; ``rbp_residual`` is what lists left open. Above 1 only
-    where grades exceed ``scale``.
+    Edges: an empty list is 0. Without @k the whole list counts; ``rbp_residual`` is the part that unjudged places
+    leave open. Values exceed 1 only where grades exceed ``scale``.
 
     Libraries: ir_measures RBP and LensKit RBP (there p = 0.5 and 0.85 by default, LensKit normalises on request);
     trec_eval's rbp has p = 0.9 and grades scaled by the largest: ``rbp(p=0.9, scale=largest)``; ranx rbp multiplies
@@ -40,33 +47,45 @@ class RBP(Accuracy):
 
     def validate(self) -> None:
         if not 0 < self.p < 1:
-            raise self.refuse("p", "persistence lies between 0 and 1")
+            raise self.refuse("p", "persistence must lie between 0 and 1")
         if self.scale is not None and self.scale <= 0:
-            raise self.refuse("scale", "the largest grade is above 0")
+            raise self.refuse("scale", "the largest grade must be above 0")
         if self.normalize and self.scale is not None:
-            raise self.refuse("normalize", "it is for relevance that is yes or no, without a scale")
+            raise self.refuse("normalize", "it needs binary relevance, so leave out scale")
 
-    def judge(self, lists: Aligned) -> Values:
-        weight: Values = (1 - self.p) * power(self.p, np.arange(lists.depth(self.k)))
-        if self.scale is None:
-            value = lists.is_relevant(self.relevant_from).astype(np.float64)
-        else:
+    def rank_formula(self) -> RankFormula:
+        return self._credit()
+
+    def _credit(self) -> Credit:
+        k, norm = self.k, constant(1.0)
+        if self.normalize:
+            norm = lambda relevant: self._reached(relevant if k is None else np.minimum(relevant, k))  # noqa: E731
+        factor = 1.0 if self.scale is None else 1.0 / self.scale
+        return Credit("each", k, lambda ranks: rank_weights_of(self.p, ranks), norm, factor)
+
+    def _reached(self, places: NDArray[np.int64]) -> Values:
+        """Return the value of a list whose first ``places`` items are all relevant, and no others."""
+        return np.asarray(1.0 - power(self.p, places))
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        if self.scale is None and not self.normalize:
+            return super().judge(lists)
+        if self.scale is not None:  # grades count, not only relevance
             value = np.maximum(lists.grade, 0.0) / self.scale
-        reached = lists.expected_sum(value, weight, lists.cutoffs(self.k))
-        if not self.normalize:
-            return reached
+            return lists.expected_sum(value, self._credit().weights(lists.depth(self.k)), lists.cutoffs(self.k))
+        earned = self._credit().sums(lists, self.relevant_from)
         places = np.minimum(np.minimum(lists.relevant(self.relevant_from), lists.length), lists.cutoffs(self.k))
-        return reached / np.where(places > 0, 1.0 - power(self.p, places), 1.0)
+        return earned / np.where(places > 0, self._reached(places), 1.0)
 
 
 @dataclass(frozen=True, repr=False)
 class RBPResidual(Accuracy):
-    """How much rank-biased precision could still grow if every unjudged place were relevant.
+    """The most that rank-biased precision could still gain if every unjudged place were relevant.
 
     Formula: ``(1 - p) sum over unjudged positions of p^(position - 1) + p^n`` for a list of n items, which is
     ``1 - (1 - p) sum over judged positions of p^(position - 1)``.
 
-    Edges: 1 for an empty list: nothing was seen. Lower is better known, not better.
+    Edges: 1 for an empty list, in which nothing was judged. Lower values mean less uncertainty, not a better list.
 
     Libraries: Moffat and Zobel's residual; no library here prints it.
 
@@ -80,9 +99,12 @@ class RBPResidual(Accuracy):
 
     def validate(self) -> None:
         if not 0 < self.p < 1:
-            raise self.refuse("p", "persistence lies between 0 and 1")
+            raise self.refuse("p", "persistence must lie between 0 and 1")
 
-    def judge(self, lists: Aligned) -> Values:
-        weight: Values = (1 - self.p) * power(self.p, np.arange(lists.depth(self.k)))
+    def rank_formula(self) -> RankFormula:
+        return NoFormula("it depends on which places were judged")
+
+    def judge(self, lists: AlignedBlock) -> Values:
+        weight = rank_weights_of(self.p, np.arange(1.0, lists.depth(self.k) + 1))
         judged = (lists.grade >= 0).astype(np.float64)
         return 1.0 - lists.expected_sum(judged, weight, lists.cutoffs(self.k))

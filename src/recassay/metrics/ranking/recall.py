@@ -1,19 +1,17 @@
-"""Recall: how much of what is right was found."""
+"""Recall: the share of the relevant items that a list holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from recassay.metrics.align import Aligned
-from recassay.metrics.base import Accuracy, Values
+from recassay.metrics.base import Accuracy
+from recassay.metrics.credit import Credit, RankFormula, every_rank, number_of_relevant, reachable
 
 
 @dataclass(frozen=True, repr=False)
 class Recall(Accuracy):
-    """Share of the relevant items that stand in the first k places.
+    """Share of the relevant items that the first k places hold.
 
     Formula: ``hits@k / R``. ``divide_by="reachable"`` divides by min(k, R), so that a perfect list scores 1.
 
@@ -30,7 +28,6 @@ class Recall(Accuracy):
 
     divide_by: Literal["relevant", "reachable"] = "relevant"
 
-    def judge(self, lists: Aligned) -> Values:
-        relevant = lists.relevant(self.relevant_from)
-        most = relevant if self.divide_by == "relevant" or self.k is None else np.minimum(relevant, self.k)
-        return lists.hits(self.k, self.relevant_from) / np.maximum(most, 1)
+    def rank_formula(self) -> RankFormula:
+        norm = number_of_relevant if self.divide_by == "relevant" else reachable(self.k)
+        return Credit("each", self.k, every_rank, norm)

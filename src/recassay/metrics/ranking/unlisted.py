@@ -1,4 +1,6 @@
-"""Judged items that a list does not hold, for metrics of libraries that rank the judged rows and know no lists."""
+"""Lists extended by the judged items that they do not hold, as some libraries read them, which rank judged items
+only.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +9,25 @@ from typing import Literal
 
 import numpy as np
 
-from recassay.data.layout import stretch_of
-from recassay.metrics.align import Aligned
+from recassay.columnar.layout import row_groups
+from recassay.metrics.align import AlignedBlock
 
-Unlisted = Literal["absent", "tied"]
+UnlistedPolicy = Literal["absent", "tied"]
 
 
-def followed(lists: Aligned) -> Aligned:
-    """The same lists, each followed by its judged items that it does not hold, all of them tied.
+def with_unlisted(lists: AlignedBlock) -> AlignedBlock:
+    """Return a block in which each list is followed by the judged items that it does not hold, all of them tied.
 
-    A block that is cut at a depth has lists at least that deep where marks were left out: what follows them stands
-    beyond every cut-off, whatever it is.
+    A block that was cut at a depth left out marks only in lists at least that deep. Whatever is appended to these lists
+    is beyond every cut-off.
     """
     rows, offsets = lists.truth_rows, lists.truth_offsets
     missed = lists.truth.gains[rows] >= 0
     missed[lists.judged - rows.start] = False
     added = np.flatnonzero(missed)
-    of = stretch_of(offsets)[added]
+    of = row_groups(offsets)[added]
     count = np.bincount(of, minlength=lists.size)
-    where = lists.start[of + 1]  # behind the marks of the own query
+    where = lists.start[of + 1]  # after the marks of its own query
     first = np.insert(lists.first, where, lists.length[of] + 1)
     last = np.insert(lists.last, where, (lists.length + count)[of])
     return dataclasses.replace(
@@ -36,6 +38,6 @@ def followed(lists: Aligned) -> Aligned:
         first=first,
         last=last,
         judged=np.insert(lists.judged, where, added + rows.start),
-        standing=None,
+        listed_rank=None,
         _memo={},
     )

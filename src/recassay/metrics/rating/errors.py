@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from recassay.errors import UsageError
-from recassay.metrics.align import Aligned, Meeting
-from recassay.metrics.base import Piece, UnitMetric, Values, sums
+from recassay.metrics.align import AlignedBlock, Alignment
+from recassay.metrics.base import Addend, UnitMetric, Values, range_sums
+from recassay.metrics.credit import NoFormula, RankFormula
 
 if TYPE_CHECKING:
-    from recassay.metrics.context import Beside
+    from recassay.metrics.context import ContextLookup
 
 
 @dataclass(frozen=True, repr=False)
-class Deviation(UnitMetric):
-    """An error of the run's scores, taken as predictions of the truth's gains, over the pairs that both have.
+class RatingDeviation(UnitMetric):
+    """An error of the run's scores as predictions of the truth's gains, over the pairs that both have.
 
-    ``average``: over all ``pairs`` alike, or over each ``user`` first and then over users.
+    ``average``: over all ``pairs`` with equal weights, or over each ``user`` first and then over users.
     """
 
     family: ClassVar[str] = "rating"
@@ -31,8 +32,11 @@ class Deviation(UnitMetric):
 
     average: Literal["pairs", "user"] = "pairs"
 
-    def bind(self, beside: Beside) -> None:
-        run = beside.meeting.run
+    def rank_formula(self) -> RankFormula:
+        return NoFormula("it judges predicted ratings, not ranks")
+
+    def bind(self, lookup: ContextLookup) -> None:
+        run = lookup.alignment.run
         if run.scores is None:
             raise UsageError(
                 "U105",
@@ -41,29 +45,32 @@ class Deviation(UnitMetric):
                 hint="give the run a column of scores, or name it with --columns score=...",
             )
 
-    def _errors(self, lists: Aligned) -> tuple[Values, Values]:
-        """Each query's number of predicted pairs, and prediction minus rating of its marks; 0 where not finite."""
-        scores = lists.meeting.run.scores
+    def _errors(self, lists: AlignedBlock) -> tuple[Values, Values]:
+        """Return the number of predicted pairs of each query, and the error of each mark: prediction minus rating.
+
+        An error that is not finite is 0 and does not count.
+        """
+        scores = lists.alignment.run.scores
         assert scores is not None
         error = scores[lists.rows] - lists.grade
         usable = np.isfinite(error) & (lists.grade >= 0)
-        return sums(lists.start, usable), np.where(usable, error, 0.0)
+        return range_sums(lists.start, usable), np.where(usable, error, 0.0)
 
     @staticmethod
-    def _mean(lists: Aligned, pairs: Values, error: Values) -> Values:
-        return np.where(pairs > 0, sums(lists.start, error) / np.maximum(pairs, 1), np.nan)
+    def _mean(lists: AlignedBlock, pairs: Values, error: Values) -> Values:
+        return np.where(pairs > 0, range_sums(lists.start, error) / np.maximum(pairs, 1), np.nan)
 
-    def weights(self, lists: Aligned) -> Values | None:
+    def weights(self, lists: AlignedBlock) -> Values | None:
         return self._errors(lists)[0] if self.average == "pairs" else None
 
-    def pieces(self, meeting: Meeting) -> Mapping[str, Piece]:
-        """Rated ``pairs`` of the truth with a prediction, and ``unpredicted`` ones."""
-        predicted = int(self._errors(meeting.block(0, meeting.match.size))[0].sum())
-        return {"pairs": predicted, "unpredicted": int((meeting.truth.gains >= 0).sum()) - predicted}
+    def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
+        """Return the numbers of rated ``pairs`` of the truth with a prediction, and of ``unpredicted`` ones."""
+        predicted = int(self._errors(alignment.block(0, alignment.match.size))[0].sum())
+        return {"pairs": predicted, "unpredicted": int((alignment.truth.gains >= 0).sum()) - predicted}
 
 
 @dataclass(frozen=True, repr=False)
-class MAE(Deviation):
+class MAE(RatingDeviation):
     """Mean absolute error of predicted ratings. Lower is better.
 
     Formula: ``(1/|P|) sum over pairs of |score - rating|``, P the pairs that both run and truth have.
@@ -80,13 +87,13 @@ class MAE(Deviation):
     name = "mae"
     aliases = ("MAE",)
 
-    def evaluate(self, lists: Aligned) -> Values:
+    def evaluate(self, lists: AlignedBlock) -> Values:
         pairs, error = self._errors(lists)
         return self._mean(lists, pairs, np.abs(error))
 
 
 @dataclass(frozen=True, repr=False)
-class RMSE(Deviation):
+class RMSE(RatingDeviation):
     """Root mean square error of predicted ratings. Lower is better.
 
     Formula: ``sqrt((1/|P|) sum over pairs of (score - rating)^2)``, P the pairs that both run and truth have.
@@ -105,9 +112,9 @@ class RMSE(Deviation):
 
     @property
     def power(self) -> float:
-        """Over pairs the squares are averaged before the root is taken; over users the roots are."""
+        """Return 2 if squares are averaged over pairs before the root, and 1 if the roots of users are averaged."""
         return 2.0 if self.average == "pairs" else 1.0
 
-    def evaluate(self, lists: Aligned) -> Values:
+    def evaluate(self, lists: AlignedBlock) -> Values:
         pairs, error = self._errors(lists)
         return np.sqrt(self._mean(lists, pairs, np.square(error)))

@@ -1,1 +1,1 @@
-"""Metrics of generated sequences: what a system let follow a first item, beside what really followed it."""
+"""Metrics of generated sequences: what a system generated after a first item, against what really followed it."""

@@ -1,15 +1,16 @@
-"""Loops over generated sequences, their references and pairs of their items. Single-threaded, no validation.
+"""Compiled loops over generated sequences, their references and pairs of items. Single-threaded, no validation.
 
-``items`` are generated sequences (rows), -1 where one ended early; where ``out`` has a column per place, it says how
-many places count. ``sequences[offsets[s]:offsets[s+1]]`` is test sequence s: the seed, then the reference. Each loop
-has a readable twin in ``tests/property/test_sequence_kernels.py``.
+``items`` are generated sequences (rows), -1 after the end of a short one. If ``out`` has a column per place, its width
+is the number of places that count. ``sequences[offsets[s]:offsets[s+1]]`` is test sequence s: the seed, then the
+reference. Each loop is tested against a readable twin in ``tests/property/test_sequence_kernels.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
 
 Bool = NDArray[np.bool_]
 Int32 = NDArray[np.int32]
@@ -19,10 +20,11 @@ Float = NDArray[np.float64]
 
 @njit(nogil=True, cache=True)
 def match(items: Int32, offsets: Int64, sequences: Int32, hits: Bool, times: Int32, places: Int32) -> None:
-    """What each generated item is to its reference: how often it occurs there, and where first (-1: nowhere).
+    """Write for each generated item how often (``times``) and where first (``places``, or -1) the reference has it.
 
-    It is a hit if it stands in the reference more often than before it in the list: hits count the multiset
-    intersection of the list up to any place with the reference.
+    ``hits`` says whether it is a hit: the reference holds it more often than the list does before it. So the hits up to
+    any place count the multiset intersection of the list up to there with the reference. Row s of ``items`` is the list
+    for test sequence ``sequences[offsets[s]:offsets[s + 1]]``, whose first item is the seed.
     """
     for row in range(items.shape[0]):
         first, last = offsets[row] + 1, offsets[row + 1]
@@ -44,7 +46,11 @@ def match(items: Int32, offsets: Int64, sequences: Int32, hits: Bool, times: Int
 
 @njit(nogil=True, cache=True)
 def disorder(items: Int32, times: Int32, places: Int32, agree: bool, out: Float) -> None:
-    """For each of the first places the sum over those before it: 1 if reversed, 0 if in order, 1/2 if unknown."""
+    """Write for each place of a list the sum over the places before it: 1 if reversed, 0 if in order, 1/2 if unknown.
+
+    The order of two items is known if both occur exactly once in the reference: ``times`` is how often, ``places``
+    where. With ``agree``, two places with the same item are in order.
+    """
     for row in range(out.shape[0]):
         for j in range(out.shape[1]):
             total = 0.0
@@ -59,7 +65,11 @@ def disorder(items: Int32, times: Int32, places: Int32, agree: bool, out: Float)
 
 @njit(nogil=True, cache=True)
 def discordance(places: Int32, k: int, out: Float) -> None:
-    """The share of pairs of common items, each at its first place, in another order than in the reference."""
+    """Write to ``out[s]`` the share of pairs of common items of list and reference s that are in reverse order.
+
+    ``places`` (lists, k) is where each item first occurs in the reference, -1 for nowhere. An item counts at its first
+    place in the list.
+    """
     order = np.empty(k, np.int64)
     for row in range(places.shape[0]):
         common, against = 0, 0
@@ -79,7 +89,10 @@ def discordance(places: Int32, k: int, out: Float) -> None:
 
 @njit(nogil=True, cache=True)
 def common_subsequence(items: Int32, offsets: Int64, sequences: Int32, k: int, out: Int64) -> None:
-    """The length of the longest sequence that can be had from both the list and the reference by leaving items out."""
+    """Write to ``out[s]`` the length of the longest common subsequence of the first k items of list s and reference.
+
+    The reference of list s is ``sequences[offsets[s] + 1:offsets[s + 1]]``.
+    """
     best = np.empty(k + 1, np.int64)  # of the reference so far, with the first j items of the list
     for row in range(items.shape[0]):
         best[:] = 0
@@ -97,7 +110,10 @@ def common_subsequence(items: Int32, offsets: Int64, sequences: Int32, k: int, o
 
 @njit(nogil=True, cache=True)
 def occurrences(offsets: Int64, sequences: Int32, counts: Int64) -> tuple[Int64, Int32]:
-    """For each item the sequences it occurs in, ascending, once per occurrence: as offsets and numbers."""
+    """Return (starts, numbers): ``numbers[starts[i]:starts[i+1]]`` are the sequences with item i, once per time.
+
+    ``sequences[offsets[s]:offsets[s + 1]]`` are the items of sequence s, and ``counts`` the occurrences of each item.
+    """
     starts = np.zeros(counts.size + 1, np.int64)
     starts[1:] = np.cumsum(counts)
     place, numbers = starts[:-1].copy(), np.empty(sequences.size, np.int32)
@@ -111,7 +127,10 @@ def occurrences(offsets: Int64, sequences: Int32, counts: Int64) -> tuple[Int64,
 
 @njit(nogil=True, cache=True)
 def squared_norms(starts: Int64, numbers: Int32) -> Int64:
-    """For each item the sum over sequences of the square of how often it occurs there."""
+    """Return for each item i the sum over sequences of the squared number of its occurrences.
+
+    ``numbers[starts[i]:starts[i + 1]]`` are the sequences it occurs in, once per occurrence.
+    """
     norms = np.zeros(starts.size - 1, np.int64)
     for item in range(norms.size):
         run = 0
@@ -126,12 +145,14 @@ def shared_sequences(
     owners: Int64, bounds: Int64, partners: Int64, starts: Int64, numbers: Int32,
     offsets: Int64, sequences: Int32, out: Int64,
 ) -> None:  # fmt: skip
-    """The product of the count vectors of pairs: owner o with ``partners[bounds[o]:bounds[o+1]]``.
+    """Write to ``out[p]`` the dot product of the count vectors of the two items of pair p.
 
-    Every occurrence of an owner visits its sequence, so a pair costs as much as its owner's sequences are long, and all
-    pairs of an owner cost that once.
+    The pairs ``bounds[o]:bounds[o + 1]`` are those of item ``owners[o]`` with ``partners[p]``.
+    ``numbers[starts[i]:starts[i + 1]]`` are the sequences of item i, and ``sequences[offsets[s]:offsets[s + 1]]`` the
+    items of sequence s. Every occurrence of an owner visits its sequence once. The cost is the length of the owner's
+    sequences, whatever the number of its partners.
     """
-    slot = np.full(starts.size - 1, -1, np.int64)  # where an item is counted, if it is a partner
+    slot = np.full(starts.size - 1, -1, np.int64)  # the pair in which an item is counted, if it is a partner
     for o in range(owners.size):
         for pair in range(bounds[o], bounds[o + 1]):
             slot[partners[pair]] = pair
@@ -147,7 +168,7 @@ def shared_sequences(
 
 @njit(nogil=True, cache=True, inline="always")
 def _place_of(keys: Int64, key: np.int64) -> np.uint64:
-    """Where a key stands in an open hash table, or the free place (-1) where it would."""
+    """Return the slot of ``key`` in an open hash table, or the free slot (-1 in ``keys``) where it belongs."""
     mask = np.uint64(keys.size - 1)
     mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     place = (mixed ^ (mixed >> np.uint64(32))) & mask
@@ -158,10 +179,10 @@ def _place_of(keys: Int64, key: np.int64) -> np.uint64:
 
 @njit(nogil=True, cache=True)
 def note_pairs(items: Int32, k: int, known: Bool, keys: Int64, values: Float, count: int) -> tuple[Int64, Float, int]:
-    """Add all pairs of two known items in the first k places of a list to a hash table, new ones with the value NaN.
+    """Add all pairs of two known items in the first k places of each list to a hash table, with value NaN if new.
 
-    The key of a pair is lower item * number of items + higher item. Returns the table, larger if more than half of it
-    was full, and the number of pairs in it.
+    The table is ``keys`` and ``values``, with ``count`` pairs. The key of a pair is lower item * number of items +
+    higher item. Return the table, larger if more than half of it was full, and the number of its pairs.
     """
     for row in range(items.shape[0]):
         for j in range(k):
@@ -186,7 +207,11 @@ def note_pairs(items: Int32, k: int, known: Bool, keys: Int64, values: Float, co
 
 @njit(nogil=True, cache=True)
 def distances(items: Int32, own: Float, keys: Int64, values: Float, out: Float) -> None:
-    """For each of the first places the sum over those before it of 1 - similarity, which is 0 outside the table."""
+    """Write to ``out[s, j]`` the sum of 1 - similarity of the item at place j of list s to each item before it.
+
+    ``own`` is the similarity of an item to itself. The hash table ``keys``, ``values`` holds those of pairs; a pair
+    outside the table has similarity 0.
+    """
     for row in range(out.shape[0]):
         for j in range(out.shape[1]):
             total = 0.0

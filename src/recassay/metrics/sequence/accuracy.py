@@ -1,4 +1,4 @@
-"""How much of what followed was foreseen, in any order and with more weight on top."""
+"""Accuracy of generated sequences: hits in any order, with equal weights or more weight at the top."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from recassay.metrics.base import Values
-from recassay.metrics.sequence.base import PerSequence, Placed
-from recassay.metrics.sequence.block import Block
-from recassay.portable.elementary import log2
+from recassay.metrics.ranking.ndcg import discounts
+from recassay.metrics.sequence.base import PerSequence, PlaceSum
+from recassay.metrics.sequence.block import SequenceBlock
 
 
 @dataclass(frozen=True, repr=False)
-class Hits(Placed):
-    """A share of hits: of the most that list and reference could have in common."""
+class HitShare(PlaceSum):
+    """Base of metrics that divide hits by min(|ref|, k), the most items that list and reference can share."""
 
-    def whole(self, block: Block) -> Values:
+    def whole(self, block: SequenceBlock) -> Values:
         return np.minimum(block.following, self.depth).astype(np.float64)
 
 
 @dataclass(frozen=True, repr=False)
-class SequencePrecision(Hits):
-    """Share of the generated items that really followed, of the most that could.
+class SequencePrecision(HitShare):
+    """Share of the generated items that really followed, relative to the largest possible share.
 
     Formula: ``hits / min(|ref|, k)``, hits the size of the multiset intersection of the first k items and the
     reference.
 
-    Edges: an item recommended again is a hit again only if the reference repeats it. The order does not matter. Places
-    that a short list lacks are misses.
+    Edges: an item recommended again is a hit again only if the reference repeats it. The order does not matter. Missing
+    places of a short list are misses.
 
     Libraries: Sequeval 1.1.2. ``precision@k`` of ranked lists divides by k.
 
@@ -38,7 +38,7 @@ class SequencePrecision(Hits):
 
     name = "seq_precision"
 
-    def added(self, block: Block) -> Values:
+    def added(self, block: SequenceBlock) -> Values:
         return block.matches.hits[:, : self.depth].astype(np.float64)
 
 
@@ -48,27 +48,28 @@ class SequenceRecall(PerSequence):
 
     Formula: ``hits / |ref|``, hits the size of the multiset intersection of the first k items and the reference.
 
-    Edges: a reference longer than k cannot be recalled in full; ``seq_precision`` divides by the most that could.
+    Edges: a reference longer than k cannot be recalled in full; ``seq_precision`` divides by the largest
+    possible number of hits.
 
-    Libraries: none; Sequeval has precision alone.
+    Libraries: none; Sequeval has precision only.
 
     Reference: as ``recall@k``, with the reference as the relevant items, repeats counted.
     """
 
     name = "seq_recall"
 
-    def evaluate(self, block: Block) -> Values:
+    def evaluate(self, block: SequenceBlock) -> Values:
         return np.asarray(block.matches.hits[:, : self.depth].sum(axis=1) / block.following)
 
 
 @dataclass(frozen=True, repr=False)
 class SequenceNDCG(PerSequence):
-    """Hits, the more the higher they stand, as a share of the best there could be.
+    """Discounted hits as a share of the largest possible sum: higher places count more.
 
     Formula: ``sum over hits at place j of 1/log2(j + 1)``, divided by the same sum over j = 1 .. min(|ref|, k).
 
     Edges: a hit counts as in ``seq_precision``: repeats only as often as the reference has them. The order within the
-    reference does not matter; ``seq_ndpm`` and ``seq_lcs`` look at that.
+    reference does not matter; ``seq_ndpm`` and ``seq_lcs`` measure that.
 
     Libraries: none; Sequeval has no discounted metric.
 
@@ -77,8 +78,8 @@ class SequenceNDCG(PerSequence):
 
     name = "seq_ndcg"
 
-    def evaluate(self, block: Block) -> Values:
-        discount = 1.0 / log2(np.arange(2.0, self.depth + 2.0))
+    def evaluate(self, block: SequenceBlock) -> Values:
+        discount = discounts("log2p1", self.depth)
         gained = np.where(block.matches.hits[:, : self.depth], discount, 0.0).sum(axis=1)
         best = np.cumsum(discount)[np.minimum(block.following, self.depth) - 1]
         return np.asarray(gained / best)
@@ -86,12 +87,12 @@ class SequenceNDCG(PerSequence):
 
 @dataclass(frozen=True, repr=False)
 class SequenceMRR(PerSequence):
-    """One over the place where the item that came next was generated.
+    """One over the place at which the item that came next was generated.
 
     Formula: ``1 / j``, j the first of k places that holds the first item of the reference.
 
-    Edges: 0 if none holds it. What was generated after the first item need not be a guess of the next one: the mean
-    says how near it was, not how well the system ranks.
+    Edges: 0 if none holds it. Later items of a generated sequence are not guesses of the next item: the mean says
+    how near the item was, not how well the system ranks.
 
     Libraries: none.
 
@@ -100,7 +101,7 @@ class SequenceMRR(PerSequence):
 
     name = "seq_mrr"
 
-    def evaluate(self, block: Block) -> Values:
+    def evaluate(self, block: SequenceBlock) -> Values:
         after = block.sequences[block.offsets[:-1] + 1]
         found = block.items[:, : self.depth] == after[:, None]
         return np.asarray(np.where(found.any(axis=1), 1.0 / (1 + found.argmax(axis=1)), 0.0))

@@ -1,4 +1,4 @@
-"""What a metric of generated sequences is: the same kind of value as other metrics, for another thing to judge."""
+"""Base classes of metrics of generated sequences, which have names and parameters like other metrics."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from recassay.data.generated import Generated
 from recassay.errors import InternalError, UsageError
 from recassay.metrics.base import ROUNDING, Metric, Values
 from recassay.metrics.beyond.base import ratio
-from recassay.metrics.sequence.block import Block
-from recassay.metrics.sequence.known import Known
+from recassay.metrics.credit import NoFormula, RankFormula
+from recassay.metrics.sequence.block import SequenceBlock
+from recassay.metrics.sequence.known import SequenceContext
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recassay.data.truth_facts import TruthFacts
+    from recassay.data.truth_statistics import TruthStatistics
     from recassay.metrics.context import Context
 
 GIVEN_AS = {
     "items": "the table of items: score_sequences(..., items=...)",
     "similarities": "similarities of items: score_sequences(..., similarities=matrix)",
-    "primitive": "a primitive list: score_sequences(..., primitive=[ids])",
+    "primitive": "a primitive list or recommender: score_sequences(..., primitive=[ids])",
 }
 
 
 @dataclass(frozen=True, repr=False)
 class SequenceMetric(Metric):
-    """A metric of what was generated to follow the first item (the seed) of each test sequence.
+    """A metric of the items generated after the first item (the seed) of each test sequence.
 
     The reference is the rest of the test sequence. Lists that ended early are counted as short: their missing places
-    are no hits, and means over items are over those that are there.
+    are no hits, and means over items are over the items present.
     """
 
     family: ClassVar[str] = "sequence"
@@ -40,12 +41,15 @@ class SequenceMetric(Metric):
 
     @property
     def depth(self) -> int:
-        """Places of a list that count."""
-        assert self.k is not None, "a metric without a cut-off looks at no list"
+        """Return the number of places of a list that count."""
+        assert self.k is not None, "a metric without a cut-off reads no list"
         return self.k
 
-    def prepare(self, facts: TruthFacts, context: Context) -> None:
-        """Refuse ranked lists."""
+    def rank_formula(self) -> RankFormula:
+        return NoFormula("it judges generated sequences, not ranks")
+
+    def prepare(self, statistics: TruthStatistics, context: Context) -> None:
+        """Raise U181: the metric cannot judge ranked lists."""
         raise UsageError(
             "U181",
             f"{self} judges generated sequences, not ranked lists against a truth",
@@ -53,11 +57,11 @@ class SequenceMetric(Metric):
             hint="ra.score_sequences(fold, generated, ...)",
         )
 
-    def ready(self, known: Known, generated: Generated) -> None:
-        """Look at all lists of a system once, on one thread, before blocks of them are judged."""
+    def ready(self, known: SequenceContext, generated: Generated) -> None:
+        """Prepare tables for all lists of a system; called once, on one thread, before blocks of them are judged."""
 
-    def must_have(self, name: str, known: Known) -> None:
-        """Raise U105 unless this was given beside the fold."""
+    def must_have(self, name: str, known: SequenceContext) -> None:
+        """Raise U105 unless the named data were given with the fold."""
         if name not in known.has:
             raise UsageError("U105", f"{self} needs {GIVEN_AS[name].partition(':')[0]}", where=str(self),
                              hint=GIVEN_AS[name].partition(": ")[2])  # fmt: skip
@@ -65,18 +69,18 @@ class SequenceMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class PerSequence(SequenceMetric):
-    """A metric with a value for every test sequence; its mean gives each of them the same weight unless it says."""
+    """A metric with a value for every test sequence; they have equal weights in its mean by default."""
 
-    def evaluate(self, block: Block) -> Values:
-        """The value of each test sequence of a block; NaN where undefined."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it judges a block")
+    def evaluate(self, block: SequenceBlock) -> Values:
+        """Return the value of each test sequence of a block; NaN where undefined."""
+        raise NotImplementedError(f"{type(self).__name__} must define evaluate()")
 
-    def weights(self, block: Block) -> Values | None:
-        """Weight of each test sequence in the mean; None for equal weights."""
+    def weights(self, block: SequenceBlock) -> Values | None:
+        """Return the weight of each test sequence in the mean; None for equal weights."""
         return None
 
-    def checked(self, block: Block) -> Values:
-        """:meth:`evaluate`, and an :class:`InternalError` where a value leaves the metric's range."""
+    def checked(self, block: SequenceBlock) -> Values:
+        """Return :meth:`evaluate`; raise :class:`InternalError` if a value is outside the metric's range."""
         values = self.evaluate(block)
         low, high = self.bounds
         outside = (values < low - ROUNDING) | (values > high + ROUNDING)
@@ -92,47 +96,47 @@ class PerSequence(SequenceMetric):
 
 
 @dataclass(frozen=True, repr=False)
-class Placed(PerSequence):
-    """A metric that is a sum over the places of a list: it can be seen place by place.
+class PlaceSum(PerSequence):
+    """A metric that is a sum over the places of a list, so that it can be reported by place.
 
-    ``pairs``: place j adds a term for each earlier place, so the first adds none; else every place adds one term.
+    ``pairs``: place j adds a term for each earlier place, so the first place adds none. Otherwise each adds one term.
     """
 
     pairs: ClassVar[bool] = False
 
-    def added(self, block: Block) -> Values:
-        """What each of the first k places adds (n, k); 0 where a list has ended."""
-        raise NotImplementedError(f"{type(self).__name__} must say what a place adds")
+    def added(self, block: SequenceBlock) -> Values:
+        """Return, for each of the first k places (n, k), the term that it adds to the sum; 0 where a list has ended."""
+        raise NotImplementedError(f"{type(self).__name__} must define added()")
 
-    def whole(self, block: Block) -> Values:
-        """What the sum is divided by: the number of terms, unless a metric says otherwise."""
+    def whole(self, block: SequenceBlock) -> Values:
+        """Return the divisor of the sum for each list: the number of terms, unless a metric overrides it."""
         length = block.present[:, : self.depth].sum(axis=1)
         return np.asarray(length * (length - 1) / 2 if self.pairs else length, np.float64)
 
-    def evaluate(self, block: Block) -> Values:
+    def evaluate(self, block: SequenceBlock) -> Values:
         return ratio(self.added(block).sum(axis=1), self.whole(block))
 
-    def at_places(self, block: Block) -> Values:
-        """The mean term of each of the first k places (n, k): NaN where a list has ended, or a place has no term."""
+    def at_places(self, block: SequenceBlock) -> Values:
+        """Return the mean term of each of the first k places (n, k); NaN where a list has ended or has no term."""
         terms = np.arange(self.depth) if self.pairs else np.ones(self.depth, np.int64)
         return ratio(self.added(block), np.where(block.present[:, : self.depth], terms, 0))
 
 
 @dataclass(frozen=True, repr=False)
-class OfAll(SequenceMetric):
+class WholeSequenceMetric(SequenceMetric):
     """A metric of all lists together. It has no value per sequence."""
 
-    def measure(self, known: Known, items: NDArray[np.int32]) -> float:
-        """The value of these places of all lists."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it judges all lists")
+    def measure(self, known: SequenceContext, items: NDArray[np.int32]) -> float:
+        """Return the value, from the items of all lists."""
+        raise NotImplementedError(f"{type(self).__name__} must define measure()")
 
 
 @dataclass(frozen=True, repr=False)
-class Pooled(SequenceMetric):
-    """A function of the mean of another metric: it has an interval, and no value per sequence to average."""
+class FunctionOfMean(SequenceMetric):
+    """A metric that is a function of the mean of the metric :attr:`part`, without a value per sequence."""
 
     part: ClassVar[PerSequence]
 
     def of_mean(self, mean: float) -> float:
-        """The value, from the mean of :attr:`part`; it grows with it."""
-        raise NotImplementedError(f"{type(self).__name__} must say what it makes of the mean")
+        """Return the value of the metric for this mean of :attr:`part`; the function must increase."""
+        raise NotImplementedError(f"{type(self).__name__} must define of_mean()")

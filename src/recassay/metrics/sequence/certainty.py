@@ -1,4 +1,4 @@
-"""How sure a system is: of what it recommends, and of what really came."""
+"""Probabilities of a system: for the items it generates, and for the items that really came."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from recassay.metrics.base import Values
-from recassay.metrics.sequence.base import PerSequence, Placed, Pooled
-from recassay.metrics.sequence.block import Block
+from recassay.metrics.sequence.base import FunctionOfMean, PerSequence, PlaceSum
+from recassay.metrics.sequence.block import SequenceBlock
+from recassay.naming.departures import Departure
 from recassay.portable.elementary import exp2
 
 
 @dataclass(frozen=True, repr=False)
-class Confidence(Placed):
-    """The probability that the system itself gave to what it recommends.
+class Confidence(PlaceSum):
+    """The mean probability that the system gives the items it generates.
 
     Formula: ``mean over the first k items of P(x_j | seed, x_1 .. x_(j-1))``.
 
-    Edges: undefined without probabilities. A system that says the same to everybody is certain (1), one that draws
-    evenly has 1/|I|: being sure is not being right.
+    Edges: undefined without probabilities. A system that generates the same for everyone is certain (1), one that draws
+    uniformly has 1/|I|: confidence is not accuracy.
 
     Libraries: Sequeval 1.1.2.
 
@@ -29,23 +30,24 @@ class Confidence(Placed):
     """
 
     name = "seq_confidence"
+    describes: ClassVar[bool] = True
 
-    def added(self, block: Block) -> Values:
+    def added(self, block: SequenceBlock) -> Values:
         chances = block.generated.chances[block.begin : block.end, : self.depth]
         return np.where(block.present[:, : self.depth], chances, 0.0)
 
 
 @dataclass(frozen=True, repr=False)
 class Surprise(PerSequence):
-    """Bits that the system needs for each transition of what really came: its cross-entropy.
+    """Cross-entropy of the system in bits per transition of the true sequences.
 
-    Formula: ``-sum over transitions of log2 P(next item | items so far)``, over their number; test sequences weigh in
-    the mean by their transitions. ``seq_perplexity`` is 2 to the power of the mean.
+    Formula: ``-sum over transitions of log2 P(next item | items so far)``, over their number; test sequences are
+    weighted by their transitions in the mean. ``seq_perplexity`` is 2 to the power of the mean.
 
-    Edges: undefined without probabilities. Infinite if the system held something that came to be impossible; then
-    there is no interval, and no value per sequence to test with.
+    Edges: undefined without probabilities. Infinite if the system gave an item that came probability 0;
+    there is then no interval, and no value per sequence to test with.
 
-    Libraries: none; Sequeval prints the perplexity.
+    Libraries: none; Sequeval reports the perplexity.
 
     Reference: Shannon, A mathematical theory of communication, Bell System Technical Journal 1948.
     """
@@ -55,23 +57,23 @@ class Surprise(PerSequence):
     bounds: ClassVar[tuple[float, float]] = (0.0, float("inf"))
     higher_is_better = False
 
-    def evaluate(self, block: Block) -> Values:
+    def evaluate(self, block: SequenceBlock) -> Values:
         return np.asarray(block.generated.surprise[block.begin : block.end] / block.following)
 
-    def weights(self, block: Block) -> Values:
+    def weights(self, block: SequenceBlock) -> Values:
         return block.following.astype(np.float64)
 
 
 @dataclass(frozen=True, repr=False)
-class Perplexity(Pooled):
-    """Among how many items, all equally likely, the system in effect chooses the one that really came.
+class Perplexity(FunctionOfMean):
+    """The number of equally likely items from which the system in effect picks the item that really came.
 
     Formula: ``2 ^ (-(1/M) sum over all transitions of log2 P(next item | items so far))``, M the number of transitions
     of all test sequences: the seed conditions the first.
 
-    Edges: independent of k, and of what was recommended. Undefined without probabilities; infinite if the system held
-    something that came to be impossible. It is pooled over transitions: its interval comes from that of
-    ``seq_surprise``, its logarithm, which also has the values to test with.
+    Edges: independent of k, and of what was generated. Undefined without probabilities; infinite if the system gave an
+    item that came probability 0. It is pooled over transitions: its interval comes from that of its logarithm,
+    ``seq_surprise``, which also has values per sequence to test with.
 
     Libraries: Sequeval 1.1.2. The paper prints n terms over n - 1, with which chance would not score |I|.
 
@@ -80,6 +82,13 @@ class Perplexity(Pooled):
     """
 
     name = "seq_perplexity"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sequeval",
+            "The printed sum has one term more than its divisor, with which a random system would not score |I| as the "
+            "paper requires; recassay sums the n - 1 transitions that it divides by.",
+        ),
+    )
     cutoff: ClassVar[Literal["required", "optional", "none"]] = "none"
     bounds: ClassVar[tuple[float, float]] = (1.0, float("inf"))
     higher_is_better = False

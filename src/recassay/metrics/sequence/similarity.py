@@ -1,19 +1,23 @@
-"""How alike two items are, for the pairs that stand together in some list, and for no others.
+"""Similarities of items, computed only for pairs that occur together in some list.
 
-A table of all pairs of 200,000 items would be forty billion numbers; lists of five show a few hundred thousand pairs.
+A table of all pairs of 200,000 items would have forty billion entries; lists of five hold a few hundred thousand pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import readonly
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.features import Features
-from recassay.data.layout import readonly
-from recassay.data.recoding import Recoding
+from recassay.data.io import read_table
 from recassay.data.sequences import SequenceFold
 from recassay.errors import InputError
 from recassay.metrics.sequence import _kernels
@@ -27,43 +31,47 @@ OWNERS_PER_BLOCK = 512
 PAIRS_PER_BLOCK = 1 << 18
 FIRST_TABLE = 1 << 12
 ROUNDING = 1e-9
+PAIR_COLUMNS = ("item_id", "other_id", "similarity")  # of a table of pairs
 
 
 class Similarity:
-    """Similarities of pairs, computed when a list first shows a pair.
+    """Similarities of pairs of items; each is computed when a list first holds the pair.
 
-    ``own`` is the similarity of each item to itself. Items that are not ``known`` are like nothing: 0. ``of_pairs``
-    answers for pairs of different known items.
+    ``own`` is the similarity of each item to itself. Items that are not ``known`` have similarity 0 to every item.
+    ``of_pairs`` computes the similarities of pairs of different known items.
     """
 
     def __init__(self, own: Float, known: NDArray[np.bool_], of_pairs: OfPairs) -> None:
         self.own, self.known, self.of_pairs = own, known, of_pairs
         self._keys, self._values, self._count = np.full(FIRST_TABLE, -1, np.int64), np.empty(FIRST_TABLE), 0
 
-    def meet(self, items: NDArray[np.int32], k: int) -> None:
-        """Compute what the first k places of these lists need. Call it on one thread, before :meth:`apart`."""
+    def add_pairs(self, items: NDArray[np.int32], k: int) -> None:
+        """Compute and keep the similarities of all pairs in the first k places of these lists.
+
+        Call it on one thread, before other methods.
+        """
         table = _kernels.note_pairs(readonly(items), k, readonly(self.known), self._keys, self._values, self._count)
         self._keys, self._values, self._count = table
         missing = np.flatnonzero((self._keys >= 0) & np.isnan(self._values))
         low, high = np.divmod(self._keys[missing], self.own.size)
         self._values[missing] = self.of_pairs(low, high)
 
-    def apart(self, items: NDArray[np.int32], k: int) -> Float:
-        """For each of the first k places the sum of 1 - similarity over the places before it."""
+    def distance_sums(self, items: NDArray[np.int32], k: int) -> Float:
+        """Return for each of the first k places the sum of 1 - similarity over the places before it."""
         out = np.empty((items.shape[0], k))
         _kernels.distances(readonly(items), readonly(self.own), readonly(self._keys), readonly(self._values), out)
         return out
 
 
 def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
-    """Cosine of the vectors of how often two items occur in each training sequence."""
+    """Return cosines of the vectors of how often items occur in each training sequence."""
     train, counts = fold.train, fold.counts
     starts, numbers = _kernels.occurrences(readonly(train.offsets), readonly(train.items), readonly(counts))
     norms = _kernels.squared_norms(starts, numbers).astype(np.float64)
 
     def cosine(low: Codes, high: Codes) -> Float:
         rare = counts[low] <= counts[high]
-        owner, partner = np.where(rare, low, high), np.where(rare, high, low)  # a pair costs what its rarer item costs
+        owner, partner = np.where(rare, low, high), np.where(rare, high, low)  # a pair costs as much as its owner
         order = np.argsort(owner, kind="stable")
         owner, partner = owner[order], partner[order]
         heads = np.flatnonzero(np.diff(owner, prepend=-1))
@@ -84,7 +92,7 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
 
 
 def of_features(fold: SequenceFold, features: Features) -> Similarity:
-    """Cosine of the sets of features of two items; an item without features is like nothing, itself included."""
+    """Return cosines of the feature sets of items; an item without features has similarity 0, also to itself."""
     from scipy.sparse import csr_array
 
     every = np.arange(fold.n_items, dtype=np.int32)
@@ -113,8 +121,55 @@ def of_features(fold: SequenceFold, features: Features) -> Similarity:
     return Similarity((sizes > 0).astype(np.float64), sizes > 0, cosine)
 
 
+def of_given(fold: SequenceFold, given: Any) -> Similarity:
+    """Return given similarities: a matrix, or a table of pairs, which is a frame or a file."""
+    if isinstance(given, str | Path) or PAIR_COLUMNS[2] in getattr(given, "columns", ()):
+        given = matrix_of_pairs(fold, given)
+    return of_matrix(fold, given)
+
+
+def matrix_of_pairs(fold: SequenceFold, table: Any) -> Any:
+    """Return the sparse matrix of a table with columns item_id, other_id and similarity; unlisted pairs have 0.
+
+    A pair may be listed in one order or in both. An item has similarity 1 with itself unless the table says otherwise.
+    Items that occur in no sequence are left out.
+    """
+    from scipy.sparse import csr_array
+
+    frame = read_table(table, "items")
+    if missing := [name for name in PAIR_COLUMNS if name not in frame.columns]:
+        raise unusable(f"the table of pairs has no column {missing[0]}: there are {', '.join(frame.columns)}")
+    vocabulary = fold.train.item_vocabulary
+    assert vocabulary.ids is not None, "ids of sequences are dense"
+    ends = []
+    for name in PAIR_COLUMNS[:2]:
+        own, codes = Vocabulary.dense(frame[name])
+        ends.append(Recoding.between(own, vocabulary.ids)(codes).astype(np.int64))
+    known = (ends[0] >= 0) & (ends[1] >= 0)
+    if not known.any():
+        ours = vocabulary.ids.head(3).to_list()
+        raise unusable(f"no pair of the table has both items in the sequences (such as {', '.join(map(repr, ours))})")
+    one, other = ends[0][known], ends[1][known]
+    values = frame[PAIR_COLUMNS[2]].cast(pl.Float64).to_numpy()[known]
+    keys = np.minimum(one, other) * fold.n_items + np.maximum(one, other)
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], values[order]
+    first = np.append(True, keys[1:] != keys[:-1])
+    if not np.allclose(values, values[first][np.cumsum(first) - 1], rtol=0, atol=ROUNDING, equal_nan=True):
+        raise unusable("a pair is listed several times with different similarities")
+    low, high = np.divmod(keys[first], fold.n_items)
+    values, itself = values[first], np.ones(fold.n_items)
+    itself[low[low == high]] = values[low == high]
+    apart = low != high
+    low, high, values = low[apart], high[apart], values[apart]
+    every = np.arange(fold.n_items)
+    entries = np.concatenate([values, values, itself])
+    places = np.concatenate([low, high, every]), np.concatenate([high, low, every])
+    return csr_array((entries, places), shape=(fold.n_items, fold.n_items))
+
+
 def of_matrix(fold: SequenceFold, matrix: Any) -> Similarity:
-    """Similarities as they were given: a dense or sparse symmetric matrix over the items, ascending by id."""
+    """Return given similarities: a dense or sparse symmetric matrix over the items, ascending by id."""
     from scipy.sparse import csr_array, issparse
 
     given: Any = csr_array(matrix) if issparse(matrix) else np.asarray(matrix, np.float64)
@@ -122,14 +177,18 @@ def of_matrix(fold: SequenceFold, matrix: Any) -> Similarity:
     why = ""
     if given.shape != (fold.n_items, fold.n_items):
         why = f"their shape is {given.shape}, and there are {fold.n_items:,} items"
-    elif not (np.abs(numbers) <= 1 + ROUNDING).all():  # NaN is not within bounds either
+    elif not (np.abs(numbers) <= 1 + ROUNDING).all():  # written so that NaN fails, too
         why = "a similarity is not between -1 and 1"
     elif numbers.size and abs(given - given.T).max() > ROUNDING:
         why = "they are not symmetric: how alike two items are must not depend on which comes first"
     if why:
-        raise InputError(
-            "I362", f"the given similarities cannot be used: {why}",
-            hint="a dense or sparse matrix, one row and column for each item of the fold, ascending by id",
-        )  # fmt: skip
+        raise unusable(why)
     known = np.ones(fold.n_items, np.bool_)
     return Similarity(np.asarray(given.diagonal(), np.float64), known, lambda low, high: np.asarray(given[low, high]))
+
+
+def unusable(why: str) -> InputError:
+    """Return the error for given similarities that cannot be used; ``why`` is the reason as text."""
+    hint = "a dense or sparse matrix, one row and column for each item of the fold, ascending by id; or a table of "
+    hint += f"pairs with columns {', '.join(PAIR_COLUMNS)}"
+    return InputError("I362", f"the given similarities cannot be used: {why}", hint=hint)

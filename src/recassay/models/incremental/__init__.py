@@ -1,9 +1,10 @@
-"""Models that learn event by event, for streams and for every other protocol."""
+"""Models that learn event by event, for streams and all other protocols."""
 
 from __future__ import annotations
 
+from recassay.models.base.capabilities import Learner
 from recassay.models.incremental.adapters import PartialFit, RiverLike
-from recassay.models.incremental.base import Incremental, Learner
+from recassay.models.incremental.base import Incremental
 from recassay.models.incremental.bprmf import BPRMF
 from recassay.models.incremental.controls import Recent, StreamPopular, StreamRandom
 from recassay.models.incremental.isgd import ISGD

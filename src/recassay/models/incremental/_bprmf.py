@@ -1,7 +1,8 @@
-"""Incremental pairwise ranking: steps on a user, an item the user had and one the user had not; single precision.
+"""Compiled loops of incremental pairwise ranking: steps on a user, a positive and a negative item; single precision.
 
-Item factors lie in tiles, as those of ISGD, with the bias as one factor more. What is drawn is a hash of the seed, the
-number of the event and the step. Held to the readable twin in ``tests/property/test_incremental_models.py``.
+Item factors are stored in blocks (``_factor_blocks.py``), with the bias as the last factor. Random draws are hashes of
+the seed, the event number and the step. ``tests/property/test_incremental_models.py`` checks the loops against a
+readable version.
 """
 
 from __future__ import annotations
@@ -9,152 +10,179 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from recassay.data._hashes import below, mix, normal
+from recassay._kernel_cache import njit
+from recassay.columnar._hashes import below, mix, normal
 from recassay.models.incremental._clock import clock
+from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, products
 from recassay.models.incremental._lists import append_to
-from recassay.models.incremental._tiles import LANES, Float32, products
-from recassay.models.incremental._walk import Asked, Int32, Int64, Shown, Told, place, until
+from recassay.models.incremental._walk import (
+    Int32,
+    Int64,
+    StreamEvents,
+    StreamQueries,
+    WalkOutput,
+    learned_before,
+    rank_item,
+)
 from recassay.portable._kernels import exp
 
-EVENT, USER, BOTH = 0, 1, 2  # what an event teaches: see :class:`recassay.models.incremental.bprmf.BPRMF`
-TRIES = 64  # draws that may hit items the user had; then one is picked from a list of the others
+EVENT, USER, BOTH = 0, 1, 2  # what an event updates: see :class:`recassay.models.incremental.bprmf.BPRMF`
+TRIES = 64  # draws that may hit an item of the user's profile; then all other items are enumerated
 NONE = -1
-RESTART, ITEM, BEFORE = np.uint64(1 << 40), np.uint64(1 << 41), np.uint64(1 << 42)  # set draws of other purposes apart
+RESTART, ITEM, BEFORE = (
+    np.uint64(1 << 40),
+    np.uint64(1 << 41),
+    np.uint64(1 << 42),
+)  # separate draws by purpose
 
 
-class State(NamedTuple):
-    """What is learnt."""
+class BprmfState(NamedTuple):
+    """Parameters learned so far: factors of ``users`` and ``items``, the items of each user, and counts.
+
+    ``profiles[start[u]:start[u] + length[u]]`` are the items of user u. ``tree`` is a Fenwick tree of the number of
+    users of each item. ``mark[i]`` is the number of the last profile whose items were marked with item i in it.
+    """
 
     users: Float32
-    items: Float32  # a tile, a factor (the last one is the bias) and a lane
+    items: Float32  # (blocks, factors + 1, items of a block); the last factor is the bias
     start: Int64
     length: Int64
-    had: Int32  # items of each user
-    tree: Int64  # how many users had each item, in a Fenwick tree; empty where nobody asks
-    mark: Int64  # the number of the last marking that an item was in
-    counts: Int64  # events, distinct pairs, items met, users met, marks made, whether what came first was trained
+    profiles: Int32  # items of each user; start and length delimit a user's list
+    tree: Int64  # number of users of each item, as a Fenwick tree; empty if sampling is uniform
+    mark: Int64  # the number of the last profile in which an item was marked
+    counts: Int64  # events, distinct pairs, items, users, markings, whether the warm-up was trained
 
 
-class How(NamedTuple):
-    """What does not change: learning rate and penalties of user, item, negative and bias, then what and how to draw."""
+class BprmfSettings(NamedTuple):
+    """Constants of a model: learning rate and penalties (``rates``) and options of sampling.
+
+    ``steps`` is the number of steps of an event, ``updates`` what an event updates.
+    """
 
     rates: Float32
     steps: int
-    teaches: int
+    updates: int
     by_frequency: bool
     deviation: float
     salt: np.uint64
 
 
 @njit(cache=True, nogil=True)
-def walk(how: How, state: State, told: Told, asked: Asked, shown: Shown) -> None:
-    """Answer every question, learning what is told before each, and then the rest."""
-    row, learnt = np.empty(state.items.shape[0] * LANES, np.float32), 0
-    for question in range(asked.users.size + 1):
-        for event in range(learnt, until(told, asked, question)):
-            begun = clock(shown.cell)
-            learn(told.users[event], told.items[event], how, state)
-            shown.learning[event] = clock(shown.cell) - begun
-        learnt = until(told, asked, question)
-        if question == asked.users.size:
+def walk(
+    settings: BprmfSettings, state: BprmfState, events: StreamEvents, queries: StreamQueries, output: WalkOutput
+) -> None:
+    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+
+    The remaining events are learned at the end.
+    """
+    row, learned = np.empty(state.items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
+    for query in range(queries.users.size + 1):
+        for event in range(learned, learned_before(events, queries, query)):
+            started = clock(output.clock_buffer)
+            learn(events.users[event], events.items[event], settings, state)
+            output.learn_ns[event] = clock(output.clock_buffer) - started
+        learned = learned_before(events, queries, query)
+        if query == queries.users.size:
             break
-        begin_asking(how, state)
-        begun = clock(shown.cell)
-        score(asked.users[question], asked.known[question], state, row)
-        place(row, asked, question, shown)
-        shown.asking[question] = clock(shown.cell) - begun
+        train_before_queries(settings, state)
+        started = clock(output.clock_buffer)
+        score(queries.users[query], queries.known[query], state, row)
+        rank_item(row, queries, query, output)
+        output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
 @njit(cache=True, nogil=True)
-def score(user: int, known: int, state: State, row: Float32) -> None:
-    """The product of factors and the bias of every known item."""
+def score(user: int, known: int, state: BprmfState, row: Float32) -> None:
+    """Write to ``row`` the score of every known item: the product of the user's and its factors, plus its bias."""
     factors = np.ones(state.items.shape[1], np.float32)
     factors[:-1] = state.users[user]
     products(factors, state.items, known, row)
 
 
 @njit(cache=True, nogil=True)
-def learn(user: int, item: int, how: How, state: State) -> None:
-    """Learn one event; there is room in the lists."""
-    note(user, item, state)
-    if how.teaches != EVENT and not state.counts[5]:
+def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> None:
+    """Learn one event; the caller has reserved memory for it in the list of the user's items."""
+    count_event(user, item, state)
+    if settings.updates != EVENT and not state.counts[5]:
         return
-    key = mix(how.salt + mix(np.uint64(state.counts[0])))
-    had = state.had[state.start[user] : state.start[user] + state.length[user]]
-    mark(had, state)
-    if how.teaches == EVENT:
-        for step in range(how.steps):
-            against = other(key + np.uint64(step), had, how.by_frequency, state)
-            if against == NONE:
+    key = mix(settings.salt + mix(np.uint64(state.counts[0])))
+    profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
+    mark_items(profile, state)
+    if settings.updates == EVENT:
+        for step in range(settings.steps):
+            negative = draw_negative(key + np.uint64(step), profile, settings.by_frequency, state)
+            if negative == NONE:
                 return
-            move(state.users[user], item, against, how.rates, True, True, True, state)
+            gradient_step(state.users[user], item, negative, settings.rates, True, True, True, state)
         return
     for factor in range(state.users.shape[1]):
-        state.users[user, factor] = how.deviation * normal(mix(key + RESTART + np.uint64(factor)))
-    for step in range(had.size):
-        against = other(key + np.uint64(step), had, how.by_frequency, state)
-        if against == NONE:
+        state.users[user, factor] = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
+    for step in range(profile.size):
+        negative = draw_negative(key + np.uint64(step), profile, settings.by_frequency, state)
+        if negative == NONE:
             break
-        liked = had[below(mix(key + RESTART + np.uint64(state.users.shape[1] + step)), had.size)]
-        move(state.users[user], liked, against, how.rates, True, False, False, state)
-    if how.teaches == BOTH:
-        relearn(item, key + ITEM, how, state)
+        positive = profile[below(mix(key + RESTART + np.uint64(state.users.shape[1] + step)), profile.size)]
+        gradient_step(state.users[user], positive, negative, settings.rates, True, False, False, state)
+    if settings.updates == BOTH:
+        retrain_item(item, key + ITEM, settings, state)
 
 
 @njit(cache=True, nogil=True)
-def relearn(item: int, key: np.uint64, how: How, state: State) -> None:
-    """Start an item's factors anew and move them by random users: up if they had it, else down."""
-    for factor in range(state.users.shape[1]):
-        start = how.deviation * normal(mix(key + RESTART + np.uint64(factor)))
-        state.items[item // LANES, factor, item % LANES] = start
-    for step in range(state.counts[1] // state.counts[2]):
-        lot = mix(key + np.uint64(step))
-        user = below(lot, state.counts[3])
-        had = state.had[state.start[user] : state.start[user] + state.length[user]]
-        mark(had, state)
-        if state.mark[item] == state.counts[4]:
-            against = other(lot, had, how.by_frequency, state)
-            if against != NONE:
-                move(state.users[user], item, against, how.rates, False, True, False, state)
-        elif had.size:
-            liked = had[below(mix(lot + RESTART), had.size)]
-            move(state.users[user], liked, item, how.rates, False, False, True, state)
+def retrain_item(item: int, key: np.uint64, settings: BprmfSettings, state: BprmfState) -> None:
+    """Reset an item's factors and train them on random users: as positive if in the profile, else as negative.
 
-
-@njit(cache=True, nogil=True)
-def begin_asking(how: How, state: State) -> None:
-    """Train on what came before the first question, if events alone would not teach the items.
-
-    In rounds of as many steps as there are pairs, each on a random user.
+    ``key`` seeds the random draws.
     """
-    if how.teaches == EVENT or state.counts[5]:
+    for factor in range(state.users.shape[1]):
+        start = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
+        state.items[item // ITEMS_PER_BLOCK, factor, item % ITEMS_PER_BLOCK] = start
+    for step in range(state.counts[1] // state.counts[2]):
+        draw = mix(key + np.uint64(step))
+        user = below(draw, state.counts[3])
+        profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
+        mark_items(profile, state)
+        if state.mark[item] == state.counts[4]:
+            negative = draw_negative(draw, profile, settings.by_frequency, state)
+            if negative != NONE:
+                gradient_step(state.users[user], item, negative, settings.rates, False, True, False, state)
+        elif profile.size:
+            positive = profile[below(mix(draw + RESTART), profile.size)]
+            gradient_step(state.users[user], positive, item, settings.rates, False, False, True, state)
+
+
+@njit(cache=True, nogil=True)
+def train_before_queries(settings: BprmfSettings, state: BprmfState) -> None:
+    """Train items on the events before the first query, unless single events update them.
+
+    Each round has as many steps as there are pairs, each on a random user.
+    """
+    if settings.updates == EVENT or state.counts[5]:
         return
     state.counts[5] = 1
-    key = mix(how.salt + BEFORE)
-    for step in range(how.steps * state.counts[1]):
-        lot = mix(key + np.uint64(step))
-        user = below(lot, state.counts[3])
-        had = state.had[state.start[user] : state.start[user] + state.length[user]]
-        mark(had, state)
-        against = other(lot, had, how.by_frequency, state) if had.size else NONE
-        if against != NONE:
-            liked = had[below(mix(lot + RESTART), had.size)]
-            move(state.users[user], liked, against, how.rates, True, True, True, state)
+    key = mix(settings.salt + BEFORE)
+    for step in range(settings.steps * state.counts[1]):
+        draw = mix(key + np.uint64(step))
+        user = below(draw, state.counts[3])
+        profile = state.profiles[state.start[user] : state.start[user] + state.length[user]]
+        mark_items(profile, state)
+        negative = draw_negative(draw, profile, settings.by_frequency, state) if profile.size else NONE
+        if negative != NONE:
+            positive = profile[below(mix(draw + RESTART), profile.size)]
+            gradient_step(state.users[user], positive, negative, settings.rates, True, True, True, state)
 
 
 @njit(cache=True, nogil=True)
-def note(user: int, item: int, state: State) -> None:
-    """Count an event; a pair that is known is no new pair."""
+def count_event(user: int, item: int, state: BprmfState) -> None:
+    """Count an event in ``state``, and its pair of user and item if the pair is new."""
     state.counts[0] += 1
     state.counts[2] = max(state.counts[2], item + 1)
     state.counts[3] = max(state.counts[3], user + 1)
-    for known in state.had[state.start[user] : state.start[user] + state.length[user]]:
+    for known in state.profiles[state.start[user] : state.start[user] + state.length[user]]:
         if known == item:
             return
     state.counts[1] += 1
-    append_to(user, item, state.start, state.length, state.had)
+    append_to(user, item, state.start, state.length, state.profiles)
     node = item + 1
     while node < state.tree.size:
         state.tree[node] += 1
@@ -162,32 +190,35 @@ def note(user: int, item: int, state: State) -> None:
 
 
 @njit(cache=True, nogil=True)
-def mark(had: Int32, state: State) -> None:
-    """Mark what a user had."""
+def mark_items(profile: Int32, state: BprmfState) -> None:
+    """Mark the items of a profile in ``state.mark`` with a new number, so that earlier marks expire."""
     state.counts[4] += 1
-    for item in had:
+    for item in profile:
         state.mark[item] = state.counts[4]
 
 
 @njit(cache=True, nogil=True)
-def other(key: np.uint64, had: Int32, by_frequency: bool, state: State) -> Any:
-    """An item that was met and is not marked, uniform or by how many users had it; -1 if there is none."""
-    met, now = state.counts[2], state.counts[4]
-    if had.size >= met:
+def draw_negative(key: np.uint64, profile: Int32, by_frequency: bool, state: BprmfState) -> Any:
+    """Return a random item that is not marked, uniformly or in proportion to its users; -1 if there is none.
+
+    ``key`` seeds the draw; all items of ``profile`` must be marked.
+    """
+    n_items, marking = state.counts[2], state.counts[4]
+    if profile.size >= n_items:
         return NONE
-    lot = mix(key)
+    draw = mix(key)
     for _ in range(TRIES):
-        item = holder(below(lot, state.counts[1]), state.tree) if by_frequency else below(lot, met)
-        if state.mark[item] != now:
+        item = item_of_pair(below(draw, state.counts[1]), state.tree) if by_frequency else below(draw, n_items)
+        if state.mark[item] != marking:
             return item
-        lot = mix(lot)
+        draw = mix(draw)
     left = 0
-    for item in range(met):
-        if state.mark[item] != now:
+    for item in range(n_items):
+        if state.mark[item] != marking:
             left += frequency(item, state.tree) if by_frequency else 1
-    wanted = below(lot, left)
-    for item in range(met):
-        if state.mark[item] != now:
+    wanted = below(draw, left)
+    for item in range(n_items):
+        if state.mark[item] != marking:
             wanted -= frequency(item, state.tree) if by_frequency else 1
             if wanted < 0:
                 return item
@@ -195,8 +226,11 @@ def other(key: np.uint64, had: Int32, by_frequency: bool, state: State) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def holder(pair: Any, tree: Int64) -> int:
-    """The item of a pair, where pairs are numbered item by item (Fenwick 1994)."""
+def item_of_pair(pair: Any, tree: Int64) -> int:
+    """Return the item of pair number ``pair``, where pairs of user and item are numbered item by item.
+
+    ``tree`` is a Fenwick tree (1994) of the number of users of each item.
+    """
     node, step = 0, tree.size - 1
     while step:
         if node + step < tree.size and tree[node + step] <= pair:
@@ -208,7 +242,7 @@ def holder(pair: Any, tree: Int64) -> int:
 
 @njit(cache=True, nogil=True)
 def frequency(item: int, tree: Int64) -> Any:
-    """How many users had an item."""
+    """Return the number of users of an item; ``tree`` is a Fenwick tree of these numbers."""
     node = item + 1
     count, stop = tree[node], node - (node & -node)
     node -= 1
@@ -219,27 +253,32 @@ def frequency(item: int, tree: Int64) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def move(
-    user: Float32, liked: int, against: int, rates: Float32, of_user: bool, of_liked: bool, of_against: bool,
-    state: State,
+def gradient_step(
+    user: Float32, positive: int, negative: int, rates: Float32, move_user: bool, move_positive: bool,
+    move_negative: bool, state: BprmfState,
 ) -> None:  # fmt: skip
-    """One step up the gradient of the logarithm of the chance that one item stands above another."""
-    rate, reg_user, reg_liked, reg_against, reg_bias = rates
-    up, down = state.items[liked // LANES, :, liked % LANES], state.items[against // LANES, :, against % LANES]
+    """Move the factors up the gradient of the log-probability that the positive item ranks above the negative one.
+
+    ``move_user``, ``move_positive`` and ``move_negative`` say whose factors move; ``rates`` are the learning rate and
+    the penalties.
+    """
+    rate, reg_user, reg_positive, reg_negative, reg_bias = rates
+    up = state.items[positive // ITEMS_PER_BLOCK, :, positive % ITEMS_PER_BLOCK]
+    down = state.items[negative // ITEMS_PER_BLOCK, :, negative % ITEMS_PER_BLOCK]
     bias = user.size
     margin = up[bias] - down[bias]
     for factor in range(user.size):
         margin += user[factor] * (up[factor] - down[factor])
     pull = np.float32(1.0 / (1.0 + exp(np.float64(margin))))
-    if of_liked:
+    if move_positive:
         up[bias] += rate * (pull - reg_bias * up[bias])
-    if of_against:
+    if move_negative:
         down[bias] += rate * (-pull - reg_bias * down[bias])
     for factor in range(user.size):
         mine, above, below_it = user[factor], up[factor], down[factor]
-        if of_user:
+        if move_user:
             user[factor] = mine + rate * (pull * (above - below_it) - reg_user * mine)
-        if of_liked:
-            up[factor] = above + rate * (pull * mine - reg_liked * above)
-        if of_against:
-            down[factor] = below_it + rate * (-pull * mine - reg_against * below_it)
+        if move_positive:
+            up[factor] = above + rate * (pull * mine - reg_positive * above)
+        if move_negative:
+            down[factor] = below_it + rate * (-pull * mine - reg_negative * below_it)

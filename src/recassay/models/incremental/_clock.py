@@ -1,4 +1,4 @@
-"""The monotonic clock, read from inside compiled walks, so that every single call is timed and nothing else."""
+"""The monotonic clock, read inside compiled loops over a stream to time single calls of a model."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from numpy.typing import NDArray
 
 Int64 = NDArray[np.int64]
 
-# The function of the C library, called by its name: a compiled walk that holds it can be kept on disk.
-TICKS = hasattr(time, "CLOCK_MONOTONIC") and address_of_symbol("clock_gettime") is not None
-MONOTONIC = np.int32(time.CLOCK_MONOTONIC if TICKS else 0)
+# The C library's function is called by name, so numba can cache compiled walks that use it.
+HAS_CLOCK = hasattr(time, "CLOCK_MONOTONIC") and address_of_symbol("clock_gettime") is not None
+MONOTONIC = np.int32(time.CLOCK_MONOTONIC if HAS_CLOCK else 0)
 _pointer: Any = types.CPointer
 _clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, _pointer(types.int64)))
 
 
-def clock(cell: Int64) -> int:  # noqa: ARG001 - its compiled form needs room for two numbers
-    """Nanoseconds; always 0 inside a walk where the system has no such clock, and then nothing is reported."""
+def clock(buffer: Int64) -> int:  # noqa: ARG001 - the compiled version writes two numbers to it
+    """Return the time in nanoseconds; ``buffer`` is memory for one clock reading.
+
+    Compiled code returns 0 if the system lacks a monotonic clock, and no times are reported.
+    """
     return time.monotonic_ns()
 
 
 @overload(clock)
-def _clock(cell: Int64) -> Any:  # noqa: ARG001 - numba asks with types
-    def read(cell: Int64) -> Any:
-        _clock_gettime(MONOTONIC, cell.ctypes)
-        return cell[0] * 1_000_000_000 + cell[1]
+def _clock(buffer: Int64) -> Any:  # noqa: ARG001 - numba calls it with types
+    def read(buffer: Int64) -> Any:
+        _clock_gettime(MONOTONIC, buffer.ctypes)
+        return buffer[0] * 1_000_000_000 + buffer[1]
 
-    def stand_still(cell: Int64) -> Any:  # noqa: ARG001
+    def zero(buffer: Int64) -> Any:  # noqa: ARG001
         return 0
 
-    return read if TICKS else stand_still
+    return read if HAS_CLOCK else zero

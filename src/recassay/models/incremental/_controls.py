@@ -1,53 +1,61 @@
-"""Walks of what is popular, recent, or chance.
+"""Compiled walks of the controls: popular, recent and random items.
 
-Held to the readable twin in ``tests/property/test_streams.py``.
+``tests/property/test_streams.py`` checks them against a readable version.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from recassay.models.incremental._walk import Asked, Shown, Told, clock, place, until
+from recassay._kernel_cache import njit
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, clock, learned_before, rank_item
 
 Float64 = NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
-def walk(worth: Float64, events: int, recent: bool, told: Told, asked: Asked, shown: Shown) -> None:
-    """Scores are counts of events, or the number of the last one."""
-    row, learnt = np.empty(worth.size), 0
-    for question in range(asked.users.size + 1):
-        for event in range(learnt, until(told, asked, question)):
-            begun = clock(shown.cell)
-            item = told.items[event]
-            worth[item] = events + event + 1 if recent else worth[item] + 1
-            shown.learning[event] = clock(shown.cell) - begun
-        learnt = until(told, asked, question)
-        if question == asked.users.size:
+def walk(
+    item_scores: Float64, n_events: int, recent: bool, events: StreamEvents, queries: StreamQueries, output: WalkOutput
+) -> None:
+    """Answer queries with the number of events of each item, or with the number of its last event (``recent``).
+
+    ``item_scores`` are these numbers, updated with every event; results go to ``output``, a row per query.
+    """
+    row, learned = np.empty(item_scores.size), 0
+    for query in range(queries.users.size + 1):
+        for event in range(learned, learned_before(events, queries, query)):
+            started = clock(output.clock_buffer)
+            item = events.items[event]
+            item_scores[item] = n_events + event + 1 if recent else item_scores[item] + 1
+            output.learn_ns[event] = clock(output.clock_buffer) - started
+        learned = learned_before(events, queries, query)
+        if query == queries.users.size:
             break
-        begun = clock(shown.cell)
-        known = asked.known[question]
-        row[:known] = worth[:known]
-        place(row, asked, question, shown)
-        shown.asking[question] = clock(shown.cell) - begun
+        started = clock(output.clock_buffer)
+        known = queries.known[query]
+        row[:known] = item_scores[:known]
+        rank_item(row, queries, query, output)
+        output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
 @njit(cache=True, nogil=True)
-def walk_at_random(salt: np.uint64, items: int, asked: Asked, shown: Shown) -> None:
-    """Scores are mixed from the user and the item."""
+def walk_random(salt: np.uint64, items: int, queries: StreamQueries, output: WalkOutput) -> None:
+    """Answer queries with pseudo-random scores of user and item; write the results to ``output``, a row per query."""
     row = np.empty(items)
-    for question in range(asked.users.size):
-        begun = clock(shown.cell)
-        lots(salt, asked.users[question], row[: asked.known[question]])
-        place(row, asked, question, shown)
-        shown.asking[question] = clock(shown.cell) - begun
+    for query in range(queries.users.size):
+        started = clock(output.clock_buffer)
+        random_scores(salt, queries.users[query], row[: queries.known[query]])
+        rank_item(row, queries, query, output)
+        output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
 @njit(cache=True, nogil=True)
-def lots(salt: np.uint64, user: int, row: Float64) -> None:
-    """Numbers from 0 to below 1, of user and item alone: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+def random_scores(salt: np.uint64, user: int, row: Float64) -> None:
+    """Write to ``row`` a number in [0, 1) per item that depends on salt, user and item only: a hash by SplitMix64.
+
+    Reference: Steele, Lea and Flood (2014).
+    """
     for item in range(row.size):
         value = salt ^ ((np.uint64(user) << np.uint64(32)) | np.uint64(item))
         value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

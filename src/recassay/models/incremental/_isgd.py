@@ -1,17 +1,24 @@
-"""Incremental stochastic gradient descent, one event at a time; single precision throughout.
+"""Compiled loops of incremental stochastic gradient descent, one event at a time, in single precision.
 
-Item factors lie in tiles.
-
-Held to the readable twin in ``tests/property/test_streams.py``.
+Item factors are stored in blocks (``_factor_blocks.py``). ``tests/property/test_streams.py`` checks the loops against a
+readable version.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from recassay.models.incremental._tiles import LANES, Float32, products
-from recassay.models.incremental._walk import Asked, Int32, Shown, Told, clock, place, until
+from recassay._kernel_cache import njit
+from recassay.models.incremental._factor_blocks import ITEMS_PER_BLOCK, Float32, products
+from recassay.models.incremental._walk import (
+    Int32,
+    StreamEvents,
+    StreamQueries,
+    WalkOutput,
+    clock,
+    learned_before,
+    rank_item,
+)
 
 ZERO, ONE = np.float32(0), np.float32(1)
 
@@ -19,27 +26,34 @@ ZERO, ONE = np.float32(0), np.float32(1)
 @njit(cache=True, nogil=True)
 def walk(
     users: Float32, items: Float32, rates: Float32, iterations: int, sequential: bool, negatives: int, queue: Int32,
-    told: Told, asked: Asked, shown: Shown,
+    events: StreamEvents, queries: StreamQueries, output: WalkOutput,
 ) -> None:  # fmt: skip
-    """Answer every question, learning what is told before each, and then the rest."""
-    row, learnt = np.empty(items.shape[0] * LANES, np.float32), 0
-    for question in range(asked.users.size + 1):
-        for event in range(learnt, until(told, asked, question)):
-            begun = clock(shown.cell)
-            learn(users[told.users[event]], items, told.items[event], rates, iterations, sequential, negatives, queue)
-            shown.learning[event] = clock(shown.cell) - begun
-        learnt = until(told, asked, question)
-        if question == asked.users.size:
+    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+
+    The remaining events are learned at the end. ``rates`` are the learning rate and the penalties of user and item.
+
+    ``users`` and ``items`` are the factors, and ``queue`` the items by their last event (see :func:`learn`).
+    """
+    row, learned = np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
+    for query in range(queries.users.size + 1):
+        for event in range(learned, learned_before(events, queries, query)):
+            started = clock(output.clock_buffer)
+            learn(
+                users[events.users[event]], items, events.items[event], rates, iterations, sequential, negatives, queue
+            )
+            output.learn_ns[event] = clock(output.clock_buffer) - started
+        learned = learned_before(events, queries, query)
+        if query == queries.users.size:
             break
-        begun = clock(shown.cell)
-        score(users[asked.users[question]], items, asked.known[question], row)
-        place(row, asked, question, shown)
-        shown.asking[question] = clock(shown.cell) - begun
+        started = clock(output.clock_buffer)
+        score(users[queries.users[query]], items, queries.known[query], row)
+        rank_item(row, queries, query, output)
+        output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
 @njit(cache=True, nogil=True)
 def score(user: Float32, items: Float32, known: int, row: Float32) -> None:
-    """Minus the distance of every known item's product from 1."""
+    """Write to ``row`` for every known item minus the distance of its product with the user's factors from 1."""
     products(user, items, known, row)
     for item in range(known):
         row[item] = -abs(ONE - row[item])
@@ -50,34 +64,43 @@ def learn(
     user: Float32, items: Float32, item: int, rates: Float32, iterations: int, sequential: bool, negatives: int,
     queue: Int32,
 ) -> None:  # fmt: skip
-    """One event: negatives, if there are to be any, move the user alone; then both sides move to a product of 1.
+    """Learn one event: first negatives move the user only, then user and item move towards a product of 1.
 
-    ``queue[1 + i]`` holds the rows before and after that of item i in the order in which items were last met; row 0
-    stands for both ends. An item that stands nowhere has 0 for both, and so has an empty queue.
+    ``queue`` is a linked list of items, oldest first. ``queue[1 + i]`` has the rows before and after item i; row 0 is
+    both ends. An item outside the queue has 0 for both, and so has row 0 of an empty queue.
+
+    ``user`` are the user's factors. ``rates`` are the learning rate and the penalties of user and item; each move has
+    ``iterations`` steps. With ``sequential`` the item moves by the user's new factors.
     """
     if negatives:
-        leave(queue, 1 + item)
+        remove_from_queue(queue, 1 + item)
         first = queue[0, 1]
         for number in range(negatives):
             oldest = queue[0, 1]
             if oldest == 0 or (number > 0 and oldest == first):
                 break
-            against = items[(oldest - 1) // LANES, :, (oldest - 1) % LANES].copy()
-            move(user, against, rates, iterations, ZERO, True, False)
-            leave(queue, oldest)
-            join(queue, oldest)
-        join(queue, 1 + item)
-    factors = items[item // LANES, :, item % LANES].copy()
-    move(user, factors, rates, iterations, ONE, sequential, True)
-    items[item // LANES, :, item % LANES] = factors
+            negative = items[(oldest - 1) // ITEMS_PER_BLOCK, :, (oldest - 1) % ITEMS_PER_BLOCK].copy()
+            gradient_step(user, negative, rates, iterations, ZERO, True, False)
+            remove_from_queue(queue, oldest)
+            append_to_queue(queue, oldest)
+        append_to_queue(queue, 1 + item)
+    factors = items[item // ITEMS_PER_BLOCK, :, item % ITEMS_PER_BLOCK].copy()
+    gradient_step(user, factors, rates, iterations, ONE, sequential, True)
+    items[item // ITEMS_PER_BLOCK, :, item % ITEMS_PER_BLOCK] = factors
 
 
 @njit(cache=True, nogil=True)
-def move(
+def gradient_step(
     user: Float32, item: Float32, rates: Float32, iterations: int, target: np.float32, sequential: bool, both: bool
 ) -> None:
-    """Steps of gradient descent on the squared distance of the product from a target."""
-    rate, of_user, of_item = rates[0], rates[1], rates[2]
+    """Move ``user``, and with ``both`` also ``item``, down the gradient of (target - user . item)^2.
+
+    This is done ``iterations`` times.
+
+    ``rates`` are the learning rate and the penalties of user and item. With ``sequential`` the item moves by the user's
+    new factors.
+    """
+    rate, reg_user, reg_item = rates[0], rates[1], rates[2]
     for _ in range(iterations):
         product = np.float32(0)
         for factor in range(user.size):
@@ -85,15 +108,15 @@ def move(
         error = target - product
         for factor in range(user.size):
             old = user[factor]
-            user[factor] = old + rate * (error * item[factor] - of_user * old)
+            user[factor] = old + rate * (error * item[factor] - reg_user * old)
             if both:
                 other = user[factor] if sequential else old
-                item[factor] += rate * (error * other - of_item * item[factor])
+                item[factor] += rate * (error * other - reg_item * item[factor])
 
 
 @njit(cache=True, nogil=True)
-def leave(queue: Int32, row: int) -> None:
-    """Take a row out of the queue, if it is in it."""
+def remove_from_queue(queue: Int32, row: int) -> None:
+    """Remove ``row`` from the queue of :func:`learn`, if it is there."""
     before, after = queue[row, 0], queue[row, 1]
     if before or after or queue[0, 0] == row:
         queue[before, 1], queue[after, 0] = after, before
@@ -101,7 +124,7 @@ def leave(queue: Int32, row: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def join(queue: Int32, row: int) -> None:
-    """Put a row at the end of the queue."""
+def append_to_queue(queue: Int32, row: int) -> None:
+    """Append ``row`` to the end of the queue of :func:`learn`."""
     last = queue[0, 0]
     queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row

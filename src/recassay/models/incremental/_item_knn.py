@@ -1,46 +1,52 @@
-"""Loops of the incremental item-kNN: what items have in common with the items of a user.
+"""Compiled loops of the incremental item-kNN: similarities of all items to the items of a user.
 
-Held to the readable twin in ``tests/property/test_incremental_models.py``.
+``tests/property/test_incremental_models.py`` checks them against a readable version.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.models.incremental._clock import clock
-from recassay.models.incremental._in_common import BLOCK, Common, count, row_for
-from recassay.models.incremental._walk import Asked, Shown, Told, place, until
+from recassay.models.incremental._co_counts import BLOCK, CoCounts, count, row_for
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 
 Float = NDArray[np.float64]
 
-# Weights are whole multiples of 1 / ONE, so that sums of them are exact, whatever their order: up to 2^53 / ONE, which
-# is a thousand items of a user that a million others had, all of them.
+# Weights are whole multiples of 1 / ONE, so sums of them are exact in any order up to 2^53 / ONE. That suffices for a
+# user with a thousand items that a million other users had, all of them.
 ONE = 2.0**32
 
 
 @njit(nogil=True, cache=True)
-def walk(recent: int, common: Common, told: Told, asked: Asked, shown: Shown) -> None:
-    """Answer every question, learning what is told before each, and then the rest."""
-    row, learnt = np.empty(common.sizes.size), 0
-    for question in range(asked.users.size + 1):
-        for event in range(learnt, until(told, asked, question)):
-            begun = clock(shown.cell)
-            count(told.items[event], told.users[event], common)
-            shown.learning[event] = clock(shown.cell) - begun
-        learnt = until(told, asked, question)
-        if question == asked.users.size:
+def walk(recent: int, common: CoCounts, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+
+    The remaining events are learned at the end. ``recent`` limits a user's items to the last ones.
+    """
+    row, learned = np.empty(common.sizes.size), 0
+    for query in range(queries.users.size + 1):
+        for event in range(learned, learned_before(events, queries, query)):
+            started = clock(output.clock_buffer)
+            count(events.items[event], events.users[event], common)
+            output.learn_ns[event] = clock(output.clock_buffer) - started
+        learned = learned_before(events, queries, query)
+        if query == queries.users.size:
             break
-        begun = clock(shown.cell)
-        score(asked.users[question], recent, common, row)
-        place(row, asked, question, shown)
-        shown.asking[question] = clock(shown.cell) - begun
+        started = clock(output.clock_buffer)
+        score(queries.users[query], recent, common, row)
+        rank_item(row, queries, query, output)
+        output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
 @njit(nogil=True, cache=True)
-def score(user: int, recent: int, common: Common, scores: Float) -> None:
-    """Write the sum of the similarities of every item to the items of a user, or to the last of them."""
+def score(user: int, recent: int, common: CoCounts, scores: Float) -> None:
+    """Write to ``scores`` the sum of the similarities of each item to the items of a user.
+
+    ``recent`` limits the user's items to the last ones; 0 means all.
+    """
     scores[:] = 0.0
     end = common.owners_start[user] + common.owners_length[user]
     first = end - min(recent, common.owners_length[user]) if recent else common.owners_start[user]

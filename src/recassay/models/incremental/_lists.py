@@ -1,8 +1,8 @@
-"""Lists of whole numbers, one per key, to which compiled loops append: who had an item, what a user had.
+"""Lists of integers, one per key, to which compiled loops append: the items of a user, the users of an item.
 
-All lists lie in one array, each with room at its end. :meth:`GrowingLists.reserve` makes room for what a loop will
-append, so the loop itself never moves anything. Memory is linear in what the lists hold. Held to a list of lists in
-``tests/property/test_incremental_lists.py``.
+All lists are in one array, each with free capacity at its end. :meth:`GrowingLists.reserve` allocates the memory a loop
+will need, so the loop itself never moves a list. Memory is linear in the number of values.
+``tests/property/test_incremental_lists.py`` checks the lists against a list of lists.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from recassay._kernel_cache import njit
 from recassay.models.incremental.base import grown
 
 Int32 = NDArray[np.int32]
@@ -22,91 +22,103 @@ Codes = NDArray[np.int32] | NDArray[np.int64]
 
 @dataclass(eq=False)
 class GrowingLists:
-    """List k is ``values[start[k] : start[k] + length[k]]``.
+    """Growing lists in one array: list k is ``values[start[k] : start[k] + length[k]]``.
 
     >>> lists = GrowingLists()
     >>> lists.append(np.array([2, 0, 2]), np.array([7, 8, 9]))
-    >>> [lists.of(key).tolist() for key in range(3)]
+    >>> [lists.get(key).tolist() for key in range(3)]
     [[8], [], [7, 9]]
     """
 
     start: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     length: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
-    room: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    capacity: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     values: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    wanted: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
+    pending: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     used: Int64 = field(default_factory=lambda: np.zeros(1, np.int64))
 
-    def of(self, key: int) -> Int32:
-        """The list of a key."""
+    def get(self, key: int) -> Int32:
+        """Return the list of a key."""
         return self.values[self.start[key] : self.start[key] + self.length[key]]
 
     def grow(self, keys: int) -> None:
-        """Be lists of so many keys."""
-        for name in ("start", "length", "room", "wanted"):
+        """Grow to hold ``keys`` lists."""
+        for name in ("start", "length", "capacity", "pending"):
             setattr(self, name, grown(getattr(self, name), keys))
 
     def reserve(self, keys: Codes) -> None:
-        """Make room for every key to be appended to as often as it stands here."""
+        """Reserve capacity to append to each key as often as it occurs in ``keys``."""
         if keys.size:
             self.grow(int(keys.max()) + 1)
-            self.values = _reserve(keys, self.start, self.length, self.room, self.wanted, self.used, self.values)
+            self.values = _reserve(keys, self.start, self.length, self.capacity, self.pending, self.used, self.values)
 
     def append(self, keys: Codes, values: Codes) -> None:
-        """Append a value to the list of each key, in order."""
+        """Append one value to the list of each key, in order."""
         self.reserve(keys)
         _append(keys, values, self.start, self.length, self.values)
 
 
 @njit(nogil=True, cache=True)
 def append_to(key: int, value: int, start: Int64, length: Int64, values: Int32) -> None:
-    """Append one value; there is room."""
+    """Append ``value`` to the list of ``key``; the caller has reserved the capacity.
+
+    List k is ``values[start[k]:start[k] + length[k]]``.
+    """
     values[start[key] + length[key]] = value
     length[key] += 1
 
 
 @njit(nogil=True, cache=True)
 def _append(keys: Codes, more: Codes, start: Int64, length: Int64, values: Int32) -> None:
+    """Append ``more[i]`` to the list of ``keys[i]``, for every i in order; the caller has reserved the capacity.
+
+    List k is ``values[start[k]:start[k] + length[k]]``.
+    """
     for row in range(keys.size):
         append_to(keys[row], more[row], start, length, values)
 
 
 @njit(nogil=True, cache=True)
 def _reserve(
-    keys: Codes, start: Int64, length: Int64, room: Int64, wanted: Int64, used: Int64, values: Int32
+    keys: Codes, start: Int64, length: Int64, capacity: Int64, pending: Int64, used: Int64, values: Int32
 ) -> Int32:  # fmt: skip
-    """The array of values with room for all: full lists move to its end; if that is too far, a larger one is laid out.
+    """Return the array of values with capacity to append to each key as often as it occurs in ``keys``.
 
-    ``wanted`` is 0 before and after: first how often each key stands in ``keys``, then minus the room it moves to.
+    List k is ``values[start[k]:start[k] + length[k]]``, and ``used[0]`` is the end of the part in use. A full list
+    moves to this end, or, if the array is too small, all lists to a larger array. ``pending`` is 0 before and after the
+    call. In between it has the occurrences of each key in ``keys``, then minus the capacity the list moves to.
     """
     for key in keys:
-        wanted[key] += 1
+        pending[key] += 1
     missing = 0
     for key in keys:
-        if wanted[key] > 0:
-            needed = length[key] + wanted[key]
-            wanted[key] = -max(needed, 2 * room[key]) if needed > room[key] else 0
-            missing -= wanted[key]
+        if pending[key] > 0:
+            needed = length[key] + pending[key]
+            pending[key] = -max(needed, 2 * capacity[key]) if needed > capacity[key] else 0
+            missing -= pending[key]
     if used[0] + missing > values.size:
-        values = _laid_out(start, length, room, used, values, np.empty(2 * (used[0] + missing), np.int32))
+        values = _compacted(start, length, capacity, used, values, np.empty(2 * (used[0] + missing), np.int32))
     for key in keys:
-        if wanted[key] < 0:
-            room[key] = -wanted[key]
-            wanted[key] = 0
+        if pending[key] < 0:
+            capacity[key] = -pending[key]
+            pending[key] = 0
             for place in range(length[key]):
                 values[used[0] + place] = values[start[key] + place]
             start[key] = used[0]
-            used[0] += room[key]
+            used[0] += capacity[key]
     return values
 
 
 @njit(nogil=True, cache=True)
-def _laid_out(start: Int64, length: Int64, room: Int64, used: Int64, values: Int32, larger: Int32) -> Int32:
-    """All lists one after the other, without the gaps that those left who moved."""
+def _compacted(start: Int64, length: Int64, capacity: Int64, used: Int64, values: Int32, larger: Int32) -> Int32:
+    """Copy all lists to ``larger`` one after another, set ``start`` and ``used`` to match, and return ``larger``.
+
+    Lists that moved to the end of the old array had left gaps there, which the new array does not have.
+    """
     used[0] = 0
-    for key in range(room.size):
+    for key in range(capacity.size):
         for place in range(length[key]):
             larger[used[0] + place] = values[start[key] + place]
         start[key] = used[0]
-        used[0] += room[key]
+        used[0] += capacity[key]
     return larger

@@ -1,6 +1,6 @@
-"""Loops of the incremental user-kNN: nearest users and scores.
+"""Compiled loops of the incremental user-kNN: nearest users, and scores of items.
 
-Held to the readable twin in ``tests/property/test_incremental_models.py``.
+``tests/property/test_incremental_models.py`` checks them against a readable version.
 """
 
 from __future__ import annotations
@@ -8,95 +8,115 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from recassay.data._top import keep
+from recassay._kernel_cache import njit
+from recassay.columnar._top import select_best
 from recassay.models.incremental._clock import clock
-from recassay.models.incremental._in_common import BLOCK, NOBODY, Bools, Common, count, row_for
-from recassay.models.incremental._walk import Asked, Int32, Shown, Told, place, until
+from recassay.models.incremental._co_counts import BLOCK, NONE, Bools, CoCounts, count, row_for
+from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput, learned_before, rank_item
 
 Float = NDArray[np.float64]
 
-# Weights are whole numbers of 1 / ONE. Sums are exact up to 2^53 / ONE = 2^15: a weight is at most the root of how many
-# items the neighbour had, so that is a hundred neighbours with a hundred thousand items each.
+# Weights are whole multiples of 1 / ONE, so sums are exact up to 2^53 / ONE = 2^15. A weight is at most the square root
+# of a neighbour's number of items: that suffices for a hundred neighbours with a hundred thousand items each.
 ONE = 2.0**38
 
 
-class Near(NamedTuple):
-    """Who is near: found anew each time, or kept."""
+class NeighbourBuffers(NamedTuple):
+    """Buffers for the search for nearest users, and the neighbours ``kept`` from earlier searches (users, k).
 
-    kept: Int32  # neighbours found when each user learnt something; without columns they are found when asked
-    level: Float  # where a user's nearest ended when last asked: a guess that saves sorting, and changes nothing
+    ``found`` are the nearest users, ascending, and ``closeness`` their similarities. ``threshold`` is a guess of each
+    user's k-th similarity, which saves time.
+    """
+
+    kept: Int32  # neighbours at each user's last event; without columns they are found at each query
+    threshold: Float  # a guess of the k-th closeness, from the last query: it saves sorting and never changes results
     found: Int32  # nearest users, ascending
-    closeness: Float  # of each of them: what they are chosen by, and then what they weigh
+    closeness: Float  # of each: first the value they are selected by, then their weight
 
 
 @njit(nogil=True, cache=True)
-def walk(k: int, near: Near, common: Common, told: Told, asked: Asked, shown: Shown) -> None:
-    """Answer every question, learning what is told before each, and then the rest."""
-    row, learnt = np.empty(max(asked.universe.max(), 1) if asked.universe.size else 1), 0
-    for question in range(asked.users.size + 1):
-        for event in range(learnt, until(told, asked, question)):
-            begun = clock(shown.cell)
-            learn(told.users[event], told.items[event], k, near, common)
-            shown.learning[event] = clock(shown.cell) - begun
-        learnt = until(told, asked, question)
-        if question == asked.users.size:
+def walk(
+    k: int,
+    buffers: NeighbourBuffers,
+    common: CoCounts,
+    events: StreamEvents,
+    queries: StreamQueries,
+    output: WalkOutput,
+) -> None:
+    """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
+
+    The remaining events are learned at the end. ``k`` is the number of neighbours.
+    """
+    row, learned = np.empty(max(queries.universe.max(), 1) if queries.universe.size else 1), 0
+    for query in range(queries.users.size + 1):
+        for event in range(learned, learned_before(events, queries, query)):
+            started = clock(output.clock_buffer)
+            learn(events.users[event], events.items[event], k, buffers, common)
+            output.learn_ns[event] = clock(output.clock_buffer) - started
+        learned = learned_before(events, queries, query)
+        if query == queries.users.size:
             break
-        begun = clock(shown.cell)
-        score(asked.users[question], k, near, common, row[: asked.known[question]])
-        place(row, asked, question, shown)
-        shown.asking[question] = clock(shown.cell) - begun
+        started = clock(output.clock_buffer)
+        score(queries.users[query], k, buffers, common, row[: queries.known[query]])
+        rank_item(row, queries, query, output)
+        output.answer_ns[query] = clock(output.clock_buffer) - started
 
 
 @njit(nogil=True, cache=True)
-def learn(user: int, item: int, k: int, near: Near, common: Common) -> None:
-    """Learn one event; there is room in the lists."""
+def learn(user: int, item: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> None:
+    """Learn one event, and keep the user's neighbours if they are to be kept; memory in the lists has been reserved."""
     count(user, item, common)
-    if near.kept.shape[1]:
-        found = nearest(user, k, near, common)
-        near.kept[user, :found] = near.found[:found]
-        near.kept[user, found:] = NOBODY
+    if buffers.kept.shape[1]:
+        found = nearest(user, k, buffers, common)
+        buffers.kept[user, :found] = buffers.found[:found]
+        buffers.kept[user, found:] = NONE
 
 
 @njit(nogil=True, cache=True)
-def nearest(user: int, k: int, near: Near, common: Common) -> int:
-    """Find the k users most similar to one, in ascending order of code in ``near.found``; returns how many there are.
+def nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> int:
+    """Write the k users most similar to a user to ``buffers.found``, ascending by code, and return their number.
 
-    By c^2 / |v|, the order of which is that of c / (sqrt |u| sqrt |v|) and which no rounding makes unequal where it
-    is equal; equal ones by code.
+    They are selected by c^2 / |v|, which has the order of c / (sqrt |u| sqrt |v|) and is rounded once, so equal
+    similarities stay equal. Ties are ordered by code.
     """
     row = common.rows[row_for(user, common)]
     touched = common.touched[common.row_of[user]]
-    guess = near.level[user]
-    found, enough = _closer_than(guess, row, touched, near, common)
+    guess = buffers.threshold[user]
+    found, enough = _users_within(guess, row, touched, buffers, common)
     if guess > 0 and enough < k:
-        found, enough = _closer_than(0.0, row, touched, near, common)
-    near.level[user] = 0.0
+        found, enough = _users_within(0.0, row, touched, buffers, common)
+    buffers.threshold[user] = 0.0
     if found <= k:
         return found
-    closest, places = near.closeness[:found].copy(), np.arange(found).astype(np.int32)
-    keep(places, closest, near.found, found, k)
+    closest, places = buffers.closeness[:found].copy(), np.arange(found).astype(np.int32)
+    select_best(places, closest, buffers.found, found, k)
     last, room = closest[:k].min(), k
     for at in range(found):
-        room -= near.closeness[at] > last
+        room -= buffers.closeness[at] > last
     kept = 0
     for at in range(found):
-        level = near.closeness[at] == last
-        if near.closeness[at] > last or (level and room > 0):
-            room -= level
-            near.found[kept] = near.found[at]
+        tied = buffers.closeness[at] == last
+        if buffers.closeness[at] > last or (tied and room > 0):
+            room -= tied
+            buffers.found[kept] = buffers.found[at]
             kept += 1
-    near.level[user] = 0.95 * last  # others drift away as they learn what this user does not
+    buffers.threshold[user] = 0.95 * last  # lower: others move away when they learn other items
     return kept
 
 
 @njit(nogil=True, cache=True)
-def _closer_than(guess: float, row: Int32, touched: Bools, near: Near, common: Common) -> tuple[int, int]:
-    """Users about as close as the guess or closer: how many, and how many are really as close."""
+def _users_within(
+    guess: float, row: Int32, touched: Bools, buffers: NeighbourBuffers, common: CoCounts
+) -> tuple[int, int]:
+    """Write to ``buffers`` all users with a similarity of at least ``guess``, and perhaps a few with slightly less.
+
+    ``row`` are the user's co-counts with all users, and ``touched`` marks its blocks that are not all 0. Return the
+    number of users written, and the number of those whose similarity reaches the guess.
+    """
     found, enough = 0, 0
-    bound = np.float32(guess * (1 - 1e-5))  # single precision passes over many at a time, and may let a few more in
+    bound = np.float32(guess * (1 - 1e-5))  # single precision is faster and may let a few more users through
     for block in range(touched.size):
         if not touched[block]:
             continue
@@ -104,40 +124,40 @@ def _closer_than(guess: float, row: Int32, touched: Bools, near: Near, common: C
         hits = np.int32(0)
         for at in range(BLOCK):
             hits = np.int32(hits + np.int32(np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]))
-        for at in range(BLOCK if hits else 0):  # set aside without a branch
-            near.found[found] = block * BLOCK + at
+        for at in range(BLOCK if hits else 0):  # branch-free
+            buffers.found[found] = block * BLOCK + at
             found += np.float32(shared[at]) * np.float32(shared[at]) > bound * sizes[at]
     for at in range(found):
-        other = near.found[at]
-        near.closeness[at] = np.float64(row[other]) * row[other] / common.sizes[other]
-        enough += near.closeness[at] >= guess
+        other = buffers.found[at]
+        buffers.closeness[at] = np.float64(row[other]) * row[other] / common.sizes[other]
+        enough += buffers.closeness[at] >= guess
     return found, enough
 
 
 @njit(nogil=True, cache=True)
-def score(user: int, k: int, near: Near, common: Common, scores: Float) -> None:
-    """Write the share of the neighbours of a user, by similarity, that have each known item.
+def score(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts, scores: Float) -> None:
+    """Write to ``scores`` the share of a user's neighbours, weighted by similarity, that have each known item.
 
-    Items that equally similar users had have equal scores, to the bit, whoever these users are: weights are roots of
-    c^2 / |v|, equal where the fractions are, and multiples of 1 / ONE, so that sums are exact in any order.
+    Items of equally similar neighbours get bit-equal scores. Weights are roots of c^2 / |v|, which are equal for equal
+    fractions, rounded to multiples of 1 / ONE, so sums are exact in any order.
     """
     scores[:] = 0.0
-    if near.kept.shape[1]:
+    if buffers.kept.shape[1]:
         found = 0
-        while found < k and near.kept[user, found] != NOBODY:
-            near.found[found] = near.kept[user, found]
+        while found < k and buffers.kept[user, found] != NONE:
+            buffers.found[found] = buffers.kept[user, found]
             found += 1
     else:
-        found = nearest(user, k, near, common)
+        found = nearest(user, k, buffers, common)
     row, total = common.rows[row_for(user, common)], 0.0
     for at in range(found):
-        other = near.found[at]
-        near.closeness[at] = np.rint(ONE * np.sqrt(np.float64(row[other]) * row[other] / common.sizes[other]))
-        total += near.closeness[at]
+        other = buffers.found[at]
+        buffers.closeness[at] = np.rint(ONE * np.sqrt(np.float64(row[other]) * row[other] / common.sizes[other]))
+        total += buffers.closeness[at]
     for at in range(found):
-        other, weight = near.found[at], near.closeness[at]
-        for item in common.things[
-            common.things_start[other] : common.things_start[other] + common.things_length[other]
+        other, weight = buffers.found[at], buffers.closeness[at]
+        for item in common.features[
+            common.features_start[other] : common.features_start[other] + common.features_length[other]
         ]:
             scores[np.uint32(item)] += weight
     if total > 0:

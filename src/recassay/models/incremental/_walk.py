@@ -1,27 +1,27 @@
-"""What compiled walks over a stream share: what is asked and told, and where one item stands among the candidates.
+"""Parts that compiled walks over a stream share: the events, queries and output of a block, and the rank of an item.
 
-A walk meets a block of events. It answers the questions of :class:`Asked` in order; before each it learns the events of
-:class:`Told` that are revealed by then. So one walk serves every regime: learning event by event, in batches, late, or
-never. A model has a loop of its own in its file, of this form, because numba keeps no compiled function that is given
-another one::
+A walk processes one block of a stream. It answers the queries of :class:`StreamQueries` in order, and before each query
+it learns the events of :class:`StreamEvents` that are revealed by then. So one walk serves every regime: learning event
+by event, in batches, with a delay, or never. Every model has its own loop of this form, because numba cannot cache a
+compiled function that takes another function as an argument::
 
     @njit(cache=True, nogil=True)
-    def walk(users, items, rate, told, asked, shown):
-        row, learnt = np.empty(len(items), np.float32), 0
-        for question in range(asked.users.size + 1):
-            for event in range(learnt, until(told, asked, question)):
-                begun = clock(shown.cell)
-                learn(users[told.users[event]], items[told.items[event]], rate)
-                shown.learning[event] = clock(shown.cell) - begun
-            learnt = until(told, asked, question)
-            if question == asked.users.size:
+    def walk(users, items, rate, events, queries, output):
+        row, learned = np.empty(len(items), np.float32), 0
+        for query in range(queries.users.size + 1):
+            for event in range(learned, until(events, queries, query)):
+                started = clock(output.clock_buffer)
+                learn(users[events.users[event]], items[events.items[event]], rate)
+                output.learn_ns[event] = clock(output.clock_buffer) - started
+            learned = until(events, queries, query)
+            if query == queries.users.size:
                 break
-            begun = clock(shown.cell)
-            score(users[asked.users[question]], items, asked.known[question], row)
-            place(row, asked, question, shown)
-            shown.asking[question] = clock(shown.cell) - begun
+            started = clock(output.clock_buffer)
+            score(users[queries.users[query]], items, queries.known[query], row)
+            place(row, queries, query, output)
+            output.answer_ns[query] = clock(output.clock_buffer) - started
 
-Held to the readable twin in ``tests/property/test_streams.py``.
+``tests/property/test_streams.py`` checks the walks against a readable version.
 """
 
 from __future__ import annotations
@@ -29,53 +29,62 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from recassay.data._top import Scores, best
+from recassay._kernel_cache import njit
+from recassay.columnar._top import Scores, top_k
 from recassay.models.incremental._clock import clock
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 
-__all__ = ["Asked", "Int32", "Int64", "Shown", "Told", "clock", "place", "until"]  # what a model's own walk is made of
+__all__ = [
+    "Int32",
+    "Int64",
+    "StreamEvents",
+    "StreamQueries",
+    "WalkOutput",
+    "clock",
+    "learned_before",
+    "rank_item",
+]  # what the walk of a model uses
 
-WORST = np.float32(-3.0e38)  # of an item that is a candidate and that nobody has met yet: below every score
-NOWHERE = 0  # position of an item that cannot be recommended
+UNKNOWN_ITEM = np.float32(-3.0e38)  # score of a candidate the model has never seen: below every other score
 
 
-class Told(NamedTuple):
-    """Events to learn, in order: codes of users and items, and what they were rated (1 where nothing was said)."""
+class StreamEvents(NamedTuple):
+    """Events to learn, in order: user codes, item codes and ratings (1 without a rating)."""
 
     users: Int32
     items: Int32
     values: NDArray[np.float64]
 
 
-class Asked(NamedTuple):
-    """Whom to recommend to, which item was then met, and what was known: a row per question.
+class StreamQueries(NamedTuple):
+    """Queries, a row each: the user, the item that the user actually chose, and what the model knows by then.
 
-    ``until`` events of :class:`Told` are learnt before the question. Items with codes below ``known`` have been learnt
-    by then, and those below ``universe`` are candidates, but for ``pool[begin:end]``: what the user has consumed.
+    ``n_learned`` events of :class:`StreamEvents` are learned before the query. Items with codes below ``known`` are
+    learned by then. Items with codes below ``universe`` are candidates, except ``pool[begin:end]``, the items the user
+    has consumed.
     """
 
     users: Int32
     items: Int32
-    until: Int64
+    n_learned: Int64
     known: Int64
     universe: Int64
     begin: Int64
     end: Int64
     pool: Int32
-    order: Int32  # the rank of each item's id: equal scores stand in this order
+    order: Int32  # the rank of each item's id: ties are in this order
 
 
-class Shown(NamedTuple):
-    """What came out, a row per question; filled by a walk.
+class WalkOutput(NamedTuple):
+    """The results of a walk, a row per query.
 
-    ``position`` counts from 1; 0 says that the item could not be recommended. ``above`` and ``tied`` count the other
-    candidates above the item and level with it. ``lists`` have as many columns as are wanted, perhaps none. ``asking``
-    and ``learning`` are nanoseconds, one per question and one per event learnt.
+    ``position`` counts from 1; 0 means that the item could not be recommended. ``above`` and ``tied`` count the other
+    candidates with a higher and with the same score. ``lists`` has as many columns as requested, possibly none.
+    ``answer_ns`` and ``learn_ns`` are nanoseconds per query and per learned event.
     """
 
     position: Int32
@@ -83,61 +92,61 @@ class Shown(NamedTuple):
     tied: Int32
     candidates: Int32
     lists: Int32
-    asking: Int64
-    learning: Int64
-    cell: Int64  # room for the clock
+    answer_ns: Int64
+    learn_ns: Int64
+    clock_buffer: Int64  # memory the clock writes to
 
     @classmethod
-    def room(cls, asked: int, told: int, listed: int) -> Shown:
-        """Nothing shown yet."""
-        position, above, tied, candidates = np.zeros((4, asked), np.int32)
-        lists, cell = np.full((asked, listed), -1, np.int32), np.zeros(2, np.int64)
-        asking, learning = np.zeros(asked, np.int64), np.zeros(told, np.int64)
-        return cls(position, above, tied, candidates, lists, asking, learning, cell)
+    def empty(cls, n_queries: int, n_events: int, list_length: int) -> WalkOutput:
+        """Return zeroed results for a walk over ``n_queries`` queries and ``n_events`` events, with empty lists."""
+        position, above, tied, candidates = np.zeros((4, n_queries), np.int32)
+        lists, clock_buffer = np.full((n_queries, list_length), -1, np.int32), np.zeros(2, np.int64)
+        answer_ns, learn_ns = np.zeros(n_queries, np.int64), np.zeros(n_events, np.int64)
+        return cls(position, above, tied, candidates, lists, answer_ns, learn_ns, clock_buffer)
 
-    def first(self, questions: int) -> Shown:
-        """What came out of the first so many questions."""
-        return self._replace(**{name: getattr(self, name)[:questions] for name in PER_QUESTION})
-
-
-PER_QUESTION = ("position", "above", "tied", "candidates", "lists", "asking")
+    def head(self, n_queries: int) -> WalkOutput:
+        """Return the results of the first ``n_queries`` queries."""
+        return self._replace(**{name: getattr(self, name)[:n_queries] for name in PER_QUERY})
 
 
-@njit(cache=True, nogil=True)
-def until(told: Told, asked: Asked, question: int) -> Any:
-    """How many events are learnt before a question; all of them after the last one."""
-    return told.users.size if question == asked.users.size else asked.until[question]
+PER_QUERY = ("position", "above", "tied", "candidates", "lists", "answer_ns")
 
 
 @njit(cache=True, nogil=True)
-def place(row: Scores, asked: Asked, question: int, shown: Shown) -> None:
-    """Where the item of a question stands in a row of scores (overwritten), and the top of the list if it is wanted.
+def learned_before(events: StreamEvents, queries: StreamQueries, query: int) -> Any:
+    """Return how many events are learned before a query; all of them for the index after the last query."""
+    return events.users.size if query == queries.users.size else queries.n_learned[query]
 
-    Equal scores stand in the order of ids. Minus infinity says that an item cannot be recommended. NaN is no candidate;
-    a model's own NaN shows in ``candidates``, which is then -1.
+
+@njit(cache=True, nogil=True)
+def rank_item(row: Scores, queries: StreamQueries, query: int, output: WalkOutput) -> None:
+    """Write to ``output`` the position of the query's item among the candidates, and the list if lists are requested.
+
+    ``row`` has the scores of all items and is overwritten. Ties are ordered by id. An item with score -inf cannot be
+    recommended. Consumed items are marked by NaN; if the model itself returned NaN, ``candidates`` becomes -1.
     """
-    known, universe, item = asked.known[question], asked.universe[question], asked.items[question]
-    row[known:universe] = WORST
+    known, universe, item = queries.known[query], queries.universe[query], queries.items[query]
+    row[known:universe] = UNKNOWN_ITEM
     line, masked = row[:universe], 0
-    for place in range(asked.begin[question], asked.end[question]):
-        consumed = asked.pool[place]
+    for place in range(queries.begin[query], queries.end[query]):
+        consumed = queries.pool[place]
         if consumed < universe:
             line[consumed] = np.nan
             masked += 1
-    level = line[item] if item < universe else row.dtype.type(np.nan)
-    above, level_with, there = np.int32(0), np.int32(0), np.int32(0)
-    for one in range(universe):
-        score = line[one]
-        above = np.int32(above + np.int32(score > level))
-        level_with = np.int32(level_with + np.int32(score == level))
-        there = np.int32(there + np.int32(not np.isnan(score)))
-    shown.candidates[question] = there if there == universe - masked else -1
-    if level > -np.inf:
+    own_score = line[item] if item < universe else row.dtype.type(np.nan)
+    above, n_equal, n_candidates = np.int32(0), np.int32(0), np.int32(0)
+    for other in range(universe):
+        score = line[other]
+        above = np.int32(above + np.int32(score > own_score))
+        n_equal = np.int32(n_equal + np.int32(score == own_score))
+        n_candidates = np.int32(n_candidates + np.int32(not np.isnan(score)))
+    output.candidates[query] = n_candidates if n_candidates == universe - masked else -1
+    if own_score > -np.inf:
         before = 0
-        if level_with > 1:
-            for one in range(universe):
-                before += line[one] == level and asked.order[one] < asked.order[item]
-        shown.position[question] = above + before + 1
-        shown.above[question], shown.tied[question] = above, level_with - 1
-    if shown.lists.shape[1]:
-        best(line, asked.order, shown.lists[question], np.empty(shown.lists.shape[1], row.dtype))
+        if n_equal > 1:
+            for other in range(universe):
+                before += line[other] == own_score and queries.order[other] < queries.order[item]
+        output.position[query] = above + before + 1
+        output.above[query], output.tied[query] = above, n_equal - 1
+    if output.lists.shape[1]:
+        top_k(line, queries.order, output.lists[query], np.empty(output.lists.shape[1], row.dtype))

@@ -1,7 +1,7 @@
-"""Online models that were not made for recassay: with ``learn_one``, as those of river, or with ``partial_fit``.
+"""Adapters for online models of other libraries: with ``learn_one``, as in river, or with ``partial_fit``.
 
-Each adapter is a description that copies the model it was given, so the one you made stays as it is. Models speak of
-users and items by the numbers in which they first appear: 0, 1, 2, ...
+Each adapter is an unfitted model that copies the model it is given, so your model does not change. Models get users
+and items as numbers by first appearance: 0, 1, 2, ...
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 from recassay.models.incremental._walk import Int32
-from recassay.models.incremental.base import FittedStream, taught
+from recassay.models.incremental.base import FittedStream, fit_learner
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class RiverLike:
-    """A model with ``learn_one`` and ``predict_one``, handed over as it was made: ``RiverLike(river.reco.BiasedMF())``.
+    """A model with ``learn_one`` and ``predict_one``: ``RiverLike(river.reco.BiasedMF())``.
 
-    Both take (user, item), as recommenders of river do, or a mapping of features, as its regressors do: then it is
-    ``{"user": "3", "item": "7"}``. What is learnt is the value of the event, 1 where nothing was rated. A score is what
-    it predicts; all items learnt so far are asked about one by one, which takes its time.
+    Both methods take (user, item), as recommenders of river do, or a mapping of features, as its regressors do:
+    ``{"user": "3", "item": "7"}``. The target is the value of the event, 1 without a rating. Scores are predictions. A
+    query predicts every item learned so far one by one, which is slow.
 
     >>> class Counts:
     ...     def __init__(self):
@@ -52,49 +53,50 @@ class RiverLike:
         return type(self.model).__name__
 
     def start(self) -> LearningOne:
-        """A copy of the model as it is."""
+        """Return a learner with a copy of the model."""
         return LearningOne(copy.deepcopy(self.model))
 
-    def fit(self, log: Any) -> FittedStream:
-        """A copy that has met the events of a log, for other protocols than streams."""
-        return taught(self.start(), log)
+    def fit(self, log: Interactions) -> FittedStream:
+        """Return a copy of the model that has learned a log, for protocols other than streams."""
+        return fit_learner(self.start(), log)
 
 
 class LearningOne:
-    """A model that learns and predicts one pair at a time."""
+    """A learner whose model learns and predicts one pair at a time."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.met = model, 0
+        self.model, self.n_items = model, 0
         self.features = next(iter(inspect.signature(model.learn_one).parameters), "") == "x"
 
     def learn(self, users: Int32, items: Int32, values: Values) -> None:
-        """Learn events, in order."""
+        """Learn events in order, one call of ``learn_one`` each."""
         for user, item, value in zip(users.tolist(), items.tolist(), values.tolist(), strict=True):
             self.model.learn_one(*self._pair(user, item), value)
-        self.met = max(self.met, int(items.max(initial=-1)) + 1)
+        self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
 
     def predict(self, user: int, item: int) -> float | None:
-        """What the user will rate the item."""
+        """Return the predicted rating."""
         found = self.model.predict_one(*self._pair(user, item))
         return None if found is None else float(found)
 
     def scores(self, user: int) -> Values:
-        """What is predicted of every item; what is not cannot be recommended."""
-        found = (self.predict(user, item) for item in range(self.met))
-        return np.array([-np.inf if one is None else one for one in found])
+        """Return the prediction of every item learned so far; -inf where the model predicts nothing."""
+        predictions = (self.predict(user, item) for item in range(self.n_items))
+        return np.array([-np.inf if value is None else value for value in predictions])
 
     def _pair(self, user: int, item: int) -> tuple[Any, ...]:
+        """Return the arguments for a user and an item in calls of the wrapped model: two numbers, or one mapping."""
         return ({"user": str(user), "item": str(item)},) if self.features else (user, item)
 
 
 @dataclass(frozen=True, eq=False)
 class PartialFit:
-    """A model with ``partial_fit`` and ``predict`` or ``recommend``, handed over as it was made.
+    """A model with ``partial_fit`` and ``predict`` or ``recommend``.
 
-    ``partial_fit(X)`` is given a row (user, item) per event, and the values of the events too if it takes ``y``.
-    ``predict(X)`` gives a number for each such row: all items are scored by it, ratings are predicted by it. A model
-    without it gives lists instead: ``recommend(user, n)`` names n items, best first; what the user had is left out for
-    it.
+    ``partial_fit(X)`` gets a row (user, item) per event, and also the values of the events if it has a parameter
+    ``y``. ``predict(X)`` returns a number per row, which is used as a score and as a predicted rating. A model without
+    ``predict`` returns lists: ``recommend(user, n)`` returns n items, best first; the adapter removes items the user
+    has consumed.
 
     >>> class Counts:
     ...     def __init__(self):
@@ -120,65 +122,70 @@ class PartialFit:
         return type(self.model).__name__
 
     def start(self) -> PartialScores | PartialLists:
-        """A copy of the model as it is."""
+        """Return a learner with a copy of the model."""
         model = copy.deepcopy(self.model)
         return PartialScores(model, str(self)) if hasattr(model, "predict") else PartialLists(model)
 
-    def fit(self, log: Any) -> FittedStream:
-        """A copy that has met the events of a log, for other protocols than streams."""
+    def fit(self, log: Interactions) -> FittedStream:
+        """Return a copy of the model that has learned a log, for protocols other than streams."""
         learner = self.start()
         if isinstance(learner, PartialLists):
-            what = f"{self} gives lists without scores, which is for streams alone"
+            what = f"{self} returns lists without scores, which only streams support"
             raise UsageError(
-                "U195", what, hint="give it predict(X), or wrap what it recommends in ra.models.Recommends"
+                "U195", what, hint="add predict(X), or wrap its recommendations in ra.models.RecommendFunction"
             )
-        return taught(learner, log)
+        return fit_learner(learner, log)
 
 
 class PartialScores:
-    """A model that learns rows of user and item and predicts a number for each."""
+    """A learner whose model learns rows of user and item and predicts a number per row."""
 
     def __init__(self, model: Any, name: str) -> None:
-        self.model, self.name, self.met = model, name, 0
+        self.model, self.name, self.n_items = model, name, 0
 
     def learn(self, users: Int32, items: Int32, values: Values) -> None:
-        """Learn events, all that are given at once."""
+        """Learn events in one call of ``partial_fit``."""
         _fit_partly(self.model.partial_fit, users, items, values)
-        self.met = max(self.met, int(items.max(initial=-1)) + 1)
+        self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
 
     def predict(self, user: int, item: int) -> float:
-        """What the user will rate the item."""
+        """Return the predicted rating."""
         return float(self._predicted(user, np.array([item]))[0])
 
     def scores(self, user: int) -> Values:
-        """What is predicted of every item."""
-        return self._predicted(user, np.arange(self.met))
+        """Return the prediction of every item learned so far."""
+        return self._predicted(user, np.arange(self.n_items))
 
     def _predicted(self, user: int, items: NDArray[np.int64]) -> Values:
+        """Return the predictions for ``items`` and one user.
+
+        Raise I377 unless the model returns one number per item.
+        """
         found = np.asarray(self.model.predict(np.stack([np.full(items.size, user), items], axis=1)), np.float64)
         if found.shape != items.shape:
             what = f"{self.name} predicted {found.shape} numbers for {items.size:,} rows of user and item"
-            raise InputError("I377", what, hint="give one number per row")
+            raise InputError("I377", what, hint="return one number per row")
         return found
 
 
 class PartialLists:
-    """A model that learns rows of user and item and gives lists."""
+    """A learner whose model learns rows of user and item and returns lists."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
     def learn(self, users: Int32, items: Int32, values: Values) -> None:
-        """Learn events, all that are given at once."""
+        """Learn events in one call of ``partial_fit``."""
         _fit_partly(self.model.partial_fit, users, items, values)
 
     def recommend(self, user: int, n: int, consumed: Int32) -> NDArray[Any]:
-        """At most n items, best first, none of which the user has consumed."""
+        """Return at most n items, best first, none of which the user has consumed."""
         listed = np.asarray(self.model.recommend(user, n + consumed.size))
         return listed[~np.isin(listed, consumed)][:n]
 
 
 def _fit_partly(partial_fit: Callable[..., Any], users: Int32, items: Int32, values: Values) -> None:
+    """Call ``partial_fit`` with a row (user, item) per event, and with their values if it takes ``y``."""
     rows = np.stack([users, items], axis=1).astype(np.int64)
     if "y" in inspect.signature(partial_fit).parameters:
         partial_fit(rows, values)
@@ -187,7 +194,8 @@ def _fit_partly(partial_fit: Callable[..., Any], users: Int32, items: Int32, val
 
 
 def _need(model: Any, *methods: str) -> None:
-    missing = [one for one in methods if not callable(getattr(model, one, None))]
+    """Raise U194 if a model lacks one of the methods."""
+    missing = [method for method in methods if not callable(getattr(model, method, None))]
     if missing:
         what = f"{type(model).__name__} has no {' and no '.join(missing)}"
         hint = "RiverLike needs learn_one and predict_one, PartialFit needs partial_fit and predict or recommend"

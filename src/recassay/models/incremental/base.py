@@ -1,150 +1,112 @@
-"""Models that learn event by event, and what an evaluation asks of them.
+"""Base of models that learn event by event, and the arrays that grow with a stream.
 
-Users and items are codes by first appearance: the first item of a stream is 0, the next new one 1. Nobody knows how
-many there will be, so arrays grow by doubling, and take memory for users and items, never for events.
+Users and items have codes by first appearance: the first item of a stream is 0, the next new item 1. Their number is
+not known in advance, so arrays grow by doubling. Memory grows with users and items, never with events.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.order import lexsort_groups
 from recassay.data.interactions import Interactions
-from recassay.data.order import order_of
-from recassay.data.times import times
-from recassay.errors import UsageError
-from recassay.models.base import BuiltIn, Scoring
-from recassay.models.incremental._walk import Asked, Shown, Told
+from recassay.data.nouns import require_log
+from recassay.data.times import row_times
+from recassay.models.base.capabilities import Learner
+from recassay.models.base.model import BuiltIn, ScoringModel
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput
 from recassay.portable.draws import normals
 from recassay.rng import derive
-from recassay.spec import suggest
 
 Int32 = NDArray[np.int32]
-ONE_AT_A_TIME = threading.Lock()  # learners make room and keep what they found when they are asked
-ROWS = 1024  # drawn together, so that what is drawn does not depend on when room was made
-
-
-class Learner(Protocol):
-    """What a model has learnt so far. It is changed by learning, and pickled whole for a checkpoint."""
-
-    def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events, in order; their values are 1 where nothing was rated."""
-
-    def scores(self, user: int) -> NDArray[np.floating]:
-        """A score of every item learnt so far, by code, -inf for what cannot be recommended; the user may be new."""
+LEARNER_LOCK = threading.Lock()  # a query may grow arrays and caches of a learner
+ROWS_PER_DRAW = 1024  # rows drawn together, so draws do not depend on when arrays grow
 
 
 @runtime_checkable
-class Walks(Protocol):
-    """A learner that walks whole blocks, compiled: the same bits as asking and telling it event by event."""
+class WalksStream(Protocol):
+    """A learner that processes whole blocks of a stream in compiled code, with the same bits as event by event."""
 
-    def walk(self, told: Told, asked: Asked, shown: Shown) -> None:
-        """Answer every question, learning what is told before each, and then learn the rest."""
+    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Process a block: learn its events, and answer each query once the events before it have been learned.
 
-
-@runtime_checkable
-class Lists(Protocol):
-    """A learner that gives lists and no scores."""
-
-    def recommend(self, user: int, n: int, consumed: Int32) -> Int32:
-        """At most n items, best first, none of which the user has consumed."""
-
-
-@runtime_checkable
-class Predicts(Protocol):
-    """A learner that foretells ratings."""
-
-    def predict(self, user: int, item: int) -> float | None:
-        """What the user will rate the item; None (or NaN) if it cannot say."""
-
-
-@runtime_checkable
-class Starts(Protocol):
-    """The description of a model that learns event by event."""
-
-    def start(self) -> Learner:
-        """A learner that knows nothing yet."""
+        The answers are written to ``output``, a row per query.
+        """
 
 
 class Incremental(BuiltIn):
-    """Base of the descriptions of models that learn event by event; ``fit`` makes a model for every other protocol."""
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Base of unfitted models that learn event by event; ``fit`` is for protocols other than streams."""
 
     @abstractmethod
     def start(self) -> Learner:
-        """A learner that knows nothing yet."""
-
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
-        """The model with parameters that were published for a data set, or are a library's own, and changes to them."""
-        if name not in cls.presets:
-            hint = suggest(name, cls.presets)
-            raise UsageError("U107", f"{cls.name} has no preset '{name}'", where=cls.name, hint=hint)
-        return cls(**{**cls.presets[name], **changes})
+        """Return a new learner that has learned nothing."""
 
     def fit(self, log: Interactions) -> FittedStream:
-        """The learner that has met the events of a log in the order of time, rows at one time as they stand."""
-        return taught(self.start(), log)
+        """Return a learner that has learned the log in order of time; rows with equal times stay in order."""
+        require_log(log)
+        return fit_learner(self.start(), log)
 
 
-def taught(learner: Learner, log: Interactions) -> FittedStream:
-    """A learner that is told the events of a log in the order of time, and the log."""
-    first = np.zeros(len(log), np.int32)
-    order = order_of(first, () if log.timestamps is None else (times(log),))
-    users, user_codes = by_appearance(log.users[order], log.n_users)
-    items, item_codes = by_appearance(log.items[order], log.n_items)
+def fit_learner(learner: Learner, log: Interactions) -> FittedStream:
+    """Let a learner learn a log in order of time, and return the fitted model."""
+    one_group = np.zeros(len(log), np.int32)
+    order = lexsort_groups(one_group, () if log.timestamps is None else (row_times(log),))
+    users, user_codes = recode_by_appearance(log.users[order], log.n_users)
+    items, item_codes = recode_by_appearance(log.items[order], log.n_items)
     values = np.ones(len(log)) if log.ratings is None else log.ratings[order]
     learner.learn(users, items, values)
     return FittedStream(log, learner, user_codes, item_codes)
 
 
-def room_for(told: Told, asked: Asked) -> tuple[int, int, int]:
-    """How many users and items a walk needs rows for, and how many items will have been learnt after it."""
-    learnt = int(told.items.max(initial=-1)) + 1
-    users = int(max(told.users.max(initial=-1), asked.users.max(initial=-1))) + 1
-    return users, max(learnt, int(asked.universe.max(initial=0))), learnt
+def rows_needed(events: StreamEvents, queries: StreamQueries) -> tuple[int, int, int]:
+    """Return three numbers of a block: users, items in it or among the candidates, and items that it learns."""
+    learned = int(events.items.max(initial=-1)) + 1
+    users = int(max(events.users.max(initial=-1), queries.users.max(initial=-1))) + 1
+    return users, max(learned, int(queries.universe.max(initial=0))), learned
 
 
-def nobody(told: int) -> tuple[Asked, Shown]:
-    """No question, and room for the time that learning takes."""
-    none, nothing = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    return Asked(nothing, nothing, none, none, none, none, none, nothing, nothing), Shown.room(0, told, 0)
+def no_queries(n_events: int) -> tuple[StreamQueries, WalkOutput]:
+    """Return empty queries and an empty output, for a block whose ``n_events`` events are only learned."""
+    int64, int32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return StreamQueries(int32, int32, int64, int64, int64, int64, int64, int32, int32), WalkOutput.empty(
+        0, n_events, 0
+    )
 
 
-def in_order_met(codes: Int32, size: int) -> Int32:
-    """The different ones among codes below ``size``, in the order in which they first appear.
+def distinct_by_appearance(codes: Int32, size: int) -> Int32:
+    """Return the distinct codes, all below ``size``, in order of first appearance.
 
-    >>> in_order_met(np.array([3, 0, 3], np.int32), 4).tolist()
+    >>> distinct_by_appearance(np.array([3, 0, 3], np.int32), 4).tolist()
     [3, 0]
     """
     first = np.full(size, -1, np.int64)
-    first[codes[::-1]] = np.arange(codes.size)[::-1]  # of several writes the last one stays
-    met = np.flatnonzero(first >= 0)
-    return met[np.argsort(first[met])].astype(np.int32)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]  # the last write wins: the first occurrence
+    seen = np.flatnonzero(first >= 0)
+    return seen[np.argsort(first[seen])].astype(np.int32)
 
 
-def by_appearance(codes: Int32, size: int) -> tuple[Int32, Int32]:
-    """Codes numbered anew by first appearance, and the new code of each old one (-1 if it does not appear).
+def recode_by_appearance(codes: Int32, size: int) -> tuple[Int32, Int32]:
+    """Renumber codes by first appearance; also return the new code of each old code, -1 if it does not occur.
 
-    >>> [array.tolist() for array in by_appearance(np.array([3, 0, 3], np.int32), 4)]
+    >>> [array.tolist() for array in recode_by_appearance(np.array([3, 0, 3], np.int32), 4)]
     [[0, 1, 0], [1, -1, -1, 0]]
     """
-    met = in_order_met(codes, size)
+    seen = distinct_by_appearance(codes, size)
     new = np.full(size, -1, np.int32)
-    new[met] = np.arange(met.size, dtype=np.int32)
+    new[seen] = np.arange(seen.size, dtype=np.int32)
     return new[codes], new
 
 
 @dataclass(frozen=True, eq=False)
-class FittedStream(Scoring):
-    """A learner and the log it has learnt; items without events cannot be scored, users without are newcomers."""
+class FittedStream(ScoringModel):
+    """A learner and the log it has learned; items without events have no score, users without events are new users."""
 
     log: Interactions
     learner: Learner
@@ -152,22 +114,26 @@ class FittedStream(Scoring):
     item_codes: Int32
 
     def scores(self, users: Int32) -> NDArray[np.float64]:
-        """A score of every item for each user."""
-        met, newcomer = np.flatnonzero(self.item_codes >= 0), self.user_codes.max(initial=-1) + 1
+        """Return scores (n, items) for user codes; -inf for items without events."""
+        seen, new_user = np.flatnonzero(self.item_codes >= 0), self.user_codes.max(initial=-1) + 1
         table = np.full((users.size, self.log.n_items), -np.inf)
         codes = self.user_codes[users]
-        with ONE_AT_A_TIME:
-            for row, user in enumerate(np.where(codes < 0, newcomer, codes).tolist()):
-                table[row, met] = self.learner.scores(user)[self.item_codes[met]]
+        with LEARNER_LOCK:
+            for row, user in enumerate(np.where(codes < 0, new_user, codes).tolist()):
+                table[row, seen] = self.learner.scores(user)[self.item_codes[seen]]
         return table
 
 
 def grown(
-    array: NDArray[Any], rows: int, fill: Callable[[int, int], NDArray[Any]] | None = None, *, first: int = ROWS
+    array: NDArray[Any],
+    rows: int,
+    fill: Callable[[int, int], NDArray[Any]] | None = None,
+    *,
+    first: int = ROWS_PER_DRAW,
 ) -> NDArray[Any]:
-    """The array with room for so many rows at least: itself, or a copy of twice the size until it suffices.
+    """Return the array with at least ``rows`` rows: the array itself, or a larger copy.
 
-    ``fill(begin, end)`` makes the new rows, which are zeros otherwise; bounds are ``first`` times a power of two.
+    Sizes are ``first`` times a power of two. ``fill(begin, end)`` returns the new rows; without it they are zeros.
 
     >>> grown(np.ones((1024, 2)), 1500).shape
     (2048, 2)
@@ -184,11 +150,17 @@ def grown(
     return more
 
 
-def drawn(seed: int, what: str, begin: int, end: int, factors: int, deviation: float) -> NDArray[np.float32]:
-    """Factors of users or items begin..end, drawn from Normal(0, deviation) by who they are: multiples of :data:`ROWS`.
+def initial_factors(seed: int, what: str, begin: int, end: int, factors: int, deviation: float) -> NDArray[np.float32]:
+    """Return random factors (rows, factors), Normal(0, deviation), of users or items ``begin`` to ``end``.
 
-    >>> bool((drawn(1, "user", 0, 2048, 3, 0.1)[1024:] == drawn(1, "user", 1024, 2048, 3, 0.1)).all())
+    A row depends only on the seed, ``what`` and its code. Bounds must be multiples of :data:`ROWS_PER_DRAW`.
+
+    >>> both, second = (initial_factors(1, "user", begin, 2048, 3, 0.1) for begin in (0, 1024))
+    >>> bool((both[1024:] == second).all())
     True
     """
-    parts = [normals(derive(seed, what, block), (ROWS, factors)) for block in range(begin // ROWS, end // ROWS)]
+    parts = [
+        normals(derive(seed, what, block), (ROWS_PER_DRAW, factors))
+        for block in range(begin // ROWS_PER_DRAW, end // ROWS_PER_DRAW)
+    ]
     return (deviation * np.concatenate(parts)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Controls for streams: what is popular, what is recent, and chance."""
+"""Baselines for streams: popular, recent and random items."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.models.incremental import _controls
-from recassay.models.incremental._walk import Asked, Int32, Shown, Told
-from recassay.models.incremental.base import Incremental, grown, nobody, room_for
+from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
+from recassay.models.incremental.base import Incremental, grown, no_queries, rows_needed
 from recassay.rng import derive_seed
 
 
@@ -27,13 +27,13 @@ class StreamPopular(Incremental):
     name: ClassVar[str] = "StreamPopular"
 
     def start(self) -> LearningControl:
-        """A learner that knows nothing yet."""
+        """Return a new learner that has learned nothing."""
         return LearningControl(recent=False)
 
 
 @dataclass(frozen=True, repr=False)
 class Recent(Incremental):
-    """The score of an item is the number of the last event that it was in: what was met last stands first.
+    """The score of an item is the number of its last event: the most recent item is first.
 
     >>> learner = Recent().start()
     >>> learner.learn(np.array([0, 1, 0], np.int32), np.array([0, 1, 0], np.int32), np.ones(3))
@@ -44,38 +44,38 @@ class Recent(Incremental):
     name: ClassVar[str] = "Recent"
 
     def start(self) -> LearningControl:
-        """A learner that knows nothing yet."""
+        """Return a new learner that has learned nothing."""
         return LearningControl(recent=True)
 
 
 class LearningControl:
-    """A number for every item, and how many events there were."""
+    """The learner of ``StreamPopular`` or ``Recent``: a number per item, and the number of events so far."""
 
     def __init__(self, *, recent: bool) -> None:
         self.recent = recent
-        self.events = 0
-        self.met = 0
-        self.worth = np.zeros(0)
+        self.n_events = 0
+        self.n_items = 0
+        self.item_scores = np.zeros(0)
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events, in order."""
-        self.walk(Told(users, items, values), *nobody(users.size))
+        """Learn events in order."""
+        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
 
     def scores(self, user: int) -> NDArray[np.float64]:
-        """A score of every item learnt so far."""
-        return self.worth[: self.met].copy()
+        """Return a score of every item learned so far, by code."""
+        return self.item_scores[: self.n_items].copy()
 
-    def walk(self, told: Told, asked: Asked, shown: Shown) -> None:
-        """Answer every question, learning what is told before each, and then the rest."""
-        _, items, met = room_for(told, asked)
-        self.worth = grown(self.worth, items)
-        _controls.walk(self.worth, self.events, self.recent, told, asked, shown)
-        self.met, self.events = max(self.met, met), self.events + told.items.size
+    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        _, items, n_items = rows_needed(events, queries)
+        self.item_scores = grown(self.item_scores, items)
+        _controls.walk(self.item_scores, self.n_events, self.recent, events, queries, output)
+        self.n_items, self.n_events = max(self.n_items, n_items), self.n_events + events.items.size
 
 
 @dataclass(frozen=True, repr=False)
 class StreamRandom(Incremental):
-    """The score of a user and an item is a number mixed from both and the seed: any order of items is as likely.
+    """Scores are hashes of the user, the item and the seed: every order of items is equally likely.
 
     >>> learner = StreamRandom(seed=3).start()
     >>> learner.learn(np.array([0], np.int32), np.array([1], np.int32), np.ones(1))
@@ -88,28 +88,31 @@ class StreamRandom(Incremental):
     seed: int = 0
 
     def start(self) -> LearningRandom:
-        """A learner that knows nothing yet."""
+        """Return a new learner that has learned nothing."""
         return LearningRandom(self.seed)
 
 
 class LearningRandom:
-    """How many items there are, and nothing else."""
+    """The learner of ``StreamRandom``: it keeps only the number of items so far."""
 
     def __init__(self, seed: int) -> None:
         self.salt = derive_seed(seed, "stream random") % 2**64
-        self.met = 0
+        self.n_items = 0
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Hear of items."""
-        self.met = max(self.met, int(items.max(initial=-1)) + 1)
+        """Count the items that are new; nothing else is learned."""
+        self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
 
     def scores(self, user: int) -> NDArray[np.float64]:
-        """A number from 0 to below 1 for every item."""
-        row = np.empty(self.met)
-        _controls.lots(np.uint64(self.salt), user, row)
+        """Return a number in [0, 1) for every item so far."""
+        row = np.empty(self.n_items)
+        _controls.random_scores(np.uint64(self.salt), user, row)
         return row
 
-    def walk(self, told: Told, asked: Asked, shown: Shown) -> None:
-        """Answer every question."""
-        _controls.walk_at_random(np.uint64(self.salt), room_for(told, asked)[1], asked, shown)
-        self.learn(told.users, told.items, told.values)
+    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Answer every query with random scores, and count the items of the events.
+
+        The answers are written to ``output``, a row per query.
+        """
+        _controls.walk_random(np.uint64(self.salt), rows_needed(events, queries)[1], queries, output)
+        self.learn(events.users, events.items, events.values)

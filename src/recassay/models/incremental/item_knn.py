@@ -1,4 +1,4 @@
-"""Items that the same users had, counted as events come in."""
+"""Incremental item neighbours: counts of users that two items have in common, updated event by event."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.models.incremental import _item_knn
-from recassay.models.incremental._in_common import InCommon
-from recassay.models.incremental._walk import Asked, Int32, Shown, Told
-from recassay.models.incremental.base import Incremental, nobody, room_for
+from recassay.models.incremental._co_counts import GrowingCoCounts
+from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
+from recassay.models.incremental.base import Incremental, no_queries, rows_needed
 
-ROWS = 64  # items whose counts with all others are kept at least
-CELLS = 1 << 24  # of such counts kept in all, if that makes more rows: 64 MiB
+LEAST_ROWS = 64  # items whose co-counts with all others are cached at least
+ROW_CELLS = 1 << 24  # co-counts cached in all, if that is more rows: 64 MiB
 
 
 @dataclass(frozen=True, repr=False)
 class StreamItemKNN(Incremental):
-    """Item-kNN, incremental: the score of an item is the sum of its similarities to the items that the user had.
+    """Incremental item-kNN: the score of an item is the sum of its similarities to the items of the user.
 
-    The similarity of i and j is c / (sqrt |i| sqrt |j|), where c users had both; every item is a neighbour. An event
-    counts a pair of user and item; a repeated one changes nothing. ``recent`` looks at the user's last items alone,
-    which bounds what a question costs. 1 / sqrt |i| is rounded to a multiple of 2^-32, so that sums are exact and the
-    order in which the user met the items decides no tie.
+    The similarity of i and j is c / (sqrt |i| sqrt |j|), where c users had both and |i| users had i; every item is a
+    neighbour. An event counts a pair of user and item; repeated pairs change nothing. ``recent`` uses only the user's
+    last items, which bounds the cost of a query. 1 / sqrt |i| is rounded to a multiple of 2^-32, so sums are exact and
+    ties do not depend on the order of the user's items.
 
-    Edges: a user without items, or whose items nobody shared, has scores of 0.
+    Edges: a user without items, or whose items no other user has, has scores of 0.
 
     >>> learner = StreamItemKNN().start()
     >>> learner.learn(np.array([0, 0, 1, 1, 2], np.int32), np.array([0, 1, 0, 2, 1], np.int32), np.ones(5))
@@ -41,37 +41,40 @@ class StreamItemKNN(Incremental):
     recent: int | None = None
 
     def validate(self) -> None:
-        """At least one item, if they are counted."""
+        """Raise U102 if ``recent`` is below 1."""
         if self.recent is not None:
             self.at_least(1, "recent")
 
     def start(self) -> LearningItemKNN:
-        """A learner that knows nothing yet."""
+        """Return a new learner that has learned nothing."""
         return LearningItemKNN(self)
 
 
 class LearningItemKNN:
-    """Who had what; memory is linear in users, items and distinct pairs of them."""
+    """The learner of ``StreamItemKNN``: it keeps the distinct pairs of user and item.
+
+    Memory is linear in users, items and pairs.
+    """
 
     def __init__(self, model: StreamItemKNN) -> None:
-        self.recent, self.met = model.recent or 0, 0
-        self.common = InCommon(ROWS, CELLS)
+        self.recent, self.n_items = model.recent or 0, 0
+        self.common = GrowingCoCounts(LEAST_ROWS, ROW_CELLS)
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order; what they were rated does not count."""
-        self.walk(Told(users, items, values), *nobody(users.size))
+        """Learn events in order; ratings are ignored."""
+        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
 
     def scores(self, user: int) -> NDArray[np.float64]:
-        """A score of every item learnt so far, by code."""
-        self.common.widen(self.met, user + 1)
+        """Return a score of every item learned so far, by code."""
+        self.common.widen(self.n_items, user + 1)
         scores = np.empty(self.common.sizes.size)
         _item_knn.score(user, self.recent, self.common.arrays, scores)
-        return scores[: self.met].copy()
+        return scores[: self.n_items].copy()
 
-    def walk(self, told: Told, asked: Asked, shown: Shown) -> None:
-        """Answer every question, learning what is told before each, and then learn the rest."""
-        users, items, met = room_for(told, asked)
+    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        users, items, n_items = rows_needed(events, queries)
         self.common.widen(items, users)
-        self.common.reserve(told.items, told.users)
-        _item_knn.walk(self.recent, self.common.arrays, told, asked, shown)
-        self.met = max(self.met, met)
+        self.common.reserve(events.items, events.users)
+        _item_knn.walk(self.recent, self.common.arrays, events, queries, output)
+        self.n_items = max(self.n_items, n_items)

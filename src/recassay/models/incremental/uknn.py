@@ -1,4 +1,4 @@
-"""Users who had the same items, counted as events come in."""
+"""Incremental user neighbours: counts of items that two users have in common, updated event by event."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recassay.models.incremental import _neighbours
-from recassay.models.incremental._in_common import NOBODY, InCommon
-from recassay.models.incremental._neighbours import Near
-from recassay.models.incremental._walk import Asked, Int32, Shown, Told
-from recassay.models.incremental.base import Incremental, grown, nobody, room_for
+from recassay.models.incremental._co_counts import NONE, GrowingCoCounts
+from recassay.models.incremental._neighbours import NeighbourBuffers
+from recassay.models.incremental._walk import Int32, StreamEvents, StreamQueries, WalkOutput
+from recassay.models.incremental.base import Incremental, grown, no_queries, rows_needed
 
-ROWS = 16  # users whose items in common with everybody are kept: those asked last
+LEAST_ROWS = 16  # users whose co-counts with all others are cached: those queried last
 
 
 @dataclass(frozen=True, repr=False)
 class UKNN(Incremental):
-    """User-kNN, incremental: the score of an item is the share of the user's neighbours, by similarity, who had it.
+    """Incremental user-kNN: the score of an item is the share of the user's neighbours, by similarity, who had it.
 
-    The similarity of u and v is c / (sqrt |u| sqrt |v|), with c items in common. Neighbours are the most similar users
-    with something in common, equally similar ones by first appearance. An event counts a pair of user and item; a
-    repeated one changes nothing.
+    The similarity of users u and v is c / (sqrt |u| sqrt |v|), with c items in common and |u| the items of u.
+    Neighbours are the most similar users with at least one common item; ties are ordered by first appearance. An event
+    counts a pair of user and item; repeated pairs change nothing.
 
-    Neighbours are found when a user is asked for, so they are exact. ``stale=True`` finds them when the user's own
-    events are learnt, as MyMediaLite does: what others learnt since then changes similarities, not who is near.
+    Neighbours are found at each query, so they are exact. ``stale=True`` finds them when the user's own events are
+    learned, as MyMediaLite does: later events of other users change similarities but not the set of neighbours.
 
-    Similarities are rounded to a multiple of 2^-38 / sqrt |u|, so that sums are exact and equal scores are equal.
+    Similarities are rounded to a multiple of 2^-38 / sqrt |u|, so sums are exact and equal scores stay equal.
 
     Edges: without neighbours all scores are 0.
 
@@ -47,47 +47,54 @@ class UKNN(Incremental):
     stale: bool = False
 
     def validate(self) -> None:
-        """At least one neighbour."""
+        """Raise U102 for less than 1 neighbour."""
         self.at_least(1, "neighbours")
 
     def start(self) -> LearningUKNN:
-        """A learner that knows nothing yet."""
+        """Return a new learner that has learned nothing."""
         return LearningUKNN(self)
 
 
 class LearningUKNN:
-    """Who had what, and who was near; memory is linear in users, items and distinct pairs of them."""
+    """The learner of ``UKNN``: it keeps the distinct pairs of user and item, and with ``stale`` users' neighbours.
+
+    Memory is linear in users, items and pairs.
+    """
 
     def __init__(self, model: UKNN) -> None:
-        self.model, self.met = model, 0
-        self.common = InCommon(ROWS)
+        self.model, self.n_items = model, 0
+        self.common = GrowingCoCounts(LEAST_ROWS)
         self.kept = np.zeros((0, model.neighbours if model.stale else 0), np.int32)
-        self.level = np.zeros(0)
+        self.threshold = np.zeros(0)
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order; what they were rated does not count."""
-        self.walk(Told(users, items, values), *nobody(users.size))
+        """Learn events in order; ratings are ignored."""
+        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
 
     def scores(self, user: int) -> NDArray[np.float64]:
-        """A score of every item learnt so far, by code."""
-        self._grow(user + 1, self.met)
-        scores = np.empty(self.met)
-        _neighbours.score(user, self.model.neighbours, self._near(), self.common.arrays, scores)
+        """Return a score of every item learned so far, by code."""
+        self._grow(user + 1, self.n_items)
+        scores = np.empty(self.n_items)
+        _neighbours.score(user, self.model.neighbours, self._buffers(), self.common.arrays, scores)
         return scores
 
-    def walk(self, told: Told, asked: Asked, shown: Shown) -> None:
-        """Answer every question, learning what is told before each, and then learn the rest."""
-        users, items, met = room_for(told, asked)
+    def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
+        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        users, items, n_items = rows_needed(events, queries)
         self._grow(users, items)
-        self.common.reserve(told.users, told.items)
-        _neighbours.walk(self.model.neighbours, self._near(), self.common.arrays, told, asked, shown)
-        self.met = max(self.met, met)
+        self.common.reserve(events.users, events.items)
+        _neighbours.walk(self.model.neighbours, self._buffers(), self.common.arrays, events, queries, output)
+        self.n_items = max(self.n_items, n_items)
 
     def _grow(self, users: int, items: int) -> None:
+        """Grow to hold ``users`` users and ``items`` items."""
         self.common.widen(users, items)
         known = self.kept.shape[0]
-        self.kept, self.level = grown(self.kept, users), grown(self.level, users)
-        self.kept[known:] = NOBODY
+        self.kept, self.threshold = grown(self.kept, users), grown(self.threshold, users)
+        self.kept[known:] = NONE
 
-    def _near(self) -> Near:
-        return Near(self.kept, self.level, np.empty(self.level.size, np.int32), np.empty(self.level.size))
+    def _buffers(self) -> NeighbourBuffers:
+        """Return the kept neighbours and thresholds, with empty buffers for a search."""
+        return NeighbourBuffers(
+            self.kept, self.threshold, np.empty(self.threshold.size, np.int32), np.empty(self.threshold.size)
+        )

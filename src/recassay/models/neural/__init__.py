@@ -1,4 +1,4 @@
-"""Networks that read histories: what comes next. They need PyTorch, which is imported when one of them is fitted."""
+"""Networks that predict the next item from a history. They need PyTorch, which is imported on the first fit."""
 
 from recassay.models.neural.bert4rec import BERT4Rec
 from recassay.models.neural.gru import GRU

@@ -1,40 +1,49 @@
-"""Attention that looks both ways: learnt by guessing items that were taken out of a history."""
+"""BERT4Rec: bidirectional attention, trained to predict masked items of a history."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from recassay.data.histories import Histories
 from recassay.models.neural import layers
-from recassay.models.neural.base import Neural, tail
+from recassay.models.neural.base import Neural, last_items
+from recassay.models.neural.batches import NONE, Codes, HistoryWindows, NegativeSampler, PaddedWindows, TrainingBatch
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
-from recassay.models.neural.lessons import NONE, Codes, Excerpts, Lesson, Strangers, Windows
+from recassay.naming.departures import Departure
+from recassay.naming.grammar import Value
 
 
 @dataclass(frozen=True, repr=False)
 class BERT4Rec(Neural):
-    """Self-attention reads a history from all of its places; the next item is guessed like any that was taken out.
+    """Bidirectional self-attention over a history; the next item is predicted like any masked item.
 
-    As ``SASRec``, but places look both ways, ReLU is GELU, and the width between is ``inner``. Of a window of n
-    items, max(1, mask n) at random, and at most ``predictions``, are replaced by a mask, and the state in each place
-    scores all items (softmax cross-entropy against the one taken out). An epoch masks a window ``copies`` times, and
-    once more only its last item; windows overlap by half. To answer, a mask is appended to the last ``length`` - 1
-    items.
+    The network is that of ``SASRec``, but attention is bidirectional, GELU replaces ReLU, and the inner width is
+    ``inner``. Of a window of n items, max(1, mask n) random ones, at most ``predictions``, are replaced by a mask. The
+    state at each mask scores all items (softmax cross-entropy with the masked item). An epoch masks each window
+    ``copies`` times at random, and once more only its last item; windows overlap by half. To predict, a mask is
+    appended to the last ``length`` - 1 items.
 
-    The rate grows over the first ``warmup`` steps. Edges: an empty history is a mask alone. Defaults are the authors'
-    for MovieLens 1M; presets "ml-1m", "ml-20m", "beauty" (and "games" like it), "steam". Not taken over: a layer and a
-    bias in front of the softmax, and LayerNorm behind, where here it stands in front of, each layer.
+    The rate grows over the first ``warmup`` steps. Edges: an empty history is read as a single mask. Defaults are the
+    authors' for MovieLens 1M; presets "ml-1m", "ml-20m", "beauty" (also as "games"), "steam". Differences to the paper:
+    no layer and bias before the softmax, and LayerNorm before each layer instead of after it.
 
     Reference: Sun et al., BERT4Rec: sequential recommendation with bidirectional encoder representations from
     transformer, CIKM 2019.
     """
 
     name: ClassVar[str] = "BERT4Rec"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sampled-metrics",
+            "As for SASRec, the paper divides attention by the square root of d and prints no biases; recassay divides "
+            "by that of d / heads and has biases, as the code of the authors of BERT4Rec does.",
+        ),
+    )
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "ml-1m": {},
         "ml-20m": {"dropout": 0.1, "dropout_attention": 0.1, "predictions": 20},
         "beauty": {"length": 50, "dropout": 0.5, "mask": 0.6, "predictions": 30},
@@ -57,65 +66,69 @@ class BERT4Rec(Neural):
     warmup: int = 100
 
     def validate(self) -> None:
-        """Heads share the width evenly; a mask is put somewhere, and not everywhere."""
+        """Raise U102 if heads do not divide ``dim``, a count is too small or a share is not below 1."""
         super().validate()
         self.at_least(1, "blocks", "heads", "inner", "predictions", "copies")
         self.at_least(0, "warmup")
-        self.share("dropout_attention", "mask")
+        self.below_one("dropout_attention", "mask")
         if self.dim % self.heads:
-            raise self.refuse("heads", f"they cannot share {self.dim} dimensions evenly")
+            raise self.refuse("heads", f"it must divide dim={self.dim}")
 
-    def cut(self, histories: Histories) -> Windows:
-        """Windows as long as what is read at once."""
-        return Windows.cut(histories, self.length, self.length // 2 if self.windows == "all" else None)
+    def windows_of(self, histories: Histories) -> HistoryWindows:
+        """Return windows as long as the network's input."""
+        return HistoryWindows.cut(histories, self.length, self.length // 2 if self.windows == "all" else None)
 
     @property
-    def readings(self) -> int:
-        """With masks at random, and once with the last item masked."""
+    def passes(self) -> int:
+        """Return the number of passes: ``copies`` with random masks, one with the last item masked."""
         return self.copies + 1
 
-    def questions(self, lengths: Codes, reading: Codes) -> Codes:
-        """How many items are masked."""
-        some = np.maximum(1, np.minimum(np.round(self.mask * lengths), self.predictions)).astype(np.int64)
-        return np.where(reading < self.copies, some, 1)
+    def n_targets(self, lengths: Codes, pass_number: Codes) -> Codes:
+        """Return how many items of each window are masked."""
+        n_masked = np.maximum(1, np.minimum(np.round(self.mask * lengths), self.predictions)).astype(np.int64)
+        return np.where(pass_number < self.copies, n_masked, 1)
 
-    def lesson(self, read: Excerpts, strangers: Strangers, rng: np.random.Generator) -> Lesson:
-        """Sequences with items masked, and the question what stood there."""
-        n, t = read.tokens.shape
+    def training_batch(
+        self, windows: PaddedWindows, sampler: NegativeSampler, rng: np.random.Generator
+    ) -> TrainingBatch:
+        """Return windows with masked items; the targets are the masked items."""
+        n, t = windows.tokens.shape
         places = np.arange(t)
-        lots = np.where(places < read.lengths[:, None], rng.random((n, t)), np.inf)  # the smallest are masked
-        lots[np.arange(n), read.lengths - 1] -= read.reading == self.copies
-        most = np.sort(lots, axis=1)[np.arange(n), self.questions(read.lengths, read.reading) - 1]
-        masked = lots <= most[:, None]
-        tokens = np.where(masked, strangers.items, read.tokens)
-        return Lesson(tokens, read.lengths, np.flatnonzero(masked), read.tokens[masked], NONE)
+        keys = np.where(places < windows.lengths[:, None], rng.random((n, t)), np.inf)  # the smallest are masked
+        keys[np.arange(n), windows.lengths - 1] -= windows.pass_number == self.copies
+        largest = np.sort(keys, axis=1)[np.arange(n), self.n_targets(windows.lengths, windows.pass_number) - 1]
+        masked = keys <= largest[:, None]
+        tokens = np.where(masked, sampler.n_items, windows.tokens)
+        return TrainingBatch(tokens, windows.lengths, np.flatnonzero(masked), windows.tokens[masked], NONE)
 
-    def asked(self, histories: Histories, nothing: int) -> tuple[Codes, Codes]:
-        """The last items, and a mask behind them."""
-        tokens, lengths = tail(histories, self.length - 1, nothing, least=0)
-        return np.pad(tokens, ((0, 0), (0, 1)), constant_values=nothing), lengths + 1
+    def query_tokens(self, histories: Histories, padding: int) -> tuple[Codes, Codes]:
+        """Return the last items followed by a mask, which is the padding token, and their lengths."""
+        tokens, lengths = last_items(histories, self.length - 1, padding, least=0)
+        return np.pad(tokens, ((0, 0), (0, 1)), constant_values=padding), lengths + 1
 
-    def rate_at(self, step: int) -> float:
-        """The learning rate of a step, counted from 1."""
+    def learning_rate(self, step: int) -> float:
+        """Return the learning rate of a step, counted from 1."""
         return self.rate * min(1.0, step / max(self.warmup, 1))
 
-    def initial(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
-        """All small; the row of no item is the mask."""
+    def initial_weights(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Return small normal weights; the padding row of the embeddings is the mask."""
         weights = {
             "items": layers.normal(rng, items + 1, self.dim),
             "places": layers.normal(rng, self.length, self.dim),
         }
         for number in range(self.blocks):
-            weights |= layers.block(rng, f"block{number}", self.dim, self.inner, layers.normal)
-        return weights | {"norm": layers.unit(self.dim)}
+            weights |= layers.block_weights(rng, f"block{number}", self.dim, self.inner, layers.normal)
+        return weights | {"norm": layers.norm_weights(self.dim)}
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
-        """States (p, d) of places: what each makes of the whole sequence."""
-        x = layers.embed(weights["items"], tokens) + layers.placed(weights["places"], tokens, lengths)  # (n, t, d)
+        """Return states (p, d) at ``places`` (flat indices into ``tokens``), computed from the whole sequence."""
+        x = layers.embed(weights["items"], tokens) + layers.position_embeddings(
+            weights["places"], tokens, lengths
+        )  # (n, t, d)
         x = drop(x, self.dropout)
-        seen = (layers.numbers(tokens) < lengths[:, None])[:, None, None]  # (n, 1, 1, t)
+        seen = (layers.positions(tokens) < lengths[:, None])[:, None, None]  # (n, 1, 1, t)
         for number in range(self.blocks):
-            x = layers.transform(
+            x = layers.transformer_block(
                 x, weights, f"block{number}", heads=self.heads, activation="gelu", drop=drop, rate=self.dropout,
                 within=self.dropout_attention, seen=seen,
             )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Where networks compute: on a GPU, or on one thread of PyTorch for each block of work.
+"""Devices on which networks compute: on a GPU, or with one thread of PyTorch per chunk of work.
 
-Sums over many threads round as the threads come. So each block of work, cut without regard to threads, has one thread,
-and a result has the same bits on one thread or many.
+The rounding of sums over several threads depends on timing. So chunks do not depend on the number of threads, each
+chunk has one thread, and results have the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -12,55 +12,57 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from recassay.errors import UsageError
-from recassay.models.neural.layers import library
+from recassay.models.neural.layers import torch_module
 from recassay.threads import blocks, each_block
 
 if TYPE_CHECKING:
     from recassay.models.neural.base import Neural
 
-LARGER = 32  # times as much is a block on a GPU
+GPU_FACTOR = 32  # a chunk on a GPU is this many times larger
 
 Result = TypeVar("Result")
 
 
 def device_of(model: Neural) -> str:
-    """The device that a description asks for."""
-    cuda = library().cuda.is_available()
+    """Return the device for a model, "cuda" or "cpu"; raise U102 if it needs a GPU that is missing."""
+    cuda = torch_module().cuda.is_available()
     if model.device == "cuda" and not cuda:
         raise model.refuse("device", "PyTorch finds no GPU", "device='auto', or a build of PyTorch for your GPU")
     return "cuda" if cuda and model.device != "cpu" else "cpu"
 
 
-def each_part(work: Callable[[int, int], Result], n: int, *, size: int, device: str) -> list[Result]:
-    """``work(begin, end)`` for blocks of ``size`` over threads, or for larger ones on a GPU; results in order."""
+def map_chunks(work: Callable[[int, int], Result], n: int, *, size: int, device: str) -> list[Result]:
+    """Run ``work(begin, end)`` for chunks over threads, or for larger chunks on a GPU; return results in order."""
     if device == "cuda":
-        return [work(begin, end) for begin, end in blocks(n, LARGER * size)]
+        return [work(begin, end) for begin, end in blocks(n, GPU_FACTOR * size)]
 
-    def alone(begin: int, end: int) -> Result:
+    def on_one_thread(begin: int, end: int) -> Result:
         with one_thread():
             return work(begin, end)
 
-    return each_block(alone, n, size=size)
+    return each_block(on_one_thread, n, size=size)
 
 
 class _OneThread:
-    """PyTorch's number of threads belongs to the process and to each thread of it: who enters sets it to 1 and who
-    leaves sets it back, to what the first found.
+    """A context in which PyTorch uses one thread.
+
+    PyTorch has a number of threads for the process and for each of its threads. Entering sets it to 1; leaving restores
+    the number found by the first thread that entered.
     """
 
     def __init__(self) -> None:
-        self.lock, self.inside, self.before, self.own = threading.Lock(), 0, 1, threading.local()
+        self.lock, self.n_inside, self.before, self.own = threading.Lock(), 0, 1, threading.local()
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         if getattr(self.own, "inside", False):
             yield
             return
-        torch = library()
+        torch = torch_module()
         with self.lock:
-            found = torch.get_num_threads()  # asked in each thread: unasked, it would take the process' number later
-            self.before = self.before if self.inside else found
-            self.inside += 1
+            found = torch.get_num_threads()  # read in each thread, or PyTorch sets the process' number later
+            self.before = self.before if self.n_inside else found
+            self.n_inside += 1
             torch.set_num_threads(1)
         self.own.inside = True
         try:
@@ -68,7 +70,7 @@ class _OneThread:
         finally:
             self.own.inside = False
             with self.lock:
-                self.inside -= 1
+                self.n_inside -= 1
                 torch.set_num_threads(self.before)
 
 
@@ -77,16 +79,16 @@ one_thread = _OneThread()
 
 @contextmanager
 def enough_memory(model: Neural) -> Iterator[None]:
-    """Says what to make smaller where memory does not suffice."""
+    """Turn an error about missing memory within this context into U143, which says what to make smaller."""
     try:
         yield
-    except (MemoryError, RuntimeError) as error:  # PyTorch has no class of its own for the memory of the machine
-        told = str(error).partition("\n")[0]
-        if isinstance(error, RuntimeError) and not ("out of memory" in told or "allocate memory" in told):
+    except (MemoryError, RuntimeError) as error:  # PyTorch has no class for missing CPU memory
+        message = str(error).partition("\n")[0]
+        if isinstance(error, RuntimeError) and not ("out of memory" in message or "allocate memory" in message):
             raise
         raise UsageError(
             "U143",
-            f"{model.name} needs more memory than there is: {told}",
+            f"{model.name} needs more memory than is available: {message}",
             where=str(model),
-            hint=f"a smaller batch than {model.batch}, length than {model.length} or dim than {model.dim}",
+            hint=f"use a batch below {model.batch}, a length below {model.length} or a dim below {model.dim}",
         ) from error

@@ -1,32 +1,34 @@
-"""A recurrent network: a state that every item moves on."""
+"""GRU: a recurrent network, whose state is updated by each item of a history."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from recassay.models.neural import layers
 from recassay.models.neural.base import Neural
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
+from recassay.naming.departures import Departure
+from recassay.naming.grammar import Value
 
 
 @dataclass(frozen=True, repr=False)
 class GRU(Neural):
-    """Gated recurrent units read a history item by item; a score is the last state times a row of the output.
+    """Gated recurrent units read a history item by item; a score is the last state times an output row.
 
     With e_t the embedding of item t (dropout is applied to it) and h_0 = 0, r_t = sig(W_R e_t + R_R h_{t-1}),
     z_t = sig(W_Z e_t + R_Z h_{t-1}) and h_t = z_t h_{t-1} + (1 - z_t) tanh(W_H e_t + r_t (R_H h_{t-1})). Then
-    o_t = W_S h_t scores what comes after t, learnt at every t by softmax cross-entropy. It is the form that PyTorch
-    has: elsewhere z is called 1 - z, and r stands inside of the product with R_H. With a ``depth`` of more than 1
-    further units read the states of those before them, dropout applied to these too.
+    o_t = W_S h_t scores the item after t, trained at every t by softmax cross-entropy. This is PyTorch's form: other
+    definitions swap z and 1 - z, and apply r inside the product with R_H. With a ``depth`` above 1, further layers read
+    the states of the layer before, also with dropout.
 
-    Edges: an empty history is read as one item whose embedding is 0, which scores all items 0. ``windows="all"`` starts
-    anew from h_0 every ``length`` items. Published for sessions, so settings for long histories (presets "ml-1m" and
-    "ml-20m", and "beauty", "games", "steam") are those common to the models compared with it. "sequeval" is the network
-    that generates sequences in Monti et al.; they do not say which units, batches and optimiser are theirs.
+    Edges: an empty history is read as one item whose embedding is 0, so all scores are 0. ``windows="all"`` restarts
+    from h_0 every ``length`` items. The paper is about sessions, so settings for long histories (presets "ml-1m",
+    "ml-20m", "beauty", "games", "steam") are those of the models it is usually compared with. "sequeval" is the network
+    that generates sequences in Monti et al.; its units, batch size and optimiser are not published.
 
     Reference: Tan, Xu and Liu, Improved recurrent neural networks for session-based recommendations, DLRS 2016. Monti,
     Palumbo, Rizzo and Morisio, Sequeval: an offline evaluation framework for sequence-based recommender systems,
@@ -34,7 +36,19 @@ class GRU(Neural):
     """
 
     name: ClassVar[str] = "GRU"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sampled-metrics",
+            "The paper multiplies the state by the reset gate before the matrix product, and z is the share of the new "
+            "state; recassay takes PyTorch's form, with the gate after the product and z the share of the old state.",
+        ),
+        Departure(
+            "sequeval",
+            "The paper does not name the cell, the batch size or the optimiser of its recurrent network; the preset "
+            "sequeval takes gated recurrent units, batches of 64 and Adam.",
+        ),
+    )
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "ml-1m": {"length": 200},
         "ml-20m": {"length": 200},
         "beauty": {},
@@ -57,29 +71,29 @@ class GRU(Neural):
     depth: int = 1
 
     def validate(self) -> None:
-        """A state has a width, and there is one."""
+        """Raise U102 if the width or the depth is below 1."""
         super().validate()
         self.at_least(1, "hidden", "depth")
 
     @property
-    def units(self) -> list[str]:
-        """The name of the weights of each layer."""
+    def layer_names(self) -> list[str]:
+        """Return the name of the weights of each layer."""
         return ["gru", *(f"gru{number}" for number in range(2, self.depth + 1))]
 
-    def initial(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Small embeddings, and matrices that keep signals as large as they come in."""
-        found = {"items": layers.table(rng, items, self.dim)}
-        for number, name in enumerate(self.units):
-            found |= layers.recurrence(rng, name, self.hidden if number else self.dim, self.hidden)
+    def initial_weights(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Return small embeddings, and matrices that keep the variance of their inputs (Glorot)."""
+        found = {"items": layers.embedding_table(rng, items, self.dim)}
+        for number, name in enumerate(self.layer_names):
+            found |= layers.gru_weights(rng, name, self.hidden if number else self.dim, self.hidden)
         return {**found, "outputs": layers.glorot(rng, items, self.hidden)}
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
-        """States (p, h) after the items at some places."""
+        """Return states (p, h) after the items at ``places``, flat indices into the table of tokens (n, t)."""
         x = layers.embed(weights["items"], tokens)  # (n, t, d)
-        for name in self.units:
+        for name in self.layer_names:
             x = layers.gru(drop(x, self.dropout), weights, name)  # (n, t, h)
         return x.reshape(-1, self.hidden)[places]
 
     def outputs(self, weights: Weights) -> Tensor:
-        """Rows (items, h) of their own."""
+        """Return the output rows (items, h), which are not the embeddings."""
         return weights["outputs"]

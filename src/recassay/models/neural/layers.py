@@ -1,7 +1,7 @@
-"""The pieces that networks are put together from: functions of tensors and of named weights, without a state.
+"""Layers of networks as functions of tensors and named weights, without state.
 
-Sequences stand at the left of a table: the item at place ``t`` of row ``n`` is real where ``t < lengths[n]``, and what
-stands behind it is never read by a real one. PyTorch is imported when the first piece is used.
+Sequences are left-aligned in a table: the item at place ``t`` of row ``n`` exists if ``t < lengths[n]``. Padding after
+it never affects an existing item. PyTorch is imported when the first function is called.
 """
 
 from __future__ import annotations
@@ -15,112 +15,117 @@ from numpy.typing import NDArray
 from recassay.optional import need
 from recassay.threads import blocks
 
-LOGITS = 1 << 20  # numbers of a block of scores over all items: few enough to stay in cache
+SCORES_PER_BLOCK = 1 << 20  # scores of all items in a block: few enough to stay in cache
 
-Tensor = Any  # of PyTorch, whose types are not worth its import
+Tensor = Any  # a PyTorch tensor; importing PyTorch for its types would be slow
 Weights = Mapping[str, Tensor]
 Array = NDArray[np.float32]
 Drop = Callable[[Tensor, float], Tensor]
 
 
-def library() -> Any:
-    """PyTorch."""
+def torch_module() -> Any:
+    """Return the module torch; raise an error that says how to install it if it is missing."""
     return need("torch", for_="a neural model")
 
 
 def tensors(weights: Mapping[str, Array], device: str) -> dict[str, Tensor]:
-    """Weights where they are needed, in memory of PyTorch: products round by how their operands are aligned."""
-    return {name: library().from_numpy(one).clone().to(device) for name, one in weights.items()}
+    """Return copies of weights on a device. PyTorch allocates their memory, because alignment affects rounding."""
+    return {name: torch_module().from_numpy(weight).clone().to(device) for name, weight in weights.items()}
 
 
 def normal(rng: np.random.Generator, *shape: int, sd: float = 0.02) -> Array:
-    """Weights to begin with: normal, around 0."""
+    """Return normal initial weights with mean 0."""
     return rng.standard_normal(shape, np.float32) * np.float32(sd)
 
 
 def glorot(rng: np.random.Generator, *shape: int) -> Array:
-    """Weights to begin with: uniform, with the variance that keeps signals as large as they come in."""
+    """Return uniform initial weights whose variance keeps that of the inputs (Glorot)."""
     reach = np.float32(np.sqrt(6 / (shape[-2] + shape[-1])))
     return (2 * rng.random(shape, np.float32) - 1) * reach
 
 
-def table(rng: np.random.Generator, items: int, dim: int) -> Array:
-    """Embeddings of items, and below them a row of zeros: what stands where there is no item."""
+def embedding_table(rng: np.random.Generator, items: int, dim: int) -> Array:
+    """Return initial embeddings of items, followed by a row of zeros for padding."""
     return np.concatenate([normal(rng, items, dim), np.zeros((1, dim), np.float32)])
 
 
-def keep(x: Tensor, _: float) -> Tensor:
-    """No dropout, whatever its rate: for answering."""
+def no_dropout(x: Tensor, _: float) -> Tensor:
+    """Return the input: no dropout, for prediction."""
     return x
 
 
-def dropping(generator: Tensor) -> Drop:
-    """Dropout: each number is 0 with a probability of ``rate``, the others grow so that the mean stays.
+def dropout(generator: Tensor) -> Drop:
+    """Return a dropout function: each number becomes 0 with probability ``rate``; others are scaled to keep the mean.
 
-    A draw of 64 bits is four lots, which makes drawing several times faster, and a rate exact to 1 in 65,536.
+    A random 64-bit number serves four entries, which is several times faster; rates are exact to 1 in 65,536.
     """
-    torch = library()
+    torch = torch_module()
 
     def drop(x: Tensor, rate: float) -> Tensor:
         if rate == 0:
             return x
         draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64, device=x.device)
-        lots = draws.random_(-(2**63), None, generator=generator).view(torch.int16)[: x.numel()].view(x.shape)
-        kept = (lots >= round(rate * 2**16) - 2**15).to(x.dtype)
+        keys = draws.random_(-(2**63), None, generator=generator).view(torch.int16)[: x.numel()].view(x.shape)
+        kept = (keys >= round(rate * 2**16) - 2**15).to(x.dtype)
         return x * kept.div_(1 - rate)
 
     return drop
 
 
-def embed(rows: Tensor, numbers: Tensor) -> Tensor:
-    """The rows (..., d) of a table (any, d) that the numbers (...) name."""
-    return library().nn.functional.embedding(numbers, rows)
+def embed(rows: Tensor, positions: Tensor) -> Tensor:
+    """Return the rows (..., d) of a table (any, d) at the indices (...)."""
+    return torch_module().nn.functional.embedding(positions, rows)
 
 
 def norm(x: Tensor, weights: Tensor) -> Tensor:
-    """Every row with mean 0 and variance 1, times a gain, plus a bias: ``weights`` (2, d) holds both."""
-    return library().nn.functional.layer_norm(x, x.shape[-1:], weights[0], weights[1])
+    """Return every row standardised, times a gain, plus a bias (LayerNorm); ``weights`` (2, d) has gain and bias."""
+    return torch_module().nn.functional.layer_norm(x, x.shape[-1:], weights[0], weights[1])
 
 
-def numbers(tokens: Tensor) -> Tensor:
-    """The places 0, 1, ... (t,) of a table (n, t)."""
-    return library().arange(tokens.shape[1], device=tokens.device)
+def positions(tokens: Tensor) -> Tensor:
+    """Return the positions 0, 1, ... (t,) of a table (n, t)."""
+    return torch_module().arange(tokens.shape[1], device=tokens.device)
 
 
-def placed(rows: Tensor, tokens: Tensor, lengths: Tensor) -> Tensor:
-    """Rows (n, t, d) of places: the last item has the last row, whatever the length; what is behind it has it too."""
-    from_end = (lengths[:, None] - numbers(tokens)).clamp(min=1)  # (n, t)
+def position_embeddings(rows: Tensor, tokens: Tensor, lengths: Tensor) -> Tensor:
+    """Return position embeddings (n, t, d), counted from the end: the last item of any history has the last row.
+
+    The padding after it has that row too. ``rows`` are the embeddings of positions.
+    """
+    from_end = (lengths[:, None] - positions(tokens)).clamp(min=1)  # (n, t)
     return embed(rows, rows.shape[0] - from_end)
 
 
-def recurrence(rng: np.random.Generator, name: str, dim: int, hidden: int) -> dict[str, Array]:
-    """Weights to begin with of a :func:`gru`: matrices for r, z and h below one another, of the input and the state."""
+def gru_weights(rng: np.random.Generator, name: str, dim: int, hidden: int) -> dict[str, Array]:
+    """Return initial weights of a :func:`gru`: stacked matrices of r, z and h, for the input and for the state."""
     into, onward = ([glorot(rng, hidden, width) for _ in range(3)] for width in (dim, hidden))
     return {f"{name}.in": np.concatenate(into), f"{name}.on": np.concatenate(onward)}
 
 
 def gru(x: Tensor, weights: Weights, name: str) -> Tensor:
-    """All states (n, t, h) of gated recurrent units that read x (n, t, d)."""
+    """Return all states (n, t, h) of gated recurrent units that read x (n, t, d)."""
     into, onward = weights[f"{name}.in"], weights[f"{name}.on"]  # (3h, d), (3h, h)
     start = x.new_zeros(1, x.shape[0], onward.shape[1])
-    states, _ = library().gru(x, start, [into, onward], False, 1, 0.0, False, False, True)
+    states, _ = torch_module().gru(x, start, [into, onward], False, 1, 0.0, False, False, True)
     return states
 
 
-def unit(dim: int) -> Array:
-    """Weights to begin with of a :func:`norm`: a gain of 1, a bias of 0."""
+def norm_weights(dim: int) -> Array:
+    """Return initial weights of a :func:`norm`: gain 1, bias 0."""
     return np.stack([np.ones(dim, np.float32), np.zeros(dim, np.float32)])
 
 
-def block(rng: np.random.Generator, name: str, dim: int, inner: int, draw: Callable[..., Array]) -> dict[str, Array]:
-    """Weights to begin with of a block of :func:`transform`."""
+def block_weights(
+    rng: np.random.Generator, name: str, dim: int, inner: int, draw: Callable[..., Array]
+) -> dict[str, Array]:
+    """Return initial weights of a :func:`transformer_block`; ``draw`` draws matrices, ``inner`` is the inner width."""
     return {
-        f"{name}.attention.norm": unit(dim),
+        f"{name}.attention.norm": norm_weights(dim),
         f"{name}.attention.in": np.concatenate(
             [draw(rng, dim, dim) for _ in range(3)], axis=1
         ),  # queries, keys, values
         f"{name}.attention.out": draw(rng, dim, dim),
-        f"{name}.forward.norm": unit(dim),
+        f"{name}.forward.norm": norm_weights(dim),
         f"{name}.forward.in": draw(rng, dim, inner),
         f"{name}.forward.in.bias": np.zeros(inner, np.float32),
         f"{name}.forward.out": draw(rng, inner, dim),
@@ -128,7 +133,7 @@ def block(rng: np.random.Generator, name: str, dim: int, inner: int, draw: Calla
     }
 
 
-def transform(
+def transformer_block(
     x: Tensor,
     weights: Weights,
     name: str,
@@ -140,12 +145,12 @@ def transform(
     within: float = 0.0,
     seen: Tensor | None = None,
 ) -> Tensor:
-    """A block: x + Dropout(Attention(Norm(x))), and of that x + Dropout(Forward(Norm(x))).
+    """Return the output of a block: x + Dropout(Attention(Norm(x))), then x + Dropout(Forward(Norm(x))).
 
-    Attention looks back only, unless ``seen`` (n, 1, 1, t) says which places anybody may look at. ``within`` is the
-    dropout of its shares.
+    Attention is causal unless ``seen`` (n, 1, 1, t) marks the places that all places may attend to. ``within`` is the
+    dropout rate of attention weights.
     """
-    functional = library().nn.functional
+    functional = torch_module().nn.functional
     mixed = norm(x, weights[f"{name}.attention.norm"]) @ weights[f"{name}.attention.in"]  # (n, t, 3d)
     mixed = attention(mixed, heads, seen, drop, within) @ weights[f"{name}.attention.out"]
     x = x + drop(mixed, rate)
@@ -157,46 +162,51 @@ def transform(
 
 
 def attention(mixed: Tensor, heads: int, seen: Tensor | None, drop: Drop, within: float) -> Tensor:
-    """softmax(Q K' / sqrt(d / heads)) V of each head, side by side: (n, t, d) from Q, K and V (n, t, 3d)."""
+    """Return softmax(Q K' / sqrt(d / heads)) V of all heads, concatenated: (n, t, d) from Q, K and V (n, t, 3d).
+
+    Attention is causal unless ``seen`` marks the places that may be attended to; ``within`` is the dropout rate of
+    weights.
+    """
     n, t, width = mixed.shape
     split = mixed.view(n, t, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4)  # (3, n, heads, t, d / heads)
     queries, keys, values = split[0], split[1], split[2]
-    if within == 0 or drop is keep:
-        attend = library().nn.functional.scaled_dot_product_attention
-        found = attend(queries, keys, values, attn_mask=seen, is_causal=seen is None)
+    if within == 0 or drop is no_dropout:
+        fused = torch_module().nn.functional.scaled_dot_product_attention
+        found = fused(queries, keys, values, attn_mask=seen, is_causal=seen is None)
     else:
-        fit = (queries / (width // 3 // heads) ** 0.5) @ keys.transpose(-1, -2)  # (n, heads, t, t)
-        mask = fit.new_ones(t, t, dtype=library().bool).tril() if seen is None else seen
-        found = drop(fit.masked_fill_(~mask, -float("inf")).softmax(-1), within) @ values
+        logits = (queries / (width // 3 // heads) ** 0.5) @ keys.transpose(-1, -2)  # (n, heads, t, t)
+        mask = logits.new_ones(t, t, dtype=torch_module().bool).tril() if seen is None else seen
+        found = drop(logits.masked_fill_(~mask, -float("inf")).softmax(-1), within) @ values
     return found.transpose(1, 2).reshape(n, t, width // 3)
 
 
 def softmax_loss(states: Tensor, items: Tensor, targets: Tensor) -> Tensor:
-    """The sum of -log softmax(states items')[target]: (p, d), (items, d) and (p,) give one number.
+    """Return the sum of -log softmax(states items')[target] as one number, from (p, d), (items, d) and (p,).
 
-    Scores of all items would fill the memory, so they are made block by block. Their gradient has a closed form, chance
-    minus truth, and is taken at once; the product with it carries it on to whatever the states were made of.
+    Scores of all items would not fit in memory, so they are computed block by block. Their gradient has a closed form,
+    probability minus target, and is computed in the same pass. The returned tensor passes it on to ``states`` and
+    ``items`` through ``carrier``, whose gradient is exactly this one.
     """
-    torch = library()
+    torch = torch_module()
     with torch.no_grad():
-        value, back, across = 0.0, torch.empty_like(states), torch.zeros_like(items)
-        for begin, end in blocks(states.shape[0], max(1, LOGITS // items.shape[0])):
-            some, truth = states[begin:end], targets[begin:end, None]
+        value, states_gradient, items_gradient = 0.0, torch.empty_like(states), torch.zeros_like(items)
+        for begin, end in blocks(states.shape[0], max(1, SCORES_PER_BLOCK // items.shape[0])):
+            some, target = states[begin:end], targets[begin:end, None]
             logs = torch.nn.functional.log_softmax(some @ items.T, dim=1)
-            value -= logs.gather(1, truth).double().sum()
-            error = logs.exp_().scatter_add_(1, truth, -torch.ones_like(truth, dtype=logs.dtype))
-            torch.mm(error, items, out=back[begin:end])
-            across.addmm_(error.T, some)
-    carrier = (states * back).sum() + (items * across).sum()
+            value -= logs.gather(1, target).double().sum()
+            error = logs.exp_().scatter_add_(1, target, -torch.ones_like(target, dtype=logs.dtype))
+            torch.mm(error, items, out=states_gradient[begin:end])
+            items_gradient.addmm_(error.T, some)
+    carrier = (states * states_gradient).sum() + (items * items_gradient).sum()
     return carrier + (value - carrier.detach())
 
 
-def binary_loss(states: Tensor, rows: Tensor, targets: Tensor, others: Tensor) -> Tensor:
-    """The sum of -log sig(score of the target) - log(1 - sig(score of another item)), for states (p, d).
+def binary_loss(states: Tensor, rows: Tensor, targets: Tensor, negatives: Tensor) -> Tensor:
+    """Return the sum of -log sig(score of the target) - log(1 - sig(score of the negative)), for states (p, d).
 
-    ``rows`` (items + 1, d) has the items; its last row stands for no other item, and learns nothing.
+    ``rows`` (items + 1, d) are item embeddings; the last row means that there is no negative, and gets no gradient.
     """
-    functional = library().nn.functional
-    right = (states * functional.embedding(targets, rows)).sum(-1)
-    wrong = (states * functional.embedding(others, rows, padding_idx=rows.shape[0] - 1)).sum(-1)
-    return functional.softplus(-right).sum() + functional.softplus(wrong).sum()
+    functional = torch_module().nn.functional
+    positive_scores = (states * functional.embedding(targets, rows)).sum(-1)
+    negative_scores = (states * functional.embedding(negatives, rows, padding_idx=rows.shape[0] - 1)).sum(-1)
+    return functional.softplus(-positive_scores).sum() + functional.softplus(negative_scores).sum()

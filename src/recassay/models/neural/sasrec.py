@@ -1,39 +1,58 @@
-"""Attention that looks back: what of a history matters now, wherever it stands."""
+"""SASRec: causal self-attention over a history."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from recassay.models.neural import layers
 from recassay.models.neural.base import Neural
+from recassay.models.neural.batches import NegativeSampler, PaddedWindows, TrainingBatch
 from recassay.models.neural.layers import Array, Drop, Tensor, Weights
-from recassay.models.neural.lessons import Excerpts, Lesson, Strangers
+from recassay.naming.departures import Departure
+from recassay.naming.grammar import Value
 
 
 @dataclass(frozen=True, repr=False)
 class SASRec(Neural):
-    """Self-attention reads a history from each of its places back to the begin; a score is a state times an embedding.
+    """Causal self-attention over a history; a score is a state times an item embedding.
 
-    With embeddings M and P of items and of places (the last item always stands in the last place), x = M[item] +
-    P[place] goes through ``blocks`` of x + Dropout(z(LayerNorm(x))), where z is first softmax(Q K' / sqrt(dim / heads))
-    V with ``heads`` heads, no place looking ahead, and then ReLU(x W1 + b1) W2 + b2. After a last LayerNorm the state
-    of the last place scores item i with M[i].
+    With embeddings M of items and P of positions (the last item always has the last position), x = M[item] +
+    P[position] passes ``blocks`` of x + Dropout(z(LayerNorm(x))), where z is first softmax(Q K' / sqrt(dim / heads)) V
+    with ``heads`` heads and causal attention, and then ReLU(x W1 + b1) W2 + b2. After a last LayerNorm the state at the
+    last position scores item i with M[i].
 
-    Every place learns what came next. ``loss="binary"`` is -log sig(o) - log(1 - sig(o')), o' being the score of an
-    item drawn uniformly from those the user never had; ``loss="softmax"`` is cross-entropy over all items.
+    Every position predicts the next item. ``loss="binary"`` is -log sig(o) - log(1 - sig(o')), where o' is the score of
+    an item drawn uniformly from the items the user never had. ``loss="softmax"`` is cross-entropy over all items.
 
-    Edges: an empty history is read as one item whose embedding is 0. Defaults are those of the authors' code, but for
-    ``epochs``; it also drops attention weights. Presets "ml-1m" (and "ml-20m" like it), "beauty", "games", "steam".
+    Edges: an empty history is read as one item whose embedding is 0. Defaults are those of the authors' code except
+    ``epochs``; their code also applies dropout to attention weights. Presets "ml-1m" (also as "ml-20m"), "beauty",
+    "games", "steam".
 
     Reference: Kang and McAuley, Self-attentive sequential recommendation, ICDM 2018.
     """
 
     name: ClassVar[str] = "SASRec"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sampled-metrics",
+            "The paper divides attention by the square root of d; recassay divides by that of d / heads, as "
+            "transformers do, which differs with two heads or more.",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The equations of the paper have no biases in the forward layers and no last LayerNorm; recassay has both, "
+            "as the code of the authors of SASRec does.",
+        ),
+        Departure(
+            "sampled-metrics",
+            "The paper names its loss BPR and prints a binary cross-entropy; recassay trains with the printed one.",
+        ),
+    )
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {
         "ml-1m": {"length": 200, "dropout": 0.2},
         "ml-20m": {"length": 200, "dropout": 0.2},
         "beauty": {},
@@ -48,37 +67,47 @@ class SASRec(Neural):
     loss: Literal["binary", "softmax"] = "binary"
 
     def validate(self) -> None:
-        """Heads share the width evenly."""
+        """Raise U102 if heads do not divide ``dim`` or a count is below 1."""
         super().validate()
         self.at_least(1, "blocks", "heads")
         if self.dim % self.heads:
-            raise self.refuse("heads", f"they cannot share {self.dim} dimensions evenly")
+            raise self.refuse("heads", f"it must divide dim={self.dim}")
 
-    def initial(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Small embeddings, and blocks that keep signals as large as they come in."""
-        weights = {"items": layers.table(rng, items, self.dim), "places": layers.normal(rng, self.length, self.dim)}
+    def initial_weights(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
+        """Return small embeddings, and blocks whose weights keep the variance of their inputs (Glorot)."""
+        weights = {
+            "items": layers.embedding_table(rng, items, self.dim),
+            "places": layers.normal(rng, self.length, self.dim),
+        }
         for number in range(self.blocks):
-            weights |= layers.block(rng, f"block{number}", self.dim, self.dim, layers.glorot)
-        return weights | {"norm": layers.unit(self.dim)}
+            weights |= layers.block_weights(rng, f"block{number}", self.dim, self.dim, layers.glorot)
+        return weights | {"norm": layers.norm_weights(self.dim)}
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
-        """States (p, d) of places: what each has seen up to itself."""
-        x = layers.embed(weights["items"], tokens) + layers.placed(weights["places"], tokens, lengths)  # (n, t, d)
+        """Return states (p, d) at ``places`` (flat indices into ``tokens``); each reads the items up to its place."""
+        x = layers.embed(weights["items"], tokens) + layers.position_embeddings(
+            weights["places"], tokens, lengths
+        )  # (n, t, d)
         x = drop(x, self.dropout)
         for number in range(self.blocks):
-            x = layers.transform(
+            x = layers.transformer_block(
                 x, weights, f"block{number}", heads=self.heads, activation="relu", drop=drop, rate=self.dropout
             )
         return layers.norm(x.reshape(-1, self.dim)[places], weights["norm"])
 
-    def lesson(self, read: Excerpts, strangers: Strangers, rng: np.random.Generator) -> Lesson:
-        """Beside what came next, an item that the user never had."""
-        lesson = super().lesson(read, strangers, rng)
-        users = read.users[lesson.places // lesson.tokens.shape[1]]
-        return replace(lesson, others=strangers.draw(users, rng)) if self.loss == "binary" else lesson
+    def training_batch(
+        self, windows: PaddedWindows, sampler: NegativeSampler, rng: np.random.Generator
+    ) -> TrainingBatch:
+        """Return the batch of the base class.
 
-    def wrong(self, weights: Weights, states: Tensor, targets: Tensor, others: Tensor) -> Tensor:
-        """Pairs of what came next and what did not, or all items."""
+        The binary loss also gets a negative item per target, which the user never had.
+        """
+        batch = super().training_batch(windows, sampler, rng)
+        users = windows.users[batch.places // batch.tokens.shape[1]]
+        return replace(batch, negatives=sampler.draw(users, rng)) if self.loss == "binary" else batch
+
+    def total_loss(self, weights: Weights, states: Tensor, targets: Tensor, negatives: Tensor) -> Tensor:
+        """Return the summed binary loss of targets and negatives, or softmax loss over all items."""
         if self.loss == "softmax":
-            return super().wrong(weights, states, targets, others)
-        return layers.binary_loss(states, weights["items"], targets, others)
+            return super().total_loss(weights, states, targets, negatives)
+        return layers.binary_loss(states, weights["items"], targets, negatives)

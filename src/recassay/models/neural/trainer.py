@@ -1,7 +1,7 @@
-"""Trains any of the networks: epochs of steps, validation, and a checkpoint after every epoch.
+"""Training of networks: epochs of steps, validation, and a checkpoint after every epoch.
 
-Each step cuts its batch into parts of ``PART`` sequences, whatever the number of threads; a part has its own thread and
-its own random numbers, and gradients are added in the order of the parts.
+Each step splits its batch into chunks of ``SEQUENCES_PER_CHUNK`` sequences, for any number of threads. A chunk has its
+own thread and random numbers, and gradients are added in the order of chunks.
 """
 
 from __future__ import annotations
@@ -15,150 +15,166 @@ import numpy as np
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
+from recassay.models.base.training import Training
 from recassay.models.neural import checkpoint, layers
 from recassay.models.neural.base import Neural
-from recassay.models.neural.compute import device_of, each_part, enough_memory, one_thread
-from recassay.models.neural.exam import Exam, K
+from recassay.models.neural.batches import Codes, NegativeSampler, shuffled_batches
+from recassay.models.neural.compute import device_of, enough_memory, map_chunks, one_thread
 from recassay.models.neural.fitted import FittedNeural
 from recassay.models.neural.layers import Array, Tensor
-from recassay.models.neural.lessons import Codes, Strangers, deal
-from recassay.models.training import Training
+from recassay.models.neural.validation import K, ValidationEvents
 from recassay.optional import need
 from recassay.rng import derive
 
-PART = 32  # sequences
+SEQUENCES_PER_CHUNK = 32
 
 
 def train(model: Neural, log: Interactions, training: Training) -> FittedNeural:
-    """The network that has learnt from a log, from its checkpoint on if there is one."""
+    """Return the network trained on a log; training resumes from its checkpoint if there is one."""
     need("torch", for_=model.name)
-    of = min(model.epochs, training.most or model.epochs)
-    what = checkpoint.about(model, log, training.validation)
+    n_epochs = min(model.epochs, training.max_epochs or model.epochs)
+    what = checkpoint.fingerprint_of(model, log, training.validation)
     with enough_memory(model), one_thread():
-        course = Course(model, log, training.validation)
-        if training.checkpoint and (state := checkpoint.load(training.checkpoint, what, course.device)):
-            course.restore(state)
-        while len(course.told) < of and not course.stale:
-            course.epoch()
+        run = TrainingRun(model, log, training.validation)
+        if training.checkpoint and (state := checkpoint.load(training.checkpoint, what, run.device)):
+            run.restore(state)
+        while len(run.epoch_results) < n_epochs and not run.out_of_patience:
+            run.epoch()
             if training.checkpoint:
-                checkpoint.save(training.checkpoint, what, course.state())
+                checkpoint.save(training.checkpoint, what, run.state())
             if training.listener:
-                training.listener(course.line, len(course.told), of)
-        return FittedNeural(log, model, course.learnt, tuple(course.told))
+                training.listener(run.last_line, len(run.epoch_results), n_epochs)
+        return FittedNeural(log, model, run.best_weights, tuple(run.epoch_results))
 
 
-class Course:
-    """A network while it learns: its weights, what moves them, and how it went so far."""
+class TrainingRun:
+    """A network in training: its weights, its optimiser, and the results of past epochs."""
 
     def __init__(self, model: Neural, log: Interactions, validation: Interactions | None) -> None:
-        torch = layers.library()
-        self.model, self.device, self.items = model, device_of(model), log.n_items
-        self.windows, self.strangers = model.cut(Histories.of(log)), Strangers(log)
+        torch = layers.torch_module()
+        self.model, self.device, self.n_items = model, device_of(model), log.n_items
+        self.windows, self.sampler = model.windows_of(Histories.of(log)), NegativeSampler(log)
         if not len(self.windows):
             raise InputError(
                 "I321",
-                f"none of {log.n_users:,} users has two events in the log, so nothing ever came next",
+                f"none of {log.n_users:,} users has two events in the log, so there is no next item to learn from",
                 where=log.origin,
-                hint="another split, or a model that does not read histories, such as Popular",
+                hint="use another split, or a model that does not read histories, such as Popular",
             )
-        self.exam = Exam(log, validation) if validation is not None and len(validation) else None
-        begin = model.initial(log.n_items, derive(model.seed, model.name, "weights"))
-        self.weights = {name: one.requires_grad_() for name, one in layers.tensors(begin, self.device).items()}
+        self.validation = ValidationEvents(log, validation) if validation is not None and len(validation) else None
+        initial = model.initial_weights(log.n_items, derive(model.seed, model.name, "weights"))
+        self.weights = {name: weight.requires_grad_() for name, weight in layers.tensors(initial, self.device).items()}
         self.optimiser = torch.optim.Adam(self.weights.values(), lr=model.rate, fused=True)
         self.best: dict[str, Tensor] = {}
-        self.told: list[tuple[float, float]] = []  # of every epoch: mean loss, hit rate
+        self.epoch_results: list[tuple[float, float]] = []  # mean loss and hit rate of every epoch
 
-    # --- how it goes --------------------------------------------------------------------------------------------------
-
-    @property
-    def peak(self) -> int:
-        """The epoch with the best hit rate, the first of those; the last epoch where nothing is validated."""
-        return 1 + int(np.argmax([hits for _, hits in self.told])) if self.exam else len(self.told)
+    # --- progress -----------------------------------------------------------------------------------------------------
 
     @property
-    def stale(self) -> bool:
-        """Whether the model's patience is at its end."""
-        return bool(self.told) and len(self.told) - self.peak >= self.model.patience
+    def best_epoch(self) -> int:
+        """Return the number of the first epoch with the best hit rate; without validation, of the last epoch."""
+        return (
+            1 + int(np.argmax([hits for _, hits in self.epoch_results])) if self.validation else len(self.epoch_results)
+        )
 
     @property
-    def line(self) -> str:
-        """The last epoch in words."""
-        loss, hits = self.told[-1]
-        worth = f", HR@{K} {hits:.4f}, best {self.told[self.peak - 1][1]:.4f} in epoch {self.peak}"
-        return f"epoch {len(self.told)}: loss {loss:.4f}{worth if self.exam else ''}"
+    def out_of_patience(self) -> bool:
+        """Return whether ``patience`` epochs have passed since the best one."""
+        return bool(self.epoch_results) and len(self.epoch_results) - self.best_epoch >= self.model.patience
 
     @property
-    def learnt(self) -> dict[str, Array]:
-        """The weights of the best epoch."""
-        return {name: one.detach().cpu().numpy().copy() for name, one in (self.best or self.weights).items()}
+    def last_line(self) -> str:
+        """Return a line of text about the last epoch: its loss and hit rates."""
+        loss, hits = self.epoch_results[-1]
+        hit_rate = (
+            f", HR@{K} {hits:.4f}, best {self.epoch_results[self.best_epoch - 1][1]:.4f} in epoch {self.best_epoch}"
+        )
+        return f"epoch {len(self.epoch_results)}: loss {loss:.4f}{hit_rate if self.validation else ''}"
+
+    @property
+    def best_weights(self) -> dict[str, Array]:
+        """Return the weights of the best epoch as arrays."""
+        return {name: weight.detach().cpu().numpy().copy() for name, weight in (self.best or self.weights).items()}
 
     def state(self) -> dict[str, Any]:
-        """All that the next epoch depends on."""
-        weights = {name: one.detach() for name, one in self.weights.items()}
-        return {"told": self.told, "weights": weights, "best": self.best, "optimiser": self.optimiser.state_dict()}
+        """Return everything the next epoch depends on, for a checkpoint."""
+        weights = {name: weight.detach() for name, weight in self.weights.items()}
+        return {
+            "epoch_results": self.epoch_results,
+            "weights": weights,
+            "best": self.best,
+            "optimiser": self.optimiser.state_dict(),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.told, self.best = [tuple(one) for one in state["told"]], state["best"]
-        for name, one in self.weights.items():
-            one.detach().copy_(state["weights"][name])
+        """Continue from the state of a checkpoint."""
+        self.epoch_results, self.best = [tuple(result) for result in state["epoch_results"]], state["best"]
+        for name, weight in self.weights.items():
+            weight.detach().copy_(state["weights"][name])
         self.optimiser.load_state_dict(state["optimiser"])
 
-    # --- learning -----------------------------------------------------------------------------------------------------
+    # --- training -----------------------------------------------------------------------------------------------------
 
     def epoch(self) -> None:
-        """Read all windows once, in an order of the epoch's own, and sit the exam."""
-        model, number = self.model, len(self.told) + 1
-        lengths = np.tile(self.windows.lengths, model.readings)
-        asked = int(model.questions(lengths, np.arange(lengths.size) // len(self.windows)).sum())
+        """Train on all windows in the random order of this epoch, then validate."""
+        model, number = self.model, len(self.epoch_results) + 1
+        lengths = np.tile(self.windows.lengths, model.passes)
+        n_targets = int(model.n_targets(lengths, np.arange(lengths.size) // len(self.windows)).sum())
         steps = -(-lengths.size // model.batch)
-        wrong = 0.0
-        for step, batch in enumerate(deal(lengths, model.batch, derive(model.seed, model.name, "deal", number))):
-            rate = model.rate_at((number - 1) * steps + step + 1)
-            # Windows of like length meet, so batches have many questions or few: each weighs the same in all of them.
-            wrong += self.step(batch, number, step, rate, asked / steps)
+        loss = 0.0
+        for step, batch in enumerate(
+            shuffled_batches(lengths, model.batch, derive(model.seed, model.name, "deal", number))
+        ):
+            rate = model.learning_rate((number - 1) * steps + step + 1)
+            # Batches have windows of similar length, so their numbers of targets differ; each target weighs the same.
+            loss += self.step(batch, number, step, rate, n_targets / steps)
         hits = float("nan")
-        if self.exam:
-            hits = self.exam.hits(model, self.weights)
-            self.must_be_number(hits, number)
-        self.told.append((wrong / asked, hits))
-        if self.exam and self.peak == number:
-            self.best = {name: one.detach().clone() for name, one in self.weights.items()}
+        if self.validation:
+            hits = self.validation.hits(model, self.weights)
+            self.require_finite(hits, number)
+        self.epoch_results.append((loss / n_targets, hits))
+        if self.validation and self.best_epoch == number:
+            self.best = {name: weight.detach().clone() for name, weight in self.weights.items()}
 
-    def step(self, batch: Codes, epoch: int, step: int, rate: float, questions: float) -> float:
-        """Move the weights down the gradient of a batch; its loss, summed over questions."""
-        torch, model = layers.library(), self.model
+    def step(self, batch: Codes, epoch: int, step: int, rate: float, n_targets: float) -> float:
+        """Update the weights by the gradient of a batch of windows; return its loss, summed over targets.
 
-        def part(begin: int, end: int) -> tuple[float, tuple[Tensor, ...]]:
+        ``rate`` is the learning rate, and ``n_targets`` divides the loss.
+        """
+        torch, model = layers.torch_module(), self.model
+
+        def chunk(begin: int, end: int) -> tuple[float, tuple[Tensor, ...]]:
             rng = derive(model.seed, model.name, "part", epoch, step, begin)
-            lesson = model.lesson(self.windows.excerpts(batch[begin:end], pad=self.items), self.strangers, rng)
+            inputs = model.training_batch(self.windows.padded(batch[begin:end], pad=self.n_items), self.sampler, rng)
             generator = torch.Generator(self.device).manual_seed(int(rng.integers(2**62)))
-            tokens, lengths, places, targets, others = (self.tensor(one) for one in lesson.arrays)
-            # The same memory under handles of its own: threads that share a leaf of PyTorch can wait for one another.
-            weights = {name: one.detach().requires_grad_() for name, one in self.weights.items()}
-            states = model.states(weights, tokens, lengths, places, layers.dropping(generator))
-            wrong = model.wrong(weights, states, targets, others)
-            return wrong.item(), torch.autograd.grad(wrong, [*weights.values()])
+            tokens, lengths, places, targets, negatives = (self.to_device(array) for array in inputs.arrays)
+            # Own handles of the same memory: threads that share a leaf tensor of PyTorch can block each other.
+            weights = {name: weight.detach().requires_grad_() for name, weight in self.weights.items()}
+            states = model.states(weights, tokens, lengths, places, layers.dropout(generator))
+            loss = model.total_loss(weights, states, targets, negatives)
+            return loss.item(), torch.autograd.grad(loss, [*weights.values()])
 
-        losses, gradients = zip(*each_part(part, batch.size, size=PART, device=self.device), strict=True)
+        losses, gradients = zip(
+            *map_chunks(chunk, batch.size, size=SEQUENCES_PER_CHUNK, device=self.device), strict=True
+        )
         total: float = sum(losses)
-        self.must_be_number(total, epoch)
+        self.require_finite(total, epoch)
         for weights, several in zip(self.weights.values(), zip(*gradients, strict=True), strict=True):
-            weights.grad = functools.reduce(torch.add, several) / questions
+            weights.grad = functools.reduce(torch.add, several) / n_targets
         self.optimiser.param_groups[0]["lr"] = rate
         self.optimiser.step()
         return total
 
-    def tensor(self, array: Codes) -> Tensor:
-        """An array where the weights are."""
-        return layers.library().from_numpy(array).to(self.device)
+    def to_device(self, array: Codes) -> Tensor:
+        """Copy an array to the device of the weights."""
+        return layers.torch_module().from_numpy(array).to(self.device)
 
-    def must_be_number(self, found: float, epoch: int) -> None:
-        """Refuse to go on with weights that are lost."""
+    def require_finite(self, found: float, epoch: int) -> None:
+        """Raise U142 if a loss or hit rate is not finite: the weights are useless then."""
         if not math.isfinite(found):
             raise UsageError(
                 "U142",
-                f"{self.model.name} lost its way in epoch {epoch}: its loss or its states are no numbers any more",
+                f"{self.model.name} diverged in epoch {epoch}: its loss or its states are NaN or infinite",
                 where=str(self.model),
-                hint=f"a smaller rate than {self.model.rate:g}, from a new checkpoint",
+                hint=f"use a rate below {self.model.rate:g}, with a new checkpoint",
             )

@@ -1,11 +1,11 @@
-"""What re-rankers share: whose lists they take, how far down, and how much diversity weighs."""
+"""Base classes of re-rankers: which lists they reorder, how many items of a list, and how much diversity counts."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, cast
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,35 +14,48 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.read import read_items
 from recassay.errors import UsageError
-from recassay.models.base import NOTHING, BuiltIn, Fitted, Lists, Sequential, best_unseen
-from recassay.models.rerank import _kernels
-from recassay.models.rerank.candidates import Candidates, Float, Int64, reordered
-from recassay.models.rerank.ground import Ground
-from recassay.spec import Expression, Value
+from recassay.models.base.capabilities import Fitted, HasFactors, Lists, UsesLog, fitted, score_function
+from recassay.models.base.model import NO_ITEM, BuiltIn, best_unseen
+from recassay.models.base.registry import parse
+from recassay.models.rerank import _greedy
+from recassay.models.rerank.candidates import Candidates, Float, Int64, reorder_lists
+from recassay.models.rerank.context import RerankContext
+from recassay.naming.grammar import Expression, Value
 
-NORMS = {"zscore_step": _kernels.STEP, "none": _kernels.NONE, "minmax": _kernels.MINMAX}
+NORMS = {"zscore_step": _greedy.STEP, "none": _greedy.NONE, "minmax": _greedy.MINMAX}
 
 
-class Greedy(Protocol):
-    """A re-ranker that has all it needs to know."""
+class GreedyMethod(Protocol):
+    """A protocol for a re-ranker with all data it needs to reorder any block of lists."""
 
-    def reorder(self, lists: Candidates, order: Int64, worth: Float) -> Mapping[str, int]:
-        """Fill in the new order of a block of lists and what each pick was worth; returns what is to be counted."""
+    def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
+        """Write to ``order`` the rows of the lists in their new order, and to ``pick_values`` the value of each pick.
+
+        Return named counts, such as the number of lists whose scores were ``shifted``.
+        """
+
+
+def with_method(greedy: GreedyMethod, method: Reranker) -> GreedyMethod:
+    """Return the prepared data ``greedy`` with the parameters of ``method``, which may differ in the weight only."""
+    prepared: Any = greedy  # every greedy method is a dataclass with a field ``method``
+    return cast("GreedyMethod", replace(prepared, method=method))
 
 
 @dataclass(frozen=True, repr=False)
 class Reranker(BuiltIn):
-    """Base of models that put the lists of another one into a better order, item by item.
+    """Base of models that reorder the lists of another model greedily, item by item.
 
-    Each of the first ``places`` is given to the item among the first ``candidates`` of the list that has the most of
-    (1 - weight) x score + weight x diversity, where diversity looks at what stands above; all else stays in the order
-    it had. Equal values fall to the better rank, and weight 0 keeps the order. Values are equal where they differ by
-    less than rounding does (2^-40 of their size), so that no order is made of how sums are rounded.
+    Each of the first ``places`` ranks goes to the item among the first ``candidates`` of the list that maximises
+    (1 - weight) x score + weight x diversity, where diversity compares with the items above. All other items keep
+    their order. Ties go to the better rank, and weight 0 keeps the order. Values are ties if they differ by less than
+    rounding (2^-40 of their size), so the order never depends on how sums are rounded.
 
-    ``norm``: ``zscore_step`` makes mean 0 and standard deviation 1 of both among the items left, anew at each place;
-    ``minmax`` moves scores into 0 to 1 once; ``none`` takes them as they are. ``of`` is the model, or its text.
-    ``items`` are features of items, unless they are given elsewhere.
+    ``norm``: ``zscore_step`` standardises score and diversity to mean 0 and standard deviation 1 among the remaining
+    items, again at each place; ``minmax`` scales scores to 0..1 once; ``none`` uses them unchanged. ``of`` is the
+    model, or its name with parameters. ``items`` are features of items, if they are not given elsewhere.
     """
+
+    reads_ratings: ClassVar[bool | None] = None
 
     of: object = None
     weight: float = 0.5
@@ -53,99 +66,101 @@ class Reranker(BuiltIn):
 
     def __post_init__(self) -> None:
         if isinstance(self.of, BuiltIn) and not isinstance(self.of, Reranker):
-            object.__setattr__(self, "of", str(self.of))  # a text and what it means are one value
+            object.__setattr__(self, "of", str(self.of))  # a model and its text are the same value
         super().__post_init__()
 
     def validate(self) -> None:
-        """A weight is a share, and there are places to fill from candidates."""
+        """Raise U102 if the weight is not in 0 to 1, or if there are fewer candidates than places."""
         if not 0 <= self.weight <= 1:
-            raise self.refuse("weight", "a weight lies between 0 (the order stays) and 1 (diversity alone)", "0 to 1")
+            raise self.refuse("weight", "it must be between 0 (keep the order) and 1 (diversity only)", "weight=0.5")
         self.at_least(1, "places", "candidates")
         if self.places > self.candidates:
-            raise self.refuse("places", f"there are only {self.candidates} candidates", "as many candidates, or more")
+            raise self.refuse("places", f"there are only {self.candidates} candidates", "candidates >= places")
 
     def __str__(self) -> str:
         plain = str | int | float | bool
         stated: dict[str, Value] = {}
-        for one in dataclasses.fields(self):
-            value = getattr(self, one.name)
-            if one.name == "of" and value is not None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name == "of" and value is not None:
                 stated["of"] = str(value)
-            elif isinstance(value, plain) and value != one.default:
-                stated[one.name] = value
-            elif not isinstance(value, plain) and value is not None and one.name != "items":
-                stated[one.name] = "given"
+            elif isinstance(value, plain) and value != field.default:
+                stated[field.name] = value
+            elif not isinstance(value, plain) and value is not None and field.name != "items":
+                stated[field.name] = "given"
         return str(Expression(self.name, stated))
 
     __repr__ = __str__
 
     @property
-    def base(self) -> Any:
-        """The model whose lists are put into another order."""
+    def needs_items(self) -> bool:
+        """Return whether the re-ranker needs features of items that it does not carry itself."""
+        return False
+
+    def base_model(self) -> Any:
+        """Return the model whose lists are reordered; raise U202 if there is none."""
         if self.of is None:
-            what = f"{self.name} puts the lists of another model into a new order, and no model was named"
+            what = f"{self.name} reorders the lists of another model, but no model is given"
             raise UsageError("U202", what, where=str(self), hint=f"{self.name}(of='ALS(factors=64)')")
         if isinstance(self.of, str):
-            from recassay.models import parse  # which knows this module
-
             return parse(self.of)
         return self.of
 
     def fit(self, log: Interactions) -> FittedReranker:
-        """Fits the model whose lists are taken, unless it is fitted already."""
-        base = self.base
-        return self.around(base.fit(log) if hasattr(base, "fit") else base)
+        """Return the re-ranker around the model it reorders, which is first fitted unless it is fitted already."""
+        return self.wrap(fitted(self.base_model(), log))
 
-    def around(self, fitted: Fitted, items: Features | None = None) -> FittedReranker:
-        """What a fitted model and features of items make."""
+    def wrap(self, fitted: Fitted, items: Features | None = None) -> FittedReranker:
+        """Return the re-ranker around a fitted model; ``items`` are features of items."""
         log = fitted.log
-        every = np.arange(log.n_items, dtype=np.int32)
+        all_items = np.arange(log.n_items, dtype=np.int32)
         features = items if self.items is None else read_items(self.items)
-        ground = Ground(self.name, log.item_vocabulary, every, features, log, getattr(fitted, "item_factors", None))
-        return FittedReranker(log, fitted, self, self.prepare(ground))
+        factors = fitted.item_factors if isinstance(fitted, HasFactors) else None
+        context = RerankContext(self.name, log.item_vocabulary, all_items, features, log, factors)
+        return FittedReranker(log, fitted, self, self.prepare(context))
 
-    def prepare(self, ground: Ground) -> Greedy:
-        """Everything that is the same for all lists."""
-        raise NotImplementedError(f"{type(self).__name__} must say how it picks")
+    def prepare(self, context: RerankContext) -> GreedyMethod:
+        """Return the re-ranker together with the data that all lists share, such as distances of items."""
+        raise NotImplementedError(f"{type(self).__name__} must define prepare")
 
 
 @dataclass(frozen=True, eq=False)
 class FittedReranker:
-    """A fitted model and what puts its lists into another order; an item's score is minus its rank."""
+    """A fitted model whose lists are reordered; an item's score is minus its rank."""
 
     log: Interactions
     fitted: Fitted
     method: Reranker
-    greedy: Greedy
+    greedy: GreedyMethod
 
     def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
-        """Items (n, k) and scores, best first."""
-        items, scores = self._listed(users, max(k, self.method.candidates))
-        lists = Candidates.of_table(items, scores, users)
-        lists.refuse_unscored(str(self.method))
-        order = reordered(lists, self.method.places, self.method.candidates, self.greedy.reorder).order
-        row, place = np.nonzero(items != NOTHING)
-        found = np.full(items.shape, NOTHING, np.int32)
+        """Return items and scores (n, k), best first."""
+        items, scores = self._base_lists(users, max(k, self.method.candidates))
+        lists = Candidates.of_table(items, scores, users, self.log.user_vocabulary.decode(users))
+        lists.require_scores(str(self.method))
+        order = reorder_lists(lists, self.method.places, self.method.candidates, self.greedy.reorder).order
+        row, place = np.nonzero(items != NO_ITEM)
+        found = np.full(items.shape, NO_ITEM, np.int32)
         found[row, place] = lists.items[order]
         found = found[:, :k]
-        return found, np.where(found == NOTHING, -np.inf, -np.arange(1.0, k + 1))
+        return found, np.where(found == NO_ITEM, -np.inf, -np.arange(1.0, k + 1))
 
-    def weighing(self, weight: float) -> FittedReranker:
-        """The same with another weight of diversity."""
+    def with_weight(self, weight: float) -> FittedReranker:
+        """Return a copy of the re-ranker with another weight of diversity."""
         method = replace(self.method, weight=float(weight))
-        return replace(self, method=method, greedy=replace(cast("Any", self.greedy), method=method))
+        return replace(self, method=method, greedy=with_method(self.greedy, method))
 
-    def told(self, log: Interactions) -> FittedReranker:
-        """The same when users have this log behind them; tastes are still those of the log it was fitted on."""
-        fitted = self.fitted.told(log) if isinstance(self.fitted, Sequential | FittedReranker) else self.fitted
+    def with_log(self, log: Interactions) -> FittedReranker:
+        """Return a copy of the re-ranker that recommends from users' histories in another log.
+
+        What users like is still taken from the log it was fitted on.
+
+        Users' tastes stay those of the fitted log.
+        """
+        fitted = self.fitted.with_log(log) if isinstance(self.fitted, UsesLog) else self.fitted
         return replace(self, log=log, fitted=fitted)
 
-    def _listed(self, users: NDArray[np.int32], k: int) -> Lists:
-        """The lists of the fitted model, from whatever it can do."""
-        fitted: Any = self.fitted
-        if hasattr(fitted, "scores"):
-            return best_unseen(fitted.scores, self.log, users, k)
-        if hasattr(fitted, "item_factors"):
-            return best_unseen(lambda block: fitted.user_factors[block] @ fitted.item_factors.T, self.log, users, k)
-        found: Lists = fitted.recommend(users, k)
-        return found
+    def _base_lists(self, users: NDArray[np.int32], k: int) -> Lists:
+        """Return the lists of the wrapped model, from its scores if it has any."""
+        score = score_function(self.fitted)
+        return self.fitted.recommend(users, k) if score is None else best_unseen(score, self.log, users, k)

@@ -1,4 +1,4 @@
-"""Ranked lists that are about to be put into another order, and what became of them."""
+"""Ranked lists to reorder, and the result of reordering them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly
+from recassay.columnar.layout import readonly
 from recassay.errors import InputError
 from recassay.threads import each_block
 
@@ -21,34 +22,41 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """List q is ``items[offsets[q]:offsets[q + 1]]``, of the user ``users[q]`` of a log (-1: not in it), best first."""
+    """Ranked lists: list q is ``items[offsets[q]:offsets[q + 1]]``, best first.
+
+    ``ids[q]`` is the id of the list's user and ``users[q]`` its code in the log, -1 for a user the log does not have.
+    """
 
     offsets: Int64
     items: Int32
     scores: Float
     users: Int32
+    ids: pl.Series
 
     @classmethod
-    def of_table(cls, items: Int32, scores: Float, users: Int32) -> Candidates:
-        """From lists as models give them: (n, k), ending in -1.
+    def of_table(cls, items: Int32, scores: Float, users: Int32, ids: pl.Series) -> Candidates:
+        """Return candidates from the lists (n, k) of a model, which end in -1.
 
         >>> items = np.array([[7, 8], [9, -1]], np.int32)
-        >>> Candidates.of_table(items, np.zeros((2, 2)), np.array([0, 1], np.int32)).offsets.tolist()
+        >>> users, ids = np.array([0, 1], np.int32), pl.Series(["ann", "bob"])
+        >>> Candidates.of_table(items, np.zeros((2, 2)), users, ids).offsets.tolist()
         [0, 2, 3]
         """
         there = items >= 0
         offsets = np.append(0, np.cumsum(there.sum(axis=1)))
-        return cls(offsets, items[there], scores[there], users)
+        return cls(offsets, items[there], scores[there], users, ids)
 
     def block(self, begin: int, end: int) -> Candidates:
-        """Lists begin..end."""
+        """Return lists ``begin`` to ``end``, with offsets from 0."""
         rows = slice(self.offsets[begin], self.offsets[end])
         offsets = self.offsets[begin : end + 1] - self.offsets[begin]
-        parts = (offsets, self.items[rows], self.scores[rows], self.users[begin:end])
-        return Candidates(*(readonly(part) for part in parts))
+        return Candidates(
+            readonly(offsets), readonly(self.items[rows]), readonly(self.scores[rows]),
+            readonly(self.users[begin:end]), self.ids[begin:end],
+        )  # fmt: skip
 
-    def refuse_unscored(self, where: str = "") -> None:
-        """Scores take part in every choice: all of them must be numbers."""
+    def require_scores(self, where: str = "") -> None:
+        """Raise I391 unless all scores are finite: every pick depends on scores."""
         if np.isfinite(self.scores.sum()) or np.isfinite(self.scores).all():
             return
         bad = ~np.isfinite(self.scores)
@@ -59,42 +67,44 @@ class Candidates:
             f"{int(bad.sum()):,} of {bad.size:,} baseline scores are NaN or infinite, the first ({self.scores[row]}) "
             f"in place {place} of its list",
             where=where,
-            hint="leave such items out of the lists, or give them a number",
+            hint="remove such items from the lists, or give them a finite score",
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Reordered:
-    """The rows of all lists in their new order, what every pick was worth (lists, places), and counts."""
+    """The result of reordering: ``order`` (rows of all lists), ``pick_values`` (lists, places), and named counts."""
 
     order: Int64
-    worth: Float
+    pick_values: Float
     counts: Mapping[str, int]
 
 
-Reorder = Callable[[Candidates, Int64, Float], Mapping[str, int]]  # fills order and worth, and counts
+ReorderFunction = Callable[[Candidates, Int64, Float], Mapping[str, int]]  # writes to two arrays, returns counts
 
 
-def reordered(lists: Candidates, places: int, depth: int, reorder: Reorder, *, threads: int | None = None) -> Reordered:
-    """Every block of lists in its new order.
+def reorder_lists(
+    lists: Candidates, places: int, depth: int, reorder: ReorderFunction, *, threads: int | None = None
+) -> Reordered:
+    """Return the new order of all lists; ``reorder`` is called block by block over threads.
 
-    Counted beside what ``reorder`` counts: ``lists``; ``moved``, rows at another place than before; ``short``, lists
-    with fewer items than places to fill; ``few``, lists with fewer items than candidates asked for.
+    Counts in addition to those of ``reorder``: ``lists``; ``moved``, rows at another place than before; ``short``,
+    lists with fewer items than places to fill; ``few``, lists with fewer items than candidates.
     """
     n = lists.users.size
-    order, worth = np.empty(lists.items.size, np.int64), np.full((n, places), np.nan)
+    order, pick_values = np.empty(lists.items.size, np.int64), np.full((n, places), np.nan)
 
     def fill(begin: int, end: int) -> Mapping[str, int]:
         rows = order[lists.offsets[begin] : lists.offsets[end]]
-        found = reorder(lists.block(begin, end), rows, worth[begin:end])
+        own_counts = reorder(lists.block(begin, end), rows, pick_values[begin:end])
         moved = int((rows != np.arange(rows.size)).sum())
         rows += lists.offsets[begin]
-        return {"moved": moved, **found}
+        return {"moved": moved, **own_counts}
 
-    parts = each_block(fill, n, size=LISTS_PER_BLOCK, threads=threads)
+    block_counts = each_block(fill, n, size=LISTS_PER_BLOCK, threads=threads)
     lengths = np.diff(lists.offsets)
     counts = {"lists": n, "short": int((lengths < places).sum()), "few": int((lengths < depth).sum())}
-    for part in parts:
-        for name, count in part.items():
+    for own_counts in block_counts:
+        for name, count in own_counts.items():
             counts[name] = counts.get(name, 0) + count
-    return Reordered(order, worth, counts)
+    return Reordered(order, pick_values, counts)

@@ -1,70 +1,80 @@
-"""How far items are from each other: by their features, by who had them, by what was learnt of them, or as given."""
+"""Distances between items: by features, by the users who had them, by learned factors, or from a given table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.distances import given_distances
-from recassay.data.recoding import Recoding
+from recassay.columnar.recoding import Recoding
+from recassay.data.distances import validated_distances
 from recassay.errors import InputError
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.ground import Ground
-from recassay.spec import suggest
+from recassay.models.rerank.context import RerankContext
+from recassay.naming.grammar import suggest
 
 if TYPE_CHECKING:
+    from recassay.models.rerank.dpp import DPP
     from recassay.models.rerank.mmr import MMR
 
+OF_FEATURES = ("jaccard", "cosine")
 KNOWN = ("jaccard", "cosine", "training", "factors")
 EMPTY = np.zeros((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
-    """Where distances come from: sets of the items (features, or users who had them), a table, or vectors."""
+class ItemDistances:
+    """Sources of distances between items: a set per item (its features or its users), a table, or vectors.
+
+    ``kind`` says which. ``recoding`` maps items of the lists to rows; the set of row r is ``codes[offsets[r]:offsets[r
+    + 1]]``, or the bits of ``masks[r]``. ``members`` is the number of different codes.
+    """
 
     kind: int
-    recoding: Recoding  # from codes of lists to rows of all that follows
+    recoding: Recoding  # from item codes of the lists to rows of the arrays below
     cosine: bool = False
     offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     codes: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     masks: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
-    members: int = 0  # that a set may have
+    members: int = 0  # number of distinct members of the sets
     table: NDArray[np.float64] = field(default_factory=lambda: EMPTY)
 
-    def bare(self, rows: NDArray[np.int32]) -> int:
-        """How many rows have nothing to measure a distance by."""
+    def scratch(self) -> NDArray[np.int64]:
+        """Return the space in which a loop marks the members of a set; none is needed for sets that are bits."""
+        return np.zeros(0 if self.masks.size else self.members, np.int64)
+
+    def count_bare(self, rows: NDArray[np.int32]) -> int:
+        """Return how many rows have an empty set: their items have no distance to others."""
         if self.kind != _kernels.SETS:
             return 0
         sizes = np.append(np.diff(self.offsets), 0)
-        return int((sizes[rows] == 0).sum())  # row -1, an item that is not known, is the 0 at the end
+        return int((sizes[rows] == 0).sum())  # row -1, an unknown item, reads the 0 at the end
 
 
-def refuse_unknown(method: MMR) -> None:
-    """U102 for a word that is no distance."""
+def require_known_distance(method: MMR | DPP) -> None:
+    """Raise U102 for an unknown name of a distance."""
     if isinstance(method.distance, str) and method.distance not in KNOWN:
-        raise method.refuse("distance", "there is no such distance", suggest(method.distance, KNOWN))
+        raise method.refuse("distance", "it is no known distance", suggest(method.distance, KNOWN))
 
 
-def apart(distance: Any, ground: Ground) -> Apart:
-    """The distances a word or a table stands for."""
+def item_distances(distance: object, context: RerankContext) -> ItemDistances:
+    """Return the distances that the name ``distance`` stands for, or those of a table if it is one."""
     if not isinstance(distance, str):
-        table = given_distances(distance, ground.log.n_items)
-        return Apart(_kernels.TABLE, _all_known(ground.log_items, ground, "given distances"), table=table)
+        table = validated_distances(distance, context.log.n_items)
+        return ItemDistances(_kernels.TABLE, _all_known(context.log_items, context, "given distances"), table=table)
     if distance == "training":
-        return Apart(_kernels.SETS, ground.log_items, True, *ground.log.by_item, members=ground.log.n_users)
+        return ItemDistances(_kernels.SETS, context.log_items, True, *context.log.by_item, members=context.log.n_users)
     if distance == "factors":
-        vectors = np.asarray(ground.learned, np.float64)
+        vectors = np.asarray(context.learned, np.float64)
         lengths = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
         table = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        return Apart(_kernels.VECTORS, _all_known(ground.log_items, ground, "item vectors"), table=table)
-    found = ground.features
-    return Apart(
+        return ItemDistances(_kernels.VECTORS, _all_known(context.log_items, context, "item vectors"), table=table)
+    found = context.features
+    return ItemDistances(
         _kernels.SETS,
-        ground.feature_rows,
+        context.feature_rows,
         distance == "cosine",
         found.offsets,
         found.codes,
@@ -73,16 +83,16 @@ def apart(distance: Any, ground: Ground) -> Apart:
     )
 
 
-def _all_known(recoding: Recoding, ground: Ground, what: str) -> Recoding:
-    """The recoding, if it knows every item of the lists: of the others no distance is known at all."""
-    lost = recoding(ground.listed) < 0
-    if not lost.any():
+def _all_known(recoding: Recoding, context: RerankContext, what: str) -> Recoding:
+    """Return the recoding; raise I394 if it lacks items of the lists, because they would have no distance."""
+    unknown = recoding(context.listed) < 0
+    if not unknown.any():
         return recoding
-    strangers = np.unique(ground.listed[lost])
-    example = ground.vocabulary.decode(strangers[:1])[0]
+    missing = np.unique(context.listed[unknown])
+    example = context.vocabulary.decode(missing[:1])[0]
     raise InputError(
         "I394",
-        f"{strangers.size:,} items of the lists, such as {example!r}, are not in the log, and so have no {what}",
-        where=ground.where,
-        hint="give the log the lists were made from, or distances of features: distance='jaccard'",
+        f"{missing.size:,} items of the lists, such as {example!r}, are not in the log and have no {what}",
+        where=context.where,
+        hint="give the log the lists were made from, or use distances of features: distance='jaccard'",
     )

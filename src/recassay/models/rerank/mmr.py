@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: good items that are far from those above them."""
+"""Maximal marginal relevance: relevant items that are far from the items above."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.data.layout import readonly
-from recassay.models.rerank import _kernels, distances
+from recassay.columnar.layout import readonly
+from recassay.models.rerank import _kernels
 from recassay.models.rerank.base import NORMS, Reranker
 from recassay.models.rerank.candidates import Candidates, Float, Int64
-from recassay.models.rerank.distances import Apart
-from recassay.models.rerank.ground import Ground
+from recassay.models.rerank.context import RerankContext
+from recassay.models.rerank.distances import OF_FEATURES, ItemDistances, item_distances, require_known_distance
+from recassay.naming.departures import Departure
 
 FORMS = {
     "min": _kernels.MIN,
@@ -27,17 +28,17 @@ FORMS = {
 
 @dataclass(frozen=True, repr=False)
 class MMR(Reranker):
-    """Diversity is the distance to the items above: to the nearest one, the farthest one, or their mean.
+    """Diversity is the distance to the items above: to the nearest, to the farthest, or their mean.
 
-    Each of the first ``places`` falls to the item among the first ``candidates`` with the most of
-    (1 - weight) x score + weight x distance; ties fall to the better rank. ``form``: ``min``, the distance to the
-    nearest item above, as in the original; ``mean``; ``max``. ``paper_text`` is max, as one paper prints it: it is
-    content with a copy of an item above if another one is far. ``ranksys`` is mean.
+    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
+    (1 - weight) x score + weight x distance; ties go to the better rank. ``form``: ``min``, the distance to the
+    nearest item above, as in the original; ``mean``; ``max``. ``paper_text`` is max, as one paper prints it: it accepts
+    a copy of an item above if another item above is far. ``ranksys`` is mean.
 
-    ``distance``: ``jaccard`` or ``cosine`` of features; ``training``, 1 - cosine of who had the items; ``factors``,
-    half of 1 - cosine of what a model of factors learnt of them; or a table of distances between 0 and 1, a row and a
-    column for each item of the log, ascending by id. An item without features is ``distant`` from all others (1), or
-    its pairs are left out (``skip``).
+    ``distance``: ``jaccard`` or ``cosine`` of features; ``training``, 1 - cosine of the items' users; ``factors``,
+    half of 1 - cosine of the items' factors; or a table of distances between 0 and 1, with a row and a column for each
+    item of the log, ascending by id. With ``bare="distant"`` an item without features has distance 1 to all others;
+    with ``skip`` its distances are ignored.
 
     >>> import recassay as ra
     >>> ra.models.parse("MMR(of='ALS(factors=8)', weight=0.3)")
@@ -47,37 +48,58 @@ class MMR(Reranker):
     """
 
     name: ClassVar[str] = "MMR"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sudden-death",
+            "Equation 2 of the paper is the maximum of the distances, which welcomes a copy of an item above if "
+            "another item above is far; recassay takes the minimum, as the original MMR does with similarities.",
+            "MMR(form='max', norm='none')",
+        ),
+        Departure(
+            "sudden-death",
+            "Equation 1 of the paper adds score and diversity as they are; recassay standardises both among the items "
+            "left at each place, as the authors' programs do, so that a weight means the same for every model.",
+            "MMR(form='max', norm='none')",
+        ),
+    )
 
     form: Literal["min", "max", "mean", "paper_text", "ranksys"] = "min"
     distance: object = "jaccard"
     bare: Literal["distant", "skip"] = "distant"
 
     def validate(self) -> None:
-        """A distance is a known one, or a table."""
+        """Raise U102 for an unknown distance."""
         super().validate()
-        distances.refuse_unknown(self)
+        require_known_distance(self)
 
-    def prepare(self, ground: Ground) -> GreedyMMR:
-        """The distances of all items."""
-        return GreedyMMR(self, distances.apart(self.distance, ground))
+    @property
+    def needs_items(self) -> bool:
+        """Return whether the distance is one of features, which are not given."""
+        return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
+
+    def prepare(self, context: RerankContext) -> GreedyMMR:
+        """Return the re-ranker together with the distances between items."""
+        return GreedyMMR(self, item_distances(self.distance, context))
 
 
 @dataclass(frozen=True, eq=False)
 class GreedyMMR:
-    """Picks by distance."""
+    """MMR with the distances between items that it needs to reorder lists."""
 
     method: MMR
-    apart: Apart
+    distances: ItemDistances
 
-    def reorder(self, lists: Candidates, order: Int64, worth: Float) -> Mapping[str, int]:
-        """A block of lists in its new order."""
-        how, apart = self.method, self.apart
-        rows: NDArray[np.int32] = apart.recoding(lists.items)
-        marked = np.zeros(0 if apart.masks.size else apart.members, np.int64)
-        _kernels.by_distance(
-            lists.offsets, lists.scores, readonly(rows), how.weight, how.places, how.candidates,
-            NORMS[how.norm], FORMS[how.form], apart.kind, apart.cosine, how.bare == "skip",
-            readonly(apart.masks), readonly(apart.offsets), readonly(apart.codes), marked, readonly(apart.table),
-            order, worth,
+    def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
+        """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
+
+        Return named counts, such as the number of short lists.
+        """
+        method, distances = self.method, self.distances
+        rows: NDArray[np.int32] = distances.recoding(lists.items)
+        _kernels.pick_by_distance(
+            lists.offsets, lists.scores, readonly(rows), method.weight, method.places, method.candidates,
+            NORMS[method.norm], FORMS[method.form], distances.kind, distances.cosine, method.bare == "skip",
+            readonly(distances.masks), readonly(distances.offsets), readonly(distances.codes), distances.scratch(),
+            readonly(distances.table), order, pick_values,
         )  # fmt: skip
-        return {"bare": apart.bare(rows)}
+        return {"bare": distances.count_bare(rows)}

@@ -1,4 +1,4 @@
-"""Somebody's run in a more diverse order."""
+"""Re-ranking of runs: the lists of a run in a more diverse order."""
 
 from __future__ import annotations
 
@@ -10,38 +10,39 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import row_groups
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.interactions import Interactions
-from recassay.data.layout import stretch_of
 from recassay.data.read import Columns, read_interactions, read_items, read_run
-from recassay.data.recoding import Recoding
 from recassay.data.run import Run
-from recassay.data.vocabulary import Vocabulary
 from recassay.errors import InputError, UsageError
-from recassay.models.rerank.base import Reranker
-from recassay.models.rerank.candidates import Candidates, reordered
-from recassay.models.rerank.ground import Ground
-from recassay.named import Registry
+from recassay.models.rerank.base import GreedyMethod, Reranker, with_method
+from recassay.models.rerank.candidates import Candidates, reorder_lists
+from recassay.models.rerank.context import RerankContext
+from recassay.naming.registry import Registry
+from recassay.shown import Displayable
 
-METHODS: Registry[Reranker] = Registry("re-ranker", "recassay.models.rerank", Reranker)
+METHODS: Registry[type[Reranker]] = Registry("re-ranker", "recassay.models.rerank", Reranker, group="recassay.models")
 
 
-@dataclass(frozen=True, eq=False)
-class Reranked:
-    """A run in its new order, how it was made, what every pick was worth (lists, places), and counts.
+@dataclass(frozen=True, eq=False, repr=False)
+class Reranked(Displayable):
+    """A re-ranked run, with the re-ranker (``method``), the value of every pick (lists, places), and counts.
 
-    ``counts``: ``lists``; ``moved``, rows that stand elsewhere than before; ``short``, lists with fewer items than
-    places; ``few``, lists with fewer items than candidates; ``duplicate``, rows that repeated an item and were left
-    out; ``bare``, rows whose item has nothing to be told apart by; ``shifted``, lists whose negative scores were moved
-    up; ``without_profile`` and ``without_liked``, users whom a training log says nothing about.
+    ``counts``: ``lists``; ``moved``, rows at another place than before; ``short``, lists with fewer items than places;
+    ``few``, lists with fewer items than candidates; ``duplicate``, removed rows that repeated an item; ``bare``, rows
+    whose item has no features or users to compare; ``shifted``, lists whose negative scores were shifted up;
+    ``without_profile`` and ``without_liked``, users without items or liked items in the training log.
     """
 
     run: Run
     method: Reranker
-    worth: NDArray[np.float64]
+    pick_values: NDArray[np.float64]
     counts: Mapping[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: the method with all of its parameters, and the counts."""
+        """Return the method with all parameters and the counts, ready for JSON."""
         parameters = {
             name: value if isinstance(value, str | int | float | None) else "given"
             for name, value in self.method.parameters.items()
@@ -61,11 +62,11 @@ def rerank(
     name: str | None = None,
     threads: int | None = None,
 ) -> Reranked:
-    """Put the lists of a run into a more diverse order.
+    """Reorder the lists of a run to make them more diverse.
 
-    ``run``, ``items`` (features) and ``train`` (a log) are nouns or anything the readers take. Lists are taken in the
-    order they have; scores are needed beside it. In the new run an item's score is minus its rank, so that every reader
-    sees the same order. ``name`` is that of the new run; the old one's, if it is left out.
+    ``run``, ``items`` (features) and ``train`` (a log) are objects of recassay or anything its readers accept. The
+    lists must have scores; their order is that of the run. In the new run an item's score is minus its rank, so every
+    reader sees the same order. ``name`` is the name of the new run, by default that of the old run.
 
     >>> run = {"ann": {"heat": 0.9, "ronin": 0.8, "up": 0.6}}
     >>> films = pl.DataFrame({"item_id": ["heat", "ronin", "up"], "genres": [["crime"], ["crime"], ["family"]]})
@@ -74,68 +75,71 @@ def rerank(
     (['heat', 'up', 'ronin'], 2)
     """
     if threads is not None and threads < 1:
-        raise UsageError("U102", f"there are no {threads} threads", hint="1 or more, or None for all processors")
-    prepared = Prepared.of(run, method, items=items, train=train, columns=columns, format=format)
+        raise UsageError("U102", f"threads must be at least 1, got {threads}", hint="None is all processors")
+    prepared = PreparedRun.of(run, method, items=items, train=train, columns=columns, format=format)
     return prepared.rerank(name=name, threads=threads)
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """A run and all that a method needs to re-rank it, with any weight."""
+class PreparedRun:
+    """A run and all data that a method needs to reorder it with any weight."""
 
     run: Run
     lists: Candidates
     method: Reranker
-    greedy: Any
+    greedy: GreedyMethod
     duplicate: int
 
     @classmethod
     def of(
         cls, run: Any, method: str | Reranker, *, items: Any, train: Any, columns: Columns, format: str | None = None
-    ) -> Prepared:
-        """Reads what is not read, and refuses what cannot be re-ranked."""
-        how = METHODS.parse(method)
-        if how.of is not None:
-            what = f"{how} has a model of its own, and a run was to be re-ranked"
-            raise UsageError("U202", what, where=str(how), hint="leave of= out: the run stands in its place")
-        given = read_run(run, columns=columns, format=format, nan="last").arranged()  # refused below
+    ) -> PreparedRun:
+        """Return a run prepared for a re-ranker, with item features and the training log if these are given.
+
+        Raise U202 for a method with a model, I391 or I392 for scores that cannot be used.
+        """
+        reranker = METHODS.parse(method)
+        if reranker.of is not None:
+            what = f"{reranker} has a model, but a run is re-ranked"
+            raise UsageError("U202", what, where=str(reranker), hint="remove of=: the run takes the place of the model")
+        given = read_run(run, columns=columns, format=format, nan="last").with_ties_broken()  # raises I391 below
         log = None if train is None else read_interactions(train, columns=columns)
-        told = how.items if items is None else items
-        features = None if told is None else read_items(told, columns=columns)
-        again = given.repeated()
-        settled = given.without(again)
-        lists = _candidates(settled, log)
-        ground = Ground(how.name, settled.vocabulary, settled.items, features, log, where=given.origin)
-        return cls(settled, lists, how, how.prepare(ground), int(again.sum()))
+        feature_source = reranker.items if items is None else items
+        features = None if feature_source is None else read_items(feature_source, columns=columns)
+        repeats = given.repeated()
+        distinct = given.without(repeats)
+        lists = _candidates(distinct, log)
+        context = RerankContext(reranker.name, distinct.vocabulary, distinct.items, features, log, where=given.origin)
+        return cls(distinct, lists, reranker, reranker.prepare(context), int(repeats.sum()))
 
     def rerank(self, *, weight: float | None = None, name: str | None = None, threads: int | None = None) -> Reranked:
-        """The run in its new order, by the method's weight or another one."""
-        how = self.method if weight is None else replace(self.method, weight=float(weight))
-        greedy = replace(self.greedy, method=how)
-        found = reordered(self.lists, how.places, how.candidates, greedy.reorder, threads=threads)
+        """Return the run in its new order, with the method's weight or another weight."""
+        method = self.method if weight is None else replace(self.method, weight=float(weight))
+        greedy = with_method(self.greedy, method)
+        found = reorder_lists(self.lists, method.places, method.candidates, greedy.reorder, threads=threads)
         run = self.run
-        ranks = np.arange(1, run.items.size + 1) - run.offsets[stretch_of(run.offsets)]
+        ranks = np.arange(1, run.items.size + 1) - run.offsets[row_groups(run.offsets)]
         made = replace(
             run, name=name or run.name, items=run.items[found.order], order="rank",
             score_column=pl.Series(-ranks, dtype=pl.Float64), tied=None, standings=None, source=None,
         )  # fmt: skip
-        return Reranked(made, how, found.worth, {**found.counts, "duplicate": self.duplicate})
+        return Reranked(made, method, found.pick_values, {**found.counts, "duplicate": self.duplicate})
 
 
 def _candidates(run: Run, log: Interactions | None) -> Candidates:
-    """The lists of a run; their scores must be there, and be numbers."""
+    """Return the lists of a run as candidates; raise I392 without scores, I391 if one is not finite."""
     if run.scores is None:
         raise InputError(
             "I392",
-            f"the run has no scores, only the order of {run.items.size:,} items",
+            f"the run has no scores, only an order of {run.items.size:,} items",
             where=run.origin,
-            hint="write a column `score` beside the ranks: how much better an item is decides what diversity may cost",
+            hint="add a column `score`: re-ranking weighs differences of scores against diversity",
         )
     users = np.full(run.queries.len(), -1, np.int32)
     if log is not None:
         vocabulary, codes = Vocabulary.encode(run.queries)
         assert log.user_vocabulary.ids is not None, "a log's ids are dense"
         users = Recoding.between(vocabulary, log.user_vocabulary.ids, "user")(codes)
-    lists = Candidates(run.offsets, run.items, run.scores, users)
-    lists.refuse_unscored(run.origin)
+    lists = Candidates(run.offsets, run.items, run.scores, users, run.queries)
+    lists.require_scores(run.origin)
     return lists

@@ -1,4 +1,4 @@
-"""SPAD: good items close to those tastes of a user that the items above serve badly."""
+"""SPAD: relevant items for those tastes of a user that the items above cover badly."""
 
 from __future__ import annotations
 
@@ -8,64 +8,82 @@ from typing import ClassVar
 
 import numpy as np
 
-from recassay.data.layout import readonly
-from recassay.data.recoding import Recoding
+from recassay.columnar.layout import readonly
+from recassay.columnar.recoding import Recoding
 from recassay.data.subprofiles import Miner
 from recassay.models.rerank import _kernels
 from recassay.models.rerank.base import NORMS, Reranker
 from recassay.models.rerank.candidates import Candidates, Float, Int64
-from recassay.models.rerank.ground import Ground
+from recassay.models.rerank.context import RerankContext
+from recassay.naming.departures import Departure
 
 
 @dataclass(frozen=True, repr=False)
 class SPAD(Reranker):
-    """As xQuAD, with the subprofiles of a user in place of features: no features of items are needed.
+    """xQuAD with subprofiles (groups of similar items a user liked) in place of features: items need no features.
 
-    The subprofile around a liked training item i is i and all liked items that have i among their ``k1`` nearest
-    neighbours; those inside another are dropped. p(S | u) is the size of S as a share of all sizes. An item has S if it
-    is among the ``k2`` nearest neighbours of an item of S, and p(i | u, S) is its share of the scores of all
-    candidates that have S. Liked is what was rated ``liked_from`` or more; everything, if it is left out. Neighbours
-    have the largest cosine of who had them in training. A user who liked nothing keeps the order. Negative scores are
-    moved up for p(i | u, S), so that the least is 0.
+    The subprofile around a liked training item i contains i and all liked items that have i among their ``k1`` nearest
+    neighbours; subprofiles inside another one are dropped. p(S | u) is the size of S as a share of all sizes. An item
+    belongs to S if it is among the ``k2`` nearest neighbours of an item of S. p(i | u, S) is its share of the scores of
+    all candidates of S; for it, scores are shifted up if one is negative, so that the least is 0. Items rated
+    ``liked_from`` or more are liked; all items if it is None. Neighbours have the largest cosine of their training
+    users. The list of a user who liked nothing keeps its order.
 
-    Each of the first ``places`` falls to the item among the first ``candidates`` with the most of
-    (1 - weight) x score + weight x diversity; ties fall to the better rank. k1 and k2 are to be tuned.
+    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
+    (1 - weight) x score + weight x diversity; ties go to the better rank. k1 and k2 need tuning.
 
     Reference: Kaya and Bridge, Subprofile-aware diversification of recommendations, UMUAI 29, 2019.
     """
 
     name: ClassVar[str] = "SPAD"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sudden-death",
+            "The paper refers to an article that we do not have for the mining of subprofiles; recassay follows the "
+            "program that the first author of SPAD published later for a challenge, which mines them more simply.",
+        ),
+        Departure(
+            "sudden-death",
+            "Equation 1 of the paper adds score and diversity as they are; recassay standardises both among the items "
+            "left at each place, as the authors' programs do.",
+            "SPAD(norm='none')",
+        ),
+    )
 
     k1: int = 10
     k2: int = 10
     liked_from: float | None = None
 
     def validate(self) -> None:
-        """At least one neighbour."""
+        """Raise U102 for less than 1 neighbour."""
         super().validate()
         self.at_least(1, "k1", "k2")
 
-    def prepare(self, ground: Ground) -> GreedySPAD:
-        """Neighbours of all items."""
-        miner = Miner.of(ground.log, k1=self.k1, k2=self.k2, liked_from=self.liked_from)
-        return GreedySPAD(self, miner, ground.log_items)
+    def prepare(self, context: RerankContext) -> GreedySPAD:
+        """Return the re-ranker together with the neighbours of all items."""
+        miner = Miner.of(context.log, k1=self.k1, k2=self.k2, liked_from=self.liked_from)
+        return GreedySPAD(self, miner, context.log_items)
 
 
 @dataclass(frozen=True, eq=False)
 class GreedySPAD:
-    """Picks by subprofiles."""
+    """SPAD with the neighbours of all items, from which it mines the subprofiles of a user."""
 
     method: SPAD
     miner: Miner
     log_items: Recoding
 
-    def reorder(self, lists: Candidates, order: Int64, worth: Float) -> Mapping[str, int]:
-        """A block of lists in its new order."""
-        how, mined = self.method, self.miner.mine(lists.users)
+    def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
+        """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
+
+        Return named counts, such as the number of short lists.
+        """
+        method, mined = self.method, self.miner.mine(lists.users)
         offsets, aspects = mined.aspects(lists.offsets, self.log_items(lists.items))
-        shifted = _kernels.by_aspects(
+        shifted = _kernels.pick_by_aspects(
             lists.offsets, lists.scores, readonly(offsets), readonly(aspects),
             readonly(mined.offsets), readonly(mined.weights),
-            how.weight, how.places, how.candidates, NORMS[how.norm], False, order, worth,
+            method.weight, method.places, method.candidates, NORMS[method.norm], _kernels.SCORE_SHARE, order,
+            pick_values,
         )  # fmt: skip
         return {"shifted": shifted, "without_liked": int((np.diff(mined.offsets) == 0).sum())}

@@ -1,4 +1,6 @@
-"""Chains: how often each item came after the last ones, smoothed; with a memory of none it is popularity, or chance."""
+"""Smoothed n-gram counts: how often each item followed the last ones. Models that ignore the last items use item
+popularity or equal probabilities.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.columnar.layout import readonly, row_groups
 from recassay.data.histories import Histories
-from recassay.data.layout import readonly, stretch_of
 from recassay.data.sequences import Sequences
 from recassay.models.sequence import _kernels
 from recassay.models.sequence.base import Float, Int32, SequenceModel
+from recassay.naming.departures import Departure
 
 Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, repr=False)
 class Uniform(SequenceModel):
-    """Every item is as likely as any other, 1 / I, whatever came before: random sequences, the floor of every model.
+    """Every item has probability 1 / I after any history: random sequences, the floor for every model.
 
     >>> import polars as pl
     >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abbca"]}))
@@ -30,16 +33,16 @@ class Uniform(SequenceModel):
     name: ClassVar[str] = "Uniform"
 
     def fit(self, sequences: Sequences) -> FittedCounts:
-        """Learns how many items there are, test items too."""
+        """Return equal probabilities of all items, including those of test sequences only."""
         return FittedCounts.of(str(self), sequences.n_items, [], np.empty(0, np.int64), np.empty(0, np.int32), 1.0)
 
 
 @dataclass(frozen=True, repr=False)
 class Unigram(SequenceModel):
-    """An item is as likely as it was frequent in training, whatever came before.
+    """The probability of an item is its frequency in training, after any history.
 
-    With c(x) the number of times that x occurs, N the sum of these and a the ``smoothing``, the chance of x is
-    (c(x) + a) / (N + a I).
+    With c(x) the number of times that x occurs, N the sum of these and a the ``smoothing``, the probability of x is
+    (c(x) + a) / (N + a I), with I the number of items.
 
     >>> import polars as pl
     >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abbca"]}))
@@ -48,28 +51,37 @@ class Unigram(SequenceModel):
     """
 
     name: ClassVar[str] = "Unigram"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sequeval",
+            "The paper's unigram is count / N, so that an item without training events has probability 0; recassay "
+            "adds 1 to every count, as the authors' program does.",
+            "Unigram(smoothing=0)",
+        ),
+    )
 
     smoothing: float = 1.0
 
     def validate(self) -> None:
-        """Smoothing adds."""
+        """Raise U102 if the smoothing is negative."""
         self.at_least(0, "smoothing")
 
     def fit(self, sequences: Sequences) -> FittedCounts:
-        """Counts items."""
-        nowhere = np.zeros(sequences.items.size, np.int64)
-        return FittedCounts.of(str(self), sequences.n_items, [], nowhere, sequences.items, self.smoothing)
+        """Count how often each item occurs, and return the fitted model."""
+        no_context = np.zeros(sequences.items.size, np.int64)
+        return FittedCounts.of(str(self), sequences.n_items, [], no_context, sequences.items, self.smoothing)
 
 
 @dataclass(frozen=True, repr=False)
 class NGram(SequenceModel):
-    """An item is as likely as it was frequent after the last ``order`` - 1 items; ``NGram(order=2)`` is the bigram.
+    """The probability of an item is its frequency after the last ``order`` - 1 items; ``NGram(order=2)`` is the bigram.
 
     With c(h, y) the number of times that y came right after the items h, c(h) the sum of these over y, and a the
-    ``smoothing``, the chance of y is (c(h, y) + a) / (c(h) + a I).
+    ``smoothing``, the probability of y is (c(h, y) + a) / (c(h) + a I), with I the number of items.
 
-    Backing off: h are as many of the last items as came with something after them in training, at most order - 1; where
-    not even the last item did, every item is as likely as any other. Counts of a shorter h are of all its occurrences.
+    Backing off: h is the longest suffix of the history, of at most ``order`` - 1 items, that something followed in
+    training. If nothing followed even the last item, all items are equally likely. Counts of a shorter h include all
+    its occurrences.
 
     >>> import polars as pl
     >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abbca"]}))
@@ -78,42 +90,59 @@ class NGram(SequenceModel):
     """
 
     name: ClassVar[str] = "NGram"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "sequeval",
+            "The paper divides the count of a bigram plus 1 by the number of all transitions, which does not sum to 1; "
+            "recassay divides by the transitions from the same item plus I, as the authors' program does.",
+        ),
+    )
 
     order: int = 2
     smoothing: float = 1.0
 
     def validate(self) -> None:
-        """Smoothing adds, and something is remembered."""
+        """Raise U102 if the smoothing is negative or the order is below 2."""
         self.at_least(0, "smoothing")
         self.at_least(2, "order")
 
     def fit(self, sequences: Sequences) -> FittedCounts:
-        """Counts what came after what, for every length of memory."""
+        """Count what followed each context, for contexts of every length up to ``order`` - 1."""
+        contexts, next_items, _, keys, size = self.transitions(sequences)
+        return FittedCounts.of(str(self), sequences.n_items, keys, contexts, next_items, self.smoothing, 1, size)
+
+    def transitions(self, sequences: Sequences) -> tuple[Int64, Int32, Int64, list[Int64], int]:
+        """Return context rows, the items that followed, their positions, keys of longer contexts, and the number of
+        rows.
+        """
         n, items = sequences.n_items, sequences.items
-        place = np.arange(items.size) - sequences.offsets[:-1][stretch_of(sequences.offsets)]
+        place = np.arange(items.size) - sequences.offsets[:-1][row_groups(sequences.offsets)]
         at = np.flatnonzero(place)
-        rows = items[at - 1].astype(np.int64)  # the context of each of these places, one item long
-        found_rows, found_items, keys, size = [rows], [items[at]], [], n
+        rows = items[at - 1].astype(np.int64)  # the context of each position, one item long
+        context_rows, positions, keys, size = [rows], [at], [], n
         for length in range(2, self.order):
             longer = place[at] >= length
             at, rows = at[longer], rows[longer]
             longer_keys, numbers = np.unique(rows * n + items[at - length], return_inverse=True)
             rows = size + numbers
             keys.append(longer_keys)
-            found_rows.append(rows)
-            found_items.append(items[at])
+            context_rows.append(rows)
+            positions.append(at)
             size += longer_keys.size
-        contexts = np.concatenate(found_rows)
-        return FittedCounts.of(str(self), n, keys, contexts, np.concatenate(found_items), self.smoothing, 1, size)
+        every = np.concatenate(positions)
+        return np.concatenate(context_rows), items[every], every, keys, size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedCounts:
-    """Counts of items after contexts: a row per context, sparse.
+    """Counts of items after contexts: a sparse row per context.
 
-    With a memory there are first a row per item, then those of longer contexts: ``keys[j]`` has, ascending, the row of
-    a context j + 1 items long times I plus the item before it. ``reach`` sums the counts of a row from the left.
+    If ``memory``, the length of the longest context, is above 0, the first rows are those of single items; rows of
+    longer contexts follow. ``keys[j]`` contains, in ascending order, the row of each context of j + 1 items times I
+    plus the item before that context. ``cumulative`` sums the counts of a row from the left.
     """
+
+    reads_items_only: ClassVar[bool] = True
 
     name: str
     n_items: int
@@ -121,7 +150,7 @@ class FittedCounts:
     keys: tuple[Int64, ...]
     offsets: Int64
     columns: Int32
-    reach: Int64
+    cumulative: Int64
     smoothing: float
 
     @classmethod
@@ -136,11 +165,15 @@ class FittedCounts:
         memory: int = 0,
         n_rows: int = 1,
     ) -> FittedCounts:
-        """Count pairs of a row and an item."""
+        """Return the counts of items after contexts: ``rows[i]`` is the row of the context that ``items[i]`` followed.
+
+        ``keys`` identify the rows of contexts of two and more items, and ``memory`` is the length of the longest
+        context.
+        """
         pairs, counts = np.unique(rows * n_items + items, return_counts=True)
-        offsets = np.searchsorted(pairs, np.arange(n_rows + 2) * n_items)  # and an empty row behind the others
+        offsets = np.searchsorted(pairs, np.arange(n_rows + 2) * n_items)  # with an empty row at the end
         sums = np.append(0, np.cumsum(counts))
-        reach = sums[1:] - np.repeat(sums[offsets[:-1]], np.diff(offsets))
+        cumulative = sums[1:] - np.repeat(sums[offsets[:-1]], np.diff(offsets))
         columns = (pairs % n_items).astype(np.int32)
         return cls(
             name,
@@ -149,55 +182,55 @@ class FittedCounts:
             tuple(keys),
             readonly(offsets),
             readonly(columns),
-            readonly(reach),
+            readonly(cumulative),
             float(smoothing),
         )
 
     def rows(self, last: Int32) -> Int64:
-        """The row of the longest known context of each history."""
+        """Return, for each history, the row of the longest context that ends the history and occurs in training."""
         if not self.memory:
             return np.zeros(last.shape[0], np.int64)
         found = last[:, -1].astype(np.int64)
         base, known = self.n_items, np.flatnonzero(found >= 0)
-        found[found < 0] = self.offsets.size - 2  # after nothing: the last row, which is empty
-        for back, keys in enumerate(self.keys, start=2):
-            known = known[last[known, -back] >= 0]
-            wanted = found[known] * self.n_items + last[known, -back]
+        found[found < 0] = self.offsets.size - 2  # an empty history: the last row, which is empty
+        for length, keys in enumerate(self.keys, start=2):
+            known = known[last[known, -length] >= 0]
+            wanted = found[known] * self.n_items + last[known, -length]
             place = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
-            there = keys[place] == wanted if keys.size else np.zeros(known.size, np.bool_)
-            known = known[there]
-            found[known] = base + place[there]
+            matches = keys[place] == wanted if keys.size else np.zeros(known.size, np.bool_)
+            known = known[matches]
+            found[known] = base + place[matches]
             base += keys.size
         return found
 
-    def draw(self, last: Int32, steps: Int64, lots: Float) -> Int32:
-        """The item at each lot."""
-        found = np.empty(lots.size, np.int32)
-        table = (self.offsets, self.columns, self.reach, self.smoothing, self.n_items)
-        _kernels.draw(*table, readonly(self.rows(last)), readonly(lots), found)
+    def draw(self, last: Int32, steps: Int64, uniforms: Float) -> Int32:
+        """Return one item per history, drawn by its uniform number from the cumulative distribution."""
+        found = np.empty(uniforms.size, np.int32)
+        table = (self.offsets, self.columns, self.cumulative, self.smoothing, self.n_items)
+        _kernels.draw(*table, readonly(self.rows(last)), readonly(uniforms), found)
         return found
 
     def likeliest(self, last: Int32, steps: Int64) -> Int32:
-        """The item with the highest probability."""
+        """Return the most probable item after each history."""
         found = np.empty(steps.size, np.int32)
-        _kernels.likeliest(self.offsets, self.columns, self.reach, readonly(self.rows(last)), found)
+        _kernels.likeliest(self.offsets, self.columns, self.cumulative, readonly(self.rows(last)), found)
         return found
 
-    def chance(self, last: Int32, steps: Int64, items: Int32) -> Float:
-        """The probability of one item after each history."""
+    def probability(self, last: Int32, steps: Int64, items: Int32) -> Float:
+        """Return the probability of one given item after each history."""
         found = np.empty(items.size)
-        table = (self.offsets, self.columns, self.reach, self.smoothing, self.n_items)
-        _kernels.chance(*table, readonly(self.rows(last)), readonly(items), found)
+        table = (self.offsets, self.columns, self.cumulative, self.smoothing, self.n_items)
+        _kernels.probability(*table, readonly(self.rows(last)), readonly(items), found)
         return found
 
     def next_probabilities(self, histories: Histories) -> Float:
-        """The probabilities of all items after each history."""
+        """Return the probabilities (n, items) of all items after each history."""
         rows = self.rows(histories.last(max(self.memory, 1), pad=-1))
         size = self.offsets[rows + 1] - self.offsets[rows]
         table = np.zeros((rows.size, self.n_items))
         at = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size) + np.repeat(self.offsets[rows], size)
         begins = np.isin(at, self.offsets[:-1])
-        counts = self.reach[at] - np.where(begins, 0, self.reach[at - 1])
+        counts = self.cumulative[at] - np.where(begins, 0, self.cumulative[at - 1])
         table[np.repeat(np.arange(rows.size), size), self.columns[at]] = counts
         total = table.sum(axis=1, keepdims=True) + self.smoothing * self.n_items
         table += self.smoothing

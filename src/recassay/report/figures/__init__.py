@@ -1,4 +1,4 @@
-"""Pictures of exhibits as SVG: the same drawing for the page of a study and for a paper."""
+"""Figures of exhibits as SVG, the same for the report page, notebooks and papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exhibit as pictures, one per facet."""
+"""Drawing of an exhibit as figures, one per facet."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.data.exhibit import Exhibit
 from recassay.report.figures import lines, rows
 from recassay.report.figures.chart import WIDTH
 from recassay.report.figures.scale import is_number
+from recassay.results.exhibit import Exhibit
 
 Row = dict[str, Any]
 Draw = Callable[[Exhibit, Sequence[Row], Sequence[Row], Sequence[str], str], str]
-OTHERS: dict[str, Draw] = {"dot": rows.dots, "heat": rows.heat, "parallel": rows.parallel}
+DRAWERS: dict[str, Draw] = {"dot": rows.dots, "heat": rows.heat, "parallel": rows.parallel}
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A picture under its heading."""
+    """A figure as SVG and its heading, which names the facet."""
 
     heading: str
     svg: str
 
     @property
     def wide(self) -> bool:
-        """Whether it has more columns than a picture has room for, and is scrolled on small screens."""
+        """Return whether the figure is wider than usual, so that small screens need to scroll it."""
         return f' width="{WIDTH}"' not in self.svg.partition(">")[0]
 
 
 def panels(exhibit: Exhibit) -> list[Panel]:
-    """The pictures of an exhibit, one per facet, with the same colours, and scales unless they have their own.
+    """Return the figures of an exhibit, one per facet; none if no row can be drawn.
 
-    There are none if nothing can be drawn.
+    All figures share colours, and they share scales unless the exhibit has ``own_scales``.
     """
     drawable = [row for row in exhibit.table.to_dicts() if _drawable(row, exhibit)]
     names = list(dict.fromkeys(str(row[exhibit.series]) for row in drawable)) if exhibit.series else [""]
     facets = list(dict.fromkeys(row[exhibit.facet] for row in drawable)) if exhibit.facet else [None]
-    draw = OTHERS.get(exhibit.kind, lines.lines)
-    found = []
+    draw = DRAWERS.get(exhibit.kind, lines.lines)
+    drawn = []
     for facet in facets if drawable else []:
         chosen = [row for row in drawable if exhibit.facet is None or row[exhibit.facet] == facet]
         heading = "" if facet is None else f"{exhibit.facet}: {facet}"
         title = f"{exhibit.title}{f', {heading}' if heading else ''}"
-        found.append(Panel(heading, draw(exhibit, chosen, chosen if exhibit.own_scales else drawable, names, title)))
-    return found
+        drawn.append(Panel(heading, draw(exhibit, chosen, chosen if exhibit.own_scales else drawable, names, title)))
+    return drawn
 
 
 def undrawn(exhibit: Exhibit) -> int:
-    """Rows of the table that no picture can show: undefined, or not above 0 where the axis is logarithmic."""
+    """Return the number of rows that cannot be drawn: undefined values, or values <= 0 on a logarithmic axis."""
     return sum(not _drawable(row, exhibit) for row in exhibit.table.to_dicts())
 
 

@@ -1,4 +1,4 @@
-"""Figures as files of their own, for papers and slides: SVG, or PNG at three times the size."""
+"""Export of figures to files for papers and slides: SVG, or PNG at three times the size."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from recassay.data.exhibit import Exhibit
 from recassay.data.io import write_bytes, write_text
 from recassay.optional import need
+from recassay.report.content.csv_text import csv_text
 from recassay.report.figures.draw import panels
+from recassay.results.exhibit import Exhibit
 
-FORMATS = ("svg", "png")
-ZOOM = 3  # pixels of a PNG per unit of a picture
+ZOOM = 3  # pixels of a PNG per unit of a figure
 PAPER = "#ffffff"
 
 
 def standalone(svg: str) -> str:
-    """A picture with its style in it, in the colours of paper."""
+    """Return a figure as a complete SVG file, with its style inside and the light colours of the page."""
     head, _, rest = svg.partition(">")
     return f'{head}><style>{_style()}</style><rect width="100%" height="100%" fill="{PAPER}"/>{rest}\n'
 
 
 def write_figures(exhibits: Iterable[Exhibit], folder: Path, kind: str) -> list[Path]:
-    """Write every picture of every exhibit, numbered, beside its table as CSV; returns the pictures."""
+    """Write all figures of all exhibits, numbered, with their tables as CSV; return the paths of the figures."""
     write = png_writer() if kind == "png" else write_text
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for number, exhibit in enumerate(exhibits, start=1):
-        name = f"{number:03d}-{plain(exhibit.name)}"
+        name = f"{number:03d}-{safe_name(exhibit.name)}"
         for suffix, picture in _numbered(exhibit):
             written.append(folder / f"{name}{suffix}.{kind}")
             write(standalone(picture), written[-1])
         if not exhibit.table.is_empty():
-            write_text(exhibit.table.write_csv(), folder / f"{name}.csv")
+            write_text(csv_text(exhibit.table), folder / f"{name}.csv")
     return written
 
 
-def plain(name: str) -> str:
-    """A name as any system and LaTeX take it for a part of a file's; what tells files apart is their number.
+def safe_name(name: str) -> str:
+    """Return a name that is safe in file names on every system and in LaTeX; it need not be unique.
 
-    >>> plain("ndcg(gain='exp2')@10 of a/b")
+    >>> safe_name("ndcg(gain='exp2')@10 of a/b")
     'ndcg(gain=_exp2_)@10_of_a_b'
     """
     return re.sub(r"[^\w.@()=,+-]+", "_", name, flags=re.ASCII)[:100]
@@ -56,16 +56,16 @@ def _numbered(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
 
 @cache
 def _style() -> str:
-    """The style of pictures with the light colours of the page in place of their names."""
+    """Return the style of figures, with the light colours of the page in place of CSS variables."""
     home = files("recassay.report")
     look = (home / "page" / "page.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", look.partition("}")[0]))
     style = (home / "figures" / "figure.css").read_text(encoding="utf-8")
-    return re.sub(r"var\((--[\w-]+)\)", lambda found: colours[found[1]], style)
+    return re.sub(r"var\((--[\w-]+)\)", lambda match: colours[match[1]], style)
 
 
 def png_writer() -> Callable[[str, str | Path], None]:
-    """What writes the text of a picture as PNG."""
+    """Return a function that writes the SVG text of a figure as PNG; raise if the optional library is missing."""
     resvg = need("resvg_py", for_="PNG")
 
     def write(text: str, path: str | Path) -> None:

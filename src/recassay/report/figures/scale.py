@@ -1,4 +1,4 @@
-"""Scales: from a value to a place on an axis, and the ticks a reader expects there."""
+"""Scales: the position of a value along an axis, and ticks at round values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.report.wording import printable
+from recassay.errors import printable
 
 STEPS = (1, 2, 2.5, 5, 10)
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A place on an axis, from 0 to 1, and what stands there."""
+    """A labelled tick of an axis; ``at`` is its position from 0 to 1."""
 
     at: float
     label: str
@@ -23,15 +23,15 @@ class Tick:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where values stand along an axis, from 0 to 1."""
+    """A map from values to positions along an axis, from 0 to 1, with ticks; ``names`` if the values are names."""
 
-    place: Callable[[Any], float]
+    position: Callable[[Any], float]
     ticks: tuple[Tick, ...]
-    names: tuple[str, ...] | None = None  # of a scale of names, each with an equal share of the axis
+    names: tuple[str, ...] | None = None  # set if values are names, each with an equal share of the axis
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a number, and no truth value.
+    """Return whether a value is a number and not a bool.
 
     >>> is_number(2), is_number(True)
     (True, False)
@@ -40,7 +40,7 @@ def is_number(value: object) -> bool:
 
 
 def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
-    """The scale of what stands along an axis: numbers, times, else names in their order."""
+    """Return a scale for values of one kind: numbers, times, or names in their order."""
     if values and all(map(is_number, values)):
         return logarithmic(min(values), max(values)) if log else linear(min(values), max(values))
     if values and all(isinstance(value, datetime.date) for value in values):
@@ -49,7 +49,7 @@ def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
 
 
 def linear(low: float, high: float, most: int = 6) -> Scale:
-    """A scale of numbers with ticks at round ones.
+    """Return a linear scale with at most ``most`` ticks at round numbers.
 
     >>> [tick.label for tick in linear(0, 0.4).ticks]
     ['0', '0.1', '0.2', '0.3', '0.4']
@@ -58,7 +58,7 @@ def linear(low: float, high: float, most: int = 6) -> Scale:
     step = _step((high - low) / (most - 1))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
-    digits += round(step * 10**digits, 9) % 1 != 0  # 2.5 has a digit more
+    digits += round(step * 10**digits, 9) % 1 != 0  # a step of 2.5 needs one more digit
     ticks = tuple(
         Tick((n * step - low) / (high - low), _label(n * step, int(digits))) for n in range(first, last + 1)
     )  # fmt: skip
@@ -66,7 +66,7 @@ def linear(low: float, high: float, most: int = 6) -> Scale:
 
 
 def logarithmic(low: float, high: float) -> Scale:
-    """A scale of positive numbers with ticks at powers of ten, or between them where there are few.
+    """Return a logarithmic scale with ticks at powers of ten, and at 2 and 5 times them over short ranges.
 
     >>> [tick.label for tick in logarithmic(10, 1000).ticks]
     ['10', '100', '1,000']
@@ -74,16 +74,16 @@ def logarithmic(low: float, high: float) -> Scale:
     start, end = math.log10(low), math.log10(high)
     start, end = (start - 0.5, end + 0.5) if start == end else (start, end)
     powers = range(math.floor(start), math.ceil(end) + 1)
-    parts = (1,) if end - start >= 2 else (1, 2, 5)
-    found = [part * 10.0**power for power in powers for part in parts]
-    inside = [value for value in found if start - 1e-9 <= math.log10(value) <= end + 1e-9]
+    factors = (1,) if end - start >= 2 else (1, 2, 5)
+    round_numbers = [factor * 10.0**power for power in powers for factor in factors]
+    inside = [value for value in round_numbers if start - 1e-9 <= math.log10(value) <= end + 1e-9]
     inside = inside[:: max(1, math.ceil(len(inside) / 7))]
     ticks = tuple(Tick((math.log10(value) - start) / (end - start), f"{value:,.12g}") for value in inside)
     return Scale(lambda value: (math.log10(value) - start) / (end - start), ticks)
 
 
 def categories(names: Sequence[str]) -> Scale:
-    """A scale of names, each in the middle of its share.
+    """Return a scale of names, each in the middle of its equal share.
 
     >>> [tick.at for tick in categories(["a", "b"]).ticks]
     [0.25, 0.75]
@@ -95,15 +95,15 @@ def categories(names: Sequence[str]) -> Scale:
 
 
 def _times(values: Sequence[Any]) -> Scale:
-    """A scale of dates, or of times where a day is long."""
+    """Return a scale of times, labelled by date, or by hour and minute if they span less than three days."""
     seconds = [_seconds(value) for value in values]
     low, high = min(seconds), max(seconds)
     low, high = (low - 1, high + 1) if low == high else (low, high)
     day = 86_400
     form = "%Y-%m-%d" if high - low >= 3 * day else "%m-%d %H:%M"
     marks = [low + share * (high - low) for share in (0.0, 1 / 3, 2 / 3, 1.0)]
-    told = [datetime.datetime.fromtimestamp(mark, datetime.UTC).strftime(form) for mark in marks]
-    ticks = tuple(Tick((mark - low) / (high - low), label) for mark, label in zip(marks, told, strict=True))
+    labels = [datetime.datetime.fromtimestamp(mark, datetime.UTC).strftime(form) for mark in marks]
+    ticks = tuple(Tick((mark - low) / (high - low), label) for mark, label in zip(marks, labels, strict=True))
     return Scale(lambda value: (_seconds(value) - low) / (high - low), ticks)
 
 
@@ -113,7 +113,7 @@ def _seconds(value: datetime.date) -> float:
 
 
 def _step(least: float) -> float:
-    """The smallest round step that is no smaller."""
+    """Return the smallest round step that is at least ``least``."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(part * power for part in STEPS if part * power >= least * (1 - 1e-9))
 

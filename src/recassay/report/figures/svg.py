@@ -1,4 +1,4 @@
-"""Elements of SVG as text: every name and number in it is escaped, so that no text has power over the picture."""
+"""SVG elements as text. All text and attributes are escaped, so that names from files cannot inject markup."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from xml.sax.saxutils import escape, quoteattr
 
 from rich.cells import cell_len
 
-from recassay.report.wording import printable
+from recassay.errors import printable
 
-SIZE = 12  # of letters
-LETTER = 6.6  # width of a letter of that size, on average and a little more
+SIZE = 12  # of text
+LETTER = 6.6  # width of a character of that size: the average and a small margin
 
 
 def element(tag: str, *inside: str, **attributes: object) -> str:
-    """An element; ``inside`` is SVG already. ``class_`` is the class, and underlines become dashes.
+    """Return an element around ``inside``, which is SVG already.
+
+    Attribute names may end in an underscore (``class_``); other underscores become dashes.
 
     >>> element("g", element("rect", width=2.50), class_="a")
     '<g class="a"><rect width="2.5"/></g>'
@@ -29,7 +31,7 @@ def element(tag: str, *inside: str, **attributes: object) -> str:
 
 
 def text(words: object, x: float, y: float, **attributes: object) -> str:
-    """Words that stand at a place.
+    """Return a text element at a position.
 
     >>> text("<b>", 1, 2)
     '<text x="1" y="2">&lt;b&gt;</text>'
@@ -37,13 +39,13 @@ def text(words: object, x: float, y: float, **attributes: object) -> str:
     return element("text", escape(printable(str(words))), x=x, y=y, **attributes)
 
 
-def told(words: str) -> str:
-    """What a pointer that rests on an element is told."""
+def tooltip(words: str) -> str:
+    """Return an element that gives the element around it a tooltip."""
     return element("title", escape(printable(words)))
 
 
 def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
-    """The ``d`` of a line through points.
+    """Return the ``d`` attribute of a line through points.
 
     >>> path([(0, 1), (2, 3.14159)])
     'M0 1L2 3.1'
@@ -52,7 +54,7 @@ def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
 
 
 def width_of(words: str) -> float:
-    """How wide words are, about."""
+    """Return the approximate width of text in a figure."""
     return LETTER * cell_len(printable(words))
 
 

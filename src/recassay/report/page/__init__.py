@@ -1,1 +1,1 @@
-"""The parts of a study's page: its tables, its sentences, its figures, and the template they stand in."""
+"""The report page: its tables, verdicts, figures, study card and HTML template."""

@@ -1,4 +1,4 @@
-"""Figures as the page writes them: pictures, what to see in them, and the table behind them."""
+"""Figures of the report page: drawings with caption and data table, and the exhibits of means and ranks."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from recassay.data.exhibit import Exhibit
-from recassay.report import wording
+from recassay.report.content import wording
+from recassay.report.content.grids import Grid
 from recassay.report.figures import panels, undrawn
-from recassay.report.page.board import Grid
+from recassay.results.exhibit import Exhibit
 
 DIGITS = 4
-MOST_ROWS = 1000  # of the table behind a figure
-LETTERS_OF_A_CELL = 45  # of a table, with its markup, about
-MOST_LETTERS = 2_500_000  # of figures that stand beside results: a page is opened on a phone too
+MAX_ROWS = 1000  # of the data table of a figure
+CHARACTERS_PER_CELL = 45  # of a table, with its markup, roughly
+MAX_CHARACTERS = 2_500_000  # of all figures next to results, so that a phone can open the page
 
 
 @dataclass
-class Room:
-    """How much more of figures a page may hold; what is left out is counted."""
+class SizeBudget:
+    """Budget of the figures of a page: characters that are ``left``, and the number of figures left out."""
 
-    left: int = MOST_LETTERS
+    left: int = MAX_CHARACTERS
     left_out: int = 0
 
-    def take(self, made: dict[str, Any]) -> bool:
-        """Whether there is room for a figure; then it is taken."""
-        size = sum(len(one.svg) for one in made["panels"])
-        size += LETTERS_OF_A_CELL * len(made["columns"]) * len(made["lines"])
+    def take(self, content: dict[str, Any]) -> bool:
+        """Reserve the space of a figure and return True; if it does not fit, count it as left out and return False."""
+        size = sum(len(panel.svg) for panel in content["panels"])
+        size += CHARACTERS_PER_CELL * len(content["columns"]) * len(content["lines"])
         if size > self.left:
             self.left_out += 1
             return False
@@ -36,7 +36,7 @@ class Room:
 
 
 def figure(exhibit: Exhibit, name: str) -> dict[str, Any]:
-    """An exhibit ready to be written; ``name`` is its own on the page."""
+    """Return an exhibit as values for the template; ``name`` is its id on the page."""
     table = exhibit.table
     exact = {exhibit.y, exhibit.low, exhibit.high, exhibit.value}
     return {
@@ -49,14 +49,17 @@ def figure(exhibit: Exhibit, name: str) -> dict[str, Any]:
         "columns": [(name, dtype.is_numeric()) for name, dtype in table.schema.items()],
         "lines": [
             [cell(value, exact=name in exact) for name, value in row.items()]
-            for row in table.head(MOST_ROWS).to_dicts()
+            for row in table.head(MAX_ROWS).to_dicts()
         ],
-        "left_out": max(0, table.height - MOST_ROWS),
+        "left_out": max(0, table.height - MAX_ROWS),
     }  # fmt: skip
 
 
 def cell(value: Any, *, exact: bool) -> tuple[str, str]:
-    """A value as it is shown, and as a file has it where that is more; ``exact`` ones have the digits of a mean."""
+    """Return a value as shown, and for numbers also at full precision.
+
+    ``exact`` numbers are shown with the digits of means.
+    """
     if value is None:
         return wording.UNDEFINED, ""
     if isinstance(value, float):
@@ -68,7 +71,7 @@ def cell(value: Any, *, exact: bool) -> tuple[str, str]:
 
 
 def means(grid: Grid, design: str) -> Exhibit:
-    """The systems under one design, best first, with their intervals."""
+    """Return an exhibit of the means of all systems under one design, best first, with their intervals."""
     import polars as pl
 
     rows = [
@@ -77,9 +80,9 @@ def means(grid: Grid, design: str) -> Exhibit:
     ]
     return Exhibit(
         f"means-{grid.metric}-{design}",
-        f"{grid.metric} of every system",
-        "A dot is a mean, its line the interval. Intervals that overlap may still belong to systems that the paired "
-        "comparison tells apart.",
+        f"{grid.metric} by system",
+        "Dots are means, lines are intervals. Systems can differ significantly in the paired comparison although their "
+        "intervals overlap.",
         pl.DataFrame(rows, schema={"system": pl.String, **dict.fromkeys(("mean", "low", "high"), pl.Float64)}),
         "mean",
         "system",
@@ -90,7 +93,7 @@ def means(grid: Grid, design: str) -> Exhibit:
 
 
 def ranks(grid: Grid) -> Exhibit:
-    """The place of every system under every design; the longer side runs down the page."""
+    """Return an exhibit of the rank of every system under every design; the axis with more names is vertical."""
     import polars as pl
 
     rows = []
@@ -107,8 +110,9 @@ def ranks(grid: Grid) -> Exhibit:
         table = table.sort(pl.col("design").replace_strict(order), maintain_order=True)
     return Exhibit(
         f"ranks-{grid.metric}",
-        f"Ranks by {grid.metric} under every design",
-        "1 is the best. A row that changes its shade is a system whose place depends on the design.",
+        f"Ranks by {grid.metric} under each design",
+        f"1 is the best. The rank of a system depends on the design if the shade of its {'column' if down else 'row'} "
+        "changes.",
         table,
         "system" if down else "design",
         "design" if down else "system",

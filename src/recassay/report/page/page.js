@@ -1,36 +1,58 @@
-// Shows the results a reader chooses, and saves tables and pictures as files. Without it everything is shown.
+// Shows the selected results and saves tables and figures as files. Without this script the page shows everything.
 (function () {
   "use strict";
   const form = document.getElementById("controls");
   const parts = [...document.querySelectorAll("#results [data-data]")];
 
-  function fits(part, key, value) {
+  // Results of a large page are text until they are selected; returns their parts, which the page then shows.
+  function unpack(part) {
+    const text = part.classList.contains("packed") && part.querySelector("noscript");
+    if (!text) return part.classList.contains("packed") ? [...part.querySelectorAll("[data-data]")] : [part];
+    part.innerHTML = text.textContent;
+    const inside = [...part.querySelectorAll("[data-data]")];
+    parts.push(...inside);
+    equip(part);
+    return inside;
+  }
+
+  function matches(part, key, value) {
     return part.dataset[key] === undefined || part.dataset[key] === value;
   }
 
-  // Every choice narrows what the next one offers; one that is no longer offered becomes the first that is.
-  function choose() {
-    let left = parts;
+  // Each selection limits the options of the following controls. A selected option that is no longer available is
+  // replaced by the first available one.
+  function applySelection() {
+    let selected = parts.filter((part) => part.classList.contains("packed") || !part.closest(".packed"));
     for (const select of form.elements) {
-      const offered = new Set(left.map((part) => part.dataset[select.name]));
-      for (const option of select.options) option.hidden = option.disabled = !offered.has(option.value);
-      if (!offered.has(select.value)) select.value = [...select.options].find((one) => !one.disabled).value;
+      if (select.name === "design") selected = selected.flatMap(unpack);
+      const available = new Set(selected.map((part) => part.dataset[select.name]));
+      for (const option of select.options) option.hidden = option.disabled = !available.has(option.value);
+      if (!available.has(select.value)) select.value = [...select.options].find((one) => !one.disabled).value;
       select.disabled = [...select.options].filter((one) => !one.disabled).length < 2;
-      left = left.filter((part) => fits(part, select.name, select.value));
+      selected = selected.filter((part) => matches(part, select.name, select.value));
     }
-    for (const part of parts) part.hidden = !left.includes(part);
-    const heading = left.map((part) => part.querySelector("h3")).find(Boolean);
+    selected = selected.flatMap(unpack);
+    const shown = new Set(selected);
+    for (const part of parts) part.hidden = !part.classList.contains("packed") && !shown.has(part);
+    const heading = selected.map((part) => part.querySelector("h3")).find(Boolean);
     return heading ? heading.textContent : "";
   }
 
-  if (form) {
-    form.hidden = false;
-    form.addEventListener("change", () => {
-      document.getElementById("shown").textContent = "Shown: " + choose();
-    });
-    form.addEventListener("submit", (event) => event.preventDefault());
-    choose();
-  }
+  // Tables that are wider than their frame say so.
+  const frames = new ResizeObserver((changes) => {
+    for (const { target } of changes) {
+      const is_cut = target.scrollWidth > target.clientWidth + 1;
+      let hint = target.previousElementSibling;
+      if (!hint || !hint.classList.contains("cut")) {
+        if (!is_cut) continue;
+        hint = document.createElement("p");
+        hint.className = "cut";
+        hint.textContent = "This table is wider than the screen: scroll it sideways →";
+        target.before(hint);
+      }
+      hint.hidden = !is_cut;
+    }
+  });
 
   function save(name, type, content) {
     const link = document.createElement("a");
@@ -40,7 +62,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  // Numbers as they were computed, where a cell shows them rounded.
+  // Numbers at full precision where a cell shows them rounded.
   function csv(table) {
     const quoted = (text) => (/[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text);
     const text = (cell) => cell.dataset.v || (cell.querySelector(".id") || cell).textContent.trim().replace(/\s+/g, " ");
@@ -48,8 +70,8 @@
     return [...table.rows].map((row) => cells(row).map((cell) => quoted(text(cell))).join(",")).join("\n") + "\n";
   }
 
-  // A picture that stands alone: with its style, whose colours are those of the page now.
-  function alone(svg) {
+  // A figure as a complete SVG file, with its style in the current colours of the page.
+  function standalone(svg) {
     const look = getComputedStyle(document.documentElement);
     const style = document.getElementById("figure-style").textContent;
     const copy = svg.cloneNode(true);
@@ -70,14 +92,19 @@
       context.drawImage(image, 0, 0, canvas.width, canvas.height);
       canvas.toBlob((blob) => save(name, "image/png", blob));
     };
-    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(alone(svg));
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(standalone(svg));
   }
 
-  for (const block of document.querySelectorAll(".block")) {
-    const name = block.dataset.file, table = block.querySelector("table"), pictures = [...block.querySelectorAll(".figure")];
+  function equip(root) {
+    for (const frame of root.querySelectorAll(".scroll")) frames.observe(frame);
+    root.querySelectorAll(".block").forEach(addTools);
+  }
+
+  function addTools(block) {
+    const name = block.dataset.file, table = block.querySelector("table"), figures = [...block.querySelectorAll(".figure")];
     const bar = document.createElement("p");
     bar.className = "tools";
-    const offer = (label, what, action) => {
+    const addButton = (label, what, action) => {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = label;
@@ -85,13 +112,23 @@
       button.addEventListener("click", action);
       bar.append(button);
     };
-    const numbered = (at) => (pictures.length > 1 ? name + "-" + (at + 1) : name);
-    if (pictures.length) {
-      offer("SVG", "picture", () => pictures.forEach((one, at) => save(numbered(at) + ".svg", "image/svg+xml", alone(one))));
-      offer("PNG", "picture", () => pictures.forEach((one, at) => png(one, numbered(at) + ".png")));
+    const fileName = (at) => (figures.length > 1 ? name + "-" + (at + 1) : name);
+    if (figures.length) {
+      addButton("SVG", "figure", () => figures.forEach((one, at) => save(fileName(at) + ".svg", "image/svg+xml", standalone(one))));
+      addButton("PNG", "figure", () => figures.forEach((one, at) => png(one, fileName(at) + ".png")));
     }
-    if (table) offer("CSV", "table", () => save(name + ".csv", "text/csv", csv(table)));
+    if (table) addButton("CSV", "table", () => save(name + ".csv", "text/csv", csv(table)));
     const caption = block.querySelector("figcaption");
     caption ? caption.after(bar) : block.append(bar);
+  }
+
+  equip(document);
+  if (form) {
+    form.hidden = false;
+    form.addEventListener("change", () => {
+      document.getElementById("shown").textContent = "Shown: " + applySelection();
+    });
+    form.addEventListener("submit", (event) => event.preventDefault());
+    applySelection();
   }
 })();

@@ -1,4 +1,4 @@
-"""The tables of a page: every number as text, before any markup."""
+"""The content of the page's tables: every number as text, before any markup."""
 
 from __future__ import annotations
 
@@ -6,101 +6,110 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from recassay.report import wording
-from recassay.report.page.board import Board, Grid, Row, design_of, real, uncut
-from recassay.report.page.verdict import verdict
+from recassay.report.content import wording
+from recassay.report.content.grids import Grid, ResultGrids, Row, depth_note, design_of, real
+from recassay.report.page.designs import design_sentences
 
 DIGITS = 4
-MOST_PAIRS = 2000  # rows of a table of comparisons
+MAX_PAIRS = 2000  # rows of a table of comparisons
 
-# what stands beside every mean: field, heading, whether it is a count, and what it is
-BESIDE = (
+# columns next to every mean: field, heading, whether it is a count, and its meaning
+COLUMNS = (
     ("n", "n", True, "users averaged"),
-    ("random", "chance", False, "the exact mean of a random order"),
-    ("best", "most", False, "the largest mean there can be"),
-    ("corrected", "corrected", False, "(mean − chance) / (most − chance): 0 is chance, 1 perfection"),
+    ("random", "chance", False, "exact mean of a random ranking"),
+    ("best", "maximum", False, "largest possible mean"),
+    ("corrected", "corrected", False, "(mean − chance) / (maximum − chance): 0 is chance level, 1 is perfect"),
     ("rho", "rho", False, "share of relevant items in a target set"),
     ("t", "t", False, "harmonic mean of the sizes of target sets"),
-    ("sd_draws", "sd over draws", False, "standard deviation of the mean over the draw of candidates"),
+    ("sd_draws", "sd over draws", False, "standard deviation of the mean over draws of candidates"),
     ("sets", "sets", True, "target sets"),
     ("missing", "missing", True, "users without a list"),
-    ("short", "short", True, "lists or target sets that are too short"),
+    ("short", "short", True, "lists or target sets shorter than the cut-off"),
     ("duplicate", "duplicate", True, "items listed twice"),
     ("undefined", "undefined", True, "users for whom the metric is undefined"),
-    ("unlisted", "unlisted", True, "relevant items whose place is not known"),
+    ("unlisted", "unlisted", True, "relevant items whose rank is unknown"),
 )
-ALWAYS = ("n", "random", "corrected", "rho")  # shown also where they are 0
+DIRECTIONS = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
+ALWAYS = ("n", "random", "corrected", "rho")  # shown even if they are 0
 
 
-def written(board: Board, at: int, *, level: float, several: bool) -> dict[str, Any]:
-    """A board as the template writes it, the ``at``-th of the page; it has a heading if there are several."""
-    dataset, split, protocol, seed = (None if part == "given" else part for part in board.place)
+def results_content(results: ResultGrids, at: int, *, several: bool) -> dict[str, Any]:
+    """Return the results of one place (data set, split, ...) as values for the template.
+
+    ``at`` is its number on the page.
+
+    The results have a heading if there are several places.
+    """
+    dataset, split, protocol, seed = (None if part == "given" else part for part in results.place)
     named = [str(part) for part in (dataset, split, protocol) if part]
     heading = " · ".join([*named, *([f"seed {seed}"] if seed is not None else [])])
     return {
         "heading": heading if several else "",
         "about": heading,
         "place": {"data": str(dataset), "split": str(split), "protocol": str(protocol), "seed": str(seed)},
-        "grids": [_grid(grid, level, f"{at}-{number}") for number, grid in enumerate(board.grids, start=1)],
-        "pairs": [_pair(row) for row in board.comparisons[:MOST_PAIRS]],
-        "compared": len(board.comparisons),
-        "several_designs": len({row.get("design") for row in board.comparisons}) > 1,
-        "folds": [_fold(row) for row in board.folds],
+        "grids": [_grid_content(grid, f"{at}-{number}") for number, grid in enumerate(results.grids, start=1)],
+        "pairs": [_pair(row) for row in results.comparisons[:MAX_PAIRS]],
+        "n_pairs": len(results.comparisons),
+        "several_designs": len({row.get("design") for row in results.comparisons}) > 1,
+        "folds": [_fold(row) for row in results.folds],
     }
 
 
-def _grid(grid: Grid, level: float, name: str) -> dict[str, Any]:
-    """A grid ready to be written: a ranked table per design, and all designs, the longer side down the page."""
+def _grid_content(grid: Grid, grid_id: str) -> dict[str, Any]:
+    """Return a grid as values for the template: a ranked table per design, and a matrix of systems and designs.
+
+    The longer axis of the matrix is vertical.
+    """
     cells = {
-        (system, design): _cell(grid, system, design, _reach(grid, design))
+        (system, design): _cell(grid, system, design, _value_range(grid, design))
         for system in grid.systems
         for design in grid.designs
     }
     down = len(grid.designs) > len(grid.systems)
     outer, inner = (grid.designs, grid.systems) if down else (grid.systems, grid.designs)
     lines = [
-        {"name": one, "cells": [cells[(other, one) if down else (one, other)] for other in inner]} for one in outer
+        {"name": name, "cells": [cells[(other, name) if down else (name, other)] for other in inner]} for name in outer
     ]
     base, _, cut = grid.metric.rpartition("@")
     cut = cut if base and cut.isdigit() else ""
     return {
-        "id": f"grid-{name}",
+        "id": f"grid-{grid_id}",
         "metric": grid.metric,
         "base": base if cut else grid.metric,
         "cut": cut or "none",
         "title": grid.title,
-        "direction": {True: "higher is better", False: "lower is better", None: "no better end"}[grid.higher_is_better],
-        "sentences": verdict(grid, level=level, digits=DIGITS),
+        "direction": DIRECTIONS[grid.higher_is_better],
+        "agreement": design_sentences(grid),
         "views": [_view(grid, design, cells) for design in grid.designs],
         "designs_down": down,
         "columns": inner,
         "lines": lines,
-        "otherwise": {design: _tau(grid, design) for design in grid.designs if _moved(grid, design)},
-        "some_level": any(cell["level"] for cell in cells.values()),
-        "beside": _beside(grid),
-        "uncut": uncut(grid),
+        "reordered": {design: _tau(grid, design) for design in grid.designs if _is_reordered(grid, design)},
+        "any_close": any(cell["close"] for cell in cells.values()),
+        "all_numbers": _all_numbers(grid),
+        "depth_note": depth_note(grid),
     }
 
 
 def _view(grid: Grid, design: str, cells: Mapping[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
-    """The systems under one design, best first; those without a value last."""
+    """Return the systems under one design, best first; those without a value are last."""
     ranked = grid.ranked(design)
-    order = [*ranked, *(system for system in grid.systems if system not in ranked and (system, design) in grid.rows)]
-    letters = dict(zip(grid.systems, wording.letters(len(grid.systems)), strict=True))
-    compared = any((one[0] == design) for one in grid.pairs)
-    counts = [column for column in BESIDE if column[2] and _says_any(grid, design, order, column[0])]
+    systems = [*ranked, *(system for system in grid.systems if system not in ranked and (system, design) in grid.rows)]
+    letters = dict(zip(grid.systems, wording.system_letters(len(grid.systems)), strict=True))
+    compared = any(pair[0] == design for pair in grid.pairs)
+    counts = [column for column in COLUMNS if column[2] and _is_informative_for_any(grid, design, systems, column[0])]
     lines: list[dict[str, Any]] = []
-    for place, system in enumerate(order, start=1):
+    for rank, system in enumerate(systems, start=1):
         row = grid.rows[system, design]
         beaten = [letters[other] for other in grid.systems if grid.beats(design, system, other)]
         lines.append(
             {
-                "place": place if system in ranked else wording.NOTHING,
+                "rank": rank if system in ranked else wording.NOTHING,
                 "letter": letters[system] if compared else "",
                 "system": system,
                 "cell": cells[system, design],
                 "beaten": wording.joined(beaten),
-                "behind": _behind(grid, design, system),
+                "to_best": _difference_to_best(grid, design, system),
                 "counts": [_count(row.get(name)) for name, *_ in counts],
             }
         )
@@ -108,26 +117,25 @@ def _view(grid: Grid, design: str, cells: Mapping[tuple[str, str], dict[str, Any
         "design": design,
         "lines": lines,
         "compared": compared,
-        "marked": any(line["beaten"] for line in lines),
-        "some_level": any(line["cell"]["level"] for line in lines),
+        "any_close": any(line["cell"]["close"] for line in lines),
         "counts": [(heading, meaning) for _, heading, _, meaning in counts],
     }
 
 
-def _says_any(grid: Grid, design: str, systems: list[str], name: str) -> bool:
-    return any(_says(grid.rows[system, design], name) for system in systems)
+def _is_informative_for_any(grid: Grid, design: str, systems: list[str], name: str) -> bool:
+    return any(_is_informative(grid.rows[system, design], name) for system in systems)
 
 
-def _behind(grid: Grid, design: str, system: str) -> tuple[str, str]:
-    """The distance to the best mean, shown and whole."""
+def _difference_to_best(grid: Grid, design: str, system: str) -> tuple[str, str]:
+    """Return the difference to the best mean, as shown and at full precision."""
     best = grid.best(design)
     if not best or system in best or math.isnan(grid.value(system, design)):
         return wording.NOTHING, ""
-    apart = grid.value(system, design) - grid.value(best[0], design)
-    return wording.difference(apart, DIGITS), repr(apart)
+    difference = grid.value(system, design) - grid.value(best[0], design)
+    return wording.difference(difference, DIGITS), repr(difference)
 
 
-def _moved(grid: Grid, design: str) -> bool:
+def _is_reordered(grid: Grid, design: str) -> bool:
     return grid.higher_is_better is not None and not grid.same_order(design)
 
 
@@ -135,30 +143,30 @@ def _tau(grid: Grid, design: str) -> str:
     return wording.number(grid.agreement(design), 2)
 
 
-def _reach(grid: Grid, design: str) -> tuple[float, float]:
-    """The ends of the strips under one design: from 0 to the largest bound."""
+def _value_range(grid: Grid, design: str) -> tuple[float, float]:
+    """Return the range of the bars under one design: from 0 to the largest bound."""
     values = [grid.value(system, design, name) for system in grid.systems for name in ("mean", "low", "high")]
     defined = [value for value in values if math.isfinite(value)]
     return min([0.0, *defined]), max([0.0, *defined])
 
 
-def _cell(grid: Grid, system: str, design: str, reach: tuple[float, float]) -> dict[str, Any]:
+def _cell(grid: Grid, system: str, design: str, limits: tuple[float, float]) -> dict[str, Any]:
     mean, low, high = (grid.value(system, design, name) for name in ("mean", "low", "high"))
     if (system, design) not in grid.rows:
-        return {"mean": wording.NOTHING, "whole": "", "interval": "", "best": False, "level": False, "strip": None}
+        return {"mean": wording.NOTHING, "exact": "", "interval": "", "best": False, "close": False, "strip": None}
     return {
         "mean": wording.number(mean, DIGITS),
-        "whole": "" if math.isnan(mean) else repr(mean),
+        "exact": "" if math.isnan(mean) else repr(mean),
         "interval": "" if math.isnan(low) or math.isnan(high) else wording.interval(low, high, DIGITS),
         "best": system in grid.best(design),
-        "level": grid.level_with_best(system, design),
-        "strip": _strip(mean, low, high, reach),
+        "close": grid.close_to_best(system, design),
+        "strip": _strip(mean, low, high, limits),
     }
 
 
-def _strip(mean: float, low: float, high: float, reach: tuple[float, float]) -> dict[str, str] | None:
-    """Where mean and interval lie, in percent of the strip."""
-    start, width = reach[0], reach[1] - reach[0]
+def _strip(mean: float, low: float, high: float, limits: tuple[float, float]) -> dict[str, str] | None:
+    """Return the positions of mean and interval on the bar, in percent of its width."""
+    start, width = limits[0], limits[1] - limits[0]
     if not math.isfinite(mean) or not width:
         return None
     low, high = (mean, mean) if math.isnan(low) or math.isnan(high) else (low, high)
@@ -166,10 +174,12 @@ def _strip(mean: float, low: float, high: float, reach: tuple[float, float]) -> 
     return {"at": f"{min(at, 99):.2f}", "left": f"{left:.2f}", "wide": f"{right - left:.2f}"}
 
 
-def _beside(grid: Grid) -> dict[str, Any]:
-    """Every number of every row; a column is left out where it says nothing anywhere."""
-    rows = [grid.rows[one, design] for design in grid.designs for one in grid.systems if (one, design) in grid.rows]
-    columns = [column for column in BESIDE if any(_says(row, column[0]) for row in rows)]
+def _all_numbers(grid: Grid) -> dict[str, Any]:
+    """Return every number of every row; a column without information in any row is left out."""
+    rows = [
+        grid.rows[system, design] for design in grid.designs for system in grid.systems if (system, design) in grid.rows
+    ]
+    columns = [column for column in COLUMNS if any(_is_informative(row, column[0]) for row in rows)]
     lines = [
         {
             "system": row["system"],
@@ -183,7 +193,7 @@ def _beside(grid: Grid) -> dict[str, Any]:
     return {"columns": [(heading, meaning) for _, heading, _, meaning in columns], "lines": lines}
 
 
-def _says(row: Row, name: str) -> bool:
+def _is_informative(row: Row, name: str) -> bool:
     value = row.get(name)
     return value is not None and (name in ALWAYS or value != 0)
 

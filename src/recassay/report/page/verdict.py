@@ -1,137 +1,173 @@
-"""What a grid says, in sentences: who leads, by how much, whether that can be believed, and under which designs."""
+"""The top of the page: the verdict, the picture of all systems, and who leads by every metric."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from recassay.report import wording
-from recassay.report.page.board import Grid, real
+from recassay.comparison.compare import judges
+from recassay.comparison.verdict import Lead, Verdict, verdict_of
+from recassay.report.content import wording
+from recassay.report.content.grids import Grid, ResultGrids, real
+from recassay.report.content.verdict import lead_names, listed, verdict_text
+from recassay.results.exhibit import Exhibit
+from recassay.results.score_set import GIVEN, Place
 
-NAMED = 4  # designs or systems that a sentence names; more are counted
-
-
-def verdict(grid: Grid, *, level: float = 0.95, digits: int = 4) -> list[str]:
-    """The verdict on one metric: the lead, then, if there are several designs, whether the order holds under all."""
-    first = grid.designs[0]
-    ranked = grid.ranked(first)
-    if not ranked:
-        return [f"{grid.metric} is undefined for every system."]
-    if grid.higher_is_better is None:
-        return [_range(grid, ranked, digits)]
-    sentences = [_lead(grid, ranked, level, digits)]
-    return [*sentences, *_designs(grid)] if len(grid.designs) > 1 and len(ranked) > 1 else sentences
+DIGITS = 4
+MAX_PICTURES = 12  # places whose systems the first picture shows
 
 
-def _range(grid: Grid, ranked: Sequence[str], digits: int) -> str:
-    low, high = grid.value(ranked[0], grid.designs[0]), grid.value(ranked[-1], grid.designs[0])
-    between = f"{wording.number(low, digits)} ({ranked[0]}) to {wording.number(high, digits)} ({ranked[-1]})"
-    return f"It has no better end; it goes from {between}." if len(ranked) > 1 else f"It has no better end: {between}."
+def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str, Any]:
+    """Return the verdict as values for the template: sentences, metrics that judge, and metrics that describe."""
+    text = verdict_text(verdict)
+    headline = text.headline
+    if not any(group.grids for group in groups):
+        headline = "No system has results in every fold, so there is no verdict." if groups else "There are no results."
+    return {
+        "headline": headline,
+        "details": text.details,
+        "against": text.against,
+        "rows": _metric_rows(verdict) if len(verdict.leads) + len(verdict.others) > 1 else [],
+        "described": list(_described(groups)),
+    }
 
 
-def _lead(grid: Grid, ranked: Sequence[str], level: float, digits: int) -> str:
-    first, leader = grid.designs[0], ranked[0]
-    under = f" under {first}" if len(grid.designs) > 1 else ""
-    value = wording.number(grid.value(leader, first), digits)
-    low, high = (grid.value(leader, first, name) for name in ("low", "high"))
-    between = "" if math.isnan(low) else f" ({100 * level:.4g} % interval {wording.interval(low, high, digits)})"
-    if len(ranked) == 1:
-        others = "there is no other system" if len(grid.systems) == 1 else "no other system has a value"
-        return f"{leader} has {value}{between}{under}; {others}."
-    best = grid.best(first)
-    if len(best) > 1:
-        return f"{listed(best)} share the lead with {value}{between}{under}."
-    second = ranked[1]
-    ahead = abs(grid.value(leader, first) - grid.value(second, first))
-    which = "above" if grid.higher_is_better else "below"
-    lead = f"{leader} leads with {value}{between}{under}, {wording.number(ahead, digits)} {which} {second}"
-    return f"{lead}: {_believable(grid, leader, second, digits)}"
+def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
+    """Return a figure of the means of all systems by the main metric, a panel per place; None without a verdict."""
+    import polars as pl
 
-
-def _believable(grid: Grid, leader: str, second: str, digits: int) -> str:
-    """Whether the lead is larger than its uncertainty, by the test of the two, else by their intervals."""
-    design = grid.designs[0]
-    found = grid.versus(design, leader, second)
-    if found is not None:
-        p = wording.p_value(real(found["p_adjusted"]))
-        between = wording.interval(real(found["low"]), real(found["high"]), digits)
-        tested = f"(difference {between}, adjusted p {p})"
-        if found["significant"]:
-            return f"more than its uncertainty {tested}."
-        return f"within its uncertainty, so the two cannot be told apart {tested}.{_next(grid, leader)}"
-    bounds = [grid.value(system, design, name) for system in (leader, second) for name in ("low", "high")]
-    if any(math.isnan(bound) for bound in bounds):
-        return "how certain that is, was not asked."
-    if bounds[0] > bounds[3] or bounds[2] > bounds[1]:
-        return "the two were not compared, but their intervals do not overlap."
-    return (
-        f"the two were not compared and their intervals overlap, so the lead is not established.{_next(grid, leader)}"
+    leads = {lead.place.without("design"): lead for lead in verdict.leads}
+    names = lead_names(verdict.leads)
+    grids = [(group, grid) for group in groups for grid in group.grids if grid.metric == verdict.metric]
+    rows = []
+    for group, grid in grids[:MAX_PICTURES]:
+        lead = leads.get(_place(group).without("design"))
+        if lead is None:
+            continue
+        design = lead.place.design if lead.place.design in grid.designs else grid.designs[0]
+        for system in _order(grids):
+            if (system, design) in grid.rows:
+                numbers = {name: grid.value(system, design, name) for name in ("mean", "low", "high")}
+                rows.append({"place": names[lead.place._replace(design=GIVEN)], "system": system, **numbers})
+    if not rows:
+        return None
+    kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
+    table = pl.DataFrame(rows, schema={"place": pl.String, "system": pl.String, **kinds})
+    left_out = f" The first {MAX_PICTURES} of {len(grids)} places are shown." if len(grids) > MAX_PICTURES else ""
+    return Exhibit(
+        "systems",
+        f"{verdict.metric} of every system",
+        f"Dots are means, lines are {100 * verdict.level:.4g} % intervals; best on top. Systems can differ "
+        f"significantly in the paired test although their intervals overlap.{left_out}",
+        table,
+        "mean",
+        "system",
+        facet="place" if len(set(table["place"])) > 1 else None,
+        low="low",
+        high="high",
+        kind="dot",
+        own_scales=True,
     )
 
 
-def _next(grid: Grid, leader: str) -> str:
-    """The best system that the leader surely beats."""
-    design = grid.designs[0]
-    for system in grid.ranked(design)[2:]:
-        found = grid.versus(design, leader, system)
-        if found is not None and found["significant"]:
-            return f" The best system that it does beat is {system}."
-    return ""
+def _order(grids: Sequence[tuple[ResultGrids, Grid]]) -> list[str]:
+    """Return all systems, ordered by mean rank over places (data set, split, seed), the order of all panels."""
+    ranks: dict[str, list[int]] = {}
+    for _, grid in grids:
+        for rank, system in enumerate(grid.ranked(grid.designs[0])):
+            ranks.setdefault(system, []).append(rank)
+    return sorted(ranks, key=lambda system: sum(ranks[system]) / len(ranks[system]))
 
 
-def _designs(grid: Grid) -> list[str]:
-    first, total = grid.designs[0], len(grid.designs)
-    other_leader = {
-        design: grid.best(design)
-        for design in grid.designs
-        if grid.best(design) and not set(grid.best(first)) & set(grid.best(design))
+def _place(group: ResultGrids) -> Place:
+    dataset, split, protocol, seed = group.place
+    return Place(str(dataset or GIVEN), str(split or GIVEN), str(protocol or GIVEN), GIVEN, seed)
+
+
+def _metric_rows(verdict: Verdict) -> list[dict[str, Any]]:
+    """Return a row per metric and design: who leads where, by how much, and on how many places significantly."""
+    groups: dict[tuple[str, str], list[Lead]] = {}
+    for lead in (*verdict.leads, *verdict.others):
+        groups.setdefault((lead.metric, lead.place.design), []).append(lead)
+    several = len({design for _, design in groups}) > 1
+    return [_metric_row(metric, design if several else "", leads) for (metric, design), leads in groups.items()]
+
+
+def _metric_row(metric: str, design: str, leads: Sequence[Lead]) -> dict[str, Any]:
+    winners: dict[str, int] = {}
+    for lead in leads:
+        winners[lead.leader] = winners.get(lead.leader, 0) + 1
+    named = sorted(winners, key=lambda name: -winners[name])
+    told = [f"{name} on {winners[name]}" for name in named] if len(winners) > 1 else named
+    tested = [lead for lead in leads if lead.tested]
+    sure = sum(lead.significant for lead in leads)
+    ahead = sorted(abs(lead.difference) for lead in tested)
+    sizes = [wording.number(size, DIGITS) for size in ahead]
+    return {
+        "metric": metric,
+        "design": "ranked lists" if design in ("lists", GIVEN) else design,
+        "leader": listed(told),
+        "runner_up": listed(list(dict.fromkeys(lead.runner_up or wording.NOTHING for lead in leads))),
+        "lead": wording.NOTHING if not sizes else sizes[0] if sizes[0] == sizes[-1] else f"{sizes[0]}–{sizes[-1]}",
+        "p": wording.p_value(max(lead.p for lead in tested)) if tested else wording.NOTHING,
+        "sure": _sure(sure, len(leads), tested=bool(tested)),
+        "established": sure == len(leads),
     }
-    moved = [design for design in grid.designs if not grid.same_order(design)]
-    if not moved:
-        return [
-            f"All {total} designs put the systems in the same order."
-            if total > 2
-            else "Both designs put them in the same order."
-        ]
-    sentences = []
-    if other_leader:
-        named = list(other_leader.items())[:NAMED]
-        told = "; ".join(_overtaken(grid, design, best) for design, best in named)
-        more = len(other_leader) - len(named)
-        rest = f"; and {more} more designs have another leader" if more > 0 else ""
-        sentences.append(f"The lead does not hold under all designs: {told}{rest}.")
-    else:
-        sentences.append(f"The lead holds under all {total} designs." if total > 2 else "The lead holds under both.")
-    taus = {design: grid.agreement(design) for design in moved if not math.isnan(grid.agreement(design))}
-    least = min(taus, key=taus.__getitem__, default=None)
-    tau = "" if least is None else f"; least like it is {least} (Kendall's tau {wording.number(taus[least], 2)})"
-    sentences.append(f"{_how_many(len(moved), total - 1)} the systems otherwise than {first}{tau}.")
-    return sentences
 
 
-def _overtaken(grid: Grid, design: str, best: Sequence[str]) -> str:
-    """Who leads under another design, and whether by more than the uncertainty of it, if that was tested."""
-    leads = f"under {design} {listed(best)} {'leads' if len(best) == 1 else 'lead'}"
-    found = grid.versus(design, best[0], grid.best(grid.designs[0])[0])
-    if found is None:
-        return leads
-    return f"{leads}, {'by more than' if found['significant'] else 'within'} the uncertainty"
+def _sure(sure: int, places: int, *, tested: bool) -> str:
+    if not tested:
+        return "not tested"
+    if places == 1:
+        return "yes" if sure else "no"
+    return "everywhere" if sure == places else "nowhere" if not sure else f"on {sure} of {places}"
 
 
-def _how_many(moved: int, others: int) -> str:
-    if others == 1:
-        return "The other design orders"
-    if moved == others:
-        return f"All {others} other designs order"
-    return f"{moved} of the {others} other designs {'orders' if moved == 1 else 'order'}"
+def _described(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
+    """Yield the range of every metric that describes lists, or has no better direction, over all systems and places."""
+    ranges: dict[str, list[tuple[float, str]]] = {}
+    for group in groups:
+        for grid in group.grids:
+            if grid.higher_is_better is None or not judges(grid.metric):
+                values = [(grid.value(system, grid.designs[0]), system) for system in grid.systems]
+                ranges.setdefault(grid.metric, []).extend(pair for pair in values if not math.isnan(pair[0]))
+    for metric, values in ranges.items():
+        if values:
+            (low, lowest), (high, highest) = min(values), max(values)
+            yield metric, f"{wording.number(low, DIGITS)} ({lowest}) to {wording.number(high, DIGITS)} ({highest})"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence, the rest counted.
+def verdict_from_rows(groups: Sequence[ResultGrids], level: float) -> Verdict:
+    """Return the verdict that follows from the rows of a folder: leads, tested if all pairs were compared."""
+    leads = []
+    for group in groups:
+        for grid in group.grids:
+            if grid.higher_is_better is not None and judges(grid.metric):
+                leads += [lead for design in grid.designs if (lead := _lead(group, grid, design)) is not None]
+    return verdict_of(leads, level=level)
 
-    >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdefg"))
-    ('a', 'a, b and c', 'a, b, c, d and 3 more')
-    """
-    if len(names) > NAMED:
-        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+def _lead(group: ResultGrids, grid: Grid, design: str) -> Lead | None:
+    ranked = grid.ranked(design)
+    if not ranked:
+        return None
+    first, second = ranked[0], ranked[1] if len(ranked) > 1 else None
+    mean, low, high = (grid.value(first, design, name) for name in ("mean", "low", "high"))
+    place = _place(group)._replace(design=design)
+    ahead = mean - grid.value(second, design) if second else math.nan
+    untested = Lead(
+        place, grid.metric, tuple(grid.systems), first, mean, low, high, second, ahead,
+        higher_is_better=bool(grid.higher_is_better),
+    )  # fmt: skip
+    pairs = [pair for pair in grid.pairs if pair[0] == design]
+    row: Mapping[str, Any] | None = grid.versus(design, first, second) if second else None
+    if row is None or len(pairs) != len(ranked) * (len(ranked) - 1) // 2:
+        return untested
+    return Lead(
+        place, grid.metric, tuple(grid.systems), first, mean, low, high, second, real(row["difference"]),
+        difference_low=real(row["low"]), difference_high=real(row["high"]), p=real(row["p_adjusted"]),
+        pairs=len(pairs), n=int(row.get("n") or 0), test=str(row["test"]), correction=str(row["correction"]),
+        significant=grid.beats(design, first, str(second)), higher_is_better=bool(grid.higher_is_better),
+        beaten=tuple(other for other in ranked[1:] if grid.beats(design, first, other)),
+    )  # fmt: skip

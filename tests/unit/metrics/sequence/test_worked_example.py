@@ -1,4 +1,4 @@
-"""The worked example that was also computed with Sequeval 1.1.2: every metric, to six decimals."""
+"""A worked example, also computed with Sequeval 1.1.2: every metric to six decimals."""
 
 import itertools
 
@@ -8,7 +8,7 @@ import pytest
 
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold, Sequences
-from recassay.engine.score_sequences import score_sequences, sequeval
+from recassay.evaluate.sequences.score import score_sequences, sequeval
 
 NAN = float("nan")
 CODE = dict(zip("abcde", range(5), strict=True))
@@ -26,7 +26,7 @@ def folded(train=TRAIN, test=TEST):
 
 
 def generated(name, lists, chance=lambda before, item: NAN, seed=0):
-    """Lists of letters, with the probability of an item after another as the system gives it."""
+    """Return generated lists of letters, with the system's probability of an item after another."""
 
     def bits(s):
         with np.errstate(divide="ignore"):
@@ -72,9 +72,9 @@ M2 = {
 
 
 @pytest.mark.parametrize("metric", M1 | M2)
-def test_fixed_lists(metric):
+def test_fixed_lists_give_the_worked_values(metric):
     wanted, wanted_mean = (M1 | M2)[metric]
-    for k in (int(metric[-1]), 3):  # what comes after the first k places does not matter
+    for k in (int(metric[-1]), 3):  # items after the first k places do not matter
         column, mean = values(generated("x", cut(k)), metric)
         assert mean == pytest.approx(wanted_mean, abs=1e-6)
         if wanted is not None:
@@ -91,7 +91,7 @@ def test_fixed_lists(metric):
     ],
     ids=["bigram", "unigram", "unigram unsmoothed", "random"],
 )
-def test_systems_with_probabilities(chance, three, two, perplexity):
+def test_probabilities_give_confidence_and_perplexity(chance, three, two, perplexity):
     made = generated("x", LISTS, chance)
     assert values(made, "seq_confidence@3")[1] == pytest.approx(three, abs=1e-6)
     if two is not None:
@@ -100,7 +100,7 @@ def test_systems_with_probabilities(chance, three, two, perplexity):
     assert values(made, "seq_surprise")[1] == pytest.approx(np.log2(perplexity), abs=1e-6)
 
 
-def test_the_most_popular_items_as_a_system():
+def test_a_system_of_the_most_popular_items():
     made = generated("x", ("bac",) * 3, lambda before, item: 1.0)
     made = Generated("x", made.items, made.chances, np.array([np.inf, np.inf, np.inf]), 0)
     scores = score_sequences(folded(), made, interval=None)
@@ -136,7 +136,7 @@ def test_one_item_has_no_order_and_no_diversity(metric):
         ("seq_novelty(unseen='max')@3", (1.943358, 2.666667, (1.415037 + np.log2(9) + 2) / 3)),
     ],
 )
-def test_beyond_the_paper(metric, wanted):
+def test_metrics_that_the_paper_does_not_have(metric, wanted):
     column, mean = values(generated("x", LISTS), metric)
     assert column == pytest.approx(wanted, abs=1e-6, nan_ok=True)
     assert mean == pytest.approx(np.nanmean(wanted), abs=1e-6)

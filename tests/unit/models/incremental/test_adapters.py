@@ -1,19 +1,19 @@
-"""Online models of others take part in streams."""
+"""Adapters: online models of other libraries on streams and in other protocols."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.engine.stream.run import play_stream
 from recassay.errors import InputError, UsageError
+from recassay.evaluate.streams.run import play_stream
 from recassay.models.incremental import PartialFit, RiverLike, StreamPopular
 from recassay.protocols.prequential import Prequential
 
 ROWS = [*zip("112212323123", "ababcacabcdd", strict=True)]
 FRAME = pl.DataFrame(ROWS, ["user_id", "item_id"], orient="row").with_row_index("timestamp")
 LOG = ra.read_interactions(FRAME)
-COUNTED = play_stream(StreamPopular(), LOG, Prequential(at=2)).outcomes
+POPULAR = play_stream(StreamPopular(), LOG, Prequential(at=2)).outcomes
 
 
 class Pairs:
@@ -73,14 +73,14 @@ class Best(Rows):
 @pytest.mark.parametrize(
     "protocol", [Prequential(at=2), Prequential(at=2, batch=4), Prequential(at=2, repeats="allow")], ids=str
 )
-def test_a_model_that_counts_is_as_good_as_ours(model, protocol):
+def test_a_counting_model_of_any_form_equals_stream_popular(model, protocol):
     ours = play_stream(StreamPopular(), LOG, protocol).outcomes
     theirs = play_stream(model, LOG, protocol).outcomes
     assert theirs.values["recall@2"].tolist() == ours.values["recall@2"].tolist()
     assert theirs.event.tolist() == ours.event.tolist()
 
 
-def test_the_model_that_was_handed_over_stays_as_it_was():
+def test_the_given_model_does_not_change():
     mine = Pairs()
     play_stream(RiverLike(mine), LOG, Prequential())
     assert mine.n == {}
@@ -91,23 +91,23 @@ class Mean:
         self.sum, self.n = {}, {}
 
     def learn_one(self, user, item, y):
-        for of in (item, "all"):
-            self.sum[of], self.n[of] = self.sum.get(of, 0) + y, self.n.get(of, 0) + 1
+        for key in (item, "all"):
+            self.sum[key], self.n[key] = self.sum.get(key, 0) + y, self.n.get(key, 0) + 1
 
     def predict_one(self, user, item):
-        of = item if item in self.n else "all"
-        return self.sum[of] / self.n[of] if self.n else None
+        key = item if item in self.n else "all"
+        return self.sum[key] / self.n[key] if self.n else None
 
 
-def test_ratings():
-    """The worked example of errors: items a and b by their means, new items by the mean of all."""
+def test_rating_errors_equal_the_worked_example():
+    """Items a and b are predicted by their means, new items by the mean of all ratings."""
     rows = [("u", "a", 4), ("v", "a", 5), ("u", "b", 2), ("v", "b", 3), ("w", "a", 3), ("w", "b", 1)]
     log = ra.read_interactions(pl.DataFrame(rows, ["user_id", "item_id", "rating"], orient="row"))
     outcomes = play_stream(RiverLike(Mean()), log, Prequential(predict="ratings", order="row")).outcomes
     assert outcomes.values["absolute_error"].tolist() == [1, 2.5, 1, 1.5, 1.5]
 
 
-def test_other_protocols():
+def test_adapters_work_with_ranking_protocols():
     fold = ra.split.random(test=0.3, seed=1)(ra.read_interactions(FRAME))[0]
     lists = [
         ra.play(model, fold, ra.protocols.ranking(bins=0), name="same").frame()
@@ -117,7 +117,7 @@ def test_other_protocols():
     assert lists[0].equals(lists[2])
 
 
-def test_a_file_model_with_learn_and_recommend(tmp_path):
+def test_a_file_model_with_learn_and_recommend_equals_recent(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
         "class Last:\n"
@@ -144,12 +144,12 @@ def test_a_file_model_with_learn_and_recommend(tmp_path):
         (PartialFit, StreamPopular(), "partial_fit"),
     ],
 )
-def test_what_cannot_take_part_says_so(adapter, model, missing):
+def test_a_model_without_the_needed_methods_is_an_error(adapter, model, missing):
     with pytest.raises(UsageError, match=f"U194.*has no {missing}"):
         adapter(model)
 
 
-def test_lists_are_for_streams_alone():
+def test_fitting_a_model_that_only_lists_is_an_error():
     with pytest.raises(UsageError, match="U195"):
         PartialFit(Best()).fit(LOG)
 
@@ -159,7 +159,7 @@ class Wrong(Rows):
         return X.astype(float)
 
 
-def test_one_number_per_row():
+def test_predictions_of_a_wrong_shape_are_an_error():
     learner = PartialFit(Wrong()).start()
     learner.learn(np.array([0, 1], np.int32), np.array([0, 1], np.int32), np.ones(2))
     with pytest.raises(InputError, match="I377"):
@@ -173,7 +173,7 @@ class Breaks(Pairs):
         super().learn_one(user, item, y)
 
 
-def test_a_model_that_fails_is_told_of_with_its_event_and_the_rest_is_kept():
+def test_a_failing_model_is_reported_with_its_event_and_earlier_results_are_kept():
     with pytest.raises(InputError, match=r"event 5 .*three items are enough") as caught:
         play_stream(RiverLike(Breaks()), LOG, Prequential(at=2))
-    assert caught.value.stream.outcomes.event.tolist() == COUNTED.event[:3].tolist()
+    assert caught.value.stream.outcomes.event.tolist() == POPULAR.event[:3].tolist()

@@ -1,16 +1,16 @@
-"""Incremental pairwise ranking by hand."""
+"""Incremental pairwise ranking: a worked example, and the effect of each rule."""
 
 import numpy as np
 import pytest
 
 from recassay.errors import UsageError
 from recassay.models.incremental import BPRMF
-from recassay.models.incremental._bprmf import move
+from recassay.models.incremental._bprmf import gradient_step
 
 EVENTS = [(0, 0), (0, 1), (1, 0), (2, 2), (1, 1), (2, 3), (2, 0)]
 
 
-def learnt(events, model):
+def fitted_learner(events, model):
     learner = model.start()
     learner.learn(*np.array(events, np.int32).reshape(-1, 2).T, np.ones(len(events)))
     return learner
@@ -21,61 +21,61 @@ def item(learner, code):
 
 
 class TestTheWorkedExample:
-    P, LIKED, AGAINST = [0.1, 0.2], [0.3, -0.1, 0.05], [-0.2, 0.4, -0.02]  # biases at the end
+    P, POSITIVE, NEGATIVE = [0.1, 0.2], [0.3, -0.1, 0.05], [-0.2, 0.4, -0.02]  # the last factor is the bias
 
     def moved(self, *sides):
-        learner = learnt(EVENTS, BPRMF(factors=2))
-        learner.users[0], item(learner, 0)[:], item(learner, 1)[:] = self.P, self.LIKED, self.AGAINST
-        move(learner.users[0], 0, 1, learner.how.rates, *sides, learner._state())
+        learner = fitted_learner(EVENTS, BPRMF(factors=2))
+        learner.users[0], item(learner, 0)[:], item(learner, 1)[:] = self.P, self.POSITIVE, self.NEGATIVE
+        gradient_step(learner.users[0], 0, 1, learner.settings.rates, *sides, learner._state())
         return learner.users[0], item(learner, 0), item(learner, 1)
 
-    def test_a_full_step(self):
-        user, liked, against = self.moved(True, True, True)
+    def test_a_step_of_all_three_vectors(self):
+        user, positive, negative = self.moved(True, True, True)
         assert user == pytest.approx([0.1123625, 0.1876], abs=1e-7)
-        assert liked == pytest.approx([0.3024375, -0.0950375, 0.07475], abs=1e-7)
-        assert against == pytest.approx([-0.2024725, 0.395045, -0.04475], abs=1e-7)
+        assert positive == pytest.approx([0.3024375, -0.0950375, 0.07475], abs=1e-7)
+        assert negative == pytest.approx([-0.2024725, 0.395045, -0.04475], abs=1e-7)
 
-    def test_a_side_may_stay(self):
-        user, liked, against = self.moved(True, False, False)
+    def test_a_step_of_the_user_leaves_items_unchanged(self):
+        user, positive, negative = self.moved(True, False, False)
         assert user == pytest.approx([0.1123625, 0.1876], abs=1e-7)
-        assert (liked.tolist(), against.tolist()) == (
-            np.array(self.LIKED, np.float32).tolist(),
-            np.array(self.AGAINST, np.float32).tolist(),
+        assert (positive.tolist(), negative.tolist()) == (
+            np.array(self.POSITIVE, np.float32).tolist(),
+            np.array(self.NEGATIVE, np.float32).tolist(),
         )
 
 
-def test_an_event_moves_its_item_above_the_others():
-    scores = learnt([*EVENTS, (0, 1)], BPRMF(factors=4, iterations=200)).scores(0)
+def test_events_move_their_item_above_the_others():
+    scores = fitted_learner([*EVENTS, (0, 1)], BPRMF(factors=4, iterations=200)).scores(0)
     assert scores[1] > scores[2:].max()
 
 
-def test_nothing_moves_while_nothing_is_left_to_rank_below():
-    learner, untouched = learnt([(0, 0), (0, 1), (0, 0)], BPRMF()), learnt([], BPRMF())
+def test_nothing_moves_without_a_negative_item():
+    learner, untouched = fitted_learner([(0, 0), (0, 1), (0, 0)], BPRMF()), fitted_learner([], BPRMF())
     untouched.scores(0)
     assert learner.users[0].tolist() == untouched.users[0].tolist()
     assert item(learner, 0)[-1] == item(learner, 1)[-1] == 0
 
 
-def asked_then_taught(model, events=EVENTS):
-    """A learner that was asked before it learnt anything, so that every event teaches it by itself."""
+def learner_after_a_query(model, events=EVENTS):
+    """Return a learner that answered a query before its first event, so it has no warm-up."""
     learner = model.start()
     learner.scores(0)
     learner.learn(*np.array(events, np.int32).T, np.ones(len(events)))
     return learner
 
 
-def test_a_preset_moves_users_and_leaves_items():
+def test_the_first_preset_updates_users_but_not_items():
     model = BPRMF.preset("mymedialite")
     assert model == BPRMF(learns="user")
-    learner, untouched = asked_then_taught(model), learnt([], model)
+    learner, untouched = learner_after_a_query(model), fitted_learner([], model)
     untouched._grow(3, 4)
     assert learner.items.tolist() == untouched.items.tolist()
     assert learner.users[0].tolist() != untouched.users[0].tolist()
 
 
-def test_items_of_the_preset_are_trained_on_what_comes_before_the_first_question():
+def test_items_of_the_first_preset_are_trained_on_the_warm_up():
     model = BPRMF.preset("mymedialite")
-    learner, events = learnt(EVENTS, model), asked_then_taught(model)
+    learner, events = fitted_learner(EVENTS, model), learner_after_a_query(model)
     learner.scores(0)
     trained = learner.items.copy()
     assert trained.tolist() != events.items.tolist()
@@ -83,24 +83,24 @@ def test_items_of_the_preset_are_trained_on_what_comes_before_the_first_question
     assert learner.items.tolist() == trained.tolist()
 
 
-def test_items_of_the_second_preset_move_too():
-    learner = asked_then_taught(BPRMF.preset("mymedialite-items"), EVENTS * 3)
+def test_the_second_preset_also_updates_items():
+    learner = learner_after_a_query(BPRMF.preset("mymedialite-items"), EVENTS * 3)
     assert any(item(learner, code)[-1] for code in range(4))
 
 
-def test_frequent_items_are_drawn_more_often():
-    """Item 0 is had by nine users in ten; who never had it draws it as often, and it sinks."""
+def test_sampling_by_frequency_draws_frequent_items_more_often():
+    """Nine users in ten had item 0, so a user without it draws it most often as a negative, and its score falls."""
     events = [(user, 0 if user % 10 else 1 + user // 10) for user in range(200)] + [(200, 30)]
-    even, weighted = (learnt(events, BPRMF(iterations=50, sampling=law)) for law in ("uniform", "frequency"))
+    even, weighted = (fitted_learner(events, BPRMF(iterations=50, sampling=law)) for law in ("uniform", "frequency"))
     assert weighted.scores(200)[0] < even.scores(200)[0]
 
 
-def test_draws_are_of_the_seed():
-    first, same, other = (learnt(EVENTS, BPRMF(seed=seed)).scores(1).tolist() for seed in (1, 1, 2))
+def test_draws_depend_on_the_seed():
+    first, same, other = (fitted_learner(EVENTS, BPRMF(seed=seed)).scores(1).tolist() for seed in (1, 1, 2))
     assert first == same != other
 
 
 @pytest.mark.parametrize("wrong", [{"factors": 0}, {"rate": -1.0}, {"learns": "item"}])
-def test_bad_parameters(wrong):
+def test_parameters_out_of_range_are_an_error(wrong):
     with pytest.raises(UsageError, match="U102"):
         BPRMF(**wrong)

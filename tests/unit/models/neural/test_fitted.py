@@ -1,4 +1,4 @@
-"""What the networks promise once they have learnt, and their descriptions before."""
+"""Capabilities of fitted networks, and their descriptions: presets and parameters."""
 
 import pickle
 import subprocess
@@ -10,12 +10,11 @@ import pytest
 
 from recassay import models
 from recassay.data.histories import Histories
-from recassay.data.synthetic import log
+from recassay.data.synthetic.tastes import log
 from recassay.errors import UsageError
 from recassay.models import GRU, NARM, BERT4Rec, SASRec
-from recassay.models.base import Factors, Scorer, Sequential
+from recassay.models.base.capabilities import HasFactors, ScoresHistories, ScoresItems, TrainsInEpochs
 from recassay.models.neural.fitted import FittedNeural
-from recassay.models.training import Trained
 from recassay.testing import check_recommender
 
 torch = pytest.importorskip("torch")
@@ -28,7 +27,7 @@ MODELS = [
     BERT4Rec(**SMALL, inner=16, copies=1),
 ]
 LOG = log(users=90, items=50, events=1_200, seed=4)
-EVERYBODY = np.arange(LOG.n_users, dtype=np.int32)
+ALL_USERS = np.arange(LOG.n_users, dtype=np.int32)
 
 
 @pytest.fixture(scope="module", params=MODELS, ids=lambda model: model.name)
@@ -37,16 +36,16 @@ def fitted(request):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_every_promise_of_a_recommender(model):
+def test_networks_pass_all_checks_of_a_recommender(model):
     check_recommender(model, learns=False)
-    assert isinstance(model, Trained)
+    assert isinstance(model, TrainsInEpochs)
 
 
-def test_scores_are_those_of_the_histories_whoever_else_is_asked(fitted):
-    assert isinstance(fitted, Scorer)
-    assert isinstance(fitted, Factors)
-    assert isinstance(fitted, Sequential)
-    histories, scores = Histories.of(LOG), fitted.scores(EVERYBODY)
+def test_scores_of_a_user_are_those_of_the_history_for_any_batch(fitted):
+    assert isinstance(fitted, ScoresItems)
+    assert isinstance(fitted, HasFactors)
+    assert isinstance(fitted, ScoresHistories)
+    histories, scores = Histories.of(LOG), fitted.scores(ALL_USERS)
     assert scores.dtype == np.float32
     assert np.allclose(scores, fitted.next_scores(histories), atol=1e-5)
     for user in (0, 17, 89):
@@ -54,16 +53,16 @@ def test_scores_are_those_of_the_histories_whoever_else_is_asked(fitted):
         assert np.allclose(scores[[user]], fitted.scores(np.array([user])), atol=1e-5)
 
 
-def test_anything_may_be_asked_about(fitted):
+def test_empty_and_short_histories_have_scores(fitted):
     short = Histories(np.array([0, 0, 1]), np.array([3], np.int32))
-    scores, chances = fitted.next_scores(short), fitted.next_probabilities(short)
+    scores, probabilities = fitted.next_scores(short), fitted.next_probabilities(short)
     assert np.isfinite(scores).all()
-    assert np.allclose(chances.sum(axis=1), 1, atol=1e-5)
-    assert np.allclose(np.log(chances[1] / chances[1, 0]), scores[1] - scores[1, 0], atol=1e-4)
+    assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+    assert np.allclose(np.log(probabilities[1] / probabilities[1, 0]), scores[1] - scores[1, 0], atol=1e-4)
     assert fitted.next_scores(short.take(np.empty(0, np.int64))).shape == (0, LOG.n_items)
 
 
-def test_several_threads_at_once_get_the_same_bits(fitted):
+def test_concurrent_calls_return_the_same_bits(fitted):
     histories, before = Histories.of(LOG), torch.get_num_threads()
     wanted = fitted.next_scores(histories).tobytes()
     fresh = pickle.loads(pickle.dumps(fitted))
@@ -73,40 +72,40 @@ def test_several_threads_at_once_get_the_same_bits(fitted):
     assert torch.get_num_threads() == before
 
 
-def test_a_copy_through_pickle_knows_all_and_carries_nothing_that_can_be_made_again(fitted):
-    fitted.scores(EVERYBODY)
+def test_a_pickled_copy_gives_the_same_scores_and_contains_no_cached_values(fitted):
+    fitted.scores(ALL_USERS)
     copy = pickle.loads(pickle.dumps(fitted))
-    assert copy.__dict__.keys() == {"log", "model", "weights", "course"}
-    assert copy.scores(EVERYBODY).tobytes() == fitted.scores(EVERYBODY).tobytes()
-    bare = len(pickle.dumps((fitted.model, fitted.weights, fitted.course)))
+    assert copy.__dict__.keys() == {"log", "model", "weights", "epoch_results"}
+    assert copy.scores(ALL_USERS).tobytes() == fitted.scores(ALL_USERS).tobytes()
+    bare = len(pickle.dumps((fitted.model, fitted.weights, fitted.epoch_results)))
     assert len(pickle.dumps(fitted)) < bare + 2 * len(pickle.dumps(LOG))
 
 
-def test_what_is_told_is_heard_of_and_not_learnt(fitted):
+def test_with_log_changes_histories_but_not_weights(fitted):
     last = np.flatnonzero(np.arange(len(LOG)) >= len(LOG) - 90)
     early = LOG.take(np.arange(len(LOG) - 90))
     before = FittedNeural(early, fitted.model, fitted.weights)
-    after = before.told(early.followed_by(LOG.take(last)))
+    after = before.with_log(early.concat(LOG.take(last)))
     assert after.weights is before.weights
-    assert np.allclose(after.scores(EVERYBODY), fitted.scores(EVERYBODY), atol=1e-5)
-    assert not np.allclose(before.scores(EVERYBODY), fitted.scores(EVERYBODY), atol=1e-5)
+    assert np.allclose(after.scores(ALL_USERS), fitted.scores(ALL_USERS), atol=1e-5)
+    assert not np.allclose(before.scores(ALL_USERS), fitted.scores(ALL_USERS), atol=1e-5)
 
 
-def test_it_is_named_as_it_is_described(fitted):
+def test_a_fitted_network_prints_as_its_description(fitted):
     assert str(fitted) == repr(fitted) == str(fitted.model)
 
 
 def test_models_are_listed_and_parsed_without_pytorch():
     code = (
-        "import sys; from recassay import models; print(*models.REGISTRY.kinds); "
+        "import sys; from recassay import models; print(*models.REGISTRY.built_in); "
         "print(models.parse('SASRec(dim=64, heads=2)'), 'torch' in sys.modules)"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
-    assert {"GRU", "NARM", "SASRec", "BERT4Rec"} <= {*told[0].split()}
-    assert told[1] == "SASRec(dim=64, heads=2) False"
+    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split("\n")
+    assert {"GRU", "NARM", "SASRec", "BERT4Rec"} <= {*lines[0].split()}
+    assert lines[1] == "SASRec(dim=64, heads=2) False"
 
 
-def test_pytorch_is_missed_with_the_command_that_installs_it(monkeypatch):
+def test_the_error_of_missing_pytorch_has_the_command_that_installs_it(monkeypatch):
     def missing(name):
         raise ModuleNotFoundError(f"No module named '{name}'", name=name)
 
@@ -115,9 +114,9 @@ def test_pytorch_is_missed_with_the_command_that_installs_it(monkeypatch):
         SASRec().fit(LOG)
 
 
-def test_presets_hold_what_was_published():
-    one = SASRec.preset("ml-1m", seed=3)
-    assert (one.length, one.dropout, one.batch, one.rate, one.seed) == (200, 0.2, 128, 0.001, 3)
+def test_presets_have_the_published_parameters():
+    model = SASRec.preset("ml-1m", seed=3)
+    assert (model.length, model.dropout, model.batch, model.rate, model.seed) == (200, 0.2, 128, 0.001, 3)
     assert SASRec.preset("beauty") == SASRec()
     beauty = BERT4Rec.preset("beauty")
     assert (beauty.length, beauty.mask, beauty.predictions, beauty.dropout, beauty.dropout_attention) == (
@@ -150,14 +149,14 @@ def test_presets_hold_what_was_published():
         lambda: BERT4Rec(warmup=-1),
     ],
 )
-def test_parameters_that_make_no_sense_are_refused(make):
+def test_parameters_out_of_range_are_an_error(make):
     with pytest.raises(UsageError) as caught:
         make()
     assert caught.value.code == "U102"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_missed():
+def test_a_missing_gpu_is_an_error():
     with pytest.raises(UsageError, match="finds no GPU") as caught:
         SASRec(device="cuda").fit(LOG)
     assert caught.value.code == "U102"

@@ -1,4 +1,4 @@
-"""How networks are trained: stopped and gone on with, the same on any number of threads, and refused where it fails."""
+"""Training of networks: checkpoints, equal bits on any number of threads, validation, and errors."""
 
 import dataclasses
 
@@ -7,16 +7,16 @@ import polars as pl
 import pytest
 
 from recassay import split
+from recassay.api.play import play
+from recassay.api.score import score
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
-from recassay.data.synthetic import log
-from recassay.engine.play import play
-from recassay.engine.score import score
+from recassay.data.synthetic.tastes import log
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models import GRU, NARM, BERT4Rec, SASRec
+from recassay.models.base.training import Training
 from recassay.models.neural.compute import enough_memory, one_thread
-from recassay.models.neural.exam import Exam
-from recassay.models.training import Training
+from recassay.models.neural.validation import ValidationEvents
 from recassay.protocols import next_item
 
 torch = pytest.importorskip("torch")
@@ -32,7 +32,7 @@ MODELS = [
 
 
 def cyclic(users=70, items=20, length=9):
-    """Item i is followed by i + 1, and the last by the first: nothing is left to chance but where a user begins."""
+    """Return a log in which item i is followed by i + 1, and the last item by the first."""
     user, step = np.divmod(np.arange(users * length), length)
     frame = {"user_id": user, "item_id": (user * 7 + step) % items, "timestamp": step}
     return Interactions.from_frame(pl.DataFrame(frame))
@@ -44,7 +44,7 @@ TRAIN, VALIDATION, TEST = LOG.take(WHEN < 7), LOG.take(WHEN == 7), LOG.take(WHEN
 
 
 def same(one, other):
-    assert one.course == other.course
+    assert one.epoch_results == other.epoch_results
     assert one.weights.keys() == other.weights.keys()
     for name, weights in one.weights.items():
         assert weights.tobytes() == other.weights[name].tobytes(), name
@@ -64,19 +64,19 @@ def stop_after(epochs):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_a_training_that_was_stopped_ends_with_the_same_bits(model, tmp_path):
+def test_a_resumed_training_gives_the_same_bits_as_an_uninterrupted_one(model, tmp_path):
     path = tmp_path / "checkpoint"
     whole = model.fit(TRAIN, training=Training(VALIDATION))
     for epoch in (1, 2):
         with pytest.raises(StopError):
             model.fit(TRAIN, training=Training(VALIDATION, path, stop_after(epoch)))
     same(model.fit(TRAIN, training=Training(VALIDATION, path)), whole)
-    same(model.fit(TRAIN, training=Training(VALIDATION, path, stop_after(1))), whole)  # nothing is left to do
+    same(model.fit(TRAIN, training=Training(VALIDATION, path, stop_after(1))), whole)  # the training is complete
 
 
-def test_a_checkpoint_of_another_training_is_refused_with_what_differs(tmp_path):
+def test_a_checkpoint_of_another_training_raises_an_error_that_names_the_difference(tmp_path):
     path = tmp_path / "checkpoint"
-    MODELS[0].fit(TRAIN, training=Training(VALIDATION, path, most=1))
+    MODELS[0].fit(TRAIN, training=Training(VALIDATION, path, max_epochs=1))
     for model, training, words in (
         (GRU(**{**SMALL, "dim": 9}, hidden=8), Training(VALIDATION, path), "dim is 8 in it and 9 here"),
         (SASRec(**SMALL), Training(VALIDATION, path), "model is 'GRU' in it and 'SASRec' here"),
@@ -97,18 +97,18 @@ def refused(code, words, make):
     assert caught.value.code == code
 
 
-def test_what_cannot_be_learnt_from_is_refused():
+def test_a_log_without_next_items_or_with_other_items_is_an_error():
     first = LOG.take(WHEN == 0)
     refused("I321", "none of 70 users", lambda: MODELS[0].fit(first))
     fitted, other = MODELS[0].fit(TRAIN), cyclic(items=21)
-    refused("I322", "has 21 items", lambda: fitted.told(other))
+    refused("I322", "has 21 items", lambda: fitted.with_log(other))
     refused("I322", "has 21 items", lambda: MODELS[0].fit(TRAIN, training=Training(other)))
     refused("I322", "has 71 users", lambda: MODELS[0].fit(TRAIN, training=Training(cyclic(users=71))))
 
 
-def test_a_training_that_fails_says_what_to_change():
-    refused("U142", "smaller rate than 1e.30", lambda: SASRec(rate=1e30, device="cpu").fit(TRAIN))
-    refused("U143", "a smaller batch", lambda: GRU(dim=10**14, device="cpu").fit(TRAIN))
+def test_errors_of_training_say_what_to_change():
+    refused("U142", "use a rate below 1e.30", lambda: SASRec(rate=1e30, device="cpu").fit(TRAIN))
+    refused("U143", "use a batch below", lambda: GRU(dim=10**14, device="cpu").fit(TRAIN))
 
 
 QUICK = {"dim": 16, "length": 8, "batch": 32, "dropout": 0.1, "device": "cpu"}
@@ -122,41 +122,41 @@ LEARNERS = [
 
 
 @pytest.mark.parametrize("model", LEARNERS, ids=repr)
-def test_what_follows_what_is_learnt_and_heard_of(model):
-    """Every item follows one other, so each next item can be known; the validation item is heard of, not learnt.
+def test_networks_learn_transitions_and_read_revealed_items(model):
+    """Every item has one successor, so each next item is predictable; the validation item is read but not learned.
 
-    Chance is 0.05 and perfection 1. Networks of other seeds, and of other processors, reach 0.84 to 1 (the least for
-    BERT4Rec); 0.6 is what training must achieve.
+    A random guess scores 0.05 and a perfect model 1. Networks with other seeds and processors reach 0.84 to 1 (BERT4Rec
+    is lowest); the test requires 0.6.
     """
     fold = Fold(TRAIN, TEST, "per user", {}, VALIDATION)
     run, truth = play(model.fit(fold.train), fold, next_item()), next_item().truth(fold)
     assert score(run, truth, "hit@1", interval=None).row(run.name, "hit@1").mean > 0.6
 
 
-def test_validation_is_the_hit_rate_of_the_protocol():
+def test_the_validation_hit_rate_equals_that_of_the_protocol():
     made = log(users=150, items=60, events=2_000, seed=2)
     fold = split.last(n=1, validation=1)(made)[0]
     fitted = SASRec(**{**SMALL, "epochs": 2}).fit(fold.train, training=Training(fold.validation))
     ask = next_item(on="validation")
     run = play(fitted, fold, ask)
     hits = score(run, ask.truth(fold), "hit@10", interval=None).row(run.name, "hit@10").mean
-    assert max(hits for _, hits in fitted.course) == pytest.approx(hits, abs=1e-12)
+    assert max(hits for _, hits in fitted.epoch_results) == pytest.approx(hits, abs=1e-12)
     assert 0 < hits < 1
 
 
-def test_the_best_epoch_is_kept_and_patience_ends(monkeypatch):
+def test_training_keeps_the_best_epoch_and_stops_when_patience_ends(monkeypatch):
     script = [0.1, 0.3, 0.3, 0.2, 0.1, 0.9]
-    monkeypatch.setattr(Exam, "hits", lambda self, model, weights, left=[*script]: left.pop(0))
+    monkeypatch.setattr(ValidationEvents, "hits", lambda self, model, weights, left=[*script]: left.pop(0))
     model = SASRec(**{**SMALL, "epochs": 9, "patience": 3})
     fitted = model.fit(TRAIN, training=Training(VALIDATION))
-    assert [hits for _, hits in fitted.course] == script[:5]
-    best = model.fit(TRAIN, training=Training(most=2))
+    assert [hits for _, hits in fitted.epoch_results] == script[:5]
+    best = model.fit(TRAIN, training=Training(max_epochs=2))
     assert fitted.weights["items"].tobytes() == best.weights["items"].tobytes()
-    assert np.isnan(best.course[0][1])
+    assert np.isnan(best.epoch_results[0][1])
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_threads_change_no_bit_and_nothing_of_pytorch_is_changed(model, monkeypatch):
+def test_results_do_not_depend_on_threads_and_pytorch_settings_are_restored(model, monkeypatch):
     before = torch.get_num_threads(), torch.get_default_dtype(), torch.random.get_rng_state()
     made = []
     for threads in (1, 4):
@@ -172,12 +172,12 @@ def test_threads_change_no_bit_and_nothing_of_pytorch_is_changed(model, monkeypa
     assert torch.equal(torch.random.get_rng_state(), before[2])
 
 
-def test_another_seed_is_another_model():
+def test_another_seed_gives_another_model():
     one, other = (GRU(**SMALL, hidden=8, seed=seed).fit(TRAIN) for seed in (0, 1))
-    assert one.course != other.course
+    assert one.epoch_results != other.epoch_results
 
 
-def test_one_thread_within_one_thread():
+def test_one_thread_contexts_can_be_nested():
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     with one_thread():
@@ -188,7 +188,7 @@ def test_one_thread_within_one_thread():
     torch.set_num_threads(before)
 
 
-def test_only_what_is_about_memory_is_told_as_such():
+def test_only_memory_errors_become_u143():
     with pytest.raises(UsageError, match="tried to allocate 9 bytes") as caught, enough_memory(MODELS[0]):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.\nmore")
     assert caught.value.code == "U143"

@@ -1,4 +1,4 @@
-"""The worked examples of re-ranking: six items with features, and eight profiles."""
+"""Data of the worked examples of re-ranking: six items with features, and eight profiles."""
 
 import polars as pl
 import pytest
@@ -27,10 +27,10 @@ def profiles():
 
 @pytest.fixture
 def picks():
-    """Items and worth of the first picks of the only list."""
+    """Return a function from a re-ranked run to items and values of the first picks of its list."""
 
     def found(reranked, n=4):
         ids = reranked.run.frame()["item_id"].to_list()[:n]
-        return list(zip(ids, reranked.worth[0, :n].tolist(), strict=True))
+        return list(zip(ids, reranked.pick_values[0, :n].tolist(), strict=True))
 
     return found

@@ -1,4 +1,4 @@
-"""The worked examples, to 6 decimals."""
+"""Worked examples of re-ranking, to 6 decimals."""
 
 import polars as pl
 import pytest
@@ -8,7 +8,7 @@ import recassay as ra
 
 def close(found, expected):
     assert [item for item, _ in found] == [item for item, _ in expected]
-    assert [worth for _, worth in found] == pytest.approx([worth for _, worth in expected], abs=5e-7)
+    assert [value for _, value in found] == pytest.approx([value for _, value in expected], abs=5e-7)
 
 
 MMR = {
@@ -24,14 +24,14 @@ MMR = {
 
 
 @pytest.mark.parametrize(("form", "norm"), MMR)
-def test_mmr(run, items, picks, form, norm):
+def test_mmr_equals_the_worked_example(run, items, picks, form, norm):
     expected = MMR[form, norm]
     method = ra.models.MMR(weight=0.5, places=4, form=form, norm=norm)
     close(picks(ra.rerank(run, method, items=items), len(expected)), expected)
 
 
 @pytest.mark.parametrize(("form", "order"), [("max", [1, 3, 4, 2]), ("min", [1, 3, 2, 5]), ("mean", [1, 3, 4, 2])])
-def test_mmr_of_scores_moved_into_0_to_1(run, items, picks, form, order):
+def test_mmr_with_minmax_equals_the_worked_example(run, items, picks, form, order):
     found = ra.rerank(run, ra.models.MMR(weight=0.5, places=4, form=form, norm="minmax"), items=items)
     assert [item for item, _ in picks(found)] == order
 
@@ -45,7 +45,7 @@ XQUAD = {
 
 
 @pytest.mark.parametrize(("weight", "norm"), XQUAD)
-def test_xquad(run, items, picks, weight, norm):
+def test_xquad_equals_the_worked_example(run, items, picks, weight, norm):
     table = pl.DataFrame({"item_id": [*range(1, 7), 11, 12, 13, 14], "genres": GENRES})
     train = [("ann", item) for item in (11, 12, 13, 14)] + [("bob", item) for item in range(1, 7)]
     method = ra.models.XQuAD(weight=weight, places=4, norm=norm)
@@ -63,7 +63,7 @@ SPAD = {
 
 
 @pytest.mark.parametrize(("weight", "norm"), SPAD)
-def test_spad(profiles, picks, weight, norm):
+def test_spad_equals_the_worked_example(profiles, picks, weight, norm):
     run = ra.read_run({"u": {3: 0.9, 4: 0.8, 6: 0.5, 7: 0.3}}, "mine")
     method = ra.models.SPAD(weight=weight, places=4, norm=norm, k1=2, k2=2)
     close(picks(ra.rerank(run, method, train=profiles), 3), SPAD[weight, norm])

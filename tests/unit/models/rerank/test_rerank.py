@@ -1,4 +1,4 @@
-"""Re-rankers as values and as models, and what they do with input that is not as it should be."""
+"""Re-rankers as values and as models, their counts and errors, and the choice of a weight."""
 
 import math
 
@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import recassay as ra
-from recassay.data.synthetic import item_features, log
+from recassay.data.synthetic.tastes import item_features, log
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.models.rerank.runs import METHODS
 
@@ -17,8 +17,10 @@ USERS = np.arange(FOLD.train.n_users, dtype=np.int32)
 
 
 def features(table):
-    """Items and their features as text with bars between."""
-    return pl.DataFrame({"item_id": list(table), "genres": [one.split("|") if one else [] for one in table.values()]})
+    """Return a table of items and features, from texts with features separated by bars."""
+    return pl.DataFrame(
+        {"item_id": list(table), "genres": [names.split("|") if names else [] for names in table.values()]}
+    )
 
 
 class TestValues:
@@ -31,15 +33,15 @@ class TestValues:
             "MMR(of='mf', form='max', distance='training', bare='skip')",
         ],
     )
-    def test_a_method_is_its_text(self, text):
+    def test_a_method_parses_from_its_own_text(self, text):
         assert str(ra.models.parse(text)) == text
         assert METHODS.parse(str(METHODS.parse(text))) == METHODS.parse(text)
 
-    def test_a_model_and_its_text_are_one_value(self):
+    def test_a_model_and_its_text_are_equal_parameters(self):
         assert ra.models.MMR(ra.models.PureSVD(factors=3)) == ra.models.parse("MMR(of='PureSVD(factors=3)')")
-        assert ra.models.MMR(ra.models.PureSVD(factors=3)).base == ra.models.PureSVD(factors=3)
+        assert ra.models.MMR(ra.models.PureSVD(factors=3)).base_model() == ra.models.PureSVD(factors=3)
 
-    def test_what_has_no_text_is_said_to_be_given(self):
+    def test_a_table_is_shown_as_given(self):
         table = ra.models.MMR(distance=np.zeros((2, 2)), items=ITEMS)
         assert str(table) == "MMR(distance='given')"
         assert ra.rerank({1: {7: 0.5}}, table, train=[(1, 7), (2, 8)]).to_dict()["parameters"]["distance"] == "given"
@@ -57,30 +59,30 @@ class TestValues:
             {"distance": "euclid"},
         ],
     )
-    def test_parameters_that_make_no_sense_are_refused(self, parameters):
+    def test_parameters_out_of_range_are_an_error(self, parameters):
         with pytest.raises(UsageError, match="U102"):
             ra.models.MMR(**parameters)
 
-    def test_every_result_says_how_many_candidates_there_were(self):
+    def test_results_state_the_default_number_of_candidates(self):
         assert ra.rerank({1: {7: 0.5}}, "MMR", items=features({7: "x"})).to_dict()["parameters"]["candidates"] == 100
 
 
 class TestModels:
-    def test_lists_are_those_of_the_run_of_the_other_model(self):
+    def test_wrapping_a_model_equals_reranking_its_run(self):
         base = ra.models.UserKNN(neighbours=10)
         ask = ra.protocols.ranking(k=30, bins=0)
         run = ra.play(base, FOLD, ask)
         for method in ("MMR(weight=0.4)", "xQuAD(weight=0.4)", "SPAD(weight=0.4)"):
             found = ra.rerank(run, method, items=ITEMS, train=FOLD.train)
-            how = METHODS.parse(method)
-            wrapped = type(how)(base, weight=0.4, items=ITEMS, candidates=30)
+            parsed = METHODS.parse(method)
+            wrapped = type(parsed)(base, weight=0.4, items=ITEMS, candidates=30)
             shown = ra.play(wrapped, FOLD, ask).frame()
             # A list of the run ends after 30 items, as 30 candidates do.
             assert shown.select("user_id", "item_id", "rank").equals(
                 found.run.frame().select("user_id", "item_id", "rank")
             )
 
-    def test_fewer_than_candidates_may_be_asked_for_and_more(self):
+    def test_lists_may_be_shorter_or_longer_than_candidates(self):
         fitted = ra.models.MMR("UserKNN(neighbours=10)", items=ITEMS, places=4, candidates=9).fit(FOLD.train)
         items, scores = fitted.recommend(USERS, 60)
         for k in (1, 4, 7, 20):
@@ -88,20 +90,20 @@ class TestModels:
         assert (np.isneginf(scores) == (items < 0)).all()
         assert (scores[:, 0] == -1).all()
 
-    def test_what_only_scores_or_only_has_factors_is_wrapped_too(self):
+    def test_models_with_only_scores_or_only_factors_can_be_wrapped(self):
         plsa = ra.models.PLSA(factors=4, iterations=20).fit(FOLD.train)
 
-        class Bare:
+        class OnlyFactors:
             log, user_factors, item_factors = plsa.log, plsa.user_factors, plsa.item_factors
 
-        class Scorer:
+        class OnlyScores:
             log, scores = plsa.log, staticmethod(plsa.scores)
 
         expected = ra.models.MMR(plsa, items=ITEMS).fit(FOLD.train).recommend(USERS, 10)[0]
-        for other in (Bare(), Scorer()):
+        for other in (OnlyFactors(), OnlyScores()):
             assert (ra.models.MMR(other, items=ITEMS).fit(FOLD.train).recommend(USERS, 10)[0] == expected).all()
 
-    def test_vectors_are_as_far_apart_as_half_of_1_minus_their_cosine(self):
+    def test_the_distance_of_factors_is_half_of_1_minus_their_cosine(self):
         model = ra.models.MMR("PLSA(factors=4, iterations=20)", distance="factors", form="mean")
         fitted = model.fit(FOLD.train)
         vectors = fitted.fitted.item_factors.astype(float)
@@ -111,7 +113,7 @@ class TestModels:
         given = ra.models.MMR(fitted.fitted, distance=table, form="mean").fit(FOLD.train)
         assert (given.recommend(USERS, 10)[0] == fitted.recommend(USERS, 10)[0]).all()
 
-    def test_a_network_is_trained_as_it_would_be_alone(self, tmp_path):
+    def test_a_wrapped_network_is_trained_as_without_a_reranker(self, tmp_path):
         pytest.importorskip("torch")
         fold = ra.split.last(n=1, validation=1)(log(users=60, items=30, events=900, seed=1))[0]
         ask = ra.protocols.next_item(k=10)
@@ -120,11 +122,11 @@ class TestModels:
         kept = ra.play(ra.models.SPAD(network, weight=0.0), fold, ask)
         assert kept.frame()["item_id"].equals(alone.frame()["item_id"])
 
-    def test_there_is_a_page_on_each(self):
+    def test_each_reranker_is_listed_and_explained(self):
         from recassay.report.listing import entries, explanation
 
         assert {"MMR", "SPAD", "xQuAD"} <= {entry.name for entry in entries("models")}
-        assert [one["name"] for one in explanation("MMR").parameters][:3] == ["of", "weight", "places"]
+        assert [parameter["name"] for parameter in explanation("MMR").parameters][:3] == ["of", "weight", "places"]
 
 
 class TestInput:
@@ -136,15 +138,15 @@ class TestInput:
         assert found.counts["without_liked"] == 1
         assert found.run.frame().filter(pl.col("user_id") == "new")["item_id"].to_list() == [3, 2, 1]
 
-    def test_a_user_without_a_profile_has_all_features_alike(self):
+    def test_a_user_without_a_profile_has_uniform_feature_shares(self):
         items = features({1: "x", 2: "x", 3: "y"})
         run = {"new": {1: 0.5, 2: 0.5, 3: 0.4}}
         found = ra.rerank(run, ra.models.XQuAD(weight=1.0, places=1), items=items, train=[("bob", 1), ("bob", 2)])
         assert found.counts["without_profile"] == 1
-        assert found.run.frame()["item_id"].to_list() == [3, 1, 2]  # alone with its feature
+        assert found.run.frame()["item_id"].to_list() == [3, 1, 2]  # the only item with its feature
 
     @pytest.mark.parametrize("method", ["xQuAD(weight=0.6)", "SPAD(weight=0.6)"])
-    def test_negative_scores_are_moved_up_and_counted(self, method):
+    def test_negative_scores_are_shifted_up_and_counted(self, method):
         train = [("ann", 1), ("ann", 2), ("bob", 1), ("bob", 3), ("bob", 2)]
         items = features({1: "x", 2: "x|y", 3: "y"})
         scores = {1: 0.75, 2: 0.5, 3: 0.25}
@@ -153,54 +155,54 @@ class TestInput:
         moved = ra.rerank({"ann": low}, method, items=items, train=train)
         assert moved.counts["shifted"] == 1
         assert ra.rerank({"ann": at_0}, method, items=items, train=train).counts["shifted"] == 0
-        assert moved.worth == pytest.approx(
-            ra.rerank({"ann": at_0}, method, items=items, train=train).worth, nan_ok=True
+        assert moved.pick_values == pytest.approx(
+            ra.rerank({"ann": at_0}, method, items=items, train=train).pick_values, nan_ok=True
         )
 
-    def test_items_without_features_or_beside_the_table_are_far_from_all_and_counted(self):
+    def test_items_without_features_are_distant_from_all_and_counted(self):
         found = ra.rerank({1: {7: 0.9, 8: 0.8, 9: 0.7}}, "MMR(weight=1.0)", items=features({7: "x", 8: "x", 6: None}))
         assert found.counts["bare"] == 1
         assert found.run.items.tolist() == [7, 9, 8]
 
-    def test_repeated_items_stay_once_and_are_counted(self):
+    def test_repeated_items_are_kept_once_and_counted(self):
         rows = pl.DataFrame({"user_id": [1] * 4, "item_id": [7, 8, 7, 9], "score": [0.9, 0.8, 0.7, 0.6]})
         found = ra.rerank(rows, "MMR(weight=0.0)", items=features({7: "x"}))
         assert found.counts["duplicate"] == 1
         assert found.run.items.tolist() == [7, 8, 9]
 
-    def test_ties_stand_in_the_order_of_ids_before_anything_is_picked(self):
+    def test_ties_of_the_run_are_ordered_by_id_before_reranking(self):
         found = ra.rerank({1: {9: 0.5, 7: 0.5, 8: 0.5}}, "MMR(weight=0.5)", items=features({7: "x", 8: "x", 9: "x"}))
         assert found.run.items.tolist() == [7, 8, 9]
         assert found.counts["moved"] == 0
 
-    def test_equal_scores_whose_mean_is_rounded_weigh_nothing(self):
-        # 0.1 + 0.1 + 0.1 is not 0.3: their deviations from the mean are no zeros.
+    def test_equal_scores_with_a_rounded_mean_have_no_effect(self):
+        # 0.1 + 0.1 + 0.1 is not 0.3, so the deviations from the mean are not exactly 0.
         items = features({7: "x", 8: "x", 9: "y"})
         found = ra.rerank({1: {7: 0.1, 8: 0.1, 9: 0.1}}, "MMR(weight=0.01)", items=items)
-        assert found.worth[0, 0] == 0.0
+        assert found.pick_values[0, 0] == 0.0
         assert found.run.items.tolist() == [7, 9, 8]
 
     @pytest.mark.parametrize("form", ["mean", "ranksys"])
     @pytest.mark.parametrize("norm", ["zscore_step", "minmax", "none"])
-    def test_equal_distances_whose_sums_are_rounded_weigh_nothing(self, form, norm):
-        # Once 0, 1 and 2 stand, the distances of 3 are 1/2 + 1/2 + 2/3 and those of 4 are 2/3 + 2/3 + 1/3: as floats
-        # they differ by 2e-16, which is no reason to put the worse item first.
+    def test_equal_distances_with_rounded_sums_have_no_effect(self, form, norm):
+        # After 0, 1 and 2 the distances of 3 are 1/2 + 1/2 + 2/3 and those of 4 are 2/3 + 2/3 + 1/3: as floats
+        # they differ by 2e-16, which must not put the worse item first.
         items = features({0: "u", 1: "v", 2: "v|w", 3: "u|v", 4: "u|v|w"})
         run = {1: {0: 1.0, 1: 0.9, 2: 0.8, 3: 0.7, 4: 0.6}}
         method = ra.models.MMR(weight=0.9, form=form, norm=norm, places=5, candidates=5)
         assert ra.rerank(run, method, items=items).run.items.tolist() == [0, 1, 2, 3, 4]
 
     @pytest.mark.parametrize("norm", ["zscore_step", "minmax", "none"])
-    def test_what_is_worth_as_much_up_to_rounding_stays_in_its_order(self, norm):
-        # Equal scores, and distances 5/9 of both: 3 and 4 are worth the same, so the better rank goes first.
+    def test_values_equal_up_to_rounding_keep_the_order(self, norm):
+        # Items 3 and 4 have equal scores and distances of 5/9, so they tie and the better rank goes first.
         items = features({0: "u", 1: "v", 2: "v|w", 3: "u|v", 4: "u|v|w"})
         run = {1: {0: 1.0, 1: 0.9, 2: 0.8, 3: 0.7, 4: 0.7}}
         method = ra.models.MMR(weight=0.9, form="mean", norm=norm, places=5, candidates=5)
         assert ra.rerank(run, method, items=items).run.items.tolist() == [0, 1, 2, 3, 4]
 
-    def test_equal_aspects_whose_sums_are_rounded_weigh_nothing(self):
-        # Alone with its aspects each item has p(i | u, a) = 1, and p(a | u) of its aspects is 1/12, 2/12 and 3/12, of
-        # the other's 3/12, 2/12 and 1/12: both have a diversity of 1/2, which floats add up to in two orders.
+    def test_equal_aspect_shares_with_rounded_sums_have_no_effect(self):
+        # Each item is the only one with its aspects, so p(i | u, a) = 1. p(a | u) is 1/12, 2/12, 3/12 for the aspects
+        # of 7, and 3/12, 2/12 and 1/12 for those of 8. Both diversities are 1/2, but floats add up in different orders.
         names = {7: "a1|b2|c3", 8: "a6|b5|c4"}
         profile = {11: "a1", 12: "b2", 13: "b2", 14: "c3", 15: "c3", 16: "c3"}
         profile |= {21: "a6", 22: "a6", 23: "a6", 24: "b5", 25: "b5", 26: "c4"}
@@ -211,16 +213,16 @@ class TestInput:
 
     @pytest.mark.parametrize("norm", ["zscore_step", "minmax"])
     @pytest.mark.parametrize("size", [1e-180, 1e-9, 1e9, 1e180])
-    def test_the_size_of_scores_changes_no_order(self, norm, size):
+    def test_scaling_all_scores_does_not_change_the_order(self, norm, size):
         items = features({1: "x", 2: "x|y", 3: "y", 4: "x", 5: "z", 6: "y|z"})
         scores = {1: 1.0, 4: 0.9, 2: 0.8, 3: 0.5, 6: 0.4, 5: 0.2}
         method = ra.models.MMR(weight=0.5, form="mean", norm=norm, places=6, candidates=6)
         plain = ra.rerank({1: scores}, method, items=items)
         sized = ra.rerank({1: {item: size * score for item, score in scores.items()}}, method, items=items)
         assert sized.run.items.tolist() == plain.run.items.tolist()
-        assert sized.worth == pytest.approx(plain.worth, rel=1e-9)
+        assert sized.pick_values == pytest.approx(plain.pick_values, rel=1e-9)
 
-    def test_a_score_far_below_the_others_hides_no_difference(self):
+    def test_an_extremely_low_score_does_not_hide_differences_of_the_others(self):
         items = features({7: "x", 8: "x", 9: "x"})
         run = {1: {7: 0.9, 8: 0.8, 9: -1e9}}
         method = ra.models.MMR(weight=0.01, norm="none", form="max")
@@ -249,13 +251,13 @@ class TestInput:
             ("U115", {1: {7: 0.5}}, "Popular", {}),
         ],
     )
-    def test_what_cannot_be_used_is_refused(self, code, run, method, given):
+    def test_unusable_input_is_an_error(self, code, run, method, given):
         with pytest.raises(RecassayError) as caught:
             ra.rerank(run, method, **given)
         assert caught.value.code == code
 
-    def test_a_model_with_infinite_scores_is_refused_and_one_without_a_model_too(self):
-        wild = ra.models.Recommends(lambda user, k: [(1, math.inf), (2, 0.5)])
+    def test_infinite_scores_and_a_missing_model_are_errors(self):
+        wild = ra.models.RecommendFunction(lambda user, k: [(1, math.inf), (2, 0.5)])
         with pytest.raises(InputError, match="I391"):
             ra.play(ra.models.SPAD(wild), FOLD, ra.protocols.ranking(k=5, bins=0))
         with pytest.raises(UsageError, match="U202"):
@@ -274,7 +276,7 @@ class TestWeights:
             rows.append([scores.row(scores.systems[0], metric).mean for metric in metrics])
         return rows
 
-    def test_the_best_of_the_grid_is_chosen_and_the_whole_grid_is_told(self):
+    def test_the_best_weight_is_chosen_and_the_whole_grid_is_reported(self):
         found = ra.choose_weight(self.RUN, "MMR", self.TRUTH, "ndcg@5", items=ITEMS)
         grid = [step / 10 for step in range(11)]
         expected = [row[0] for row in self.table(grid, ["ndcg@5"])]
@@ -284,7 +286,7 @@ class TestWeights:
         assert found.table.filter("chosen")["weight"].to_list() == [found.weight]
         assert found.criterion == "best ndcg@5"
 
-    def test_the_most_diverse_within_a_loss_is_chosen(self):
+    def test_the_most_diverse_weight_within_a_loss_is_chosen(self):
         grid = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
         rows = self.table(grid, ["ild@5", "ndcg@5"])
         kept = [place for place, row in enumerate(rows) if row[1] >= 0.99 * rows[0][1]]
@@ -297,25 +299,25 @@ class TestWeights:
         assert found.criterion == "best ild@5, losing at most 1 % of ndcg@5"
         assert found.method == ra.models.MMR(weight=found.weight)
 
-    def test_less_is_better_where_it_is(self):
+    def test_the_smallest_value_wins_where_lower_is_better(self):
         found = ra.choose_weight(
             self.RUN, "MMR", self.TRUTH, "calibration@5", items=ITEMS, train=FOLD.train, grid=[0, 0.9]
         )
         less, more = sorted(found.table["calibration@5"].to_list())
         assert found.table.filter("chosen")["calibration@5"].item() == less < more
 
-    def test_of_equally_good_weights_the_smallest_is_chosen(self):
+    def test_the_smallest_of_equally_good_weights_is_chosen(self):
         assert ra.choose_weight(self.RUN, "MMR", self.TRUTH, "recall@30", items=ITEMS).weight == 0
 
-    def test_means_that_differ_by_rounding_are_equally_good(self):
-        from recassay.engine.weight import _best
+    def test_means_that_differ_by_rounding_are_ties(self):
+        from recassay.api.weight import _first_best
 
-        assert _best([0.3, 0.1 + 0.2, 0.2], [True] * 3, "ndcg@5") == 0
-        assert _best([0.3, 0.1 + 0.2, 0.31], [True] * 3, "ndcg@5") == 2
-        assert _best([-math.inf, math.inf], [True, True], "ndcg@5") == 1
+        assert _first_best([0.3, 0.1 + 0.2, 0.2], [True] * 3, "ndcg@5") == 0
+        assert _first_best([0.3, 0.1 + 0.2, 0.31], [True] * 3, "ndcg@5") == 2
+        assert _first_best([-math.inf, math.inf], [True, True], "ndcg@5") == 1
 
     @pytest.mark.parametrize(
-        ("code", "asked"),
+        ("code", "options"),
         [
             ("U203", {"grid": []}),
             ("U203", {"keep": "ndcg@5", "grid": [0.1, 0.5]}),
@@ -325,12 +327,12 @@ class TestWeights:
             ("U101", {"best": "ildd@5"}),
         ],
     )
-    def test_a_criterion_that_chooses_nothing_is_refused(self, code, asked):
-        given = {"best": "ild@5", "items": ITEMS, "train": FOLD.train, **asked}
+    def test_a_criterion_without_a_choice_is_an_error(self, code, options):
+        given = {"best": "ild@5", "items": ITEMS, "train": FOLD.train, **options}
         with pytest.raises(RecassayError) as caught:
             ra.choose_weight(self.RUN, "MMR", self.TRUTH, given.pop("best"), **given)
         assert caught.value.code == code
 
-    def test_an_undefined_metric_chooses_nothing(self):
+    def test_a_metric_that_is_undefined_at_every_weight_is_an_error(self):
         with pytest.raises(UsageError, match="undefined at every weight"):
             ra.choose_weight({1: {7: 0.5}}, "MMR", {1: [7]}, "ild@1", items=features({7: "x"}), grid=[0.5])

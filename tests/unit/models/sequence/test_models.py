@@ -1,4 +1,4 @@
-"""Models of sequences: worked rows, what they share, and what they refuse."""
+"""Models of sequences: worked examples, common properties, and errors."""
 
 import pickle
 import shutil
@@ -12,11 +12,33 @@ from recassay import models
 from recassay.data.histories import Histories
 from recassay.data.sequences import SequenceFold, Sequences
 from recassay.errors import UsageError
-from recassay.models.sequence import CRF, REGISTRY, MostPopular, NGram, Teller, Uniform, Unigram, crf, parse
-from recassay.models.sequence.base import Foretells, as_log, fit
+from recassay.models.base.capabilities import NextProbabilities
+from recassay.models.sequence import (
+    CRF,
+    REGISTRY,
+    MostPopular,
+    NGram,
+    SamplesNext,
+    Uniform,
+    Unigram,
+    UserNGram,
+    crf,
+    parse,
+)
+from recassay.models.sequence.base import fitted_on_sequences, sequences_as_log
 
 LISTS = ["ab", "acd", "cbb", "abc", "cddab", "deb"]
-EVERY = [MostPopular(), Uniform(), Unigram(), Unigram(smoothing=0), NGram(), NGram(order=3), NGram(smoothing=0), CRF()]
+ALL_MODELS = [
+    MostPopular(),
+    Uniform(),
+    Unigram(),
+    Unigram(smoothing=0),
+    NGram(),
+    NGram(order=3),
+    UserNGram(),
+    NGram(smoothing=0),
+    CRF(),
+]
 
 
 def made(lists=LISTS):
@@ -25,27 +47,27 @@ def made(lists=LISTS):
 
 
 def after(*texts):
-    """Histories of letters."""
+    """Return histories from texts, a letter per item."""
     items = np.array(["abcde".index(letter) for letter in "".join(texts)], np.int32)
     return Histories(np.append(0, np.cumsum([len(text) for text in texts])), items)
 
 
 @pytest.fixture(scope="module")
 def fold():
-    """Training ab, acd, cbb; the item e is in test alone."""
+    """Return a fold with training ab, acd, cbb; the item e is only in test."""
     sequences = made()
     return SequenceFold(sequences.take(np.arange(3)), sequences.take(np.arange(3, 6)))
 
 
-def test_every_model_is_here():
-    assert {one.name for one in EVERY} == set(REGISTRY.kinds)
+def test_all_registered_models_are_tested():
+    assert {model.name for model in ALL_MODELS} == set(REGISTRY.built_in)
 
 
-@pytest.mark.parametrize("model", EVERY, ids=str)
-def test_a_row_is_probabilities_of_all_items_and_a_description_reads_as_it_writes(model, fold):
+@pytest.mark.parametrize("model", ALL_MODELS, ids=str)
+def test_rows_are_probabilities_and_descriptions_parse_from_their_text(model, fold):
     assert parse(str(model)) == model
-    fitted = fit(model, fold.train)
-    assert isinstance(fitted, Foretells)
+    fitted = fitted_on_sequences(model, fold.train)
+    assert isinstance(fitted, NextProbabilities)
     table = fitted.next_probabilities(after("a", "b", "ab", "ba", "e", "de"))
     assert table.shape == (6, 5)
     assert table.sum(axis=1) == pytest.approx(np.ones(6), abs=1e-12)
@@ -55,36 +77,36 @@ def test_a_row_is_probabilities_of_all_items_and_a_description_reads_as_it_write
     assert str(fitted) == str(model)
 
 
-@pytest.mark.parametrize("model", [one for one in EVERY if not isinstance(one, CRF)], ids=str)
-def test_the_short_way_says_what_the_rows_say(model, fold):
+@pytest.mark.parametrize("model", [model for model in ALL_MODELS if not isinstance(model, CRF | UserNGram)], ids=str)
+def test_draws_and_single_probabilities_agree_with_the_rows(model, fold):
     fitted = model.fit(fold.train)
-    assert isinstance(fitted, Teller)
+    assert isinstance(fitted, SamplesNext)
     histories = after("a", "b", "ab", "cb", "e", "de", "acb", "abcd")
     table, steps = fitted.next_probabilities(histories), histories.lengths - 1
     last = histories.last(fitted.memory, pad=-1) if fitted.memory else np.empty((8, 0), np.int32)
     for item in range(5):
-        assert fitted.chance(last, steps, np.full(8, item, np.int32)) == pytest.approx(table[:, item], abs=1e-15)
+        assert fitted.probability(last, steps, np.full(8, item, np.int32)) == pytest.approx(table[:, item], abs=1e-15)
     assert fitted.likeliest(last, steps).tolist() == table.argmax(axis=1).tolist()
-    for lot in (1e-9, 0.05, 0.31, 0.5, 0.77, 0.999999):
-        expected = (table.cumsum(axis=1) > lot).argmax(axis=1)
-        assert fitted.draw(last, steps, np.full(8, lot)).tolist() == expected.tolist()
+    for uniform in (1e-9, 0.05, 0.31, 0.5, 0.77, 0.999999):
+        expected = (table.cumsum(axis=1) > uniform).argmax(axis=1)
+        assert fitted.draw(last, steps, np.full(8, uniform)).tolist() == expected.tolist()
 
 
-def test_bigram_rows_of_the_worked_example(fold):
+def test_bigram_rows_equal_the_worked_example(fold):
     rows = NGram().fit(fold.train).next_probabilities(after("a", "b", "c", "d", "e"))
     sevenths, sixths = np.array([1, 2, 2, 1, 1]) / 7, np.array([1, 2, 1, 1, 1]) / 6
     expected = [sevenths, sixths, np.array([1, 2, 1, 2, 1]) / 7, np.full(5, 0.2), np.full(5, 0.2)]
     assert rows == pytest.approx(np.array(expected), abs=1e-15)
 
 
-def test_unigram_with_and_without_smoothing(fold):
-    asked = after("e")
-    assert Unigram().fit(fold.train).next_probabilities(asked)[0] == pytest.approx(np.array([3, 4, 3, 2, 1]) / 13)
-    plain = Unigram(smoothing=0).fit(fold.train).next_probabilities(asked)[0]
+def test_unigram_rows_equal_frequencies_with_and_without_smoothing(fold):
+    histories = after("e")
+    assert Unigram().fit(fold.train).next_probabilities(histories)[0] == pytest.approx(np.array([3, 4, 3, 2, 1]) / 13)
+    plain = Unigram(smoothing=0).fit(fold.train).next_probabilities(histories)[0]
     assert plain == pytest.approx(np.array([2, 3, 2, 1, 0]) / 8)
 
 
-def test_the_most_popular_stand_by_count_and_id_and_the_list_has_an_end(fold):
+def test_most_popular_orders_items_by_count_and_id_and_ends_after_the_last(fold):
     fitted = MostPopular().fit(fold.train)
     assert fitted.order.tolist() == [1, 0, 2, 3, 4]
     table = fitted.next_probabilities(after("e", "eb", "eba"))
@@ -92,16 +114,27 @@ def test_the_most_popular_stand_by_count_and_id_and_the_list_has_an_end(fold):
     with pytest.raises(UsageError, match="item 6 of a list of 5") as caught:
         fitted.next_probabilities(after("aaaaaa"))
     assert caught.value.code == "U172"
+    steps = np.array([0, 4, 5, 9])
+    assert fitted.probability(np.empty((4, 0), np.int32), steps, np.array([1, 4, 1, 0], np.int32)).tolist() == [
+        1,
+        1,
+        0,
+        0,
+    ]
 
 
-def test_a_longer_memory_backs_off_to_what_it_has_seen():
+def test_ngrams_back_off_to_the_longest_known_context():
     fitted = NGram(order=4, smoothing=0).fit(made(["abc", "abd", "cbd", "xabe"]))
     codes = {item: code for code, item in enumerate("abcdex")}
 
     def row(text):
         items = np.array([codes[item] for item in text], np.int32)
         found = fitted.next_probabilities(Histories(np.array([0, items.size]), items))[0]
-        return {item: chance for item, chance in zip("abcdex", found.round(3).tolist(), strict=True) if chance}
+        return {
+            item: probability
+            for item, probability in zip("abcdex", found.round(3).tolist(), strict=True)
+            if probability
+        }
 
     assert row("b") == {"c": 0.25, "d": 0.5, "e": 0.25}
     assert row("ab") == {"c": 0.333, "d": 0.333, "e": 0.333}
@@ -113,24 +146,24 @@ def test_a_longer_memory_backs_off_to_what_it_has_seen():
     assert row("") == row("e")
 
 
-def test_a_model_that_learns_from_a_log_is_given_one():
+def test_a_log_model_is_fitted_on_sequences_as_a_log():
     sequences = made()
-    log = as_log(sequences)
+    log = sequences_as_log(sequences)
     assert Histories.of(log).rows() == sequences.histories.rows()
     assert log.item_vocabulary is sequences.item_vocabulary
-    markov = fit(models.Markov(smoothing=0), sequences)
+    markov = fitted_on_sequences(models.Markov(smoothing=0), sequences)
     assert markov.next_probabilities(after("d"))[0] == pytest.approx([1 / 3, 0, 0, 1 / 3, 1 / 3])
 
 
-def test_a_field_learns_what_follows_what_and_knows_no_item_that_never_did(fold):
+def test_the_crf_learns_transitions_and_gives_unseen_labels_probability_zero(fold):
     rows = [[(start + step) % 6 for step in range(5)] for start in [0, 1, 2, 3, 4, 5] * 5]
     frame = pl.DataFrame([(s, i) for s, row in enumerate(rows) for i in row], ["sequence_id", "item_id"], orient="row")
     sequences = Sequences.from_frame(frame)
     fitted = CRF().fit(sequences)
-    asked = Histories(np.arange(0, 14, 2), np.array([[i, (i + 1) % 6] for i in range(6)], np.int32).ravel())
-    assert fitted.next_probabilities(asked).argmax(axis=1).tolist() == [2, 3, 4, 5, 0, 1]
+    histories = Histories(np.arange(0, 14, 2), np.array([[i, (i + 1) % 6] for i in range(6)], np.int32).ravel())
+    assert fitted.next_probabilities(histories).argmax(axis=1).tolist() == [2, 3, 4, 5, 0, 1]
     shuffled = CRF().fit(sequences.take(np.random.default_rng(1).permutation(len(sequences))))
-    assert (shuffled.next_probabilities(asked) == fitted.next_probabilities(asked)).all()
+    assert (shuffled.next_probabilities(histories) == fitted.next_probabilities(histories)).all()
     never = CRF().fit(fold.train).next_probabilities(after("a"))[0]
     assert never[[0, 4]].tolist() == [0, 0]
     mixed = CRF(mix_uniform=0.1).fit(fold.train).next_probabilities(after("a"))[0]
@@ -138,8 +171,8 @@ def test_a_field_learns_what_follows_what_and_knows_no_item_that_never_did(fold)
 
 
 @pytest.mark.parametrize("iterations", [2, 100])
-def test_a_field_answers_as_crfsuite_does(iterations, monkeypatch, tmp_path):
-    """Its own tagger, history by history; items 8 and 9 are in no training sequence, 7 comes first alone."""
+def test_the_crf_equals_the_tagger_of_crfsuite(iterations, monkeypatch, tmp_path):
+    """Items 8 and 9 are in no training sequence; item 7 only comes first."""
     rng = np.random.default_rng(0)
     rows = [[rng.integers(8), *rng.integers(7, size=rng.integers(1, 6))] for _ in range(60)]
     frame = pl.DataFrame(
@@ -149,19 +182,19 @@ def test_a_field_answers_as_crfsuite_does(iterations, monkeypatch, tmp_path):
     monkeypatch.setattr(crf, "_read", lambda path, *more: (shutil.copy(path, tmp_path / "kept"), read(path, *more))[1])
     fitted = CRF(iterations=iterations).fit(Sequences.from_frame(frame).take(np.arange(60)))
     lengths = rng.integers(1, 9, size=700)
-    asked = Histories(np.append(0, lengths.cumsum()), rng.integers(10, size=lengths.sum()).astype(np.int32))
-    told = fitted.next_probabilities(asked)
+    histories = Histories(np.append(0, lengths.cumsum()), rng.integers(10, size=lengths.sum()).astype(np.int32))
+    predicted = fitted.next_probabilities(histories)
     tagger = pycrfsuite.Tagger()
     tagger.open(str(tmp_path / "kept"))
-    for row, found in zip(asked.rows(), told, strict=True):
+    for row, found in zip(histories.rows(), predicted, strict=True):
         tagger.set([[str(item)] for item in row])
         expected = [tagger.marginal(str(item), len(row) - 1) if item < 7 else 0 for item in range(10)]
         assert found == pytest.approx(expected, rel=1e-9)
-    assert (fitted.next_probabilities(asked.take(np.arange(256, 512))) == told[256:512]).all()
+    assert (fitted.next_probabilities(histories.take(np.arange(256, 512))) == predicted[256:512]).all()
 
 
-def test_a_field_over_too_many_items_is_refused(fold):
-    with pytest.raises(UsageError, match="50 weights for 5 items, and 4 items are the most") as caught:
+def test_a_crf_with_too_many_items_is_an_error(fold):
+    with pytest.raises(UsageError, match="50 weights for 5 items, but at most 4 items are allowed") as caught:
         CRF(most_items=4).fit(fold.train)
     assert caught.value.code == "U171"
 
@@ -171,6 +204,6 @@ def test_a_field_over_too_many_items_is_refused(fold):
     [lambda: NGram(order=1), lambda: NGram(smoothing=-1), lambda: Unigram(smoothing=-0.5), lambda: CRF(c2=-1),
      lambda: CRF(mix_uniform=1), lambda: CRF(iterations=0)],
 )  # fmt: skip
-def test_parameters_that_make_no_sense(make):
+def test_parameters_out_of_range_are_an_error(make):
     with pytest.raises(UsageError, match="U102"):
         make()

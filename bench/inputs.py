@@ -1,0 +1,318 @@
+"""Six metrics on the inputs that people have (shuffled, text ids, frames, dicts, CSV), beside Polars by hand.
+
+    python bench/inputs.py [--share 0.1] [--repeats 5] [--threads 2] [ROW ...]
+
+Each way runs in a process of its own, and the ways of a row take turns, so that other work on the machine meets all of
+them. Building frames and dicts is not timed. ``--share`` makes fewer users, for a short trial; words choose the rows
+whose names hold them. The hand-written Polars, kept in ``by_hand``, checks nothing and has no intervals; its means
+agree with recassay's to 1e-12, or the row fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import data
+
+FILES = Path(__file__).resolve().parent / "data"
+METRICS = "ndcg@10 map mrr recall@10 precision@10 hit@10"
+TREC_MEASURES = {"ndcg_cut.10": "ndcg@10", "map": "map", "recip_rank": "mrr", "recall.10": "recall@10",
+                 "P.10": "precision@10", "success.10": "hit@10"}  # fmt: skip
+PARTS = 1_000
+K = 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """One input: its size, the order of its rows, the form of its ids, and what holds it."""
+
+    name: str
+    users: int
+    length: int
+    order: str = "shuffled"  # by_rank, by_user (scores of a user in any order) or shuffled
+    ids: str = "integers"  # integers, text or uuid
+    holder: str = "parquet"  # parquet, csv, gz, parts, polars, pandas, duckdb or dicts
+    others: tuple[str, ...] = ("polars",)
+    aim: float | None = None  # of recassay's seconds to those of the first of the others
+    interval: str | None = "abc"  # what ``bootstrap`` is above 50,000 users; None beside what has no intervals at all
+
+
+ROWS = (
+    Row("Parquet by user and rank", 100_000, 100, "by_rank"),
+    Row("Parquet by user, scores in any order", 100_000, 100, "by_user"),
+    Row("Parquet shuffled", 100_000, 100, aim=0.6),
+    Row("frame shuffled, text ids", 100_000, 100, ids="text", holder="polars", aim=1.0),
+    Row("Parquet shuffled, text ids", 100_000, 100, ids="text", aim=1.0),
+    Row("Parquet shuffled, UUIDs", 100_000, 100, ids="uuid", aim=1.0),
+    Row("wide: 1,000 items a list, shuffled", 10_000, 1_000, aim=0.6),
+    Row("short: 10 items a list, shuffled", 1_000_000, 10, aim=0.6),
+    Row("pandas shuffled", 100_000, 100, holder="pandas"),
+    Row("pandas shuffled, text ids", 20_000, 100, ids="text", holder="pandas"),
+    Row("DuckDB shuffled", 100_000, 100, holder="duckdb"),
+    Row("CSV shuffled", 100_000, 100, holder="csv", others=("read_csv", "polars"), aim=1.8),
+    Row("gzip CSV shuffled", 20_000, 100, holder="gz", others=("read_csv", "polars")),
+    Row("1,000 part files, shuffled", 100_000, 100, holder="parts"),
+    Row(
+        "dict of dicts, text ids",
+        6_000,
+        100,
+        ids="text",
+        holder="dicts",
+        others=("pytrec_eval",),
+        aim=0.7,
+        interval=None,
+    ),
+    Row("short: 10 items a list, by user and rank", 1_000_000, 10, "by_rank"),
+)
+
+
+def by_hand(run: pl.LazyFrame, truth: pl.LazyFrame) -> pl.DataFrame:
+    """Return the six metrics of each user of the truth, as somebody would write them in Polars."""
+    rank = pl.col("score").rank("ordinal", descending=True).over("user_id")
+    discount = (1 / (pl.col("rank") + 1).log(2)).filter(pl.col("rank") <= K).sum()
+    hits = (
+        run.select("user_id", "item_id", rank.alias("rank"))
+        .join(truth.select("user_id", "item_id"), on=["user_id", "item_id"])
+        .sort("user_id", "rank")
+        .with_columns(hit=pl.int_range(1, pl.len() + 1).over("user_id"))
+        .group_by("user_id")
+        .agg(
+            dcg=discount,
+            precisions=(pl.col("hit") / pl.col("rank")).sum(),
+            first=pl.col("rank").min(),
+            shown=(pl.col("rank") <= K).sum(),
+        )
+    )
+    ideal = pl.Series([0.0, *np.cumsum(1 / np.log2(np.arange(2, K + 2)))])
+    relevant = truth.group_by("user_id").agg(relevant=pl.len())
+    return (
+        relevant.join(hits, on="user_id", how="left")
+        .select(
+            (pl.col("dcg") / pl.lit(ideal).gather(pl.col("relevant").clip(upper_bound=K))).alias("ndcg@10"),
+            (pl.col("precisions") / pl.col("relevant")).alias("map"),
+            (1 / pl.col("first")).alias("mrr"),
+            (pl.col("shown") / pl.col("relevant")).alias("recall@10"),
+            (pl.col("shown") / K).alias("precision@10"),
+            (pl.col("shown") > 0).cast(pl.Float64).alias("hit@10"),
+        )
+        .fill_null(0.0)
+        .collect()
+    )
+
+
+def with_recassay(run: Any, truth: Any, interval: str | None) -> dict[str, float]:
+    import recassay as ra
+
+    scores = ra.score({"run": run}, truth, METRICS, interval=interval)
+    return {row.metric: row.mean for row in scores.rows}
+
+
+def with_polars(run: Any, truth: Any) -> dict[str, float]:
+    found = by_hand(_lazy(run), _lazy(truth))
+    return dict(zip(found.columns, found.mean().row(0), strict=True))
+
+
+def with_read_csv(run: Path, truth: Path) -> dict[str, float]:
+    """Read the files alone."""
+    pl.read_csv(run)
+    pl.read_csv(truth)
+    return {}
+
+
+def with_pytrec_eval(run: Any, truth: Any) -> dict[str, float]:
+    import pytrec_eval
+
+    found = pytrec_eval.RelevanceEvaluator(truth, set(TREC_MEASURES)).evaluate(run)
+    columns = {name: name.replace(".", "_") for name in TREC_MEASURES}
+    return {ours: sum(values[columns[name]] for values in found.values()) / len(found)
+            for name, ours in TREC_MEASURES.items()}  # fmt: skip
+
+
+def _lazy(table: Any) -> pl.LazyFrame:
+    """Return a table of any holder as Polars' own users would open it."""
+    if isinstance(table, Path):
+        files = table / "*.parquet" if table.is_dir() else table
+        return pl.scan_parquet(files) if table.is_dir() or table.suffix == ".parquet" else pl.read_csv(table).lazy()
+    return (table if isinstance(table, pl.DataFrame) else pl.DataFrame(table)).lazy()
+
+
+WAYS: dict[str, Callable[[Any, Any], dict[str, float]]] = {
+    "polars": with_polars, "read_csv": with_read_csv, "pytrec_eval": with_pytrec_eval,
+}  # fmt: skip
+
+
+def frames(row: Row) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the run (user_id, item_id, score) and the truth of a row, in its order and with its ids."""
+    paths = data.make(FILES, row.users, row.length)
+    run, truth = (pl.read_parquet(path) for path in paths)
+    run = run.drop("rank")
+    if row.order == "by_user":
+        run = run.with_columns(pl.col("score").shuffle(1).over("user_id"))
+    if row.order == "shuffled":
+        run, truth = (frame.sample(fraction=1.0, shuffle=True, seed=1) for frame in (run, truth))
+    if row.ids != "integers":
+        run, truth = (
+            frame.with_columns(_text(frame[name], row.ids) for name in ("user_id", "item_id")) for frame in (run, truth)
+        )
+    return run, truth
+
+
+def _text(ids: pl.Series, kind: str) -> pl.Series:
+    """Return ids as text: ``user-00000017``, or 36 characters made of two hashes."""
+    distinct = ids.unique()
+    name = distinct.name
+    if kind == "text":
+        text = pl.Series(name, [f"{name[:4]}-{value:08}" for value in distinct.to_list()])
+    else:
+        halves = zip(distinct.hash(1).to_list(), distinct.hash(2).to_list(), strict=True)
+        digits = (f"{one:016x}{two:016x}" for one, two in halves)
+        text = pl.Series(name, [f"{d[:8]}-{d[8:12]}-{d[12:16]}-{d[16:20]}-{d[20:]}" for d in digits])
+    return ids.replace_strict(distinct, text)
+
+
+def files(row: Row) -> tuple[Path, Path]:
+    """Return the files of a row, made if they are not there."""
+    suffix = {"parquet": ".parquet", "csv": ".csv", "gz": ".csv.gz", "parts": ""}[row.holder]
+    stem = f"{row.users}x{row.length}-{row.order}-{row.ids}"
+    paths = [FILES / f"inputs-{kind}-{stem}{suffix}" for kind in ("run", "truth")]
+    if not all(path.exists() for path in paths):
+        for path, frame in zip(paths, frames(row), strict=True):
+            unfinished = path.with_name("unfinished")
+            if row.holder == "parquet":
+                frame.write_parquet(unfinished)
+            elif row.holder == "csv":
+                frame.write_csv(unfinished)
+            elif row.holder == "gz":
+                unfinished.write_bytes(gzip.compress(frame.write_csv().encode(), 1))
+            else:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                unfinished.mkdir()
+                size = -(-frame.height // PARTS)
+                for number, part in enumerate(frame.iter_slices(size)):
+                    part.write_parquet(unfinished / f"part-{number:05}.parquet")
+            unfinished.rename(path)
+    return paths[0], paths[1]
+
+
+def held(row: Row) -> tuple[Any, Any]:
+    """Return the run and the truth of a row as its holder gives them."""
+    if row.holder in ("parquet", "csv", "gz", "parts"):
+        return files(row)
+    run, truth = frames(row)
+    if row.holder == "polars":
+        return run, truth
+    if row.holder == "pandas":
+        return run.to_pandas(), truth.to_pandas()
+    if row.holder == "duckdb":
+        import duckdb
+
+        return tuple(duckdb.sql("select * from frame").to_arrow_table() for frame in (run, truth))  # type: ignore[return-value]
+    return _nested(run, "score"), _nested(truth.with_columns(gain=1), "gain")
+
+
+def _nested(frame: pl.DataFrame, value: str) -> dict[str, dict[str, Any]]:
+    lists = frame.group_by("user_id", maintain_order=True).agg("item_id", value)
+    return {user: dict(zip(items, values, strict=True)) for user, items, values in lists.iter_rows()}
+
+
+def serve(way: str, row: Row) -> None:
+    """Run one way whenever a line comes, and answer with seconds, processor seconds, the peak and the means."""
+    run, truth = held(row)
+    for _ in sys.stdin:
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        wall, processor = time.perf_counter(), time.process_time()
+        means = with_recassay(run, truth, row.interval) if way == "recassay" else WAYS[way](run, truth)
+        seconds = time.perf_counter() - wall, time.process_time() - processor
+        print(json.dumps([*seconds, _peak(), means]), flush=True)
+
+
+def _peak() -> int:
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def measured(row: Row, repeats: int, threads: int) -> str:
+    """Return the line of the table of one row; the first of ``repeats`` + 1 rounds is not counted."""
+    if row.holder in ("parquet", "csv", "gz", "parts"):
+        files(row)
+    environment = os.environ | {"POLARS_MAX_THREADS": str(threads)}
+    command = ["taskset", "-c", "0", sys.executable] if threads == 1 else [sys.executable]
+    ways = ["recassay", *row.others]
+    servers = {
+        way: subprocess.Popen(
+            [*command, __file__, "--serve", way, json.dumps(row.__dict__)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )
+        for way in ways
+    }  # fmt: skip
+    answers: dict[str, list[Any]] = {way: [] for way in ways}
+    for _ in range(repeats + 1):
+        for way, server in servers.items():
+            assert server.stdin
+            assert server.stdout
+            print("go", file=server.stdin, flush=True)
+            answers[way].append(json.loads(server.stdout.readline()))
+    for server in servers.values():
+        server.communicate()
+    for way in row.others:
+        _agree(row, answers["recassay"][-1][3], answers[way][-1][3], 1e-12 if way == "polars" else 1e-6)
+    cells = []
+    for way in ways:
+        wall, processor, peak = (statistics.median(answer[place] for answer in answers[way][1:]) for place in range(3))
+        cells.append(f"{wall:.2f} ({processor:.2f}), {peak / 1e6:,.0f} MB")
+    ratios = [_ratio(answers["recassay"], answers[way]) for way in row.others]
+    beside = "; ".join(f"{way} {cell}" for way, cell in zip(row.others, cells[1:], strict=True))
+    aim = "" if row.aim is None else f"{row.aim}"
+    return f"| {row.name} | {row.users:,} x {row.length:,} | {cells[0]} | {beside} | {', '.join(ratios)} | {aim} |"
+
+
+def _ratio(ours: list[Any], theirs: list[Any]) -> str:
+    """Return the medians, over rounds, of the ratio of seconds and of processor seconds."""
+    pairs = list(zip(ours[1:], theirs[1:], strict=True))
+    return " / ".join(
+        f"{statistics.median(mine[place] / other[place] for mine, other in pairs):.2f}" for place in (0, 1)
+    )
+
+
+def _agree(row: Row, ours: dict[str, float], theirs: dict[str, float], within: float) -> None:
+    for name, value in theirs.items():
+        if abs(ours[name] - value) > within:
+            raise SystemExit(f"{row.name}: {name} is {ours[name]!r} of recassay and {value!r} of the other")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="*", help="words that the names of the rows hold")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the users of each row")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve[0], Row(**json.loads(options.serve[1])))
+        return
+    print("| input | users x items | recassay: s (processor s), peak | others | ratio of s / processor s | aim |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for row in ROWS:
+        if all(word.lower() in row.name.lower() for word in options.rows):
+            fewer = Row(**row.__dict__ | {"users": max(1_000, int(row.users * options.share))})
+            print(measured(fewer, options.repeats, options.threads), flush=True)
+
+
+if __name__ == "__main__":
+    main()

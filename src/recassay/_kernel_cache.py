@@ -1,0 +1,156 @@
+"""Where compiled kernels are kept, and who compiles them.
+
+numba keeps compiled kernels beside the code, else in the user's cache folder, and refuses to work if it can write to
+neither, as in a container image that is read-only. Then a folder in the system's temporary folder is used; it belongs
+to this user and is closed to others, because numba runs what it finds there.
+
+Processes that start together on a new machine would each compile every kernel. With :func:`njit` the first one compiles
+a kernel, and the others wait for it and load what it stored.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if sys.platform == "win32":
+    fcntl = None
+else:
+    import fcntl
+
+VARIABLE = "NUMBA_CACHE_DIR"
+PATIENCE = 60.0  # seconds to wait for the kernel of another process; then it is compiled here
+POLL = 0.01  # seconds between two looks at its lock
+
+
+def use_writable_cache() -> None:
+    """Name a temporary folder for compiled kernels if there is no other; call before numba is imported."""
+    package = Path(__file__).parent
+    if VARIABLE in os.environ or _is_writable(package / "__pycache__") or _is_writable(_user_cache()):
+        return
+    folder = _private_folder()
+    os.environ[VARIABLE] = folder
+    if "numba" in sys.modules:
+        sys.modules["numba"].config.CACHE_DIR = folder
+
+
+def _user_cache() -> Path:
+    """Return the folder that numba uses for a user."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(home) / "numba"
+
+
+def _is_writable(folder: Path) -> bool:
+    """Return whether a folder, or the nearest one above it that exists, can be written to."""
+    try:
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _private_folder() -> str:
+    """Return a folder of this user that nobody else can write to: the usual one, else a new one."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    usual = Path(tempfile.gettempdir()) / f"recassay-kernels-{user}"
+    try:
+        usual.mkdir(mode=0o700, exist_ok=True)
+        about = usual.lstat()
+        if stat.S_ISDIR(about.st_mode) and about.st_uid == user and not about.st_mode & 0o077:
+            return str(usual)
+    except OSError:
+        pass
+    return tempfile.mkdtemp(prefix="recassay-kernels-")
+
+
+if TYPE_CHECKING:
+    from numba import njit as njit  # noqa: PLC0414  # for type checkers it is the one of numba
+else:
+
+    def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+        """Compile a function as ``numba.njit`` does; a kernel that is cached is compiled by one process at a time."""
+        from numba import njit as compiled_with
+
+        def compiled(function: Callable[..., Any]) -> Any:
+            dispatcher = compiled_with(**options)(function)
+            if options.get("cache") and fcntl is not None:
+                _compile_once(dispatcher)
+            return dispatcher
+
+        return compiled
+
+
+def _compile_once(dispatcher: Any) -> None:
+    """Make a dispatcher wait, before it compiles, for another process that compiles the same kernel."""
+    cache: Any = getattr(dispatcher, "_cache", None)
+    compile_kernel = dispatcher.compile
+    if not hasattr(cache, "load_overload"):  # numba runs without compilation
+        return
+    load = cache.load_overload
+    function = dispatcher.py_func
+    lock = _KernelLock(Path(cache.cache_path) / f"{function.__module__}.{function.__qualname__}.lock")
+
+    def load_or_wait(signature: Any, context: Any) -> Any:
+        found = load(signature, context)
+        if found is None and lock.acquire():
+            found = load(signature, context)  # another process may have compiled it meanwhile
+        return found
+
+    def compile_and_release(signature: Any) -> Any:
+        try:
+            return compile_kernel(signature)
+        finally:
+            lock.release()
+
+    cache.load_overload, dispatcher.compile = load_or_wait, compile_and_release
+
+
+class _KernelLock:
+    """A lock of one kernel between processes; within a process numba compiles in one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.handle, self.guard = path, -1, threading.Lock()
+
+    def acquire(self) -> bool:
+        """Return True once no other process has the lock, False if it cannot be had in time."""
+        if self.handle >= 0:
+            return True
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            return False
+        if not self._lock(handle):
+            os.close(handle)
+            return False
+        with self.guard:
+            self.handle = handle
+        return True
+
+    def release(self) -> None:
+        """Let other processes have the lock."""
+        with self.guard:
+            if self.handle >= 0:
+                os.close(self.handle)
+                self.handle = -1
+
+    def _lock(self, handle: int) -> bool:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(POLL)
+            except OSError:  # a file system without locks
+                return False
+            else:
+                return True
+        return False

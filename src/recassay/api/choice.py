@@ -1,0 +1,48 @@
+"""The one place where a back end is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from recassay.backends.base import Backend, Remote, is_spark_frame
+from recassay.backends.local import LocalBackend
+from recassay.backends.out_of_core import OutOfCoreBackend
+from recassay.evaluate.options import Execution
+
+DEFAULT = Execution()
+
+
+def choose(*inputs: Any, execution: Execution = DEFAULT) -> Backend:
+    """Return the back end that carries out a call with these inputs.
+
+    It is the engine that ``execution`` names; else Spark if an input, or a member of one, is a Spark table. A budget of
+    memory chooses the back end for files larger than memory.
+
+    >>> choose({"mine": {"ann": ["x"]}}).name
+    'local'
+    >>> choose("run.csv", execution=Execution(memory="2GB")).name
+    'out of core'
+    """
+    engine = execution.engine or ("spark" if any(map(_is_on_spark, _one_of_each_type(inputs))) else "local")
+    if engine == "spark":
+        from recassay.backends.spark.backend import SparkBackend  # late: who has no Spark tables needs none of it
+
+        return SparkBackend()
+    return LocalBackend() if execution.memory is None else OutOfCoreBackend()
+
+
+def _one_of_each_type(inputs: Iterable[Any]) -> Iterable[Any]:
+    """Return one value of each type among the inputs and the members of mappings, lists and tuples.
+
+    So even a dict of a million users takes little time to examine.
+    """
+    found: dict[type, Any] = {}
+    for one in inputs:
+        members = one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else [one]
+        found |= zip(map(type, members), members, strict=True)
+    return found.values()
+
+
+def _is_on_spark(value: Any) -> bool:
+    return isinstance(value, Remote) or is_spark_frame(value)

@@ -1,0 +1,146 @@
+"""``evaluate``: from a log to a verdict in one call, with every default stated."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recassay.api.compare import compare
+from recassay.api.play import play
+from recassay.api.score import score
+from recassay.comparison.compare import Comparison
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.read import Columns, read_interactions, read_items
+from recassay.data.run import Run
+from recassay.errors import UsageError
+from recassay.metrics.registry import Metrics
+from recassay.models.base.registry import parse as parse_model
+from recassay.protocols.ranking import Ranking
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
+from recassay.split import REGISTRY as SPLITS
+from recassay.split import Split
+
+METRICS = "ndcg@10 recall@10 coverage@10"
+BY_TIMES = {  # the split of a log by what its times can order: the strictest that they allow
+    "clock": "global_time(quantile=0.8)",
+    "global": "global_time(quantile=0.8)",
+    "user": "last(n=1)",
+    None: "random(test=0.2)",
+}
+REFERENCE = " (reference)"  # added to the names of systems that nobody asked for
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Displayable):
+    """Results of :func:`evaluate`: the fold, a run of every system, scores, and tests of all pairs.
+
+    ``references`` names the systems that were added for comparison. ``stated`` has the split, the protocol, the metrics
+    and the references as text.
+    """
+
+    fold: Fold
+    runs: Mapping[str, Run]
+    scores: Scores
+    comparison: Comparison
+    references: tuple[str, ...]
+    stated: Mapping[str, str]
+
+    def report(self, path: str | Path) -> Path:
+        """Write the page of results, with the tests of all pairs; return its path."""
+        return self.scores.report(path, self.comparison)
+
+
+def evaluate(
+    log: Any,
+    models: Any,
+    metrics: Metrics = METRICS,
+    *,
+    split: str | Split | None = None,
+    protocol: Ranking | None = None,
+    references: bool = True,
+    items: Any = None,
+    columns: Columns = None,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Evaluation:
+    """Fit models on a part of a log, score their lists on the rest, test all pairs, and return everything.
+
+    ``log`` is a log, anything that :func:`~recassay.read_interactions` reads, or a fold. ``models`` are texts
+    (``"ALS(factors=64)"``), models, or runs; one, a list, or a dict of name to model. ``split`` is by default the
+    strictest that the times of the log allow: ``global_time(quantile=0.8)`` for times that order all events,
+    ``last(n=1)`` for orders within users, ``random(test=0.2)`` without times. ``references`` adds systems that every
+    good system must beat, Popular and ItemKNN (UserKNN where the library implicit is not installed); their names say
+    so.
+
+    >>> from recassay.data.synthetic.tastes import log
+    >>> made = log(users=80, items=60, events=2_000, seed=1)
+    >>> found = evaluate(made, "PureSVD(factors=4)", "ndcg@10", references=False)
+    >>> found.scores.systems, found.stated["split"]
+    (('PureSVD(factors=4)',), 'global_time(quantile=0.8), chosen by the times of the log')
+    """
+    fold, how = _fold(log, split, columns, items)
+    asked = dict(_named(models))
+    added = {name: model for name, model in _references().items() if references and not _has(asked, model)}
+    systems = {**asked, **{name + REFERENCE: model for name, model in added.items()}}
+    ask = protocol or Ranking(bins=0)
+    runs = {name: play(model, fold, ask, name=name, threads=threads) for name, model in systems.items()}
+    scores = score(runs, fold, metrics, relevant_from=ask.relevant_from or 1.0, seed=seed, threads=threads)
+    comparison = (
+        compare(scores, seed=seed, threads=threads) if len(runs) > 1 and scores.unit_metrics else _untested(seed)
+    )
+    stated = {"split": how, "protocol": str(ask), "metrics": ", ".join(scores.metrics), "references": ", ".join(added)}
+    return Evaluation(fold, runs, scores, comparison, tuple(name + REFERENCE for name in added), stated)
+
+
+def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> tuple[Fold, str]:
+    """Return the fold to evaluate on, and a text that says how it was made."""
+    from dataclasses import replace
+
+    if isinstance(log, Fold):
+        fold, how = log, f"{log.how.get('split', 'given')}, given as a fold"
+    else:
+        whole: Interactions = read_interactions(log, columns=columns)
+        chosen: Split = SPLITS.parse(split or BY_TIMES[whole.times])
+        folds = chosen(whole)
+        if len(folds) > 1:
+            hint = "give one of the folds: ra.evaluate(folds[0], models), or run a study, which pools all of them"
+            raise UsageError("U124", f"{chosen} gives {len(folds)} folds, and one is needed", where="split", hint=hint)
+        fold, how = folds[0], str(chosen) if split else f"{chosen}, chosen by the times of the log"
+    return (fold if items is None else replace(fold, items=read_items(items))), how
+
+
+def _named(models: Any) -> Iterable[tuple[str, Any]]:
+    """Yield models by name: the keys of a dict, the names of runs, or the models as text."""
+    if isinstance(models, Mapping):
+        yield from ((str(name), _parsed(model)) for name, model in models.items())
+        return
+    seen = set()
+    for one in models if isinstance(models, list | tuple) else [models]:
+        model = _parsed(one)
+        name = model.name if isinstance(model, Run) else str(model)
+        if name in seen:
+            raise UsageError("U109", f"two systems have the name '{name}'", hint="give a dict of name to model")
+        seen.add(name)
+        yield name, model
+
+
+def _parsed(model: Any) -> Any:
+    return parse_model(model) if isinstance(model, str) else model
+
+
+def _references() -> dict[str, Any]:
+    neighbours = "ItemKNN" if importlib.util.find_spec("implicit") else "UserKNN"
+    return {name: parse_model(name) for name in ("Popular", neighbours)}
+
+
+def _has(asked: Mapping[str, Any], model: Any) -> bool:
+    return any(type(one) is type(model) for one in asked.values())
+
+
+def _untested(seed: int) -> Comparison:
+    return Comparison((), None, "metric", "d_z", 0.95, seed)

@@ -1,0 +1,79 @@
+"""``judge``: scores the same recommendations under every target-set design, on the back end that holds the
+standings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from recassay.api.choice import choose
+from recassay.data.run import Run
+from recassay.data.standings import Standings
+from recassay.designs.expect import Users
+from recassay.designs.grammar import Design, parse_list
+from recassay.designs.sets import Short
+from recassay.evaluate.options import DesignOptions, Execution, one_of
+from recassay.evaluate.ranks.judge import JudgeRequest, named
+from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.results.design_scores import DesignScores
+from recassay.stats.intervals import Uncertainty
+
+if TYPE_CHECKING:
+    from recassay.backends.spark.play import SparkRun
+
+
+def judge(
+    runs: Run | Standings | SparkRun | Iterable[Run | Standings | SparkRun] | Mapping[str, Run | Standings | SparkRun],
+    designs: str | Design | Iterable[str | Design],
+    metrics: Metrics,
+    *,
+    users: Users = "all",
+    short: Short = "error",
+    method: Literal["exact", "sample"] = "exact",
+    draws: int = 20,
+    variance: bool = True,
+    interval: str | None = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    threads: int | None = None,
+    work: str | Path | None = None,
+    options: DesignOptions | None = None,
+    uncertainty: Uncertainty | None = None,
+    execution: Execution | None = None,
+) -> DesignScores:
+    """Return the scores of systems under every target-set design: exact means over all draws, with intervals.
+
+    ``runs`` are results of :func:`~recassay.play`, so that the rank of every relevant item is known. ``users`` says
+    whether users without a relevant test item count 0 where all relevant items of a user are ranked together. ``short``
+    says what happens to users with fewer candidates than a design draws: ``error``, or ``all`` to take all their
+    candidates. ``variance=False`` leaves out the variance over draws, and is quicker.
+
+    ``method="sample"`` draws target sets as papers do, ``draws`` times and the same for every system, and ranks
+    them. It is slower and noisy, but is the only method for ``by='popularity', replace=False``. The scores of the
+    systems are computed again.
+
+    Intervals are over users. Runs that were played on Spark are judged there. Beyond 50,000 users their values stay in
+    Parquet files, in a folder within ``work`` that all nodes see, and findings look at a sample of about 50,000 users,
+    drawn by their ids.
+
+    ``options``, ``uncertainty`` and ``execution`` hold these keywords in groups, for callers that pass them on.
+
+    >>> import recassay as ra
+    >>> from recassay.data.synthetic.tastes import log
+    >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
+    >>> protocol = ra.protocols.ranking()
+    >>> runs = [ra.play(model, fold, protocol) for model in (ra.models.Popular(), ra.models.Random())]
+    >>> scores = judge(runs, "TI-AR-AN, TI-1R-NN(20)", "precision@5", interval=None)
+    >>> [(row.design, row.system, round(row.mean, 3), round(row.random, 3)) for row in scores.rows]
+    [('TI-AR-AN', 'Popular', 0.142, 0.067), ('TI-AR-AN', 'Random', 0.061, 0.067),
+     ('TI-1R-NN(20)', 'Popular', 0.079, 0.048), ('TI-1R-NN(20)', 'Random', 0.047, 0.048)]
+    """
+    options = one_of("options", options, DesignOptions(users, short, method, draws, variance))
+    uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))
+    execution = one_of("execution", execution, Execution(None, None, work, threads))
+    played = dict(named(runs))
+    request = JudgeRequest(tuple(parse_list(designs)), parse_metrics(metrics), options, uncertainty, execution)
+    return choose(*played.values(), execution=execution).judge(played, request)

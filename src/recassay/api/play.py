@@ -1,0 +1,158 @@
+"""``play``: lets a system answer the queries of a protocol, on the back end that holds the fold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from recassay.api.choice import choose
+from recassay.backends.base import Remote
+from recassay.data.fold import Fold
+from recassay.data.nouns import require_noun, wrong_noun
+from recassay.data.run import Run
+from recassay.errors import UsageError
+from recassay.evaluate.options import Execution, one_of
+from recassay.evaluate.ranks.play import PlayRequest
+from recassay.evaluate.streams.play import BLOCK
+from recassay.evaluate.streams.result import Stream
+from recassay.evaluate.streams.run import play_stream
+from recassay.metrics.registry import Metrics
+from recassay.models.base.registry import parse as parse_model
+from recassay.protocols.base import BaseProtocol, Protocol, UserProtocol
+from recassay.protocols.prequential import Prequential
+from recassay.threads import Progress
+
+if TYPE_CHECKING:
+    from recassay.backends.spark.folds import SparkFold
+    from recassay.backends.spark.play import SparkRun
+
+CHECKPOINT_SECONDS = 60.0
+
+
+@overload
+def play(
+    model: Any,
+    fold: Fold,
+    protocol: Protocol,
+    *,
+    name: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    execution: Execution | None = None,
+) -> Run: ...
+
+
+@overload
+def play(
+    model: Any,
+    fold: SparkFold,
+    protocol: Protocol,
+    *,
+    name: str | None = None,
+    work: str | Path | None = None,
+    execution: Execution | None = None,
+) -> SparkRun: ...
+
+
+@overload
+def play(
+    model: Any,
+    fold: Any,
+    protocol: Prequential,
+    *,
+    name: str | None = None,
+    progress: Progress | None = None,
+    metrics: Metrics | None = None,
+    items: Any = None,
+    lists: bool = False,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    trust: bool = False,
+    block: int = BLOCK,
+) -> Stream: ...
+
+
+def play(
+    model: Any,
+    fold: Any,
+    protocol: BaseProtocol,
+    *,
+    name: str | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    work: str | Path | None = None,
+    metrics: Metrics | None = None,
+    items: Any = None,
+    lists: bool = False,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    trust: bool = False,
+    block: int = BLOCK,
+    execution: Execution | None = None,
+) -> Run | Remote | Stream:
+    """Return the recommendations of a system: lists, and standings (ranks of relevant items) for
+    :func:`~recassay.judge`.
+
+    ``model`` is an unfitted model with ``fit(log)``, its name (``"ALS(factors=64)"``), a model fitted on
+    ``fold.train``, or a run of lists. Standings come from scores of the whole catalogue where the system gives them,
+    else from its lists as far as they reach.
+
+    With ``protocols.prequential`` the ``fold`` may be any stream of events, and the result has a row for each scored
+    event. ``metrics``, ``items``, ``lists``, ``checkpoint``, ``checkpoint_seconds``, ``trust`` and ``block`` apply to
+    streams only, see :func:`~recassay.evaluate.streams.run.play_stream`.
+
+    A fold of Spark is played by Spark tasks, with models that learn nothing from a log: factors, and scores of users.
+    The results stay in Parquet files, in a folder within ``work`` that all nodes see; on one machine the default, a
+    temporary folder, is enough.
+
+    ``execution`` holds ``threads``, ``progress`` and ``work`` for callers that pass them on.
+
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from recassay.data.interactions import Interactions
+    >>> from recassay.models.baselines.popular import Popular
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 2, 3], "item_id": [*"xyxzy"]}))
+    >>> fold = Fold(log.take(np.array([0, 2, 4])), log.take(np.array([1, 3])), "global", {})
+    >>> from recassay.protocols.ranking import Ranking
+    >>> run = play(Popular(), fold, Ranking(bins=0))
+    >>> run.name, run.frame().rows(), run.standings.above["AI"].tolist()
+    ('Popular', [(1, 'y', 1, 1.0), (1, 'z', 2, 0.0), (2, 'y', 1, 1.0), (2, 'z', 2, 0.0)], [0, 1])
+    """
+    execution = one_of("execution", execution, Execution(None, None, work, threads, progress))
+    model = parse_model(model) if isinstance(model, str) else model
+    require_noun(model, "model", "a fitted model", "a run")
+    if isinstance(protocol, Prequential):
+        return play_stream(
+            model,
+            fold,
+            protocol,
+            name=name,
+            metrics=metrics,
+            items=items,
+            lists=lists,
+            checkpoint=checkpoint,
+            checkpoint_seconds=checkpoint_seconds,
+            trust=trust,
+            progress=execution.progress,
+            block=block,
+        )
+    for option, given in (
+        ("metrics", metrics is not None),
+        ("items", items is not None),
+        ("lists", lists),
+        ("checkpoint", checkpoint is not None),
+        ("checkpoint_seconds", checkpoint_seconds != CHECKPOINT_SECONDS),
+        ("trust", trust),
+        ("block", block != BLOCK),
+    ):
+        if given:
+            what = f"{option}= is for streams, and {protocol} is no protocol of one"
+            raise UsageError("U107", what, hint="prequential(...), or leave it out")
+    if not isinstance(protocol, BaseProtocol):
+        raise wrong_noun(protocol, "protocol")
+    require_noun(fold, "fold")
+    if not isinstance(protocol, UserProtocol):
+        what, hint = f"there is no driver for {protocol}", "ranking(...), next_item(...) or prequential(...)"
+        raise UsageError("U107", what, hint=hint)
+    request = PlayRequest(model, fold, protocol, name, execution)
+    return choose(fold, execution=execution).play(request)

@@ -1,0 +1,151 @@
+"""``score``: evaluates ranked lists against a truth, on the back end that fits the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from recassay.api.choice import choose
+from recassay.data.read import Columns
+from recassay.errors import UsageError
+from recassay.errors.arguments import checks_types
+from recassay.evaluate.lists.job import Report
+from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest, with_user_groups
+from recassay.evaluate.lists.until import Until
+from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions, one_of
+from recassay.metrics.registry import Metrics
+from recassay.results.scores import Scores
+from recassay.stats.intervals import Uncertainty
+
+
+@checks_types
+def score(
+    runs: Any,
+    truth: Any,
+    metrics: Metrics,
+    *,
+    train: Any = None,
+    items: Any = None,
+    distances: Any = None,
+    users: Any = None,
+    by: str | Sequence[str] | None = None,
+    by_item: str | Sequence[str] | None = None,
+    smallest_group: int = 10,
+    columns: Columns = None,
+    truth_columns: Columns = None,
+    train_columns: Columns = None,
+    run_columns: Mapping[str, Columns] | None = None,
+    format: str | None = None,
+    nan: str = "error",
+    profile: str | None = None,
+    relevant_from: float = 1.0,
+    missing: str | None = None,
+    no_relevant: str | None = None,
+    order: str | None = None,
+    ties: str | None = None,
+    precision: str | None = None,
+    duplicates: str | None = None,
+    interval: str | None = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    until: float | None = None,
+    strata: int = 1,
+    memory: str | int | None = None,
+    engine: str | None = None,
+    work: str | Path | None = None,
+    negative: str = "error",
+    first_hits: bool = False,
+    threads: int | None = None,
+    progress: Report | None = None,
+    reading: ReadOptions | None = None,
+    conventions: ConventionOptions | None = None,
+    uncertainty: Uncertainty | None = None,
+    execution: Execution | None = None,
+    groups: GroupOptions | None = None,
+) -> Scores:
+    """Return the scores of runs against a truth: values per user, means with intervals and counts, and findings.
+
+    ``runs``, ``truth``, ``train`` and ``items`` are objects of this library or anything that its readers accept:
+    paths, data frames, dicts. Runs are read and scored one after another. A fold as ``truth`` gives its test part, and
+    its training part and items where none are given; ratings of a test part are gains. ``columns`` names columns of the
+    runs, and of the other tables where they have them; ``truth_columns`` names those of the truth, ``train_columns``
+    those of the training log, and ``run_columns`` those of single runs by name, if they differ. ``format`` and ``nan``
+    apply to the runs; ``negative`` says how negative gains of the truth are read. ``distances`` is a matrix with a row
+    and a column for each item of ``train``, ascending by id, for metrics with ``distance='given'``.
+
+    ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own;
+    ``missing="error"`` refuses a run that lacks a user. ``order``, ``ties``, ``precision`` and ``duplicates`` say how
+    lists are interpreted, see :class:`~recassay.metrics.align.Conventions`. ``profile`` names a library. Its
+    conventions replace the defaults, so that the numbers are those that this library would print.
+
+    ``interval``, ``level``, ``resamples`` and ``seed`` describe the intervals of the means; ``interval=None`` leaves
+    them out.
+
+    With ``until`` users are drawn at random until every mean is accurate to ± ``until``; with several ``strata`` they
+    are drawn in groups by activity. The intervals then hold however often one looks, and the scores are those of the
+    users drawn.
+
+    With ``memory`` (``"2GB"``) run files are scored in chunks, within about that much memory, and give the same bits.
+    ``truth`` and ``train`` are read in chunks too where they are paths; ``items`` are in memory whole.
+
+    With ``engine="spark"``, or where truth or runs are Spark tables, Spark tasks do the work (see
+    :mod:`recassay.backends.spark`). The values of users then stay in Parquet files, in a folder within ``work`` that
+    all nodes see; on one machine the default, a temporary folder, is enough.
+
+    ``by`` names columns of ``users``, a table with a row per user: ``scores.groups`` then has the means of each group
+    of users, and the gap between the best and the worst one with its test. Without ``users`` the truth or the training
+    log may have the column. ``by_item`` names columns of ``items``: metrics of relevance are then also computed for the
+    relevant items of each group alone. Groups of fewer than ``smallest_group`` users are not shown.
+
+    With ``first_hits`` the scores keep the rank of every user's first relevant item, so that
+    :func:`~recassay.sudden_death` can be called on them. Spark does not keep it.
+
+    ``reading``, ``conventions``, ``uncertainty``, ``execution`` and ``groups`` hold these keywords, for callers that
+    pass them on. Such a value and a keyword that belongs to it cannot be given together.
+
+    >>> truth = {"ann": ["x", "y"], "bob": ["z"]}
+    >>> scores = score({"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}}, truth, "hit@1 recall@2", interval=None)
+    >>> scores.values("mine", "recall@2").tolist(), scores.row("mine", "hit@1").mean
+    ([0.5, 1.0], 0.5)
+    >>> import recassay as ra
+    >>> log = ra.read_interactions({"ann": ["x", "y", "z"], "bob": ["y", "z", "x"]})
+    >>> fold = ra.split.last()(log)[0]
+    >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+    >>> score(run, fold, "hit@1", interval=None).row("Popular", "hit@1").mean
+    1.0
+    """
+    execution = one_of("execution", execution, Execution(engine, memory, work, threads, progress))
+    tables = ReadOptions(columns, truth_columns, format, nan, negative, train_columns, run_columns or {})
+    reading = one_of("reading", reading, tables)
+    stated = ConventionOptions(profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates)
+    uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))
+    request = ScoreRequest.of(
+        ScoreInputs(runs, truth, train, items, distances, users),
+        metrics,
+        reading=reading,
+        conventions=one_of("conventions", conventions, stated),
+        uncertainty=uncertainty,
+        execution=execution,
+        until=None if until is None else Until(until, strata, uncertainty.level, uncertainty.seed),
+        first_hits=first_hits,
+        groups=one_of("groups", groups, GroupOptions(by or (), by_item or (), smallest_group)),
+    )
+    backend = choose(truth, runs, execution=execution)
+    if not request.groups.asked:
+        return backend.score(request)
+    _refuse_groups(request, backend.name)
+    return with_user_groups(backend.score(request), request)
+
+
+def _refuse_groups(request: ScoreRequest, backend: str) -> None:
+    """Raise U217 where groups cannot be made: on Spark, of a sample of users, and of items in chunks."""
+    where = {"spark": "on Spark", "out of core": "within a budget of memory"}.get(backend, "")
+    if request.until is not None:
+        where = "of a sample of users (until)"
+    if where and (request.groups.by_item or backend == "spark" or request.until is not None):
+        kind = "items" if request.groups.by_item else "users"
+        raise UsageError(
+            "U217", f"groups of {kind} are not computed {where}", hint="score in memory, or leave them out"
+        )

@@ -1,0 +1,195 @@
+"""``choose_weight``: the weight of a re-ranker that is best on validation data, by a stated criterion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from recassay.api.score import score
+from recassay.data.features import Features
+from recassay.data.interactions import Interactions
+from recassay.data.read import Columns, read_interactions, read_items, read_truth
+from recassay.data.truth import Truth
+from recassay.errors import UsageError
+from recassay.evaluate.options import ConventionOptions, Execution, one_of
+from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.models.rerank import Reranker
+from recassay.models.rerank.runs import PreparedRun
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
+from recassay.stats.intervals import Uncertainty
+
+GRID = tuple(step / 10 for step in range(11))
+ROUNDING = 1e-12  # gains that differ by less are equal: sums over users round in their last digits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Weights(Displayable):
+    """The result of a search for a weight: the method with the weight chosen, the criterion, and the whole grid.
+
+    ``table`` has a row per weight: the means of the metrics, ``moved`` (rows whose rank changed), ``within`` (whether
+    the loss is within the bound) and ``chosen``.
+    """
+
+    method: Reranker
+    criterion: str
+    table: pl.DataFrame
+
+    @property
+    def weight(self) -> float:
+        """Return the weight that was chosen."""
+        return self.method.weight
+
+
+def choose_weight(
+    run: Any,
+    method: str | Reranker,
+    truth: Any,
+    best: str,
+    *,
+    keep: str | None = None,
+    loss: float = 0.0,
+    grid: Iterable[float] = GRID,
+    items: Any = None,
+    train: Any = None,
+    columns: Columns = None,
+    threads: int | None = None,
+    profile: str | None = None,
+    relevant_from: float = 1.0,
+    missing: str | None = None,
+    no_relevant: str | None = None,
+    order: str | None = None,
+    ties: str | None = None,
+    precision: str | None = None,
+    duplicates: str | None = None,
+    conventions: ConventionOptions | None = None,
+) -> Weights:
+    """Re-rank a run with every weight of a grid, and return the weight with the best mean of a metric.
+
+    With ``keep`` only weights count that lose at most ``loss`` (a share: 0.02 is 2 %) of the mean that ``keep`` has at
+    weight 0. Of equally good weights the smallest is chosen. ``truth`` should be validation data: a weight chosen on
+    test data makes the test data look better than they are. ``profile`` and the keywords after it are those of
+    :func:`~recassay.score`; ``conventions`` holds them as one value.
+
+    >>> run = {"ann": {"heat": 0.9, "ronin": 0.8, "up": 0.6}}
+    >>> films = pl.DataFrame({"item_id": ["heat", "ronin", "up"], "genres": [["crime"], ["crime"], ["family"]]})
+    >>> found = choose_weight(run, "MMR", {"ann": ["up"]}, "ndcg@2", items=films, grid=[0, 0.3, 0.6, 0.9])
+    >>> found.weight, found.criterion
+    (0.6, 'best ndcg@2')
+    """
+    weights = sorted({float(weight) for weight in grid})
+    _validate(weights, keep, loss)
+    stated = ConventionOptions(profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates)
+    log = None if train is None else read_interactions(train, columns=columns)
+    features = None if items is None else read_items(items, columns=columns)
+    prepared = PreparedRun.of(run, method, items=features, train=log, columns=columns)
+    metrics: list[Metrics] = [best] if keep is None else [best, keep]
+    headings = [next(iter(parse_metrics(one))) for one in metrics]
+    search = _Search(
+        prepared,
+        read_truth(truth, columns=columns),
+        headings,
+        log,
+        features,
+        one_of("conventions", conventions, stated),
+        Execution(threads=threads),
+    )
+    rows = [search.evaluate(weight) for weight in weights]
+    within = [_is_within(row.gains, rows[0].gains, loss) for row in rows]
+    chosen = _first_best([row.gains[0] for row in rows], within, headings[0])
+    table = pl.DataFrame(
+        {
+            "weight": weights,
+            **{heading: [row.means[place] for row in rows] for place, heading in enumerate(headings)},
+            "moved": [row.moved for row in rows],
+            "within": within,
+            "chosen": [place == chosen for place in range(len(rows))],
+        }
+    )
+    bound = "" if keep is None else f", losing at most {100 * loss:g} % of {headings[1]}"
+    return Weights(replace(prepared.method, weight=weights[chosen]), f"best {headings[0]}{bound}", table)
+
+
+@dataclass(frozen=True)
+class _WeightResult:
+    """The result of one weight: the mean of every metric, and ``gains``, the means signed so that more is better.
+
+    ``moved`` is the number of rows whose rank changed.
+    """
+
+    means: list[float]
+    gains: list[float]
+    moved: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """The prepared run, truth, metrics and side data with which each weight is tried."""
+
+    prepared: PreparedRun
+    truth: Truth
+    headings: Sequence[str]
+    log: Interactions | None
+    items: Features | None
+    conventions: ConventionOptions
+    execution: Execution
+
+    def evaluate(self, weight: float) -> _WeightResult:
+        """Return the means of the metrics on the run re-ranked with this weight."""
+        made = self.prepared.rerank(weight=weight, threads=self.execution.threads)
+        scores = score(
+            made.run,
+            self.truth,
+            list(self.headings),
+            train=self.log,
+            items=self.items,
+            conventions=self.conventions,
+            uncertainty=Uncertainty(None),
+            execution=self.execution,
+        )
+        means = [scores.row(made.run.name, heading).mean for heading in self.headings]
+        gains = [_gain(scores, made.run.name, heading) for heading in self.headings]
+        return _WeightResult(means, gains, made.counts["moved"])
+
+
+def _validate(weights: list[float], keep: str | None, loss: float) -> None:
+    """Raise U102 or U203 if the loss is no share, or the grid is empty or lacks weight 0, the reference for losses."""
+    if not 0 <= loss <= 1:
+        raise UsageError("U102", f"a loss of {loss:g} is no share", hint="0 to 1; 0.02 is 2 %")
+    if not weights:
+        raise UsageError("U203", "the grid has no weight", hint="leave it out, for 0, 0.1, .., 1")
+    if keep is not None and weights[0] != 0:
+        what = f"the loss of {keep} is counted from weight 0, and the grid begins at {weights[0]:g}"
+        raise UsageError("U203", what, hint="add 0 to the grid")
+
+
+def _gain(scores: Scores, system: str, heading: str) -> float:
+    """Return the mean of a metric, with the sign that makes more better; raise U203 if it has no better direction."""
+    row = scores.row(system, heading)
+    if row.higher_is_better is None:
+        what = f"of {heading} neither more nor less is better"
+        raise UsageError("U203", what, hint="name a metric of accuracy or of diversity, as ndcg@10 or ild@10")
+    return row.mean if row.higher_is_better else -row.mean
+
+
+def _is_within(gains: list[float], at_first: list[float], loss: float) -> bool:
+    """Return whether the second metric loses at most the share ``loss`` of its value at weight 0 (``at_first``)."""
+    if len(gains) < 2:
+        return True
+    return gains[1] >= at_first[1] - loss * abs(at_first[1]) - ROUNDING
+
+
+def _first_best(gains: list[float], within: list[bool], heading: str) -> int:
+    """Return the position of the first allowed gain that equals the largest allowed gain, up to rounding."""
+    allowed = [place for place, gain in enumerate(gains) if within[place] and not math.isnan(gain)]
+    if not allowed:
+        hint = "look at the metric: are there features, and relevant items?"
+        raise UsageError("U203", f"{heading} is undefined at every weight that may be chosen", hint=hint)
+    most = max(gains[place] for place in allowed)
+    if math.isinf(most):
+        return next(place for place in allowed if gains[place] == most)
+    return next(place for place in allowed if most - gains[place] <= ROUNDING * abs(most))

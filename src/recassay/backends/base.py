@@ -1,0 +1,88 @@
+"""The interface of a back end: an object that does the work behind ``score``, ``play``, ``judge`` and ``compare``.
+
+Splits, filters and rules that make sequences need no back end: they use methods that every kind of log has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+if TYPE_CHECKING:  # scoring files needs neither models nor designs, whose import takes longer than a small file
+    from recassay.comparison.compare import Comparison, SignificanceOptions
+    from recassay.comparison.pairs import ComparableScores
+    from recassay.data.run import Run
+    from recassay.evaluate.lists.score import ScoreRequest
+    from recassay.evaluate.options import Execution
+    from recassay.evaluate.ranks.judge import JudgeRequest
+    from recassay.evaluate.ranks.play import PlayRequest
+    from recassay.results.design_scores import DesignScores
+    from recassay.results.scores import Scores
+
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
+
+
+class Remote:
+    """Base of values whose rows stay on a cluster, in Spark tables or in files that Spark reads."""
+
+
+class Tasks(Protocol):
+    """A protocol for a function that spreads independent pieces of work over several machines."""
+
+    def __call__(
+        self,
+        work: Callable[[Thing], Result],
+        things: Sequence[Thing],
+        *,
+        named: Callable[[Thing], str],
+        size: Callable[[Thing], int],
+        report: Callable[[str, int, int], None],
+        stage: str,
+    ) -> list[Result]:
+        """Return ``work(thing)`` for every thing, in the order of ``things``.
+
+        ``report`` is called with the progress, counted by the ``size`` of things, and ``named`` gives a thing's name
+        for errors.
+        """
+
+
+class Backend(Protocol):
+    """A protocol for back ends: they score runs, play systems, score these under target-set designs, and compare."""
+
+    name: ClassVar[str]
+
+    def run_sources(self, runs: Any) -> dict[str, Any]:
+        """Return the runs by name; paths, globs and folders are resolved where the back end reads files."""
+
+    def score(self, request: ScoreRequest) -> Scores:
+        """Return the scores of all runs of a request."""
+
+    def play(self, request: PlayRequest) -> Run | Remote:
+        """Return the recommendations of a system: lists, and the rank of each relevant item among the candidates."""
+
+    def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
+        """Return the scores of systems that were played, under every target-set design of a request."""
+
+    def compare(
+        self,
+        scores: ComparableScores,
+        testing: SignificanceOptions,
+        *,
+        baseline: str | None,
+        family: str,
+        execution: Execution,
+    ) -> Comparison:
+        """Return the comparison of every pair of systems, or of every system and the baseline."""
+
+    def tasks(self) -> Tasks | None:
+        """Return a function that spreads independent work over machines; None if all work is done in this process."""
+
+
+def is_spark_frame(source: object) -> bool:
+    """Return whether a value is a Spark data frame; Spark need not be installed.
+
+    >>> is_spark_frame([1, 2])
+    False
+    """
+    return any(kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.") for kind in type(source).__mro__)

@@ -1,0 +1,72 @@
+"""The back end for data that fits into the memory of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from recassay.data.io import run_sources
+from recassay.evaluate.lists.score import ScoreRequest, score_in_memory
+
+if TYPE_CHECKING:  # and imported by the method that needs it: each takes longer to import than a small file to score
+    from recassay.backends.base import Tasks
+    from recassay.comparison.compare import Comparison, SignificanceOptions
+    from recassay.comparison.pairs import ComparableScores
+    from recassay.data.run import Run
+    from recassay.evaluate.options import Execution
+    from recassay.evaluate.ranks.judge import JudgeRequest
+    from recassay.evaluate.ranks.play import PlayRequest
+    from recassay.results.design_scores import DesignScores
+    from recassay.results.scores import Scores
+
+
+class LocalBackend:
+    """A back end that works in this process, with several threads."""
+
+    name: ClassVar[str] = "local"
+
+    def run_sources(self, runs: Any) -> dict[str, Any]:
+        """Return the paths of run files by name."""
+        return dict(run_sources(runs))
+
+    def score(self, request: ScoreRequest) -> Scores:
+        """Return the scores of all runs, which are read one after another."""
+        return score_in_memory(request)
+
+    def play(self, request: PlayRequest) -> Run:
+        """Return the recommendations of a system: lists, and the rank of each relevant item among the candidates."""
+        from recassay.evaluate.ranks.play import play_fold
+
+        return play_fold(request)
+
+    def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
+        """Return the scores of systems that were played, under every target-set design."""
+        from recassay.evaluate.ranks.judge import judge_in_memory
+
+        return judge_in_memory(played, request)
+
+    def compare(
+        self,
+        scores: ComparableScores,
+        testing: SignificanceOptions,
+        *,
+        baseline: str | None,
+        family: str,
+        execution: Execution,
+    ) -> Comparison:
+        """Return the comparison of every pair of systems."""
+        from recassay.comparison.compare import compare
+
+        return compare(
+            scores,
+            baseline=baseline,
+            family=family,
+            threads=execution.threads,
+            progress=execution.progress,
+            **asdict(testing),
+        )
+
+    def tasks(self) -> Tasks | None:
+        """Return None: all work is done in this process."""
+        return None

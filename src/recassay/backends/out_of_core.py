@@ -1,0 +1,312 @@
+"""The back end for run files larger than memory: they are scored in chunks, within a stated budget.
+
+In memory are the item features, the statistics of every item, the ids of all users, and, one at a time, a column of
+values of all users. Lists, truth and training log are never in memory whole: the rows of some users are read, scored
+as a part, and released; values go to temporary files.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from recassay.backends.columns import ColumnStore
+from recassay.backends.local import LocalBackend
+from recassay.data.chunks import TableChunks, chunk_boundaries
+from recassay.data.distances import validated_distances
+from recassay.data.interactions import Interactions
+from recassay.data.io import RowRange, open_row_ranges, run_sources
+from recassay.data.read import Columns, read_training, read_truth, read_with_shared_names
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.errors import UsageError
+from recassay.evaluate.lists.job import Job, Judgement, cumulative_progress
+from recassay.evaluate.lists.parts import PartialCounts
+from recassay.evaluate.lists.score import ScoreRequest
+from recassay.evaluate.lists.score_joins import TRUTH
+from recassay.evaluate.lists.sources import TableOrigin, TrainingParts, TruthParts
+from recassay.evaluate.lists.summary import assemble
+from recassay.metrics.refusals import raise_if_id_types_differ
+from recassay.results.scores import Scores
+from recassay.threads import Progress
+
+if TYPE_CHECKING:
+    from recassay.evaluate.ranks.judge import JudgeRequest
+    from recassay.evaluate.ranks.play import PlayRequest
+    from recassay.results.design_scores import DesignScores
+
+SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)i?B?\s*", re.IGNORECASE)
+UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+ROW_COPIES = 16  # memory that a row takes while it is read, sorted and scored, in multiples of its size
+BYTES_PER_VALUE = 80  # memory that the value of a user takes while mean and interval of a column are computed
+MINIMUM = 64 << 20  # a smaller budget is no budget for reading
+PROGRAM_GROWTH = 64 << 20  # what the program itself grows by once it scores: compiled code, buffers
+
+
+class OutOfCoreBackend(LocalBackend):
+    """A back end that scores run files in chunks within a memory budget; it does everything else like the local one."""
+
+    name: ClassVar[str] = "out of core"
+
+    def score(self, request: ScoreRequest) -> Scores:
+        """Return the scores of all runs, with the bits of an evaluation in memory."""
+        if request.until is not None:
+            raise UsageError("U107", "a budget of memory is for judging everyone", hint="leave out until, or memory")
+        return score_files(request)
+
+    def play(self, request: PlayRequest) -> Run:
+        """Raise U107, because a system can only be played in memory."""
+        raise _no_budget("playing a system")
+
+    def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
+        """Raise U107, because standings are always in memory."""
+        raise _no_budget("judging standings")
+
+
+def _no_budget(what: str) -> UsageError:
+    return UsageError("U107", f"{what} has no budget of memory", where="memory", hint="leave out memory")
+
+
+def bytes_of_size(size: str | int) -> int:
+    """Return the number of bytes of a size such as ``2GB``.
+
+    >>> bytes_of_size("2GB"), bytes_of_size("1.5 MiB"), bytes_of_size(4096)
+    (2147483648, 1572864, 4096)
+    """
+    found = SIZE.fullmatch(str(size))
+    if found is None or not float(found[1]):
+        raise UsageError("U102", f"memory={size!r} is no size", hint="2GB or 512MB, say")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process holds now; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
+def score_files(request: ScoreRequest) -> Scores:
+    """Return the scores of run files, each read and scored in chunks; the bits are those of scoring in memory."""
+    inputs, job = request.inputs, request.job
+    memory = bytes_of_size(request.execution.memory or 0)
+    runs = _paths(inputs.runs)
+    with tempfile.TemporaryDirectory(prefix="recassay-") as folder:
+        chunked = _ChunkedScoring(request, job, memory, Path(folder))
+        opened_truth, opened_log = chunked.open_truth(), chunked.open_log()
+        held = resident() + PROGRAM_GROWTH
+        truth, log = chunked.truth_parts(opened_truth, held), chunked.training_parts(opened_log, held)
+        available = _available(memory, held + truth.size + log.size, truth.users.len())
+        context = replace(job.context, train=log.whole, judged_items=truth.items)
+        if inputs.distances is not None and log.whole is not None:
+            context = replace(context, distances=validated_distances(inputs.distances, log.whole.n_items))
+        job = replace(job, context=context, first_hits_from=request.first_hits_from).resolved(truth.statistics)
+        chunked = replace(chunked, job=job)
+        judged = {name: chunked.judge(name, path, truth, log, available) for name, path in runs}
+        cells = available // BYTES_PER_VALUE
+        scores = assemble(chunked.job, judged, truth.users, request.uncertainty, request.profile, cells)
+        return replace(scores, settings={**scores.settings, TRUTH: truth.about})
+
+
+def _paths(runs: Any) -> list[tuple[str, str | Path]]:
+    """Return run files by name; raise U223 for runs that are in memory."""
+    if isinstance(runs, dict) and runs and all(isinstance(path, str | Path) for path in runs.values()):
+        return [(str(name), path) for name, path in runs.items()]
+    listed = isinstance(runs, list | tuple) and runs and all(isinstance(path, str | Path) for path in runs)
+    if listed or isinstance(runs, str | Path):
+        return list(run_sources(runs))
+    raise UsageError("U223", "a budget of memory is for run files, and these are in memory", hint="give their paths")
+
+
+@dataclass(frozen=True)
+class _ChunkedScoring:
+    """One call of :func:`score_files`: it opens tables, cuts them between users, and scores the chunks.
+
+    ``memory`` is the budget in bytes, and ``folder`` takes temporary files.
+    """
+
+    request: ScoreRequest
+    job: Job
+    memory: int
+    folder: Path
+
+    def open_truth(self) -> Truth | _OpenedTable:
+        """Open the files of the truth and return them.
+
+        Return the truth itself if it is in memory or can only be read whole.
+        """
+        source, reading = self.request.inputs.truth, self.request.reading
+        opened = self._open(source, "truth", reading.columns, reading.truth_columns)
+        if opened is not None:
+            return opened
+        return read_with_shared_names(
+            lambda names: read_truth(source, columns=names, negative=reading.negative),
+            reading.columns,
+            reading.truth_columns,
+        )
+
+    def open_log(self) -> Interactions | _OpenedTable | None:
+        """Open the files of the training log and return them, or the log itself if it must be in memory.
+
+        The result is None without a log.
+
+        It is read whole if a metric needs all of it, or if it cannot be read in parts.
+        """
+        source, reading = self.request.inputs.train, self.request.reading
+        if source is None:
+            return None
+        whole = any(metric.needs_whole_log for metric in self.job.metrics.values())
+        opened = None if whole else self._open(source, "log", reading.columns, reading.train_columns)
+        if opened is not None:
+            return opened
+        return read_with_shared_names(
+            lambda names: read_training(source, columns=names), reading.columns, reading.train_columns,
+            option="--train-columns",
+        )  # fmt: skip
+
+    def truth_parts(self, truth: Truth | _OpenedTable, held: int) -> TruthParts:
+        """Return the truth in parts, with its statistics, for which its files are read once.
+
+        ``held`` is the number of bytes of memory in use.
+        """
+        metrics = tuple(self.job.metrics.values())
+        if isinstance(truth, Truth):
+            return TruthParts.in_memory(truth, metrics)
+        available = _available(self.memory, held)
+        chunks = self._chunks(truth, available)
+        progress = self._progress("looking at the truth", chunks.rows)
+        origin = TableOrigin.of(truth.where, truth.ranges)
+        negative: Any = self.request.reading.negative
+        return TruthParts.in_files(chunks, metrics, available / ROW_COPIES, negative, origin, progress)
+
+    def training_parts(self, log: Interactions | _OpenedTable | None, held: int) -> TrainingParts:
+        """Return the training log in parts, with its statistics, for which its files are read once.
+
+        ``held`` is the number of bytes of memory in use.
+        """
+        if not isinstance(log, _OpenedTable):
+            return TrainingParts.in_memory(log)
+        available = _available(self.memory, held)
+        chunks = self._chunks(log, available)
+        progress = self._progress("counting the log", chunks.rows)
+        return TrainingParts.in_files(chunks, available / ROW_COPIES, log.where, progress)
+
+    def judge(self, name: str, path: str | Path, truth: TruthParts, log: TrainingParts, available: int) -> Judgement:
+        """Return the values and means of a run file, which is read in chunks of ``available`` bytes of memory."""
+        reading = self.request.reading
+        with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+            ranges = open_row_ranges(
+                path,
+                "run",
+                Path(folder),
+                columns=reading.columns_of(name),
+                format=reading.format,
+                ordered=self.job.conventions.order == "row",
+            )
+            origin = TableOrigin.of(str(path), ranges)
+            lists = self._chunks(_OpenedTable(name, str(path), ranges, Path(folder)), available)
+            raise_if_id_types_differ(lists.sample, truth.users, (str(path), truth.statistics.origin))
+            tables = [lists, *(one for one in (truth.chunks, log.chunks) if one is not None)]
+            ends = chunk_boundaries(tables, available / ROW_COPIES)
+            frames, truths, logs = lists.cut(ends), truth.cut(ends), log.cut(ends)
+            progress = self._progress(f"judging {name}", lists.rows)
+            store, total = ColumnStore(), list[PartialCounts]()
+            for _ in range(len(ends) + 1):
+                run, rows = self._run(next(frames), name, origin)
+                part = self._with_log(next(logs)).judge_part(run, next(truths))
+                store.add(part)
+                total = [reduce(add, [*total, part.tally])]
+                if progress is not None:
+                    progress(rows)
+            return self.job.combine(name, store.columns(), total[0])
+
+    def _run(self, frame: pl.DataFrame, name: str, origin: TableOrigin) -> tuple[Run, int]:
+        """Return the lists of a frame and its number of rows; as an argument the frame is released on return."""
+        run = Run.from_frame(
+            frame,
+            name,
+            order="row" if self.job.conventions.order == "row" else None,
+            nan=self.request.reading.nan,  # type: ignore[arg-type]
+            keep_scores=self.request.keeps_scores,
+            keep_rows=self.job.conventions.reads_rows,
+            origin=origin.where,
+            remarks=origin.remarks,
+        )
+        return run, frame.height
+
+    def _with_log(self, log: Interactions | None) -> Job:
+        """Return the scoring job for a chunk, with the training rows of its users.
+
+        Its own progress is off, as rows are counted here.
+        """
+        quiet = replace(self.job, progress=None)
+        return quiet if log is None else quiet.with_train(log)
+
+    def _open(self, source: Any, role: str, columns: Columns, own: Columns = None) -> _OpenedTable | None:
+        """Open the files of a table and return them; return None if it is in memory, or can only be read whole."""
+        if not isinstance(source, str | Path):
+            return None
+        folder = self.folder / role
+        folder.mkdir()
+        try:
+            ranges = read_with_shared_names(
+                lambda names: open_row_ranges(source, role, folder, columns=names),
+                columns,
+                own,
+                option="--train-columns" if role == "log" else "--columns",
+            )
+        except UsageError as error:
+            if error.code != "U223":
+                raise
+            return None
+        return _OpenedTable(role, str(source), ranges, folder)
+
+    def _chunks(self, opened: _OpenedTable, available: int) -> TableChunks:
+        rows = sum(one.rows for one in opened.ranges)
+
+        def progress(doing: str) -> Progress | None:
+            return self._progress(f"{doing} {opened.name}", rows)
+
+        return TableChunks.of(opened.ranges, opened.folder, available / ROW_COPIES, progress)
+
+    def _progress(self, stage: str, of: int) -> Progress | None:
+        return cumulative_progress(self.job.progress, stage, of)
+
+
+@dataclass(frozen=True)
+class _OpenedTable:
+    """Files of a table that were opened and not read; ``folder`` takes temporary files."""
+
+    name: str
+    where: str
+    ranges: list[RowRange]
+    folder: Path
+
+
+def _available(memory: int, held: int, users: int = 0) -> int:
+    """Return how many bytes of the budget remain for lists and values; raise U222 if they are too few.
+
+    ``held`` is the number of bytes in use, and ``users`` those whose values must be kept.
+    """
+    values = max(MINIMUM, BYTES_PER_VALUE * users)
+    if memory < held + values:
+        what = f"judging {users:,} users" if users else "reading"
+        raise UsageError(
+            "U222",
+            f"{memory >> 20:,} MB are too little: the program and what must be in memory take {held >> 20:,} MB, and "
+            f"{what} {values >> 20:,} MB",
+            where="memory",
+            hint=f"give {-(-(held + values) // 2**20)}MB or more, or judge some of the users with until",
+        )
+    return memory - held

@@ -1,0 +1,83 @@
+"""The back end that carries out requests by the tasks of a Spark cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+from recassay.backends.base import Tasks
+from recassay.backends.spark.designs import judge_on_spark
+from recassay.backends.spark.folds import SparkFold
+from recassay.backends.spark.play import SparkRun, play_on_spark
+from recassay.backends.spark.score import score_tables, sources_of
+from recassay.backends.spark.session import spark_session
+from recassay.backends.spark.stored_scores import StoredScores
+from recassay.backends.spark.tasks import map_in_tasks
+from recassay.comparison.compare import Comparison, SignificanceOptions
+from recassay.comparison.pairs import ComparableScores
+from recassay.errors import UsageError
+from recassay.evaluate.lists.score import ScoreRequest
+from recassay.evaluate.options import Execution
+from recassay.evaluate.ranks.judge import JudgeRequest, judge_in_memory
+from recassay.evaluate.ranks.play import PlayRequest
+from recassay.results.design_scores import DesignScores
+from recassay.results.scores import Scores
+
+HERE = Execution(threads=1)  # how a task carries out what it is given
+
+
+class SparkBackend:
+    """A back end whose work is done by the tasks of Spark; values of users stay in Parquet files."""
+
+    name: ClassVar[str] = "spark"
+
+    def run_sources(self, runs: Any) -> dict[str, Any]:
+        """Return tables and paths by name; a path that is not on this machine is left to Spark."""
+        return sources_of(runs)
+
+    def score(self, request: ScoreRequest) -> Scores:
+        """Return the scores of all users, whose values stay in Parquet files."""
+        if request.until is not None or request.execution.memory is not None:
+            raise UsageError("U107", "Spark judges everyone, in the memory it has", hint="leave out until and memory")
+        return score_tables(request)
+
+    def play(self, request: PlayRequest) -> SparkRun:
+        """Return the recommendations of a system on a fold whose rows are Spark tables."""
+        if not isinstance(request.fold, SparkFold):
+            what = f"Spark plays systems on folds of Spark, not on a {type(request.fold).__name__}"
+            raise UsageError("U228", what, hint="cut a log of ra.spark_log(...), or join parts by ra.spark_fold(...)")
+        return play_on_spark(request)
+
+    def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
+        """Return the scores of systems that were all played on Spark."""
+        runs = {name: one for name, one in played.items() if isinstance(one, SparkRun)}
+        if len(runs) < len(played):
+            other = next(name for name in played if name not in runs)
+            hint = "play it on the same fold of Spark, or take run.here() of the others"
+            raise UsageError("U122", f"'{other}' was not played on Spark, and others were", hint=hint)
+        method = request.options.method
+        if method != "exact":
+            raise UsageError("U107", "Spark judges in closed form", where=f"method='{method}'", hint="method='exact'")
+        in_task = replace(request, execution=HERE)
+        return judge_on_spark(runs, in_task, partial(judge_in_memory, request=in_task), work=request.execution.work)
+
+    def compare(
+        self,
+        scores: ComparableScores,
+        testing: SignificanceOptions,
+        *,
+        baseline: str | None,
+        family: str,
+        execution: Execution,
+    ) -> Comparison:
+        """Return the comparison of every pair of systems, made by a task for each metric."""
+        if not isinstance(scores, StoredScores):
+            what = f"Spark compares scores that it made, not {type(scores).__name__}"
+            raise UsageError("U228", what, hint="leave out engine, or score with engine='spark'")
+        return scores.compare_in_tasks(testing, baseline, family)
+
+    def tasks(self) -> Tasks | None:
+        """Return what sends independent work to tasks of the active session, which is started if there is none."""
+        return partial(map_in_tasks, spark_session())

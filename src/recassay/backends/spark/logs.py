@@ -1,0 +1,333 @@
+"""A log on Spark: splits, filters and sequencers run in the tasks of a cluster, on the rows of whole users.
+
+A task has all rows of its users and makes a log of them, so it runs the code for logs in memory.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import polars as pl
+
+from recassay.backends.base import Remote, is_spark_frame
+from recassay.backends.spark.session import carry_errors, session_of, spark_session, translate_errors
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, spark_table, to_batches
+from recassay.backends.spark.times import LogTimes
+from recassay.columnar.time_kind import TimeKind, validated_kind
+from recassay.columnar.time_scale import TimeScale
+from recassay.data.interactions import Interactions
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER
+from recassay.data.read import Columns
+from recassay.split.filters import Filter, add_counts
+from recassay.split.partitions import Rows, Side
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+    from recassay.backends.spark.folds import SparkFold
+    from recassay.backends.spark.sequences import SparkSequences
+    from recassay.split.base import Split
+    from recassay.split.sessions import Sequencer
+
+LOG, QUEUE, FOUND, PLACE = "log", "queue", "found", "place"
+TOGETHER = 16  # tasks that add up what all tasks found, before the driver does
+
+Found = TypeVar("Found")
+Keep = Callable[[Interactions], Rows]
+
+
+def spark_log(source: Any, *, columns: Columns = None, times: str | None = None) -> SparkLog:
+    """Return a log whose rows stay in a Spark table, or in Parquet files at a path that Spark can read.
+
+    Splits, filters and sequencers accept it like :class:`~recassay.Interactions`. Rows of a user with equal times are
+    in the order of the files, or of a column ``row``. A Spark table without that column has no order, and the rows are
+    sorted by item id, then rating. ``times`` states the kind of times, as for :func:`~recassay.read_interactions`;
+    without it the kind is inferred when it is needed.
+    """
+    spark = session_of(source) if is_spark_frame(source) else spark_session()
+    found = spark_table(spark, source, "log", columns=columns, rows=True)
+    return SparkLog(found, time_facts=LogTimes(found, validated_kind(times, has_times=TIMESTAMP in found.columns)))
+
+
+@dataclass(frozen=True)
+class FilterOfUsers:
+    """A filter with its facts about the whole log, which selects the rows to keep of some users."""
+
+    filter: Filter
+    facts: Any
+
+    def __call__(self, log: Interactions) -> Rows:
+        """Return a mask of the rows of some users that are kept."""
+        return self.filter.kept(log, self.facts)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class SparkLog(Remote):
+    """A log in a Spark table, less the rows that filters remove. Nothing is read until a result is needed."""
+
+    table: SparkTable
+    keeps: tuple[Keep, ...] = ()
+    time_facts: LogTimes | None = None
+
+    @property
+    def times(self) -> TimeKind | None:
+        """Return the kind of times; it is inferred from the times when first needed, unless it was stated."""
+        return None if self.time_facts is None else self.time_facts.kind
+
+    @property
+    def origin(self) -> str:
+        """Return where the log comes from, for messages."""
+        return self.table.where
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """Return the magnitudes of the times."""
+        return TimeScale() if self.time_facts is None else self.time_facts.scale
+
+    def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
+        """Return the sum of ``look(log)`` over the partitions of the log.
+
+        A partition has all rows of some users, or of some items with ``whole="item"``.
+        """
+        if whole == "item":
+            of_items: Found = self._transposed().total(_OfItems(look))
+            return of_items
+        found: Found | None = self.summed(_OfLog(look))
+        return look(self._empty()) if found is None else found
+
+    def where(self, keep: Keep) -> SparkLog:
+        """Return the log of the rows that ``keep`` selects."""
+        return replace(self, keeps=(*self.keeps, keep))
+
+    def bare(self) -> SparkLog:
+        """Return the log without times and ratings; filters may need these columns, so a filtered log keeps them."""
+        if self.keeps:
+            return self
+        table = replace(self.table, frame=self.table.frame.select(USER, ITEM))
+        return replace(self, table=table, time_facts=None)
+
+    def cut(self, split: Split) -> tuple[SparkFold, ...]:
+        """Return the folds that a split makes of the log, as Spark tables."""
+        from recassay.backends.spark.folds import cut
+
+        return cut(self, split)
+
+    def sequences(self, sequencer: Sequencer) -> SparkSequences:
+        """Return the sequences that a sequencer makes of the log."""
+        from recassay.backends.spark.sequences import sequences
+
+        return sequences(self, sequencer)
+
+    def filtered(self, filters: Sequence[Filter]) -> SparkFiltered:
+        """Return the log after all filters in order, with the number of removed rows by reason."""
+        log, sieves = self, list[FilterOfUsers]()
+        for one in filters:
+            sieves.append(FilterOfUsers(one, one.facts(log)))
+            log = log.where(sieves[-1])
+        removed: dict[str, int] = {}
+        if sieves:
+            for one, step in zip(filters, self.total(partial(_sieved, sieves)).steps, strict=True):
+                if step.rows == sum(step.removed.values()):
+                    raise one.nothing_kept(step.rows, step.users)
+                removed = add_counts(removed, step.removed)
+        return SparkFiltered(log, removed)
+
+    @property
+    def frame(self) -> DataFrame:
+        """Return the rows as a Spark table."""
+        if not self.keeps:
+            return self.table.frame.select(*self.table.columns)
+        return self.map_users(_rows, self.schema)
+
+    @property
+    def schema(self) -> str:
+        """Return names and types of the columns as Spark writes a schema."""
+        return ", ".join(f"{name} {self.table.kind(name)}" for name in self.table.columns)
+
+    def map_users(
+        self, work: Callable[[UserRows], pl.DataFrame | None], schema: str, queue: SparkTable | None = None
+    ) -> DataFrame:
+        """Return the rows that ``work`` makes of the users of each chunk.
+
+        ``queue`` is a table with the position of each user.
+        """
+        tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
+        return map_users(tables, _MakeRows(self.keeps, self.table.where, self._kind, work), schema)
+
+    def summed(self, look: Callable[[UserRows], Found], queue: SparkTable | None = None) -> Found | None:
+        """Return the sum of ``look(rows)`` over all chunks of users; None for a log without rows."""
+        tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
+        packed = map_users(tables, _AddUp(self.keeps, self.table.where, self._kind, look), f"{FOUND} binary")
+        if int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0) > TOGETHER:
+            packed = packed.repartition(TOGETHER).mapInArrow(carry_errors(_added), f"{FOUND} binary")
+        with translate_errors():
+            found = [_unpacked(bytes(row[0])) for row in packed.collect()]
+        return reduce(add, found) if found else None
+
+    @property
+    def _kind(self) -> TimeKind | None:
+        """Return the kind of times if it is known (stated or inferred already), else None."""
+        return None if self.time_facts is None else self.time_facts.known
+
+    def _empty(self) -> Interactions:
+        empty = pl.DataFrame(self.table.frame.limit(0).toArrow())
+        return Interactions.from_frame(empty.select(self.table.columns), origin=self.table.where, times=self._kind)
+
+    def _transposed(self) -> SparkLog:
+        """Return the log with users and items exchanged, so that partitions are of whole items."""
+        from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+        rest = [F.col(name) for name in self.table.columns if name not in (USER, ITEM)]
+        changed = self.frame.select(F.col(ITEM).alias(USER), F.col(USER).alias(ITEM), *rest)
+        return SparkLog(replace(self.table, frame=changed), time_facts=self.time_facts)
+
+
+@dataclass(frozen=True)
+class SparkFiltered:
+    """A filtered log on Spark, and the number of rows removed, by reason."""
+
+    log: SparkLog
+    removed: dict[str, int]
+
+
+class UserRows(NamedTuple):
+    """The rows of some users in a task, as a table and as a log.
+
+    ``places`` are the positions of these users, if needed.
+    """
+
+    frame: pl.DataFrame
+    log: Interactions
+    places: Any = None
+
+
+@dataclass(frozen=True)
+class _UserTask:
+    """Base of the work of a task on the users of a log: it filters the rows of each chunk of users."""
+
+    keeps: tuple[Keep, ...]
+    where: str
+    times: TimeKind | None
+
+    def kept_rows(self, pieces: Iterator[UserChunk]) -> Iterator[UserRows]:
+        """Yield the rows of each chunk that the filters keep, if any."""
+        for piece in pieces:
+            frame = piece[LOG]
+            log = Interactions.from_frame(frame, origin=self.where, times=self.times)
+            for keep in self.keeps:
+                kept = keep(log)
+                frame, log = frame.filter(pl.Series(kept, dtype=pl.Boolean)), log.take(kept).compact()
+            if len(log):
+                places = piece[QUEUE][PLACE].to_numpy() if QUEUE in piece else None  # users ascend on either side
+                yield UserRows(frame, log, places)
+
+
+@dataclass(frozen=True)
+class _MakeRows(_UserTask):
+    """Work that makes rows of the users of each chunk."""
+
+    work: Callable[[UserRows], pl.DataFrame | None]
+
+    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        for look in self.kept_rows(pieces):
+            made = self.work(look)
+            if made is not None:
+                yield made
+
+
+@dataclass(frozen=True)
+class _AddUp(_UserTask):
+    """The work of a task that adds up ``look(rows)`` over its chunks of users, and yields the sum as one row."""
+
+    look: Callable[[UserRows], Any]
+
+    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        found = None
+        for look in self.kept_rows(pieces):
+            one = self.look(look)
+            found = one if found is None else found + one
+        if found is not None:
+            yield pl.DataFrame({FOUND: [_packed(found)]})
+
+
+@dataclass(frozen=True)
+class _OfLog:
+    """A function that applies ``look``, a function of logs, to the log of a chunk."""
+
+    look: Callable[[Interactions], Any]
+
+    def __call__(self, seen: UserRows) -> Any:
+        return self.look(seen.log)
+
+
+@dataclass(frozen=True)
+class _OfItems:
+    """A function that applies ``look``, a function of whole items, to a log whose users and items are exchanged."""
+
+    look: Callable[[Interactions], Any]
+
+    def __call__(self, log: Interactions) -> Any:
+        return self.look(
+            replace(
+                log,
+                users=log.items,
+                items=log.users,
+                user_vocabulary=log.item_vocabulary,
+                item_vocabulary=log.user_vocabulary,
+            )
+        )
+
+
+class FilterStep(NamedTuple):
+    """The number of rows and users before a filter, and the rows it removed, by reason."""
+
+    rows: int
+    users: int
+    removed: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The rows that each of several filters removed, in order; the counts of disjoint groups of users add up."""
+
+    steps: tuple[FilterStep, ...]
+
+    def __add__(self, other: Steps) -> Steps:
+        pairs = zip(self.steps, other.steps, strict=True)
+        return Steps(
+            tuple(FilterStep(a.rows + b.rows, a.users + b.users, add_counts(a.removed, b.removed)) for a, b in pairs)
+        )
+
+
+def _sieved(sieves: Sequence[FilterOfUsers], log: Interactions) -> Steps:
+    steps = []
+    for one in sieves:
+        kept, removed = one.filter.kept(log, one.facts)
+        steps.append(FilterStep(len(log), log.n_users, dict(removed)))
+        log = log.take(kept).compact()
+    return Steps(tuple(steps))
+
+
+def _rows(look: UserRows) -> pl.DataFrame:
+    return look.frame
+
+
+def _packed(found: Any) -> bytes:
+    return zlib.compress(pickle.dumps(found), 1)
+
+
+def _unpacked(packed: bytes) -> Any:
+    return pickle.loads(zlib.decompress(packed))
+
+
+def _added(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    found = [_unpacked(value.as_py()) for batch in batches for value in batch.column(0)]
+    if found:
+        yield from to_batches(pl.DataFrame({FOUND: [_packed(reduce(add, found))]}))

@@ -1,0 +1,245 @@
+"""Recommendations of a system for the users of a Spark fold: each task ranks the catalogue for its users.
+
+A task has the rows of its users. Facts about items (their counts, and the factors of a model) are computed once and
+sent to all workers. Nothing has the size users x items, and no rows of users go to the driver.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import weakref
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.backends.base import is_spark_frame
+from recassay.backends.spark.folds import SparkFold, label_of
+from recassay.backends.spark.score import new_folder
+from recassay.backends.spark.session import session_of, translate_errors
+from recassay.backends.spark.standings import (
+    LISTED,
+    WORTH,
+    PlayedTotals,
+    StandingsSchema,
+    rows_of_run,
+    standings_from_rows,
+)
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
+from recassay.columnar.item_counts import ItemCounts
+from recassay.data.fold import Fold, Leakage
+from recassay.data.interactions import Interactions
+from recassay.data.io.roles import ITEM, RANK, SCORE, USER
+from recassay.data.run import Run
+from recassay.errors import UsageError
+from recassay.evaluate.ranks.play import PlayRequest, play_fitted, ranking_task
+from recassay.models.adapters.tables import FactorTable, Vectors, factor_columns
+from recassay.models.base.capabilities import FitsByUser, fitted_on_fold
+from recassay.protocols.ranking import Ranking
+from recassay.split.base import PROFILE, TEST, TRAIN, VALIDATION
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LOG, USERS, TALLY, VECTOR = "log", "users", "tally", "vector"
+ROWS = 1 << 18  # about, of a chunk: smaller than elsewhere, as a list of 100 items is longer than most histories
+PARTS: Mapping[str, tuple[int, ...]] = {"train": (TRAIN, PROFILE), "test": (TEST,), "validation": (VALIDATION,)}
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRun(SparkTable):
+    """The recommendations of a system on Spark: ranked lists (``frame``: user_id, item_id, rank, score), and standings.
+
+    ``ra.score`` evaluates the lists, and ``ra.judge`` the standings. Both stay in the Parquet files of ``rows``, a row
+    for each user.
+    """
+
+    rows: DataFrame
+    about: StandingsSchema
+    played: PlayedTotals
+
+    @property
+    def name(self) -> str:
+        """Return the name of the system."""
+        return self.about.name
+
+    def here(self) -> Run:
+        """Load lists and standings of all users into this process and return them as a run."""
+        with translate_errors():
+            rows = pl.DataFrame(self.rows.orderBy(USER).toArrow())
+        lists = rows.filter(pl.col(LISTED).list.len() > 0).select(USER, pl.col(LISTED).alias(ITEM), WORTH)
+        ranked = lists.explode(ITEM, WORTH).with_columns(pl.int_range(1, pl.len() + 1).over(USER).alias(RANK))
+        run = Run.from_frame(ranked, self.name, order="rank")
+        return replace(run, standings=standings_from_rows(rows, self.about, self.played.unlisted))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedFacts:
+    """Data that every task gets: item counts of each part, item factors if there are any, protocol and split."""
+
+    counts: Mapping[str, ItemCounts]
+    items: Vectors | None
+    protocol: Ranking
+    leakage: Leakage
+    how: Mapping[str, Any]
+    number: int
+    where: str
+
+    def fold(self, rows: pl.DataFrame) -> Fold:
+        """Return the fold of some users, made of their labelled rows."""
+        log = Interactions.of_users(rows.drop(label_of(self.number)), self.counts["train"], origin=self.where)
+        label = rows[label_of(self.number)].to_numpy()
+        parts = {
+            name: replace(log.take(np.isin(label, PARTS[name])), whole=counts) for name, counts in self.counts.items()
+        }
+        validation = parts.get("validation")
+        return Fold(parts["train"], parts["test"], self.leakage, self.how, validation, number=self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class PlayTask:
+    """The work of a task: it ranks the catalogue for its users.
+
+    ``known`` is a Spark broadcast of :class:`SharedFacts`, so that a worker holds one copy.
+    """
+
+    known: Any
+    model: Any
+    about: StandingsSchema
+
+    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        """Yield a table with a row for each user of a chunk, and at the end a row with the totals of all."""
+        known: SharedFacts = self.known.value
+        found: list[PlayedTotals] = []
+        last = None
+        for piece in pieces:
+            if not piece[LOG].height:
+                continue  # these users have factors and no rows in the log
+            fold = known.fold(piece[LOG])
+            model = self.model
+            if isinstance(model, FactorTable):
+                users = Vectors.of(piece[USERS], "users") if USERS in piece else model.users
+                model = replace(model, users=users, items=known.items)
+            run = play_fitted(
+                fitted_on_fold(model, fold),
+                ranking_task(fold, known.protocol),
+                self.about.name,
+                k=known.protocol.k,
+                threads=1,
+            )
+            everyone = fold.train.user_vocabulary.ids
+            assert run.standings is not None, "it was played"
+            assert everyone is not None, "a log's ids are dense"
+            found.append(PlayedTotals.of(run.standings, everyone.len()))
+            last = rows_of_run(run, everyone, self.about).with_columns(pl.lit(None, dtype=pl.Binary).alias(TALLY))
+            yield last
+        if last is not None:
+            packed = zlib.compress(pickle.dumps(reduce(add, found)), 1)
+            yield last.clear(1).with_columns(pl.lit(packed, dtype=pl.Binary).alias(TALLY))
+
+
+def play_on_spark(request: PlayRequest) -> SparkRun:
+    """Return the run of a system, computed by tasks; it stays in Parquet files, in a folder within ``work``."""
+    model, protocol = request.model, request.protocol
+    fold: SparkFold = request.fold
+    if not isinstance(protocol, Ranking):
+        raise UsageError("U107", f"there is no driver for {protocol} on Spark", hint="ranking(...)")
+    if not isinstance(model, FitsByUser):
+        raise UsageError(
+            "U107",
+            f"{model} would learn from the users of each task alone",
+            hint="fit it elsewhere, and play its factors: ra.models.FactorTable, or its scores: ra.models.ScoreBatches",
+        )
+    spark, label = session_of(fold.labelled), label_of(fold.number)
+    log = SparkTable(fold.labelled.select(*fold.train.columns, label), "the log")
+    tables = {LOG: log}
+    name, items = request.name or str(model), None
+    if isinstance(model, FactorTable):
+        items = Vectors.of(_in_memory(model.items), "items")
+        if is_spark_frame(model.users):
+            tables[USERS] = vectors_table(model.users)
+            model = replace(model, users=None)
+        model = replace(model, items=None)
+    with translate_errors():
+        counts = item_counts_by_part(fold)
+    known = SharedFacts(counts, items, protocol, fold.leakage, fold.how, fold.number, log.where)
+    task = ranking_task(known.fold(_empty_rows(log)), protocol)
+    about = StandingsSchema(name, counts["train"].ids, task.weight, task.how, tuple(task.bins))
+    schema = f"{about.schema(log.kind(USER), log.kind(ITEM))}, {TALLY} binary"
+    broadcast = spark.sparkContext.broadcast(known)
+    with new_folder(spark, request.execution.work) as (folder, temporary), translate_errors():
+        map_users(tables, PlayTask(broadcast, model, about), schema, rows=ROWS, slow=True).write.parquet(folder)
+        written = spark.read.parquet(folder)
+        tallies = written.where(f"{TALLY} is not null").select(TALLY).collect()
+        broadcast.unpersist()
+        played: PlayedTotals = reduce(add, (pickle.loads(zlib.decompress(bytes(row[0]))) for row in tallies))
+        rows = written.where(f"{TALLY} is null").drop(TALLY)
+        run = SparkRun(_lists(rows), about.name, rows, about, played)
+        if temporary:
+            weakref.finalize(run, shutil.rmtree, Path(folder).parent, ignore_errors=True)
+    return run
+
+
+def item_counts_by_part(fold: SparkFold) -> dict[str, ItemCounts]:
+    """Return how often each item of the whole log occurs in each part."""
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+    label = F.col(label_of(fold.number))
+    parts = [name for name in PARTS if name != "validation" or fold.validation is not None]
+    inside = {name: label.isin(*PARTS[name]) for name in parts}
+    wanted = [F.count_distinct(F.when(inside[name], F.col(USER))).alias(f"{name}_users") for name in parts]
+    wanted += [F.count(F.when(inside[name], 1)).alias(f"{name}_events") for name in parts]
+    items = pl.DataFrame(fold.labelled.groupBy(ITEM).agg(*wanted).toArrow()).sort(ITEM)
+    users = fold.labelled.agg(*wanted[: len(parts)]).collect()[0]
+
+    def column(name: str) -> NDArray[np.int64]:
+        return items[name].to_numpy().astype(np.int64)
+
+    return {
+        name: ItemCounts(items[ITEM], column(f"{name}_users"), column(f"{name}_events"), int(users[f"{name}_users"]))
+        for name in parts
+    }
+
+
+def vectors_table(frame: DataFrame) -> SparkTable:
+    """Return users and their vectors as a table, with ids typed as those of a log."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    user, vector = factor_columns({name: kind.startswith("array") for name, kind in frame.dtypes}, "users")
+    kind = "string" if dict(frame.dtypes)[user] == "string" else "bigint"
+    picked = frame.select(F.col(user).cast(kind).alias(USER), F.col(vector).cast("array<float>").alias(VECTOR))
+    return SparkTable(picked, "factors of users")
+
+
+def _in_memory(source: Any) -> Any:
+    if not is_spark_frame(source):
+        return source
+    with translate_errors():
+        return pl.DataFrame(source.toArrow())
+
+
+def _empty_rows(log: SparkTable) -> pl.DataFrame:
+    with translate_errors():
+        return pl.DataFrame(log.frame.limit(0).toArrow())
+
+
+def _lists(rows: DataFrame) -> DataFrame:
+    """Return a table with a row for each item of each list."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    pairs = F.posexplode(F.arrays_zip(F.col(LISTED), F.col(WORTH)))
+    placed = rows.select(USER, pairs.alias("place", "pair"))
+    return placed.select(
+        USER,
+        F.col(f"pair.{LISTED}").alias(ITEM),
+        (F.col("place") + 1).cast("int").alias(RANK),
+        F.col(f"pair.{WORTH}").alias(SCORE),
+    )

@@ -1,0 +1,252 @@
+"""Scoring where truth or runs are tables of Spark."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from recassay.backends.base import is_spark_frame
+from recassay.backends.spark.means import means_and_findings
+from recassay.backends.spark.progress import report_stages
+from recassay.backends.spark.scoring import TRAIN, TRUTH, ScoringTask, run_scoring
+from recassay.backends.spark.session import REMOTE, is_local, session_of, spark_path, spark_session, translate_errors
+from recassay.backends.spark.stored_scores import StoredScores
+from recassay.backends.spark.stored_values import FOUND, StoredValues
+from recassay.backends.spark.tables import ROW, SparkTable, UserChunk, map_users, spark_table
+from recassay.columnar.item_counts import ItemCounts
+from recassay.data.distances import validated_distances
+from recassay.data.interactions import Interactions
+from recassay.data.io import run_sources
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER
+from recassay.data.read import Columns, read_training, read_with_shared_names
+from recassay.data.truth import Truth
+from recassay.data.truth_statistics import TruthStatistics
+from recassay.errors import InputError, UsageError
+from recassay.evaluate.lists.job import Job
+from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest
+from recassay.evaluate.lists.sources import TableOrigin
+from recassay.evaluate.lists.summary import score_settings
+from recassay.metrics.base import CatalogueMetric, Metric, truth_statistics_for
+from recassay.metrics.context import Context
+from recassay.stats.intervals import LARGE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def _each(source: Any) -> Iterable[Any]:
+    """Return the members of a collection, or a list with the source itself if it is a single one."""
+    return source.values() if isinstance(source, Mapping) else source if isinstance(source, list | tuple) else [source]
+
+
+def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
+    """Score runs and truth that are Spark tables, by the tasks of a cluster, and return the scores.
+
+    Values of users stay in Parquet files, in a folder within ``work`` that all nodes see. Up to ``few`` users have
+    their means and intervals computed by one task.
+    """
+    inputs, reading, execution = request.inputs, request.reading, request.execution
+    job = request.job
+    spark = _session(inputs)
+    truth = read_side_table(spark, inputs.truth, TRUTH, reading.columns, reading.truth_columns)
+    runs = _runs(spark, request)
+    if job.progress is not None:
+        job.progress("starting Spark", 1, 1)
+    others = {TRUTH: truth} | _log(spark, request)
+    with report_stages(spark, job.progress, "looking at truth and log"):
+        job = _settled(replace(job, context=_context(request, others)), truth, reading.negative)
+    origins = {name: TableOrigin(one.where, one.remarks) for name, one in (others | runs).items()}
+    in_task = replace(job, threads=1, progress=None)
+    task = ScoringTask(in_task, tuple(runs), origins, reading.nan, request.keeps_scores, reading.negative)
+    with new_folder(spark, execution.work) as (folder, temporary):
+        with report_stages(spark, job.progress, "judging"):
+            totals = run_scoring(task, others, runs, folder)
+        kept = StoredValues(spark, folder, task.keys, frozenset(totals.there))
+        with report_stages(spark, job.progress, "means and intervals"):
+            rows, findings = means_and_findings(kept, in_task, totals, request.uncertainty, few)
+        if temporary:
+            weakref.finalize(kept, shutil.rmtree, Path(folder).parent, ignore_errors=True)
+    settings = score_settings(job, request.uncertainty, request.profile) | {"engine": "spark", "values": folder}
+    return StoredScores.of(kept, tuple(runs), tuple(job.metrics), rows=rows, findings=findings, settings=settings)
+
+
+def read_side_table(spark: SparkSession, source: Any, role: str, columns: Columns, own: Columns = None) -> SparkTable:
+    """Return a table other than a run, such as the truth.
+
+    The column names of the runs apply to it if it has such columns; ``own`` are names for this table alone.
+    """
+    if isinstance(source, SparkTable):
+        return source
+    return read_with_shared_names(lambda names: spark_table(spark, source, role, columns=names), columns, own)
+
+
+def _session(inputs: ScoreInputs) -> SparkSession:
+    """Return the session of the inputs, else the active one."""
+    for one in [inputs.truth, *_each(inputs.runs)]:
+        frame = one.frame if isinstance(one, SparkTable) else one
+        if is_spark_frame(frame):
+            return session_of(frame)
+    return spark_session()
+
+
+def _runs(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
+    """Return the tables of all runs by name."""
+    reading, ordered = request.reading, request.job.conventions.order == "row"
+    return {
+        name: one
+        if isinstance(one, SparkTable)
+        else spark_table(spark, one, "run", columns=reading.columns_of(name), rows=True, ordered=ordered)
+        for name, one in sources_of(request.inputs.runs).items()
+    }
+
+
+def sources_of(runs: Any) -> dict[str, Any]:
+    """Return runs by name: of a table, a dict of tables, or paths; local paths may be globs and folders."""
+    if is_spark_frame(runs):
+        return {"run": runs}
+    tables = [one for one in _each(runs) if isinstance(one, SparkTable)]
+    if not isinstance(runs, Mapping) and tables and len(tables) == len(list(_each(runs))):
+        return _by_name(tables)
+    if isinstance(runs, Mapping) and runs:
+        return {str(name): one for name, one in runs.items()}
+    given = [runs] if isinstance(runs, str | Path) else list(runs) if isinstance(runs, list | tuple) else []
+    found: dict[str, Any] = {}
+    for one in given:
+        if not isinstance(one, str | Path):
+            break
+        for name, path in _runs_at(one):
+            if name in found:
+                where = f"{found[name]} and {path}"
+                raise UsageError(
+                    "U109", f"two runs have the name '{name}'", where=where, hint="give them as a dict of name to run"
+                )
+            found[name] = path
+    else:
+        if found:
+            return found
+    raise UsageError(
+        "U228",
+        f"runs for Spark are tables of Spark or paths, not a {type(runs).__name__}",
+        hint="{'mine': spark.read.parquet(path)}",
+    )
+
+
+def _by_name(runs: Iterable[SparkTable]) -> dict[str, SparkTable]:
+    """Return tables by name: the names of played runs, else numbered names."""
+    found: dict[str, SparkTable] = {}
+    for run in runs:
+        name = getattr(run, "name", "run")
+        if name in found:
+            raise UsageError("U109", f"two runs have the name '{name}'", hint="give them as a dict of name to run")
+        found[name] = run
+    return found
+
+
+def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
+    """Return the training log, if it is a Spark table or a path, as the table that tasks read beside the truth.
+
+    Each task then gets the training rows of its users. The dict is empty for any other training log.
+    """
+    given = request.inputs.train
+    if given is None or not (is_spark_frame(given) or isinstance(given, SparkTable | str | Path)):
+        return {}
+    log = read_side_table(spark, given, "log", request.reading.columns, request.reading.train_columns)
+    return {TRAIN: SparkTable(log.frame.drop(TIMESTAMP), log.where)}  # no metric of a run reads times
+
+
+def _context(request: ScoreRequest, others: Mapping[str, SparkTable]) -> Context:
+    """Return the side data of metrics: item features, training log and distances."""
+    inputs, context = request.inputs, request.job.context
+    if inputs.train is None:
+        return context
+    there = TRAIN in others
+    names = request.reading.train_columns or request.reading.columns
+    log = log_statistics(others[TRAIN]) if there else read_training(inputs.train, columns=names)
+    distances = None if inputs.distances is None else validated_distances(inputs.distances, log.n_items)
+    return replace(context, train=log, distances=distances)
+
+
+def log_statistics(train: SparkTable) -> Interactions:
+    """Return a log without rows that has the item counts of a whole log."""
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+    with translate_errors():
+        counted = train.frame.groupBy(ITEM).agg(F.count_distinct(USER).alias("users"), F.count("*").alias("events"))
+        items = pl.DataFrame(counted.toArrow()).sort(ITEM)
+        users = train.frame.select(USER).distinct().count()
+        nobody = pl.DataFrame(train.frame.limit(0).drop(ROW).toArrow())
+    whole = ItemCounts(items[ITEM], items["users"].to_numpy(), items["events"].to_numpy(), users)
+    return Interactions.of_users(nobody, whole, origin=train.where)
+
+
+def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
+    """Return the runs at a path by name; a path that is not on this machine is left to Spark."""
+    if not REMOTE.match(str(path)):
+        try:
+            return list(run_sources(path))
+        except InputError as error:
+            if error.code != "I101":
+                raise
+    return [(Path(str(path)).stem, path)]
+
+
+def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
+    """Return the job with metrics completed by parameters that depend on the whole truth, such as its largest gain."""
+    facts = truth_statistics(truth, job.metrics.values(), negative)
+    job = job.resolved(facts)
+    if any(isinstance(metric, CatalogueMetric) and metric.catalogue == "truth" for metric in job.metrics.values()):
+        with translate_errors():
+            ids = pl.DataFrame(truth.frame.select(ITEM).distinct().toArrow())[ITEM].sort()
+        job = replace(job, context=replace(job.context, judged_items=ids))
+    return job
+
+
+@contextlib.contextmanager
+def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[str, bool]]:
+    """Yield a new folder for values and whether it is temporary; a temporary one is removed if the work fails."""
+    if work is None and not is_local(spark):
+        raise UsageError(
+            "U229",
+            "the values of users need a folder that all nodes of the cluster see",
+            where=f"master {spark.conf.get('spark.master', '')}",
+            hint="work='s3a://bucket/scratch', or hdfs:///tmp/scratch",
+        )
+    if work is None:
+        parent = tempfile.mkdtemp(prefix="recassay-")
+        try:
+            yield f"{parent}/values", True
+        except BaseException:
+            shutil.rmtree(parent, ignore_errors=True)
+            raise
+    else:
+        yield f"{spark_path(spark, work).rstrip('/')}/recassay-{uuid.uuid4().hex[:12]}", False
+
+
+def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str) -> TruthStatistics:
+    """Return the statistics of the whole truth, added up over the users of all tasks."""
+    chosen, where = tuple(metrics), truth.where  # tasks must not carry the table itself
+
+    def facts(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        parts = (Truth.from_frame(piece[TRUTH], negative=negative, origin=where) for piece in pieces)  # type: ignore[arg-type]
+        found = [truth_statistics_for(chosen, part) for part in parts]
+        if found:
+            yield pl.DataFrame({FOUND: [pickle.dumps(reduce(add, found))]})
+
+    with translate_errors():
+        rows = map_users({TRUTH: truth}, facts, f"{FOUND} binary").collect()
+    parts: list[TruthStatistics] = [pickle.loads(bytes(row[0])) for row in rows]
+    if not parts:
+        raise InputError("I103", "the truth has no rows", where=truth.where, hint="check what wrote it")
+    return reduce(add, parts)

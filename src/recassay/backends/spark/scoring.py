@@ -1,0 +1,245 @@
+"""Scoring of runs by the tasks of Spark: each task scores its own users, with the code of the local back end.
+
+Values go to Parquet, a row for each user. The totals of a task are a row of the same file. Spark commits the file of
+one attempt of a task, so a task that dies and is retried counts once.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from recassay.backends.spark.session import carry_errors, session_of, translate_errors
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, to_batches
+from recassay.data.interactions import Interactions
+from recassay.data.io.roles import USER
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.errors import UsageError
+from recassay.evaluate.lists.job import Job
+from recassay.evaluate.lists.parts import Column, PartialCounts, PartialResult
+from recassay.evaluate.lists.sources import TableOrigin
+from recassay.metrics.align import Conventions
+from recassay.metrics.base import UnitMetric
+from recassay.metrics.ties import OF_ROWS
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+TRUTH, TRAIN, TALLY = "truth", "train", "tally"
+TOGETHER = 16  # tasks that add up the totals of all tasks before the driver does
+ORDERS = ("pessimistic", "optimistic")
+
+
+class Key(NamedTuple):
+    """A column of values: the system, and the kind of value with its heading."""
+
+    system: str
+    column: Column
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringTask:
+    """The work of a task: score its users and yield their values.
+
+    ``nan``, ``keep_scores`` and ``negative`` say how runs and truth are read. ``placed`` names the systems whose rows
+    are in the order of their files.
+    """
+
+    job: Job
+    systems: tuple[str, ...]
+    origins: Mapping[str, TableOrigin]
+    nan: str = "error"
+    keep_scores: bool = True
+    negative: str = "error"
+    placed: frozenset[str] = frozenset()
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Return all columns of values that are possible, in the order of the files."""
+        metrics = self.job.unit_metrics
+        headings = list(metrics)
+        weighted = [heading for heading, metric in metrics.items() if type(metric).weights is not UnitMetric.weights]
+        ranking = [heading for heading, metric in metrics.items() if metric.family == "ranking"]
+        columns: list[Column] = [("value", heading) for heading in headings]
+        columns += [("weight", heading) for heading in weighted]
+        columns += [(order, heading) for order in ORDERS for heading in ranking]  # type: ignore[misc]
+        return tuple(Key(system, column) for system in self.systems for column in columns)
+
+    def schema(self, user: str) -> str:
+        """Return the schema of the table of values."""
+        columns = ", ".join(f"{column_name(place)} double" for place in range(len(self.keys)))
+        return f"{USER} {user}, {TALLY} binary" + (f", {columns}" if columns else "")
+
+    def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+        """Yield the values of the users of each chunk, and at the end a row with the totals of the task."""
+        found: dict[str, PartialCounts] = {}
+        there: set[Key] = set()
+        users = None
+        for piece in pieces:
+            parts = self._parts(piece)
+            users = piece[TRUTH][USER].dtype
+            for name, part in parts.items():
+                found[name] = found[name] + part.tally if name in found else part.tally
+                there |= {Key(name, column) for column in part.columns}
+            yield self._rows(parts)
+        if found:
+            packed = zlib.compress(pickle.dumps(ScoringTotals(found, there)), 1)
+            empty = {column_name(place): pl.Series([None], dtype=pl.Float64) for place in range(len(self.keys))}
+            yield pl.DataFrame({USER: pl.Series([None], dtype=users), TALLY: [packed], **empty})
+
+    def _parts(self, piece: UserChunk) -> dict[str, PartialResult]:
+        origin = self.origins[TRUTH]
+        truth = Truth.from_frame(
+            piece[TRUTH],
+            negative=self.negative,  # type: ignore[arg-type]
+            origin=origin.where,
+            remarks=origin.remarks,
+        )
+        job = self._with_users_log(piece)
+        return {name: job.judge_part(self._run(piece, name), truth) for name in self.systems}
+
+    def _with_users_log(self, piece: UserChunk) -> Job:
+        """Return the job with the training rows of these users, if the training log is a table too."""
+        context = self.job.context
+        if TRAIN not in piece or context.train is None or context.train.whole is None:
+            return self.job
+        log = Interactions.of_users(piece[TRAIN], context.train.whole, origin=self.origins[TRAIN].where)
+        return self.job.with_train(log)
+
+    def _run(self, piece: UserChunk, name: str) -> Run:
+        return Run.from_frame(
+            piece[run_table(name)],
+            name,
+            order="row" if self.job.conventions.order == "row" else None,
+            nan=self.nan,  # type: ignore[arg-type]
+            keep_scores=self.keep_scores,
+            keep_rows=name in self.placed,
+            origin=self.origins[name].where,
+            remarks=self.origins[name].remarks,
+        )
+
+    def _rows(self, parts: Mapping[str, PartialResult]) -> pl.DataFrame:
+        units = parts[self.systems[0]].units
+        columns = {
+            column_name(place): pl.Series(parts[key.system].columns[key.column], dtype=pl.Float64)
+            if key.column in parts[key.system].columns
+            else pl.Series([None], dtype=pl.Float64).new_from_index(0, units.len())
+            for place, key in enumerate(self.keys)
+        }
+        nothing = pl.Series([None], dtype=pl.Binary).new_from_index(0, units.len())
+        return pl.DataFrame({USER: units, TALLY: nothing, **columns})
+
+
+class ScoringTotals(NamedTuple):
+    """Totals of the users of some tasks: counts of each system (``tallies``), and columns with values (``there``)."""
+
+    tallies: dict[str, PartialCounts]
+    there: set[Key]
+
+    def plus(self, other: ScoringTotals) -> ScoringTotals:
+        """Return the sum of two totals, of different users."""
+        return ScoringTotals(
+            {name: one + other.tallies[name] for name, one in self.tallies.items()}, self.there | other.there
+        )
+
+
+def run_scoring(
+    task: ScoringTask, side_tables: Mapping[str, SparkTable], runs: Mapping[str, SparkTable], folder: str
+) -> ScoringTotals:
+    """Score all runs, write the values of all users to a folder, and return their totals.
+
+    ``side_tables`` are the truth, and perhaps the training log.
+    """
+    conventions = task.job.conventions
+    lists = {name: with_order(run, conventions) for name, run in runs.items()}
+    task = replace(task, placed=frozenset(name for name, run in lists.items() if run.has_rows))
+    tables = {**side_tables, **{run_table(name): run for name, run in lists.items()}}
+    order = AS_READ if conventions.reads_rows or conventions.order == "row" else ORDER
+    with translate_errors():
+        rows = map_users(tables, task, task.schema(side_tables[TRUTH].kind(USER)), order=order)
+        rows.write.parquet(folder)
+        return read_totals(session_of(side_tables[TRUTH].frame), folder)
+
+
+ORDER = ("rank", "-score", "row")  # of the rows of a list
+AS_READ = ("row", "rank", "-score")  # where conventions look at the order of rows
+
+
+def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
+    """Return a run with what orders its lists; raise U228 if nothing does.
+
+    The position of a row in its files is dropped unless it decides the order, as it takes more bytes than the rest of
+    the row. Whether a repeated item has a last row matters only once an item repeats (I319).
+    """
+    lacks = None
+    if not {"rank", "score"} & set(run.columns):
+        lacks = "the run has neither rank nor score"
+    elif conventions.order == "row":
+        lacks = "lists were to be taken in the order of their rows (order='row')"
+    elif conventions.ties in OF_ROWS:
+        lacks = f"rows that tie were to stand as they came (ties={conventions.ties!r})"
+    if lacks is None and not conventions.reads_rows:
+        return run.without_row_order()
+    if lacks is None or run.has_rows:
+        return run
+    raise UsageError(
+        "U228",
+        f"{lacks}, and the rows of a Spark table have no order",
+        where=run.where,
+        hint="give the path of its Parquet files, whose rows have a place, or a rank for every row",
+    )
+
+
+def read_totals(spark: SparkSession, folder: str) -> ScoringTotals:
+    """Return the totals of all tasks; tasks add them up first, so that few rows reach the driver."""
+    rows = spark.read.parquet(folder).where(f"{TALLY} is not null").select(TALLY)
+    packed = rows.coalesce(TOGETHER).mapInArrow(carry_errors(_added), f"{TALLY} binary").collect()
+    found = sorted((_unpacked(bytes(row[0])) for row in packed), key=_first_user)
+    if not found:
+        raise UsageError("U116", "neither truth nor runs have a row")
+    return reduce(ScoringTotals.plus, found)
+
+
+def _added(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    packed = [value.as_py() for batch in batches for value in batch.column(0)]
+    if packed:
+        one = reduce(ScoringTotals.plus, sorted((_unpacked(value) for value in packed), key=_first_user))
+        yield from to_batches(pl.DataFrame({TALLY: [zlib.compress(pickle.dumps(one), 1)]}))
+
+
+def _unpacked(packed: bytes) -> ScoringTotals:
+    found: ScoringTotals = pickle.loads(zlib.decompress(packed))
+    return found
+
+
+def _first_user(one: ScoringTotals) -> tuple[bool, Any]:
+    """Return a key for sorting totals by their first user.
+
+    Totals add up in any order; this order fixes which examples an error names.
+    """
+    known = next(iter(one.tallies.values())).shared_ids
+    users = known.truth_users if known.truth_users.len() else known.run_users
+    return (not users.len(), users.first() if users.len() else 0)
+
+
+def column_name(place: int) -> str:
+    """Return the name of a column in the Parquet files; a heading may hold signs that names must not."""
+    return f"c{place}"
+
+
+def run_table(system: str) -> str:
+    """Return the name of the table of a run among those of a task."""
+    return f"run {system}"
+
+
+def user_rows(spark: SparkSession, folder: str) -> DataFrame:
+    """Return the rows of users in a folder of values, without the rows of totals."""
+    return spark.read.parquet(folder).where(f"{TALLY} is null").drop(TALLY)

@@ -1,0 +1,196 @@
+"""Means and intervals from sums over values in Parquet: one pass for means, one for the moments of intervals.
+
+Sums are exact, so results depend neither on partitions nor on files. The local back end rounds on the way and differs
+in the last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from recassay.backends.spark.scoring import ORDERS, Key
+from recassay.backends.spark.stored_values import Columns, StoredValues
+from recassay.evaluate.lists.job import Job
+from recassay.evaluate.lists.means import MetricMeans
+from recassay.evaluate.lists.parts import Order, PartialCounts
+from recassay.evaluate.lists.summary import Bounds, interval_bounds, merge_findings, root_bounds, uncut_findings
+from recassay.metrics.base import UnitMetric
+from recassay.portable import elementary
+from recassay.results.finding import Finding
+from recassay.results.scores import Summary, Values
+from recassay.stats.intervals import Uncertainty, bounds_from_moments, is_analytic
+from recassay.stats.moments import InfluenceSums, Totals
+
+
+def means_from_sums(
+    kept: StoredValues, job: Job, tallies: Mapping[str, PartialCounts], uncertainty: Uncertainty, few: int
+) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
+    """Return means, intervals and findings of all systems from sums over the stored values.
+
+    ``tallies`` are the counts of each system. Intervals of up to ``few`` users may be resampled.
+    """
+    metrics = job.unit_metrics
+    keys = [key for key in kept.keys if key in kept.there]
+    sums: ColumnSums = kept.summed(keys, partial(_column_sums, metrics))
+    judged = {
+        name: job.summarise(name, WorthOfSums(metrics, name, sums, _standard_errors(kept, metrics, sums)), tally)
+        for name, tally in tallies.items()
+    }
+    bounds = _bounds(kept, metrics, sums, uncertainty, few)
+    nothing = (float("nan"), float("nan"))
+    rows = [row for one, _ in judged.values() for row in one]
+    bounded = [(row, *bounds.get((row.system, row.metric), nothing)) for row in rows]
+    return (
+        tuple(replace(row, low=low, high=high) for row, low, high in bounded),
+        merge_findings([finding for _, found in judged.values() for finding in found]) + uncut_findings(rows),
+    )
+
+
+def bounds_of_stored(
+    kept: StoredValues, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, few: int
+) -> Bounds:
+    """Return the interval bounds of the means of all columns that have stored values."""
+    if uncertainty.method is None:
+        return {}
+    keys = [key for key in kept.keys if key in kept.there]
+    return _bounds(kept, metrics, kept.summed(keys, partial(_column_sums, metrics)), uncertainty, few)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSums:
+    """Sums of values and numbers of undefined values, by column."""
+
+    totals: Mapping[Key, Totals]
+    undefined: Mapping[Key, int]
+
+    def __add__(self, other: ColumnSums) -> ColumnSums:
+        return ColumnSums(
+            {key: one + other.totals[key] for key, one in self.totals.items()},
+            {key: one + other.undefined[key] for key, one in self.undefined.items()},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnVariation:
+    """By column, sums of powers of each value's influence on the mean, from which confidence intervals follow."""
+
+    of: Mapping[Key, InfluenceSums]
+
+    def __add__(self, other: ColumnVariation) -> ColumnVariation:
+        return ColumnVariation({key: one + other.of[key] for key, one in self.of.items()})
+
+
+class WorthOfSums(MetricMeans):
+    """Means of one system from sums over users.
+
+    ``errors`` has the standard errors of metrics that depend on the order of ties.
+    """
+
+    def __init__(
+        self, metrics: Mapping[str, UnitMetric], system: str, sums: ColumnSums, errors: Mapping[Key, float]
+    ) -> None:
+        super().__init__(metrics)
+        self.system, self.sums, self.errors = system, sums, errors
+
+    def counts(self, heading: str) -> tuple[int, int]:
+        """Return two numbers of units: with a value under the metric, and without."""
+        key = Key(self.system, ("value", heading))
+        return self.sums.totals[key].units, self.sums.undefined[key]
+
+    def mean(self, heading: str, order: Order | None = None) -> float:
+        """Return the mean under a metric; ``order`` asks for the worst or the best order of tied rows."""
+        found = self.sums.totals[Key(self.system, (order or "value", heading))].mean
+        power = self.metrics[heading].power
+        return found if power == 1 else elementary.power(found, 1 / power)
+
+    def error(self, heading: str) -> float:
+        """Return the standard error of the mean."""
+        return self.errors[Key(self.system, ("value", heading))]
+
+    @property
+    def tie_order_headings(self) -> tuple[str, ...]:
+        """Return the headings of metrics that also have values in the worst and the best order of ties."""
+        return _reordered(self.sums, self.system)
+
+
+def _reordered(sums: ColumnSums, system: str) -> tuple[str, ...]:
+    return tuple(key.column[1] for key in sums.totals if key.system == system and key.column[0] == ORDERS[0])
+
+
+def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnSums:
+    """Return the sums of the values of some users."""
+    named = {key: _defined_values(metrics, key, columns) for key in columns if key.column[0] != "weight"}
+    totals = {key: Totals.of(values, weights) for key, (values, weights) in named.items()}
+    return ColumnSums(totals, {key: columns[key].size - named[key][0].size for key in named})
+
+
+def _column_variation(
+    metrics: Mapping[str, UnitMetric], totals: Mapping[Key, Totals], plain: bool, columns: Columns
+) -> ColumnVariation:
+    """Return the variation of the values of some users; ``plain`` ignores weights."""
+    found = {}
+    for key, total in totals.items():
+        values, weights = _defined_values(metrics, key, columns)
+        found[key] = InfluenceSums.of(values, None if plain else weights, total)
+    return ColumnVariation(found)
+
+
+def _defined_values(metrics: Mapping[str, UnitMetric], key: Key, columns: Columns) -> tuple[Values, Values | None]:
+    """Return the defined values of a column, raised to the power of the metric, and their weights."""
+    heading = key.column[1]
+    values, weights = columns[key], columns.get(Key(key.system, ("weight", heading)))
+    known, power = ~np.isnan(values), metrics[heading].power
+    values = values[known] if power == 1 else values[known] ** power
+    return values, None if weights is None else weights[known]
+
+
+def _standard_errors(kept: StoredValues, metrics: Mapping[str, UnitMetric], sums: ColumnSums) -> dict[Key, float]:
+    """Return the standard errors of metrics whose value depends on the order of ties."""
+    systems = dict.fromkeys(key.system for key in sums.totals)
+    wanted = [Key(system, ("value", heading)) for system in systems for heading in _reordered(sums, system)]
+    if not wanted:
+        return {}
+    totals = {key: sums.totals[key] for key in wanted}
+    spreads: ColumnVariation = kept.summed(wanted, partial(_column_variation, metrics, totals, True))
+    return {key: spreads.of[key].standard_error for key in wanted}
+
+
+def _bounds(
+    kept: StoredValues, metrics: Mapping[str, UnitMetric], sums: ColumnSums, uncertainty: Uncertainty, few: int
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return the interval bounds of every mean: from sums, or by resampling for at most ``few`` users."""
+    if uncertainty.method is None:
+        return {}
+    method = uncertainty.method
+    totals = {key: total for key, total in sums.totals.items() if key.column[0] == "value"}
+    analytic = {key: total for key, total in totals.items() if is_analytic(method, total.units, few)}
+    bounds: dict[tuple[str, str], tuple[float, float]] = {}
+    if analytic:
+        wanted = _with_weights(kept, analytic)
+        spreads: ColumnVariation = kept.summed(wanted, partial(_column_variation, metrics, analytic, False))
+        for key, total in analytic.items():
+            low, high = bounds_from_moments(total, spreads.of[key], method=method, level=uncertainty.level)
+            bounds[key.system, key.column[1]] = root_bounds(low, high, metrics[key.column[1]].power)
+    resampled = [key for key in totals if key not in analytic]
+    if resampled:
+        powers = {heading: metric.power for heading, metric in metrics.items()}
+        bounds |= kept.in_one_task(_with_weights(kept, resampled), partial(_resampled, powers, uncertainty))
+    return bounds
+
+
+def _with_weights(kept: StoredValues, keys: Mapping[Key, Totals] | Sequence[Key]) -> list[Key]:
+    weights = (Key(key.system, ("weight", key.column[1])) for key in keys)
+    return [*keys, *(key for key in weights if key in kept.there)]
+
+
+def _resampled(
+    powers: Mapping[str, float], uncertainty: Uncertainty, _: pl.Series, columns: Columns
+) -> dict[tuple[str, str], tuple[float, float]]:
+    values = {(key.system, key.column[1]): column for key, column in columns.items() if key.column[0] == "value"}
+    weights = {(key.system, key.column[1]): column for key, column in columns.items() if key.column[0] == "weight"}
+    return interval_bounds(values, weights, uncertainty, powers, 1)

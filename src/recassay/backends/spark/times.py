@@ -1,0 +1,104 @@
+"""The kind and magnitudes of the times of a log on Spark, inferred once by the rules for logs in memory."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from functools import cached_property, reduce
+from itertools import pairwise
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from recassay.backends.spark.session import translate_errors
+from recassay.backends.spark.tables import WHOLE, SparkTable, UserChunk, map_users
+from recassay.columnar.time_kind import Positions, TimeKind, is_calendar_time, kind_of_positions
+from recassay.columnar.time_scale import EDGES, TimeScale
+from recassay.data.interactions import Interactions
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+NUMBERS = (*WHOLE, "float", "double")
+LOG, FOUND = "log", "found"
+SOME = 1_000  # rows
+NAMES = ("n", "low", "high")
+
+
+class LogTimes:
+    """The times of a table on Spark; ``known`` is their kind if it was stated or inferred already."""
+
+    def __init__(self, table: SparkTable, stated: TimeKind | None) -> None:
+        self.table, self.known = table, stated
+        self.there = TIMESTAMP in table.columns
+
+    @property
+    def kind(self) -> TimeKind | None:
+        """Return the kind of times, inferred when first needed; None without times."""
+        if self.known is None and self.there:
+            self.known = self._inferred()
+        return self.known
+
+    @cached_property
+    def scale(self) -> TimeScale:
+        """Return the magnitudes of the times, from one pass over their column."""
+        if not self.there:
+            return TimeScale()
+        kind = self.table.kind(TIMESTAMP)
+        dates = kind not in NUMBERS
+        edges: list[float] = [-np.inf, *(EDGES[:2] if dates else EDGES), np.inf]
+        with translate_errors():
+            values = self.table.frame.select(self._number(dates).alias(TIMESTAMP))
+            row = values.agg(*_of_bands(edges)).collect()[0]
+        counts, lows, highs = ([row[f"{what}_{band}"] for band in range(len(edges) - 1)] for what in NAMES)
+        least = tuple(np.inf if low is None else float(low) for low in lows)
+        return TimeScale(tuple(counts), least, tuple(-np.inf if one is None else float(one) for one in highs), dates)
+
+    def _number(self, dates: bool) -> Column:
+        column = self.table.frame[TIMESTAMP]
+        return column.cast("timestamp").cast("double") if dates else column
+
+    def _inferred(self) -> TimeKind:
+        if self.table.kind(TIMESTAMP) not in NUMBERS:
+            return "clock"
+        if any(self.scale.counts[1:]):
+            return "global" if self._calendar_times() else "clock"
+        bare = SparkTable(self.table.frame.select(USER, ITEM, TIMESTAMP), self.table.where)
+        with translate_errors():
+            rows = map_users({LOG: bare}, _positions_task, f"{FOUND} binary").collect()
+        parts = [pickle.loads(bytes(row[0])) for row in rows]
+        return kind_of_positions(reduce(add, parts, Positions()), named=self.table.positions)
+
+    def _calendar_times(self) -> bool:
+        """Return whether numbers are dates with times, such as 20200531235959, judged by a few of them."""
+        if self.scale.counts[0] or self.scale.unit != "milliseconds":
+            return False
+        with translate_errors():
+            some = self.table.frame.select(TIMESTAMP).where(f"{TIMESTAMP} is not null").limit(SOME).toArrow()
+        return is_calendar_time(pl.DataFrame(some)[TIMESTAMP].drop_nulls().to_numpy())
+
+
+def _of_bands(edges: list[float]) -> list[Any]:
+    """Return Spark aggregates of the times between each two successive ``edges``: count, minimum and maximum."""
+    from pyspark.sql import functions as F  # noqa: N812 (its usual name)
+
+    value = F.col(TIMESTAMP)
+    finite = value.isNotNull() & ~F.isnan(value.cast("double")) & (F.abs(value.cast("double")) < float("inf"))
+    found = []
+    for band, (low, high) in enumerate(pairwise(edges)):
+        inside = F.when(finite & (value >= low) & (value < high), value)
+        found += [F.count(inside).alias(f"n_{band}"), F.min(inside).alias(f"low_{band}")]
+        found.append(F.max(inside).alias(f"high_{band}"))
+    return found
+
+
+def _positions_task(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
+    """Yield for each chunk a row with statistics that tell positions from times; the statistics of chunks add up."""
+    for piece in pieces:
+        log = Interactions.from_frame(piece[LOG])
+        assert log.timestamps is not None, "there is a column"
+        found = Positions.of(log.users, log.timestamps)
+        yield pl.DataFrame({FOUND: [pickle.dumps(found)]})

@@ -1,0 +1,362 @@
+"""Numbered checks: functions from the facts of an evaluation to a finding in words, or None if all is well.
+
+Each kind of facts is a class here. :func:`diagnose` runs all checks that are about the facts it is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.checks.counts import CheckCounts, CheckInput
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.sequences import SequenceFold
+from recassay.data.standings import Standings
+from recassay.drift import Alarm, Detector
+from recassay.drift import alarms as raised
+from recassay.errors import RecassayError
+from recassay.metrics.align import Alignment, AlignmentCounts, Conventions
+from recassay.metrics.registry import parse_metric
+from recassay.naming.registry import Registry
+from recassay.results.design_scores import DesignScores
+from recassay.results.finding import Finding, Severity
+from recassay.results.outcomes import Outcomes, Played, outcomes_of
+from recassay.results.scores import PLACES, Summary
+
+TARGET_SET_COLUMN = "rho"  # a column that only summary rows of target sets have: the share of relevant items in them
+
+
+class TieRange(NamedTuple):
+    """The mean of a metric in the worst and in the best order of tied rows.
+
+    ``reach`` is half the width of its interval.
+    """
+
+    worst: float
+    best: float
+    reach: float
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Facts about one scored run, which checks examine.
+
+    ``met`` are the counts of its alignment with the truth, ``counted`` what the checks counted in lists and truth, by
+    check code, and ``deepest`` the largest cut-off.
+    """
+
+    system: str
+    met: AlignmentCounts
+    conventions: Conventions
+    rows: tuple[Summary, ...]
+    deepest: int | None
+    counted: CheckCounts
+    train: Interactions | None = None
+    tie_ranges: Mapping[str, TieRange] = field(default_factory=dict)  # by metric
+    exclusions: tuple[str, ...] = ()  # what the profile does not reproduce on this input, as sentences
+    fold: Fold | None = None  # where the truth and the training log come from, if that is known
+
+    @classmethod
+    def of(cls, alignment: Alignment, deepest: int | None) -> Facts:
+        """Return the facts of lists that are aligned with the truth but not scored yet."""
+        counted = count_all(CheckInput(alignment, deepest))
+        return cls(alignment.run.name, alignment.counts, alignment.conventions, (), deepest, counted)
+
+
+@dataclass(frozen=True, eq=False)
+class DesignFacts:
+    """Facts about systems that were scored under target-set designs: the scores, and the standings of each system."""
+
+    assay: DesignScores
+    standings: Mapping[str, Standings]  # by system
+
+
+@dataclass(frozen=True, eq=False)
+class SampledFacts:
+    """Facts about corrected sampled ranks of several systems, by system and metric.
+
+    ``sampled`` holds means of the sampled metric. ``corrected`` holds estimates by ``estimator`` of the mean under full
+    ranking, and ``resampled`` these estimates in resamples of the ``users``, with the same resamples for all systems.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    estimator: str
+    users: int
+    sampled: Mapping[tuple[str, str], float]
+    corrected: Mapping[tuple[str, str], float]
+    resampled: Mapping[tuple[str, str], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximationFacts:
+    """The ways to draw candidates (``laws``) for which a sampling curve is approximate, and the reason."""
+
+    laws: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, eq=False)
+class HomeMetricFacts:
+    """Ranks of systems (1 is best) by metric and system.
+
+    ``home`` has, by metric, the systems that were trained to optimise nearly this metric.
+    """
+
+    systems: tuple[str, ...]
+    ranks: Mapping[str, Mapping[str, float]]
+    home: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class DriftFacts:
+    """Alarms of drift detectors on the scored events of one system on a stream."""
+
+    system: str
+    metric: str
+    scored: int
+    alarms: tuple[Alarm, ...]
+
+    @classmethod
+    def of(cls, outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]) -> DriftFacts:
+        """Return the alarms that detectors raise over the losses of a metric."""
+        found = outcomes_of(outcomes)
+        return cls(found.system, metric, len(found), raised(found, metric, detectors))
+
+
+@dataclass(frozen=True, eq=False)
+class StreamFacts:
+    """Numbers of events of a stream that were scored for a system, and of those that were not, by reason."""
+
+    system: str
+    counts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, outcomes: Outcomes | Played) -> StreamFacts:
+        """Return the numbers of scored and not scored events of outcomes."""
+        found = outcomes_of(outcomes)
+        return cls(found.system, found.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class RemovedRowsFacts:
+    """Rows that filters and a split remove: by step, the number of rows before it and the removed ones by reason."""
+
+    by: Mapping[str, tuple[int, Mapping[str, int]]]
+
+
+@dataclass(frozen=True, eq=False)
+class ReplacedRunFacts:
+    """Run files of a system, in the folder of a study, that were not written by recassay."""
+
+    system: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class CutoffFacts:
+    """List lengths of metrics without a cut-off, by metric and system; None stands for a whole target set."""
+
+    places: Mapping[str, Mapping[str, tuple[int | None, ...]]]
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> CutoffFacts:
+        """Return the lengths in the summary rows of one data set, split and seed; only ranking metrics count."""
+        found: dict[str, dict[str, list[int | None]]] = {}
+        for row in rows:
+            if _is_uncut_ranking(str(row["metric"])):
+                places = (row.get("parameters") or {}).get(PLACES)
+                if places is not None or TARGET_SET_COLUMN in row:
+                    found.setdefault(row["metric"], {}).setdefault(row["system"], []).append(places)
+        return cls({metric: {name: tuple(of) for name, of in systems.items()} for metric, systems in found.items()})
+
+
+def _is_uncut_ranking(heading: str) -> bool:
+    try:
+        metric = parse_metric(heading)
+    except RecassayError:
+        return False
+    return metric.is_uncut and metric.family == "ranking"
+
+
+class BeatenSystem(NamedTuple):
+    """A system that is significantly worse than a non-personalised one, and the difference of their means."""
+
+    system: str
+    easy: str
+    metric: str
+    where: str
+    difference: float
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonFacts:
+    """Facts about a comparison of systems.
+
+    ``tests`` counts p-values, ``claims`` those at or below ``alpha`` before correction, ``lost`` the claims that Holm's
+    correction would reject. ``seeds`` holds the number of seeds of every system that depends on a seed.
+    """
+
+    correction: str
+    alpha: float
+    tests: int
+    claims: int
+    lost: int
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    baseline: str | None = None
+    beaten: tuple[BeatenSystem, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FolderFacts:
+    """Facts about a folder of results: its summary rows, and pairs of systems whose values are all the same.
+
+    An element of ``same`` is the place (data set, split, ...) in words, or an empty text, and the names of the two
+    systems.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    same: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class LiveFacts:
+    """Facts about the events of a live evaluation.
+
+    ``bins`` counts events by what became of them (used, late, refused). ``counts`` counts problems of exposures
+    (shown lists) whose feedback window has ended. ``reasons`` has the number and the first example of events that were
+    refused or late. ``mismatch`` is the p-value of the stated shares of arms. ``inverse_propensity`` has by arm the
+    mean of 1 / propensity per exposure of any arm, and its standard error. ``silent`` has the seconds since the last
+    exposure of each arm, and ``lag`` is how many seconds the results lie behind. ``alarms`` are rows of time, arm,
+    metric, beginning, and the losses before and after.
+    """
+
+    bins: Mapping[str, int]
+    counts: Mapping[str, int]
+    reasons: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    assigned: Mapping[str, int] = field(default_factory=dict)
+    mismatch: float = 1.0
+    inverse_propensity: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    silent: Mapping[str, float] = field(default_factory=dict)
+    lag: float | None = None
+    alarms: tuple[tuple[int, str, str, int, float, float], ...] = ()
+
+
+AnyFacts = (
+    FolderFacts
+    | LiveFacts
+    | Facts
+    | DesignFacts
+    | SampledFacts
+    | ApproximationFacts
+    | SequenceFold
+    | DriftFacts
+    | StreamFacts
+    | RemovedRowsFacts
+    | ReplacedRunFacts
+    | CutoffFacts
+    | ComparisonFacts
+    | HomeMetricFacts
+)
+Answer = str | tuple[Severity, str] | None
+
+
+@dataclass(frozen=True)
+class Check:
+    """A numbered check: ``ask`` returns a text, or (severity, text), if the facts have the problem, else None.
+
+    The check does not apply where a fact in ``needs`` is None. ``about`` is the class of facts that it looks at. A
+    check of the rows of lists or truth has a ``count`` function: its counts add up over partitions of the users, and
+    the check finds the sum in ``facts.counted``.
+    """
+
+    code: str
+    title: str
+    severity: Severity
+    needs: frozenset[str]
+    ask: Callable[[Any], Answer]
+    about: type = Facts
+    count: Callable[[CheckInput], Any] | None = None
+
+    def __call__(self, facts: AnyFacts) -> Finding | None:
+        """Return the finding of the check; None if all is well or the check does not apply."""
+        if any(getattr(facts, need) is None for need in self.needs):
+            return None
+        answer = self.ask(facts)
+        if answer is None:
+            return None
+        severity, detail = (self.severity, answer) if isinstance(answer, str) else answer
+        system = facts.system if isinstance(facts, Facts | DriftFacts | StreamFacts | ReplacedRunFacts) else ""
+        return Finding(self.code, severity, self.title, detail, system)
+
+
+CHECKS: Registry[Check] = Registry("check", "recassay.checks", Check, group="recassay.checks", values=True, key="code")
+
+
+def check(
+    code: str,
+    title: str,
+    severity: Severity,
+    *,
+    needs: tuple[str, ...] = (),
+    about: type = Facts,
+    count: Callable[[CheckInput], Any] | None = None,
+) -> Callable[[Callable[[Any], Answer]], Check]:
+    """Return a decorator that registers a function from facts to an answer as a check.
+
+    The answer is a text, or (severity, text), if there is a problem, else None. ``needs``, ``about`` and ``count`` are
+    those of :class:`Check`.
+    """
+
+    def register(ask: Callable[[Any], Answer]) -> Check:
+        made = Check(code, title, severity, frozenset(needs), ask, about, count)
+        return CHECKS.add(made, module=ask.__module__)
+
+    return register
+
+
+def load() -> Mapping[str, Check]:
+    """Return all checks by code."""
+    return CHECKS.kinds
+
+
+def count_all(given: CheckInput) -> CheckCounts:
+    """Return, by check code, what every check that applies to the input counts in its lists and truth."""
+    counting = (check for check in load().values() if check.count is not None)
+    able = (check for check in counting if all(getattr(given, need, None) is not None for need in check.needs))
+    return {check.code: check.count(given) for check in able if check.count is not None}
+
+
+def diagnose(facts: AnyFacts) -> tuple[Finding, ...]:
+    """Return the findings of all checks that look at facts of this class, in the order of their codes."""
+    applicable = (check for check in load().values() if check.about is type(facts))
+    return tuple(finding for check in applicable if (finding := check(facts)) is not None)
+
+
+def format_share(part: int, whole: int) -> str:
+    """Return a count, the whole and the percentage as text.
+
+    >>> format_share(37, 6040)
+    '37 of 6,040 (0.6 %)'
+    """
+    percent = 100 * part / max(whole, 1)
+    return f"{part:,} of {whole:,} ({percent:.{0 if percent >= 10 or percent == 0 else 1 if percent >= 0.1 else 2}f} %)"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural.
+
+    >>> format_count(1, "list"), format_count(1200, "list")
+    ('1 list', '1,200 lists')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def format_id(values: object) -> str:
+    """Return an id as text for a sentence: strings in quotes."""
+    return repr(values.item() if isinstance(values, np.generic) else values)

@@ -1,0 +1,109 @@
+"""Counts that checks make in lists and truth; counts of different users add up.
+
+So a check of large files needs neither the whole run nor the whole truth in memory: it counts per partition and
+looks at the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.vocabulary import Vocabulary, concat_ids, count_codes
+from recassay.data.interactions import Interactions
+from recassay.metrics.align import Alignment
+
+CheckCounts = Mapping[str, Any]  # by the code of a check; values have ``+``
+NOBODY = np.iinfo(np.int64).max
+
+
+class CheckInput(NamedTuple):
+    """Input of the functions that count for checks: lists aligned with the truth, and the training log.
+
+    ``deepest`` is the largest cut-off.
+    """
+
+    alignment: Alignment
+    deepest: int | None
+    train: Interactions | None = None
+
+
+@dataclass(frozen=True)
+class RowShare:
+    """Numbers of matching rows and of all rows, and an example: the lowest user with a matching row, and its value.
+
+    >>> RowShare(1, 5, (7, "x")) + RowShare(2, 3, (4, "y")) + RowShare(0, 9)
+    RowShare(part=3, whole=17, first=(4, 'y'))
+    """
+
+    part: int
+    whole: int
+    first: tuple[Any, Any] | None = None  # a user and a value
+
+    def __add__(self, other: RowShare) -> RowShare:
+        firsts = [each.first for each in (self, other) if each.first is not None]
+        first = min(firsts, key=lambda pair: pair[0]) if firsts else None
+        return RowShare(self.part + other.part, self.whole + other.whole, first)
+
+    @classmethod
+    def of_rows(
+        cls,
+        which: NDArray[np.bool_],
+        users: pl.Series,
+        offsets: NDArray[np.int64],
+        items: NDArray[np.int32],
+        vocabulary: Vocabulary,
+    ) -> RowShare:
+        """Return the share of the rows in a mask, of lists or of a truth; the value is the item."""
+        if not which.any():
+            return cls(0, which.size)
+        row = int(np.argmax(which))
+        user = users[int(np.searchsorted(offsets, row, side="right")) - 1]
+        return cls(int(which.sum()), which.size, (user, vocabulary.decode(items[[row]])[0]))
+
+
+@dataclass(frozen=True)
+class ListLengths:
+    """Number of lists shorter than the largest cut-off, number of all lists, and the length of the shortest.
+
+    >>> ListLengths(1, 4, 3) + ListLengths(0, 0)
+    ListLengths(short=1, lists=4, least=3)
+    """
+
+    short: int
+    lists: int
+    least: int = NOBODY
+
+    def __add__(self, other: ListLengths) -> ListLengths:
+        return ListLengths(self.short + other.short, self.lists + other.lists, min(self.least, other.least))
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFrequencies:
+    """Number of rows of each item in some lists, and the number of these lists.
+
+    >>> one = ItemFrequencies(2, pl.Series([5, 7]), np.array([2, 1]))
+    >>> one += ItemFrequencies(1, pl.Series([7, 9]), np.array([1, 1]))
+    >>> one.lists, one.items.to_list(), one.counts.tolist()
+    (3, [5, 7, 9], [2, 2, 1])
+    """
+
+    lists: int
+    items: pl.Series
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of_codes(cls, codes: NDArray[np.int32], vocabulary: Vocabulary, lists: int) -> ItemFrequencies:
+        """Return the frequencies of item codes of a vocabulary."""
+        distinct, counts = count_codes(codes)
+        return cls(lists, vocabulary.decode(distinct), counts)
+
+    def __add__(self, other: ItemFrequencies) -> ItemFrequencies:
+        items, counts = concat_ids([self.items, other.items]), np.concatenate([self.counts, other.counts])
+        summed = pl.DataFrame({"item": items, "count": counts}).group_by("item").agg(pl.col("count").sum()).sort("item")
+        return ItemFrequencies(self.lists + other.lists, summed["item"], summed["count"].to_numpy())

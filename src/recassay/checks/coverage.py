@@ -1,0 +1,207 @@
+"""C0xx: users and items that the files cover, or lack."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from recassay.checks.base import Facts, FolderFacts, check, format_count, format_id, format_share
+from recassay.checks.counts import NOBODY, CheckInput, ListLengths, RowShare
+from recassay.checks.leakage import profile_rows
+from recassay.columnar.vocabulary import UNKNOWN
+from recassay.results.finding import Severity
+
+PLACE = ("dataset", "split", "protocol", "design", "seed", "fold")
+
+
+@check("C001", "Users without a list", "warning")
+def missing_lists(facts: Facts) -> str | None:
+    """Some users of the truth have no list in the run; by default each counts as an empty list."""
+    met = facts.met
+    if not met.missing:
+        return None
+    return (
+        f"{format_share(met.missing, met.queries)} users of the truth have no list, such as "
+        f"{format_id(met.examples['missing'])}; accuracy metrics count them as empty lists unless missing='skip'"
+    )
+
+
+def _lengths(given: CheckInput) -> ListLengths:
+    lengths, deepest = given.alignment.judged_lengths, given.deepest
+    return ListLengths(int((lengths < (deepest or 0)).sum()), lengths.size, int(lengths.min(initial=NOBODY)))
+
+
+@check("C002", "Lists shorter than the cut-off", "info", count=_lengths)
+def short_lists(facts: Facts) -> str | None:
+    """Some lists hold fewer items than the largest cut-off; missing items count as misses."""
+    found: ListLengths = facts.counted["C002"]
+    if facts.deepest is None or not found.short:
+        return None
+    return (
+        f"{format_share(found.short, found.lists)} lists hold fewer than {facts.deepest} items; the shortest holds "
+        f"{found.least}"
+    )
+
+
+@check("C003", "Items repeated in a list", "warning")
+def repeated_items(facts: Facts) -> str | None:
+    """An item is in a list more than once; by default only the first counts, and later items move up."""
+    met = facts.met
+    if not met.duplicate_rows:
+        return None
+    user, item = cast("tuple[object, object]", met.examples["duplicate"])
+    outcome = "are counted again" if facts.conventions.duplicates == "keep" else "were dropped"
+    where = f"{format_count(met.duplicate_rows, 'row')} of {format_count(met.duplicate_lists, 'list')}"
+    return f"repeated items in {where}, such as item {format_id(item)} for user {format_id(user)}, {outcome}"
+
+
+@check("C004", "Lists for users that are not in the truth", "info")
+def extra_queries(facts: Facts) -> str | None:
+    """The run has lists for users that are not in the truth; they are not scored."""
+    met = facts.met
+    if not met.extra_queries:
+        return None
+    return (
+        f"{format_share(met.extra_queries, met.lists + met.extra_queries)} lists are for users that are not in the "
+        "truth, "
+        f"such as {format_id(met.examples['extra_query'])}; they are not scored"
+    )
+
+
+@check("C005", "Users without relevant items", "info")
+def nothing_to_find(facts: Facts) -> str | None:
+    """Some users of the truth have no relevant item, so accuracy is undefined for them and the mean excludes them."""
+    undefined = {row.metric: row.undefined for row in facts.rows if row.undefined}
+    if not undefined:
+        return None
+    worst = max(undefined, key=lambda metric: undefined[metric])
+    units = facts.met.queries
+    return f"{format_share(undefined[worst], units)} users have no value of {worst} and are excluded from its mean"
+
+
+def _merged(given: CheckInput) -> RowShare:
+    return RowShare(given.alignment.truth.conflicting, given.alignment.truth.merged)
+
+
+@check("C006", "Truth rows repeated", "warning", count=_merged)
+def truth_repeated(facts: Facts) -> str | None:
+    """The truth holds a pair of user and item more than once; the highest gain was kept."""
+    found: RowShare = facts.counted["C006"]
+    if not found.whole:
+        return None
+    disagree = f", {format_count(found.part, 'row')} of them with another gain" if found.part else ""
+    return (
+        f"{format_count(found.whole, 'row')} of the truth repeat a user and item{disagree}; the highest gain was kept"
+    )
+
+
+def _unknown_items(given: CheckInput) -> RowShare:
+    assert given.train is not None
+    run = given.alignment.run
+    codes = run.vocabulary.translate(run.items, given.train.item_vocabulary)
+    return RowShare.of_rows(codes == UNKNOWN, run.queries, run.offsets, run.items, run.vocabulary)
+
+
+@check("C007", "Recommended items without training events", "info", needs=("train",), count=_unknown_items)
+def unknown_items(facts: Facts) -> tuple[Severity, str] | None:
+    """Lists hold items that are not in the training log: cold items, or ids that were mapped differently.
+
+    The severity is warning if most recommended rows are of such items.
+    """
+    found: RowShare = facts.counted["C007"]
+    if found.first is None:
+        return None
+    counted = format_share(found.part, found.whole)
+    return (
+        "warning" if 2 * found.part > found.whole else "info",
+        f"{counted} recommended rows are of items without training events, such as {format_id(found.first[1])}",
+    )
+
+
+@check("C008", "NaN scores placed last", "warning")
+def nan_scores(facts: Facts) -> str | None:
+    """Some scores are NaN, and with `--nan last` such items are at the end of their lists."""
+    count = facts.met.nan_scores
+    return (
+        f"{format_count(count, 'item')} with a NaN score {'is' if count == 1 else 'are'} placed last in the list"
+        if count
+        else None
+    )
+
+
+@check("C009", "Too few units for an interval", "warning")
+def few_units(facts: Facts) -> str | None:
+    """With fewer than ten units, an interval or a test is unreliable."""
+    few = [row for row in facts.rows if row.n < 10]
+    if not few:
+        return None
+    return (
+        f"{few[0].metric} is a mean over {format_count(few[0].n, 'unit')}; its interval and tests on it are unreliable"
+    )
+
+
+def _untrained_users(given: CheckInput) -> RowShare:
+    assert given.train is not None
+    users = given.alignment.truth.queries
+    unknown = profile_rows(given.train, users) < 0
+    first = users[int(np.argmax(unknown))] if unknown.any() else None
+    return RowShare(int(unknown.sum()), unknown.size, None if first is None else (first, first))
+
+
+@check("C010", "Users without training events", "info", needs=("train",), count=_untrained_users)
+def untrained_users(facts: Facts) -> str | None:
+    """The truth has users that are not in the training log: no system can personalise for them."""
+    found: RowShare = facts.counted["C010"]
+    if found.first is None:
+        return None
+    counted = format_share(found.part, found.whole)
+    return f"{counted} users of the truth have no training event, such as {found.first[1]!r}"
+
+
+def _untrained_items(given: CheckInput) -> RowShare:
+    assert given.train is not None
+    train, truth = given.train, given.alignment.truth
+    codes = truth.vocabulary.translate(truth.items, train.item_vocabulary)
+    unknown = (codes < 0) | (train.item_users[np.maximum(codes, 0)] == 0)
+    return RowShare.of_rows(unknown, truth.queries, truth.offsets, truth.items, truth.vocabulary)
+
+
+@check("C011", "Relevant items without training events", "info", needs=("train",), count=_untrained_items)
+def untrained_items(facts: Facts) -> str | None:
+    """The truth holds items that are not in the training log: a system that learns only from it cannot find them."""
+    found: RowShare = facts.counted["C011"]
+    if found.first is None:
+        return None
+    counted = format_share(found.part, found.whole)
+    return f"{counted} rows of the truth are of items without training events, such as {format_id(found.first[1])}"
+
+
+@check("C012", "Systems with the same values", "warning", about=FolderFacts)
+def same_values(facts: FolderFacts) -> str | None:
+    """Two systems have the same value for every user and metric: most likely one run under two names."""
+    if not facts.same:
+        return None
+    where, a, b = facts.same[0]
+    more = f", and {len(facts.same) - 1:,} more such pairs" if len(facts.same) > 1 else ""
+    return f"{a} and {b} have the same values for all users and all metrics{where}{more}"
+
+
+@check("C013", "Means over different users", "warning", about=FolderFacts)
+def other_users(facts: FolderFacts) -> str | None:
+    """Systems of one table were averaged over different numbers of users: their means are not comparable."""
+    groups: dict[tuple[str, str], dict[str, int]] = {}
+    for row in facts.rows:
+        where = ", ".join(str(row[part]) for part in PLACE if row.get(part) not in (None, "given"))
+        groups.setdefault((str(row["metric"]), where), {})[str(row["system"])] = int(row.get("n") or 0)
+    apart = {key: counts for key, counts in groups.items() if len(set(counts.values())) > 1}
+    if not apart:
+        return None
+    (metric, where), counts = next(iter(apart.items()))
+    least, most = (choose(counts, key=counts.__getitem__) for choose in (min, max))
+    return (
+        f"{metric}{f' ({where})' if where else ''} is a mean over {counts[least]:,} users for {least} and over "
+        f"{counts[most]:,} for {most} (user numbers differ in {format_count(len(apart), 'comparison')}); compare on "
+        "the users "
+        "that both have"
+    )

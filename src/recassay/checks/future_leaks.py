@@ -1,0 +1,106 @@
+"""L002, L004, L005: training events of a fold that are later than test events, and cases where this is unknown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recassay.checks.base import Check, Facts, check, format_share
+from recassay.data.fold import Fold
+from recassay.data.leaks import LeakReport, leaks
+from recassay.errors import InputError
+from recassay.results.finding import Finding
+
+FEW = 0.01  # share of users; ties of fewer users hardly change a mean
+
+
+@check("L002", "Training events are later than test events", "warning", needs=("fold",))
+def future_leaks(facts: Facts) -> str | None:
+    """Training events are later than the first test event: the system learned from the future."""
+    assert facts.fold is not None
+    return _leak_text(_leak_report(facts.fold))
+
+
+@check("L004", "Unknown whether training events are later than test events", "info", needs=("fold",))
+def leak_unknown(facts: Facts) -> str | None:
+    """Times are missing or order only one user's events, so training events may be later than test events.
+
+    A log of positions in histories has an order within each user only. Events of different users cannot be compared.
+    """
+    assert facts.fold is not None
+    return _unknown_text(_leak_report(facts.fold))
+
+
+@check("L005", "Row order decides which events are test", "info", needs=("fold",))
+def tied_tests(facts: Facts) -> str | None:
+    """Users have events at the time at which training ends and test begins: row order decides which are test."""
+    assert facts.fold is not None
+    return _tie_text(facts.fold)
+
+
+def fold_findings(fold: Fold) -> tuple[Finding, ...]:
+    """Return the findings of these checks for a fold before any system is evaluated; none for a log without times.
+
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> from recassay.data.interactions import Interactions
+    >>> frame = pl.DataFrame({"user_id": [*"aabb"], "item_id": [*range(4)], "timestamp": [1, 2, 3, 4]})
+    >>> log = Interactions.from_frame(frame)
+    >>> (found,) = fold_findings(Fold(log.take(np.array([0, 2])), log.take(np.array([1, 3])), "per user", {}))
+    >>> found.code, found.detail
+    ('L002', '1 of 2 (50 %) training events are later than the first test event, 0 of 2 (0 %) later than the first
+    test event of their own user')
+    """
+    report = _leak_report(fold)
+    found: tuple[tuple[Check, str | None], ...] = (
+        (future_leaks, _leak_text(report)),
+        (leak_unknown, _unknown_text(report)),
+        (tied_tests, _tie_text(fold)),
+    )
+    return tuple(Finding(check.code, check.severity, check.title, text) for check, text in found if text is not None)
+
+
+def _leak_report(fold: Fold) -> LeakReport | str | None:
+    """Return counts of training events later than test events, or why they are unknown; None without times."""
+    if fold.train.timestamps is None:
+        return None
+    try:
+        return leaks(fold)
+    except InputError as error:
+        return error.what
+
+
+def _leak_text(found: LeakReport | str | None) -> str | None:
+    if not isinstance(found, LeakReport):
+        return None
+    of_user = format_share(found.later_of_user, found.train)
+    if found.later is None:
+        text = (
+            f"{of_user} training events are later than the first test event of their own user; for others it is unknown"
+        )
+        return text if found.later_of_user else None
+    if not found.later:
+        return None
+    of_all = f"{format_share(found.later, found.train)} training events are later than the first test event"
+    return f"{of_all}, {of_user} later than the first test event of their own user"
+
+
+def _unknown_text(found: LeakReport | str | None) -> str | None:
+    if isinstance(found, str):
+        return f"{found}: which training events are later than the first test event is unknown"
+    if found is None or found.later is not None or found.later_of_user:
+        return None
+    return (
+        "no training event is later than the first test event of its own user; for other users it is unknown, because "
+        "the times of the log only order the events of each user"
+    )
+
+
+def _tie_text(fold: Fold) -> str | None:
+    ties, users = int(fold.how.get("ties", 0)), np.unique(fold.test.users).size
+    if ties < FEW * users or not ties:
+        return None
+    return (
+        f"{format_share(ties, users)} users with test events have events of one time on both sides of the split: row "
+        "order "
+        "decides which of them are test"
+    )

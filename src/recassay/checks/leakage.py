@@ -1,0 +1,77 @@
+"""L001, L003: items of the user's own training events in lists and in the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.checks.base import Facts, check, format_share
+from recassay.checks.counts import CheckInput, RowShare
+from recassay.columnar.layout import row_groups
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import UNKNOWN, Vocabulary
+from recassay.data.interactions import Interactions
+
+
+def _recommended(given: CheckInput) -> RowShare:
+    assert given.train is not None
+    run = given.alignment.run
+    return RowShare(_seen(given.train, run.queries, run.offsets, run.items, run.vocabulary), run.items.size)
+
+
+def _judged(given: CheckInput) -> RowShare:
+    assert given.train is not None
+    truth = given.alignment.truth
+    return RowShare(_seen(given.train, truth.queries, truth.offsets, truth.items, truth.vocabulary), truth.items.size)
+
+
+@check("L001", "Training items recommended", "warning", needs=("train",), count=_recommended)
+def seen_items(facts: Facts) -> str | None:
+    """Lists hold items of the user's own training events: wasted positions, or a leak if the truth holds them too."""
+    found: RowShare = facts.counted["L001"]
+    if not found.part:
+        return None
+    return f"{format_share(found.part, found.whole)} recommended rows are items of the user's own training events"
+
+
+@check("L003", "The truth repeats training events", "warning", needs=("train",), count=_judged)
+def truth_was_trained(facts: Facts) -> str | None:
+    """The truth holds items of the user's own training events: a system can be right by repeating them.
+
+    This is intended if repeated consumption is to be predicted; otherwise the split leaks.
+    """
+    found: RowShare = facts.counted["L003"]
+    if not found.part:
+        return None
+    return f"{format_share(found.part, found.whole)} rows of the truth are in the user's own training events"
+
+
+def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]:
+    """Return the user code of each query in a log, a negative number if the user has no events there."""
+    assert train.user_vocabulary.ids is not None
+    vocabulary, codes = Vocabulary.encode(queries)
+    rows = Recoding.between(vocabulary, train.user_vocabulary.ids, "user")(codes)
+    offsets, _ = train.by_user
+    if offsets.size < 2:  # a partition of a log can be empty
+        return np.full(queries.len(), -1)
+    known: NDArray[np.integer] = np.where((rows >= 0) & (np.diff(offsets)[np.maximum(rows, 0)] > 0), rows, -1)
+    return known
+
+
+def _seen(
+    train: Interactions,
+    queries: pl.Series,
+    offsets: NDArray[np.int64],
+    items: NDArray[np.int32],
+    vocabulary: Vocabulary,
+) -> int:
+    """Return the number of rows of lists, or of a truth, whose item is in the training events of their user."""
+    codes = vocabulary.translate(items, train.item_vocabulary)
+    users = profile_rows(train, queries)[row_groups(offsets)]
+    known = (codes != UNKNOWN) & (users >= 0)
+    starts, profile = train.by_user
+    trained = row_groups(starts) * train.n_items + profile
+    wanted = users[known] * train.n_items + codes[known]
+    place = np.minimum(np.searchsorted(trained, wanted), max(trained.size - 1, 0))
+    return int((trained[place] == wanted).sum()) if trained.size else 0

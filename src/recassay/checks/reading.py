@@ -1,0 +1,179 @@
+"""R0xx: ambiguities of input files, and how they were read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recassay.checks.base import Facts, ReplacedRunFacts, check, format_count, format_share
+from recassay.checks.counts import CheckInput
+from recassay.data.order_signs import OrderSigns
+from recassay.results.finding import Severity
+from recassay.results.scores import Summary
+
+MANY_LISTS = 10  # of three items or more; in fewer, scores may look like ranks by accident
+
+
+@dataclass(frozen=True)
+class FileRemark:
+    """A sentence about a whole file; in a sum of partitions, the first sentence is kept.
+
+    >>> FileRemark(None) + FileRemark("no rank"), FileRemark("no rank") + FileRemark("no rank")
+    (FileRemark(text='no rank'), FileRemark(text='no rank'))
+    """
+
+    text: str | None
+
+    def __add__(self, other: FileRemark) -> FileRemark:
+        return self if self.text is not None else other
+
+
+def _order(given: CheckInput) -> FileRemark:
+    as_given = given.alignment.conventions.order == "given"
+    return FileRemark(given.alignment.run.remarks.get("R001") if as_given else None)
+
+
+@check("R001", "Row order taken as rank order", "info", count=_order)
+def rows_as_they_stand(facts: Facts) -> str | None:
+    """The run has neither ranks nor scores, so the order of its rows is the order of the items.
+
+    If this is intended, say `--order row`, and the finding disappears.
+    """
+    found: FileRemark = facts.counted["R001"]
+    return found.text
+
+
+@check("R002", "A column of numbers in the truth was not read", "warning", count=lambda given: _of_truth(given, "R002"))
+def unread_gains(facts: Facts) -> str | None:
+    """The truth has no column with a known name for gains, but another column of numbers: every row has gain 1."""
+    found: FileRemark = facts.counted["R002"]
+    return found.text
+
+
+def _of_truth(given: CheckInput, code: str) -> FileRemark:
+    return FileRemark(given.alignment.truth.remarks.get(code))
+
+
+def _several(given: CheckInput) -> FileRemark:
+    return FileRemark(given.alignment.run.remarks.get("R003")) + _of_truth(given, "R003")
+
+
+@check("R003", "Several tables in one file", "warning", count=_several)
+def tables_in_one_file(facts: Facts) -> str | None:
+    """A column that is not read, such as `model`, `fold` or `split`, has several values for one user.
+
+    The rows of several systems, folds or parts are then mixed in one list, or one truth. If each user has one value, as
+    in cross-validation, nothing is mixed and nothing is reported.
+    """
+    found: FileRemark = facts.counted["R003"]
+    return found.text
+
+
+def _signs(given: CheckInput) -> OrderSigns:
+    return given.alignment.run.signs
+
+
+@check("R004", "Scores that look like ranks", "warning", count=_signs)
+def scores_like_ranks(facts: Facts) -> tuple[Severity, str] | None:
+    """In every list the scores are 1, 2, 3 and so on, and the highest is ranked first. If they are ranks, it is last.
+
+    The severity is warning if the rows are in ascending order, as ranks usually are, and info for any other order.
+    Lists written with the highest score first are not reported.
+    """
+    found: OrderSigns = facts.counted["R004"]
+    if found.lists < MANY_LISTS or found.rank_like < found.lists:
+        return None
+    rows = ", in ascending order as ranks usually are" if found.ascending == found.lists else ""
+    return (
+        "warning" if rows else "info",
+        f"in all {found.lists:,} lists the scores are 1, 2, 3, ... or 0, 1, 2, ...{rows}; the highest is ranked first; "
+        "if they are ranks, name the column: --columns rank=NAME",
+    )
+
+
+@check("R005", "Scores contradict ranks", "info", count=_signs)
+def scores_against_ranks(facts: Facts) -> tuple[Severity, str] | None:
+    """Ranks order the lists, and the scores in the same file would order them differently, as after re-ranking.
+
+    The severity is warning if most neighbouring rows disagree: then ranks or scores are probably reversed.
+    """
+    found: OrderSigns = facts.counted["R005"]
+    if not found.contrary or facts.conventions.order != "given":
+        return None
+    return (
+        "warning" if 2 * found.contrary > found.pairs else "info",
+        f"{format_share(found.contrary, found.pairs)} neighbours in {format_count(found.contrary_lists, 'list')} have "
+        "the higher "
+        "score at the worse rank; ranks decide; --order score uses the scores",
+    )
+
+
+@dataclass(frozen=True)
+class GainRange:
+    """The highest gain of a truth, its rows, and how many of them have a gain between 0 and 1.
+
+    >>> GainRange(0.5, 4, 2) + GainRange(2.0, 1, 0)
+    GainRange(highest=2.0, rows=5, fractions=2)
+    """
+
+    highest: float
+    rows: int
+    fractions: int
+
+    def __add__(self, other: GainRange) -> GainRange:
+        return GainRange(max(self.highest, other.highest), self.rows + other.rows, self.fractions + other.fractions)
+
+
+def _level(row: Summary) -> float | None:
+    """Return the lowest relevant gain of a metric with binary gains, None for other metrics."""
+    level = row.parameters.get("relevant_from")
+    return None if level is None or row.parameters.get("gain", "binary") != "binary" else float(level)
+
+
+def _gains(given: CheckInput) -> GainRange:
+    gains = given.alignment.truth.gains
+    if gains.strides == (0,) or not gains.size:  # a broadcast array: the truth has no column of gains
+        return GainRange(1.0, gains.size, 0)
+    return GainRange(float(gains.max()), gains.size, int(((gains > 0) & (gains < 1)).sum()))
+
+
+@check("R009", "Gains below the threshold of relevance", "warning", count=_gains)
+def low_gains(facts: Facts) -> tuple[Severity, str] | None:
+    """No gain reaches `relevant_from`, so no user has a relevant item; or it is 1, and gains are fractions.
+
+    A gain of 0.5 is not relevant unless `--relevant-from` says so.
+    """
+    found: GainRange = facts.counted["R009"]
+    levels = [level for row in facts.rows if (level := _level(row)) is not None]
+    if found.highest <= 0:
+        return "error", "no gain of the truth is above 0: no user has a relevant item"
+    if not levels:
+        return None
+    if found.highest < min(levels):
+        return (
+            "error",
+            f"the highest gain of the truth is {found.highest:g}, and an item is relevant from {min(levels):g}: no "
+            "user has a relevant item; set --relevant-from, or check the gains",
+        )
+    if found.fractions and max(levels) == 1:
+        return (
+            "warning",
+            f"{format_share(found.fractions, found.rows)} rows of the truth have a gain between 0 and 1, and an item "
+            "is "
+            "relevant from 1; set --relevant-from if they are relevant",
+        )
+    return None
+
+
+@check("R010", "A run in the folder of a study was replaced", "warning", about=ReplacedRunFacts)
+def replaced_run(facts: ReplacedRunFacts) -> str | None:
+    """Somebody put another run in the place of the one that the study computed, and it is scored as it is.
+
+    Items that its lists lack tie at their end, so designs that rank all items see it as a list, not as a model.
+    """
+    if not facts.files:
+        return None
+    shown = ", ".join(facts.files[:3]) + (", ..." if len(facts.files) > 3 else "")
+    return (
+        f"{format_count(len(facts.files), 'run')} of this system are not what the study computed ({shown}); the "
+        "scores are those of the files as they are; to compute them again, delete the files"
+    )

@@ -1,0 +1,27 @@
+"""G0xx: items of test sequences that no system can have learned."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recassay.checks.base import check, format_id, format_share
+from recassay.data.sequences import SequenceFold
+
+
+@check("G001", "Test items that never occur in training", "info", about=SequenceFold)
+def never_trained(fold: SequenceFold) -> str | None:
+    """Test sequences contain, after the first event, items that occur in no training sequence.
+
+    They are scored like all items. A model that gives them probability 0 has infinite perplexity. ``seq_diversity`` and
+    ``seq_novelty`` measure what they contribute to diversity and novelty.
+    """
+    expected = fold.test.references.items
+    unseen = fold.counts[expected] == 0
+    if not unseen.any():
+        return None
+    first = fold.test.item_vocabulary.decode(expected[[int(np.argmax(unseen))]])[0]
+    return (
+        f"{format_share(int(np.count_nonzero(unseen)), unseen.size)} events after the first of a test sequence are of "
+        "items "
+        f"that are in no training sequence, such as {format_id(first)}"
+    )

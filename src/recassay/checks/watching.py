@@ -1,0 +1,154 @@
+"""W0xx: problems with the events of a live evaluation."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from recassay.checks.base import LiveFacts, check, format_count, format_share
+from recassay.results.finding import Severity
+
+MUCH_WITHOUT_EXPOSURE, MUCH_LATE, MUCH_REFUSED = 0.05, 0.01, 0.001  # shares that make a warning of an info
+MISMATCH = 0.001  # p-value below which an assignment is not what it should be
+SILENT, LAG = 900.0, 900.0  # seconds
+STANDARD_ERRORS = 4.0
+
+
+@check("W001", "Feedback without exposure", "warning", about=LiveFacts)
+def feedback_without_exposure(facts: LiveFacts) -> tuple[Severity, str] | None:
+    """Some feedback has no exposure: none with its request id, or none that showed the item within the window.
+
+    Exposures may be logged in part, ids may differ between the two logs, or the window may be too short.
+    """
+    orphans, feedback = facts.counts.get("orphans", 0), facts.counts.get("feedback", 0)
+    if not orphans:
+        return None
+    much = orphans > MUCH_WITHOUT_EXPOSURE * feedback
+    return ("warning" if much else "info"), f"{format_share(orphans, feedback)} feedback events have no exposure"
+
+
+@check("W002", "Shown items that the table of items lacks", "warning", about=LiveFacts)
+def unknown_items(facts: LiveFacts) -> str | None:
+    """Items were shown that the table of items does not have: metrics of their features leave them out."""
+    unknown = facts.counts.get("items unknown", 0)
+    return f"{format_share(unknown, facts.counts.get('items shown', 0))} shown items" if unknown else None
+
+
+@check("W003", "Lists that show an item twice", "warning", about=LiveFacts)
+def repeated_items(facts: LiveFacts) -> str | None:
+    """A list shows an item again. The first position counts, and the item is counted once."""
+    repeated = facts.counts.get("repeated items", 0)
+    return f"{format_share(repeated, facts.counts.get('items shown', 0))} shown items" if repeated else None
+
+
+@check("W004", "Propensities that do not average to 1", "error", about=LiveFacts)
+def propensities_off(facts: LiveFacts) -> str | None:
+    """The mean of 1 / propensity over the exposures of an arm, per exposure of any arm, is not 1.
+
+    Where a propensity is the probability with which a request went to its arm, that mean is 1 but for chance. Here it
+    differs by more than 4 standard errors, so the propensities are not those of the assignment, and IPS is biased.
+    """
+    off = {
+        arm: mean
+        for arm, (mean, error) in facts.inverse_propensity.items()
+        if error > 0 and abs(mean - 1) > STANDARD_ERRORS * error
+    }
+    return ", ".join(f"{arm}: {mean:.4f}" for arm, mean in sorted(off.items())) or None
+
+
+@check("W005", "Events dated in the future", "warning", about=LiveFacts)
+def future_events(facts: LiveFacts) -> str | None:
+    """Events carry a time later than the clock of this machine. They are set aside, and never move the watermark."""
+    n, example = facts.reasons.get("future", (0, ""))
+    return f"{format_count(n, 'event')}, the first: {example}" if n else None
+
+
+@check("W006", "An arm has fallen silent", "warning", about=LiveFacts)
+def silent_arm(facts: LiveFacts) -> str | None:
+    """An arm has had no exposure for 15 minutes of event time or more, while others have."""
+    silent = {arm: seconds for arm, seconds in facts.silent.items() if seconds > SILENT}
+    if not silent or len(silent) == len(facts.silent):
+        return None
+    return ", ".join(f"{arm} for {seconds / 60:,.0f} minutes" for arm, seconds in sorted(silent.items()))
+
+
+@check("W007", "Arms do not have their shares of the units", "error", about=LiveFacts)
+def ratio_mismatch(facts: LiveFacts) -> str | None:
+    """The numbers of units by arm contradict the stated shares: a sample ratio mismatch.
+
+    The test holds at every look. A broken assignment makes the arms different kinds of users, so no difference between
+    them means anything until the cause is found.
+    """
+    if facts.mismatch > MISMATCH:
+        return None
+    counts = ", ".join(f"{arm} {n:,}" for arm, n in sorted(facts.assigned.items()))
+    return f"{counts}; p = {facts.mismatch:.2g} at every look"
+
+
+@check("W008", "Late events", "warning", about=LiveFacts)
+def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
+    """Events came after the watermark had passed them, and are in no number. They are in dead-letters.jsonl."""
+    late, received = facts.bins.get("late", 0), facts.bins.get("received", 0)
+    if not late:
+        return None
+    return ("warning" if late > MUCH_LATE * received else "info"), f"{format_share(late, received)} events"
+
+
+@check("W009", "Malformed events", "warning", about=LiveFacts)
+def malformed_events(facts: LiveFacts) -> tuple[Severity, str] | None:
+    """Rows are not events. Each is in dead-letters.jsonl with its reason; the page of the schema lists the reasons."""
+    refused = {name: entry for name, entry in facts.reasons.items() if name not in ("late", "future")}
+    total = sum(n for n, _ in refused.values())
+    if not total:
+        return None
+    name, (n, example) = max(refused.items(), key=lambda one: (one[1][0], one[0]))
+    severity: Severity = "warning" if total > MUCH_REFUSED * facts.bins.get("received", 0) else "info"
+    return severity, f"{format_count(total, 'event')}; most often {name} ({n:,}), the first: {example}"
+
+
+@check("W010", "Users in several arms", "warning", about=LiveFacts)
+def users_in_several_arms(facts: LiveFacts) -> str | None:
+    """Users were shown lists of another arm than that of their first exposure. The bounds leave these exposures out."""
+    crossed = facts.counts.get("exposures of users in another arm", 0)
+    return f"{format_share(crossed, facts.counts.get('closed', 0))} exposures" if crossed else None
+
+
+@check("W011", "The results of an arm changed", "warning", about=LiveFacts)
+def arm_changed(facts: LiveFacts) -> tuple[Severity, str] | None:
+    """A drift detector found that the loss of an arm changed: a warning if it rose, else info.
+
+    It looks at the means of periods. A daily rhythm is a change, too.
+    """
+    if not facts.alarms:
+        return None
+    worse = [alarm for alarm in facts.alarms if alarm[5] > alarm[4]]
+    time, arm, metric, since, before, after = (worse or list(facts.alarms))[-1]
+    detail = (
+        f"{format_count(len(facts.alarms), 'alarm')}, {len(worse):,} of a rise of the loss; the last: {arm}, {metric}, "
+        f"{before:.4f} to {after:.4f} since {_moment(since)}, found at {_moment(time)}"
+    )
+    return ("warning" if worse else "info"), detail
+
+
+@check("W012", "Feedback on items that the list did not hold", "info", about=LiveFacts)
+def feedback_not_shown(facts: LiveFacts) -> str | None:
+    """Feedback names a request whose list does not hold the item. It counts as relevant and not recommended."""
+    n = facts.counts.get("feedback on items not shown", 0)
+    return format_count(n, "event") if n else None
+
+
+@check("W013", "Results lie behind", "warning", about=LiveFacts, needs=("lag",))
+def lagging(facts: LiveFacts) -> str | None:
+    """The newest event is more than 15 minutes older than the clock of this machine, beyond the lateness allowed."""
+    assert facts.lag is not None
+    return f"the newest event is {facts.lag / 60:,.0f} minutes old" if facts.lag > LAG else None
+
+
+@check("W014", "Dead letters that were only counted", "warning", about=LiveFacts)
+def letters_dropped(facts: LiveFacts) -> str | None:
+    """The file of dead letters has reached its size, so later ones are counted and not kept."""
+    n = facts.counts.get("letters dropped", 0)
+    return format_count(n, "event") if n else None
+
+
+def _moment(time: int) -> str:
+    return datetime.fromtimestamp(time / 1e6, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,107 @@
+"""What a shell offers for a word that is being typed: names of metrics, models, profiles and systems.
+
+A shell starts a process for every completion, so nothing here imports what recassay computes with. Arguments before an
+option whose value is typed are in ``ctx.args``: the parser stops at the option.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from recassay.naming import source_names
+from recassay.naming.run_names import TABLE_SUFFIXES, run_name, without_gz
+
+SUMMARY = "summary.json"
+WILDCARDS = "*?["
+
+Complete = Callable[[str], list[str]]
+
+
+def words(known: Iterable[str]) -> Complete:
+    """Return a completion to one of some words."""
+    listed = list(known)
+    return lambda incomplete: [word for word in listed if word.startswith(incomplete)]
+
+
+def metrics(incomplete: str) -> list[str]:
+    """Return the metrics that a word begins; of several words in quotes the last one is completed.
+
+    >>> metrics("ndcg@10 rpr")
+    ['ndcg@10 rprec']
+    """
+    done, blank, word = incomplete.rpartition(" ")
+    return [f"{done}{blank}{name}" for name in source_names.metric_names() if name.startswith(word)]
+
+
+def models(incomplete: str) -> list[str]:
+    """Return the models that a word begins.
+
+    >>> models("EA")
+    ['EASE']
+    """
+    return words(source_names.model_names())(incomplete)
+
+
+def splits(incomplete: str) -> list[str]:
+    """Return the splits that a word begins."""
+    return words(source_names.split_names())(incomplete)
+
+
+def profiles(incomplete: str) -> list[str]:
+    """Return the profiles that a word begins."""
+    return words(source_names.profile_names())(incomplete)
+
+
+def everything(incomplete: str) -> list[str]:
+    """Return what ``recassay explain`` explains and a word begins: metrics, models, splits, profiles, error codes.
+
+    >>> everything("U10")[:2]
+    ['U101', 'U102']
+    """
+    from recassay.errors import CODES
+
+    named = [name.partition("@")[0] for name in source_names.metric_names()]
+    named += [*source_names.model_names(), *source_names.split_names(), *source_names.profile_names(), *CODES]
+    return words(dict.fromkeys(named))(incomplete)
+
+
+def run_systems(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the systems among the run files of a command line that a word begins."""
+    return words(_systems_of_runs(ctx.params.get("runs") or ctx.args[1:]))(incomplete)
+
+
+def result_values(axis: str) -> Callable[[typer.Context, str], list[str]]:
+    """Return a completion to the systems, metrics, data sets, splits or designs of a folder of results."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found = [str(row.get(axis)) for row in _rows(ctx.params.get("scores") or ctx.args)]
+        return words(dict.fromkeys(found))(incomplete)
+
+    return complete
+
+
+def _systems_of_runs(sources: Iterable[str]) -> list[str]:
+    """Return the names of the runs that files, globs and folders hold; a fold's runs are in its folder."""
+    found: list[str] = []
+    for source in sources:
+        path = Path(source)
+        folder, pattern = (path, "*") if path.is_dir() else (path.parent, path.name)
+        entries = sorted(folder.glob(pattern)) if path.is_dir() or set(WILDCARDS) & set(pattern) else [path]
+        found += [run_name(entry) for entry in entries if without_gz(entry).suffix.lower() in TABLE_SUFFIXES]
+    return list(dict.fromkeys(found))
+
+
+def _rows(folders: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rows of the summaries of folders of results; none of what cannot be read."""
+    rows: list[dict[str, Any]] = []
+    for folder in folders:
+        try:
+            rows += json.loads((Path(folder) / SUMMARY).read_text(encoding="utf-8"))["rows"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return rows

@@ -1,0 +1,57 @@
+"""``recassay compare TABLE`` where the table holds finished scores: a mean per system and data set, and no users."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from recassay.cli import _common
+from recassay.errors import UsageError
+
+
+def compare_finished(
+    source: str,
+    *,
+    metrics: list[str] | None,
+    columns: str | None,
+    smaller: list[str] | None,
+    level: float,
+    rope: float,
+    seed: int,
+    resamples: int | None,
+    output: Path | None,
+    table: str,
+    as_json: bool,
+) -> None:
+    """Print the conclusions that a table of means supports, or write them to a folder."""
+    from recassay.evaluate.finished.conclude import RESAMPLES, conclude
+    from recassay.evaluate.finished.read import read_finished
+    from recassay.report.content.csv_text import csv_text
+    from recassay.report.tables import finished as tables
+
+    given = read_finished(source, columns=columns, smaller=smaller or ())
+    result = conclude(given, metrics=metrics, level=level, rope=rope, seed=seed, resamples=resamples or RESAMPLES)
+    if output is not None:
+        tables.write_conclusions(result, output)
+    if as_json:
+        _common.print_json(result.to_dict())
+    elif table == "text":
+        _common.console().print(tables.conclusions_text(result))
+    elif table == "csv":
+        typer.echo(csv_text(result.frame()), nl=False)
+    else:
+        raise UsageError("U107", f"there is no {table} table of finished scores", hint="--table csv, or text")
+    if output is not None:
+        _common.say(f"The conclusions are in {output}")
+
+
+def refuse_options(source: str, **given: object) -> None:
+    """Raise U105 if an option that needs values per user was given for a table of means."""
+    for option, value in given.items():
+        if value:
+            name = "--" + option.replace("_", "-")
+            raise UsageError(
+                "U105", f"{name} needs values per user, and {source} has one mean per system",
+                hint="score the run files: recassay score TRUTH RUNS -m METRIC -o FOLDER",
+            )  # fmt: skip

@@ -1,0 +1,142 @@
+"""``recassay fit`` and ``recassay recommend``: fit a model on a fold or a log, and write what it recommends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from recassay.cli import _common, _completion, _options, _runs
+from recassay.errors import printable
+
+SUFFIX = ".npz"  # of files with fitted models
+
+Source = Annotated[
+    str, typer.Argument(metavar="FOLD", help="Folder of a fold, as recassay split writes it, or a log file.")
+]
+Items = Annotated[str | None, typer.Option("--items", metavar="FILE", help="Item features, for models that use them.")]
+
+
+def fit(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help='Model, such as "ALS(factors=64)" or mine.py:MyModel(); see recassay list models.',
+            autocompletion=_completion.models,
+        ),
+    ],
+    fold: Source,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="File to write; its name ends in .npz.")
+    ],
+    columns: _options.Columns = None,
+    items: Items = None,
+    quiet: _options.Quiet = False,
+) -> None:
+    """Fit a model on the training log of a fold, or on a whole log, and write the fitted model to a file.
+
+    Example: recassay fit "PureSVD(factors=20)" folds/0 -o svd.npz
+    """
+    from recassay.data.io.archive import NotStorableError, save_archive
+    from recassay.errors import UsageError
+
+    if output.suffix != SUFFIX:
+        hint = f"use a name that ends in {SUFFIX}"
+        raise UsageError("U111", f"a fitted model is not written to '{output.name}'", where="-o", hint=hint)
+    _common.announce_compilation(quiet)
+    described, fitted = _fitted(model, _fold(fold, columns, items))
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        save_archive(output, {"model": str(described), "fitted": fitted})
+    except NotStorableError as error:
+        hint = f"recassay recommend {model!r} {fold} -o RUN fits and recommends in one step"
+        raise UsageError("U123", f"the fitted model cannot be stored: {error}", where=model, hint=hint) from None
+    _common.say(f"{described} is in {output}")
+
+
+def recommend(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help='Model, such as "ALS(factors=64)", or a file that recassay fit wrote.',
+            autocompletion=_completion.models,
+        ),
+    ],
+    fold: Source,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="RUN",
+            help="Run file to write: .parquet, .csv or .tsv; its name names the system.",
+        ),
+    ],
+    length: Annotated[int, typer.Option("-k", "--length", metavar="N", min=1, help="Items in a list.")] = 100,
+    columns: _options.Columns = None,
+    items: Items = None,
+    as_json: _options.AsJson = False,
+    quiet: _options.Quiet = False,
+) -> None:
+    """Recommend to the test users of a fold, or to all users of a log, and write the lists as a run file.
+
+    A model by name is fitted first. Items that a user has in training are not recommended.
+
+    Example: recassay recommend "PureSVD(factors=20)" folds/0 -o folds/0/runs/svd.parquet
+    """
+    _runs.refuse_unwritable(output)
+    _common.announce_compilation(quiet or as_json)
+    import numpy as np
+
+    from recassay.models.base.model import recommend as listed
+
+    made = _fold(fold, columns, items)
+    fitted = _stored(Path(model)) if model.endswith(SUFFIX) else _fitted(model, made)[1]
+    users = made.test.user_vocabulary.decode(np.unique(made.test.users))
+    run = listed(fitted, users, length, output.name.partition(".")[0])
+    output.parent.mkdir(parents=True, exist_ok=True)
+    _runs.write_run(run, output)
+    counts = {"output": str(output), "users": len(users), "lists": run.queries.len(), "rows": int(run.items.size)}
+    if as_json:
+        _common.print_json(counts)
+    else:
+        typer.echo(printable(f"{run!r}\n  file   {output}", keep="\n"))
+
+
+def _fold(source: str, columns: str | None, items: str | None) -> Any:
+    """Return the fold of a folder; a log file becomes a fold in which all users are queried."""
+    from dataclasses import replace
+
+    from recassay.data.fold import Fold
+    from recassay.data.fold_files import read_fold
+    from recassay.data.read import read_interactions, read_items
+
+    if Path(source).is_dir():
+        made = read_fold(source)
+    else:
+        log = read_interactions(source, columns=columns)
+        made = Fold(log, log, "global", {"split": "none"})
+    return made if items is None else replace(made, items=read_items(items))
+
+
+def _fitted(text: str, fold: Any) -> tuple[Any, Any]:
+    from recassay.models.base.capabilities import fitted_on_fold
+    from recassay.models.base.registry import parse
+
+    model = parse(text)
+    return model, fitted_on_fold(model, fold)
+
+
+def _stored(path: Path) -> Any:
+    """Return the fitted model in a file; U123 if the file holds none."""
+    from recassay.data.io.archive import load_archive
+    from recassay.errors import UsageError
+
+    try:
+        return load_archive(path)["fitted"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        what = f"no fitted model can be read: {error}"
+        raise UsageError("U123", what, where=str(path), hint="recassay fit MODEL FOLD -o FILE writes one") from None

@@ -1,0 +1,371 @@
+"""``recassay watch``: live evaluation of a recommender while people use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from recassay.cli import _common, _completion, _options
+from recassay.cli._options import OUTPUT, STATISTICS, option
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from recassay.live.loop import Loop
+    from recassay.live.results import Watched
+    from recassay.live.server import Server
+    from recassay.live.watcher import Watcher
+
+EVENTS, DECISION, TEST = "Events", "Decision", "Simulation"
+METRICS = "ndcg@10 hit@10 mrr@10 precision@10 recall@10 map@10"
+SHOW_EVERY = 1.0  # seconds between two live tables
+
+
+def watch(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SOURCE]...",
+            help="Files or folders that grow, - for standard input, redis://HOST:PORT/DB?stream=NAME or "
+            "kafka://HOST:PORT/TOPIC. Each is a partition; a topic has its own.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        option("-o --output", "Folder of the state and the results; a watch continues in it.", OUTPUT, metavar="DIR"),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        option(
+            "-m --metric",
+            f"Metrics; may be repeated, or quote several.  [default: {METRICS}]",
+            STATISTICS,
+            metavar="METRIC",
+            autocompletion=_completion.metrics,
+        ),
+    ] = None,
+    window: Annotated[
+        str, option("--window", "How long after an exposure its feedback counts.", EVENTS, metavar="TIME")
+    ] = "30m",
+    lateness: Annotated[
+        str,
+        option(
+            "--lateness", "How far behind the newest event of its partition an event may come.", EVENTS, metavar="TIME"
+        ),
+    ] = "5m",
+    idle: Annotated[
+        str, option("--idle", "Silence after which a partition no longer holds the clock back.", EVENTS, metavar="TIME")
+    ] = "1m",
+    segment: Annotated[
+        list[str] | None,
+        option("--segment", "Field of exposures to show means by; may be repeated.", EVENTS, metavar="FIELD"),
+    ] = None,
+    items: Annotated[
+        str | None, option("--items", "Item features, for diversity and coverage.", EVENTS, metavar="FILE")
+    ] = None,
+    train: Annotated[str | None, option("--train", "Training log, for novelty.", EVENTS, metavar="LOG")] = None,
+    kinds: Annotated[
+        str | None,
+        option(
+            "--kinds",
+            "Kinds of feedback that count, with their gains, such as click=1,buy=3.  [default: all, 1]",
+            EVENTS,
+            metavar="KIND=GAIN,...",
+        ),
+    ] = None,
+    max_items: Annotated[
+        int, option("--max-items", "Longest list that is accepted.", EVENTS, metavar="N", min=1)
+    ] = 1000,
+    replay: Annotated[
+        bool, option("--replay", "Read all there is, close every window, and end: the bits of a live watch.", EVENTS)
+    ] = False,
+    once: Annotated[bool, option("--once", "Read what is new, print the table, and end.", EVENTS)] = False,
+    journal: Annotated[
+        Path | None,
+        option(
+            "--journal",
+            "With --replay: folder of a live watch, whose late events are late here too.",
+            EVENTS,
+            metavar="DIR",
+        ),
+    ] = None,
+    unit: Annotated[
+        str,
+        _options.choice(
+            "--unit", "What was assigned to arms and counts once in the bounds", ("user", "exposure"), STATISTICS
+        ),
+    ] = "user",
+    user_window: Annotated[
+        str,
+        option(
+            "--user-window",
+            "A user counts with the exposures of this time after the first.",
+            STATISTICS,
+            metavar="TIME",
+        ),
+    ] = "1d",
+    every: Annotated[
+        str, option("--every", "Length of a period; bounds are updated at the end of each.", STATISTICS, metavar="TIME")
+    ] = "5m",
+    share: Annotated[
+        str | None,
+        option(
+            "--share", "Shares of the arms, such as old=9,new=1.  [default: equal]", STATISTICS, metavar="ARM=SHARE,..."
+        ),
+    ] = None,
+    level: _options.Level = 0.95,
+    limits: Annotated[
+        str | None,
+        option(
+            "--limits",
+            "Bounds of metrics that have none, such as novelty@10=0:20.",
+            STATISTICS,
+            metavar="METRIC=LOW:HIGH,...",
+        ),
+    ] = None,
+    until: Annotated[
+        list[str] | None,
+        option(
+            "--until",
+            'End when a claim is established, such as "ndcg@10: new > old"; or a YAML file of rules.',
+            DECISION,
+            metavar="RULE",
+        ),
+    ] = None,
+    notify: Annotated[
+        str | None,
+        option(
+            "--notify",
+            "URL to which each decision is posted as JSON; it is stored nowhere.",
+            DECISION,
+            metavar="URL",
+            envvar="RECASSAY_NOTIFY",
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        option(
+            "--http", "Serve the page, /metrics, /health and /api here, such as :8000.", OUTPUT, metavar="[HOST]:PORT"
+        ),
+    ] = None,
+    simulate: Annotated[
+        str | None,
+        option(
+            "--simulate",
+            "Watch simulated users instead, such as days=3,effect=0.15,drift=0.2,outage=1h.",
+            TEST,
+            metavar="SETTINGS",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        option(
+            "--to",
+            "With --simulate: write the events to this file, redis:// or kafka:// instead.",
+            TEST,
+            metavar="SOURCE",
+        ),
+    ] = None,
+    rate: Annotated[float | None, option("--rate", "With --simulate: events a second.", TEST, metavar="N")] = None,
+    as_json: _options.AsJson = False,
+    fail_on: _options.FailOn = None,
+    quiet: _options.Quiet = False,
+) -> None:
+    """Watch a running recommender: join exposures with feedback, judge arms, and compare them at every look.
+
+    It runs until the sources end, a rule is decided, or it is stopped. The status is 1 if a rule of harm was decided.
+
+    Example: recassay watch --simulate days=2 --until "hit@10: new > old" -o watched
+    """
+    from recassay.live.rules import read_rules
+    from recassay.live.simulate import Simulation
+    from recassay.live.watch import build_context, build_settings, read_journal
+
+    simulation = None if simulate is None else Simulation.parse(simulate)
+    _check(sources, simulation, to, output)
+    if simulation is not None and to is not None:
+        from recassay.live.sinks import write_events
+
+        written = write_events(simulation, to, rate)
+        _common.say(f"{written:,} events are in {to}")
+        return
+    settings = build_settings(
+        " ".join(metric) if metric else METRICS,
+        tuple(rule for one in until or () for rule in read_rules(one)),
+        window=window, lateness=lateness, idle=idle, segments=segment or (), unit=unit, user_window=user_window,
+        every=every, shares=_pairs(share, "--share"), alpha=round(1 - level, 12), gains=_pairs(kinds, "--kinds"),
+        max_items=max_items, limits=_limits(limits),
+    )  # fmt: skip
+    from recassay.live.watcher import Watcher
+
+    watcher = Watcher(settings, output, context=build_context(items, train), journal=read_journal(journal))
+    try:
+        _run(watcher, sources, simulation, rate, replay, once, notify, http, as_json or quiet)
+        _end(watcher, output, as_json, fail_on)
+    finally:
+        watcher.close()
+
+
+def _check(sources: list[str] | None, simulation: Any, to: str | None, output: Path | None) -> None:
+    """Raise for options that contradict each other."""
+    from recassay.errors import UsageError
+
+    if bool(sources) == (simulation is not None):
+        what = "sources and --simulate were both given" if sources else "no source of events was named"
+        raise UsageError("U254", what, hint="name a file, a folder, redis://, kafka:// or -; or say --simulate days=3")
+    if to is not None and simulation is None:
+        raise UsageError("U254", "--to writes simulated events", where=f"--to {to}", hint="add --simulate days=3")
+    if output is None and sources and any("://" in one for one in sources):
+        raise UsageError("U254", "a stream needs a folder for its state", where=sources[0], hint="add -o DIR")
+
+
+def _pairs(text: str | None, name: str) -> dict[str, float]:
+    """Return ``a=1,b=2`` as a dict; a name without a number has 1."""
+    found = {}
+    for part in filter(None, (text or "").split(",")):
+        key, _, value = part.partition("=")
+        try:
+            found[key.strip()] = float(value or 1)
+        except ValueError:
+            from recassay.errors import UsageError
+
+            raise UsageError(
+                "U107", f"{value!r} is no number", where=f"{name} {text}", hint="write NAME=NUMBER,..."
+            ) from None
+    return found
+
+
+def _limits(text: str | None) -> dict[str, tuple[float, float]]:
+    """Return ``novelty@10=0:20`` as a dict of pairs."""
+    found = {}
+    for part in filter(None, (text or "").split(",")):
+        key, _, value = part.rpartition("=")
+        low, _, high = value.partition(":")
+        try:
+            found[key.strip()] = (float(low), float(high))
+        except ValueError:
+            from recassay.errors import UsageError
+
+            raise UsageError(
+                "U107", f"{value!r} is no pair of limits", where=f"--limits {text}", hint="write METRIC=LOW:HIGH"
+            ) from None
+    return found
+
+
+def _run(
+    watcher: Watcher, sources: Any, simulation: Any, rate: float | None, replay: bool, once: bool, notify: str | None,
+    http: str | None, quiet: bool,
+) -> None:  # fmt: skip
+    """Run the loop, with a live table in a terminal or a server."""
+    import signal
+    import sys
+
+    from recassay.live.loop import Loop
+    from recassay.live.simulate import SimulatedSource
+    from recassay.live.sources.opening import open_sources
+
+    opened: list[Any] = (
+        [SimulatedSource(simulation, rate)]
+        if simulation is not None
+        else open_sources(sources, follow=not (replay or once))
+    )
+    shown = _Shown(watcher, notify, http, table=not quiet and not once and sys.stdout.isatty() and http is None)
+    loop = Loop(watcher, opened, shown.update, once=once, finish=replay or simulation is not None)
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: loop.stop())
+    with shown:
+        loop.run()
+        shown.linger(loop)
+
+
+class _Shown:
+    """All outputs that show results while a live evaluation runs: the table, the web server, the webhook."""
+
+    def __init__(self, watcher: Watcher, notify: str | None, http: str | None, *, table: bool) -> None:
+        self.watcher, self.table = watcher, table
+        self.server: Server | None = None
+        self.live: Live | None = None
+        self.shown = 0.0
+        self.notify = None
+        if notify:
+            from recassay.live.notify import Notifier
+
+            self.notify = Notifier(notify, watcher)
+        if http is not None:
+            from recassay.live.server import Server
+
+            self.server = Server(http)
+
+    def __enter__(self) -> _Shown:
+        if self.server is not None:
+            self.server.start()
+            _common.say(f"Watching at {self.server.url} (Ctrl-C ends)")
+        if self.table:
+            from rich.live import Live
+
+            self.live = Live(console=_common.console(), auto_refresh=False, transient=True)
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+        if self.server is not None:
+            self.server.stop()
+
+    def update(self, watcher: Watcher) -> bool:
+        """Show the results of a commit; return whether a rule was decided."""
+        import time
+
+        from recassay.live.results import watched
+
+        if self.notify is not None:
+            self.notify.send()
+        decided = bool(watcher.tally.evidence.decisions)
+        if time.monotonic() - self.shown >= SHOW_EVERY or decided or watcher.finished:
+            self.shown = time.monotonic()
+            found = watched(watcher)
+            if self.live is not None:
+                from recassay.live.table import live_table
+
+                self.live.update(live_table(found), refresh=True)
+            if self.server is not None:
+                self.server.publish(found)
+        return decided and self.server is None
+
+    def linger(self, loop: Loop) -> None:
+        """Keep the web server running with the last results until the user stops it."""
+        import time
+
+        while self.server is not None and not loop.stopped:
+            time.sleep(0.2)
+
+
+def _command() -> str:
+    """Return the command line without secrets: the URL of the webhook, and passwords in those of sources."""
+    import re
+
+    line = re.sub(r"--notify[ =]\S+", "--notify URL", _common.command_line())
+    return re.sub(r"(://)[^\s/@]*@", r"\1", line)
+
+
+def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | None) -> None:
+    """Print the results and write them; exit with status 1 if an arm was found to be harmful."""
+    from recassay.live.results import watched
+
+    found: Watched = watched(watcher)
+    if output is not None and found.arms:
+        found.write(output, command=_command())
+    if as_json:
+        _common.print_json(found.to_dict())
+    else:
+        from recassay.live.table import live_table
+
+        _common.console().print(live_table(found))
+        if output is not None:
+            _common.say(f"State and results are in {output}")
+    harmed = any(one["harm"] for one in found.decisions)
+    if harmed or (fail_on and any(finding.at_least(fail_on) for finding in found.findings)):  # type: ignore[arg-type]
+        raise typer.Exit(1)

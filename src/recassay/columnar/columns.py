@@ -1,0 +1,74 @@
+"""The columns of a table, each loaded on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import polars as pl
+
+
+def normalised_name(name: str) -> str:
+    """Return a column name in the form used for comparison: lower case, without blanks, dashes and underscores.
+
+    >>> normalised_name("User ID"), normalised_name("userId")
+    ('userid', 'userid')
+    """
+    return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
+
+
+class LazyColumns:
+    """Columns of a table under their canonical names; each is loaded on access and not cached.
+
+    So a Parquet file can be read with one column in memory at a time.
+
+    ``positions`` is True if the times are positions rather than instants, by their column's name or by the format.
+    ``remarks`` are texts that findings report about the table, by finding code.
+
+    >>> columns = LazyColumns({"user_id": lambda: pl.Series([1, 2])})
+    >>> columns["user_id"].to_list(), columns.frame().shape
+    ([1, 2], (2, 1))
+    """
+
+    def __init__(
+        self,
+        fetch: Mapping[str, Callable[[], pl.Series]],
+        rows: int | None = None,
+        narrow: Callable[[str], pl.Series | None] | None = None,
+        remarks: Mapping[str, str] | None = None,
+        *,
+        positions: bool = False,
+    ) -> None:
+        self._fetch = fetch
+        self._narrow = narrow
+        self.remarks = dict(remarks or {})
+        self.positions = positions
+        self.rows = next(iter(fetch.values()))().len() if rows is None else rows
+
+    @classmethod
+    def of(
+        cls, frame: pl.DataFrame, remarks: Mapping[str, str] | None = None, *, positions: bool = False
+    ) -> LazyColumns:
+        """Return the columns of a frame that is in memory."""
+        fetch = {name: partial(frame.get_column, name) for name in frame.columns}
+        return cls(fetch, frame.height, None, remarks, positions=positions)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return list(self._fetch)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fetch
+
+    def __getitem__(self, name: str) -> pl.Series:
+        return self._fetch[name]().alias(name)
+
+    def ids(self, name: str) -> pl.Series:
+        """Return a column of ids, as 32-bit integers if the file can give them so without a copy."""
+        narrowed = self._narrow(name) if self._narrow else None
+        return self[name] if narrowed is None else narrowed.alias(name)
+
+    def frame(self) -> pl.DataFrame:
+        """Return all columns as one frame."""
+        return pl.DataFrame({name: self[name] for name in self._fetch})

@@ -1,0 +1,180 @@
+"""Rows become lists: one contiguous group of rows per user, users ascending by id, whatever the order of rows.
+
+A table that has this layout already is recognised in one pass over its user column, and nothing is moved. Otherwise
+users get codes in the order of their ids, and each column is moved by a counting sort: first into partitions of
+neighbouring users, then within each partition. Both steps write to few places at a time, so they stay within the cache,
+and time is linear in the number of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar._kernels import count_groups, scatter
+from recassay.columnar.columns import LazyColumns
+from recassay.columnar.layout import compare_neighbours, readonly
+from recassay.columnar.vocabulary import SPARSE, Vocabulary
+from recassay.threads import blocks, each_block
+
+Rows = pl.DataFrame | LazyColumns
+
+FIRST_LOOK = 1 << 16  # rows after which most shuffled files are known to be shuffled
+ROWS_PER_BLOCK = 1 << 20
+ROWS_PER_PARTITION = 1 << 15  # so that a column of a partition fits the cache
+MOST_PARTITIONS = 256  # written to at the same time; with more of them, each write misses the cache
+PARTITIONS_PER_BLOCK = 8
+
+
+class GroupedRows:
+    """A table whose rows are grouped by user, users ascending; rows of a user keep their order.
+
+    Columns are loaded and moved on access, one at a time. ``users`` are the distinct users, and ``offsets`` the bounds
+    of their rows (one more than there are users).
+
+    >>> rows = GroupedRows(pl.DataFrame({"user_id": ["b", "a", "b"], "item_id": [3, 1, 2]}), "user_id")
+    >>> rows.users.to_list(), rows.offsets.tolist(), rows["item_id"].to_list()
+    (['a', 'b'], [0, 1, 3], [1, 3, 2])
+    """
+
+    def __init__(self, table: Rows, by: str) -> None:
+        self._table = table if isinstance(table, LazyColumns) else LazyColumns.of(table)
+        self.remarks = self._table.remarks
+        self._moves: _Moves | None = None
+        values = self._table.ids(by)
+        starts = _starts_of_ascending_groups(values)
+        if starts is not None:
+            self.users, self.offsets = values.gather(starts), np.append(starts, values.len())
+        else:
+            self.users, codes, low, counts = _codes_of(values)
+            self._moves = _Moves.of(codes, low, np.append(0, np.cumsum(counts)))
+            self.offsets = np.append(0, np.cumsum(counts[counts > 0]))
+        self.users = self.users.cast(pl.Int64) if self.users.dtype == pl.Int32 else self.users
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return self._table.columns
+
+    def __getitem__(self, name: str) -> pl.Series:
+        values = self._table[name]
+        if self._moves is None:
+            return values
+        if (values.dtype.is_integer() or values.dtype.is_float()) and not values.null_count():
+            array = values.to_numpy()
+            if array.dtype.itemsize in (4, 8):
+                return pl.Series(name, self._moves(array))
+        return values.gather(self._moves.order)
+
+    def encode(self, name: str) -> tuple[Vocabulary, NDArray[np.int32]]:
+        """Return the vocabulary of a column of ids, and the code of each row."""
+        vocabulary, codes = Vocabulary.encode(self._table.ids(name))
+        return vocabulary, codes if self._moves is None else self._moves(codes)
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """The moves that bring the rows of a table into groups: first into partitions, then to their places in ``offsets``.
+
+    ``codes`` are the groups of the rows as the table has them, ``partitioned`` those after the first move. ``starts``
+    has the first place of each (block of rows, partition).
+    """
+
+    codes: NDArray[np.int32]
+    low: int
+    shift: int
+    offsets: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    partitioned: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int32], low: int, offsets: NDArray[np.int64]) -> _Moves:
+        groups, rows = offsets.size - 1, codes.size
+        wanted = min(MOST_PARTITIONS, max(1, rows // ROWS_PER_PARTITION))
+        shift = max(0, (groups - 1).bit_length() - (wanted - 1).bit_length())
+        bounds = list(blocks(rows, ROWS_PER_BLOCK))
+        counts = np.zeros((len(bounds), ((groups - 1) >> shift) + 1), np.int64)
+        codes = readonly(codes)
+        each_block(
+            lambda begin, end: count_groups(codes, low, shift, begin, end, counts[begin // ROWS_PER_BLOCK]),
+            rows,
+            size=ROWS_PER_BLOCK,
+        )
+        before = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T - counts
+        moves = cls(codes, low, shift, offsets, before, codes)
+        return moves if counts.shape[1] == 1 else cls(codes, low, shift, offsets, before, moves._into_partitions(codes))
+
+    def __call__(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return a column of 32-bit or 64-bit numbers with its rows moved into groups."""
+        bits = readonly(np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}"))
+        bits = bits if self.starts.shape[1] == 1 else readonly(self._into_partitions(bits))
+        out, codes = np.empty_like(bits), readonly(self.partitioned)
+
+        def fill(begin: int, end: int) -> None:
+            for partition in range(begin, end):
+                first = partition << self.shift
+                last = min(first + (1 << self.shift), self.offsets.size - 1)
+                rows = int(self.offsets[first]), int(self.offsets[last])
+                scatter(codes, self.low + first, 0, *rows, self.offsets[first:last].copy(), bits, out)
+
+        each_block(fill, self.starts.shape[1], size=PARTITIONS_PER_BLOCK)
+        return out.view(values.dtype)
+
+    def _into_partitions(self, values: NDArray[Any]) -> NDArray[Any]:
+        values = readonly(values)
+        out = np.empty_like(values)
+
+        def fill(begin: int, end: int) -> None:
+            places = self.starts[begin // ROWS_PER_BLOCK].copy()
+            scatter(self.codes, self.low, self.shift, begin, end, places, values, out)
+
+        each_block(fill, values.size, size=ROWS_PER_BLOCK)
+        return out
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Return the row of the table at each place, for columns that are no numbers."""
+        return self(np.arange(self.codes.size))
+
+
+def _starts_of_ascending_groups(values: pl.Series) -> NDArray[np.int64] | None:
+    """Return the rows at which a new value begins; None if the values do not ascend."""
+    starts = np.empty(0, np.int64)
+    for rows in (min(FIRST_LOOK, values.len()), values.len()):
+        some = values.slice(0, rows)
+        starts = np.append(0, 1 + np.flatnonzero(compare_neighbours(some, np.not_equal)))[:rows]
+        heads = values.gather(starts)
+        if not heads.is_sorted():
+            return None
+        if rows == values.len():
+            break
+    return starts
+
+
+def _codes_of(values: pl.Series) -> tuple[pl.Series, NDArray[np.int32], int, NDArray[np.int64]]:
+    """Return the distinct values (ascending), the code of each row, the lowest code, and the number of rows of each
+    code.
+
+    Codes of 32-bit integers are these integers, and some codes may have no rows, if they are close together. All others
+    are dense and begin at 0.
+    """
+    vocabulary, codes = Vocabulary.encode(values)
+    if vocabulary.ids is None:
+        low, high = int(codes.min()), int(codes.max())
+        if high - low < SPARSE * codes.size:
+            counts = _count(codes, low, high - low + 1)
+            return pl.Series(low + np.flatnonzero(counts)), codes, low, counts
+        vocabulary, codes = Vocabulary.dense(values)
+    assert vocabulary.ids is not None
+    return vocabulary.ids, codes, 0, _count(codes, 0, vocabulary.ids.len())
+
+
+def _count(codes: NDArray[np.int32], low: int, groups: int) -> NDArray[np.int64]:
+    counts = np.zeros(groups, np.int64)
+    count_groups(readonly(codes), low, 0, 0, codes.size, counts)
+    return counts

@@ -1,0 +1,275 @@
+"""Kinds of times of a log, what each can order, and the check that rejects times too weak for an operation.
+
+    clock    instants: events can be ordered and durations measured
+    global   an order of all events, such as row numbers: no durations
+    user     an order within each user, such as positions in a history: events of two users cannot be compared
+    None     the log has no column of times
+
+The kind is set once, when a log is read: :func:`infer_kind` infers it unless the user states it. An operation that
+uses times declares with ``needs`` the weakest kind it accepts, and calls :func:`require_times`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, get_args
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.columns import normalised_name
+from recassay.columnar.identity import mix
+from recassay.columnar.time_scale import EARLIEST, TimeScale, check_scale, known_numbers
+from recassay.errors import InputError, UsageError
+from recassay.naming import choices
+from recassay.naming.grammar import suggest
+
+TimeKind = choices.TimeKind  # strongest first
+KINDS: dict[str | None, str] = {
+    "clock": "clock times",
+    "global": "an order of all events",
+    "user": "an order within each user only",
+    None: "no times",
+}
+NEEDS: dict[str, str] = {"clock": KINDS["clock"], "global": KINDS["global"], "user": "an order within each user"}
+STRENGTH: dict[str | None, int] = {"clock": 3, "global": 2, "user": 1, None: 0}
+ALTERNATIVES = {  # splits that work with the kind of times a log has
+    "user": "last(n=1) or a random split such as random(test=0.2)",
+    "global": "global_time(quantile=0.8), last(n=1) or a random split",
+}
+# Names of columns that hold positions, normalised: lower case, without dashes and underscores.
+ORDER_WORDS = "pos position order idx index rank seq sequence sequencenumber step row rownumber ordernumber eventnumber"
+ORDER_NAMES = frozenset(ORDER_WORDS.split())
+YEARS, DATES = (1900, 2100), (19_000_101, 21_001_231)  # years, and dates written as whole numbers
+BLOCK = 1 << 20
+
+
+class HasTimes(Protocol):
+    """A log with times, in memory or on Spark."""
+
+    @property
+    def times(self) -> TimeKind | None:
+        """Return the kind of times: what they can order (see the module)."""
+
+    @property
+    def origin(self) -> str:
+        """Return where the log comes from, for error messages."""
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """Return the magnitude of the times."""
+
+
+def require_times(
+    log: HasTimes, needs: TimeKind | None, where: object, *, missing: str = "I201", instead: str = ""
+) -> None:
+    """Raise if the times of a whole log are weaker than ``needs`` (I385) or cannot be right (I387, I388).
+
+    ``where`` names what needs times. ``missing`` is the error code for a log without times. ``instead`` suggests an
+    alternative.
+    """
+    if needs is None:
+        return
+    if log.times is None:
+        raise InputError(
+            missing,
+            f"the log has no timestamps, and {where} needs {NEEDS[needs]}",
+            where=log.origin or str(where),
+            hint="name the column of times or positions (columns={'timestamp': ...}), or "
+            + (instead or "take a random split such as random(test=0.2)"),
+        )
+    require_order(log.times, needs, where, log.origin, instead)
+    if log.times == "clock":
+        check_scale(log.time_scale, log.origin)
+
+
+def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, origin: str, instead: str = "") -> None:
+    """Raise I385 if times of this kind are weaker than ``needs``.
+
+    ``where`` names what needs times, and ``origin`` the log, in the error; ``instead`` suggests an alternative.
+    """
+    if kind is None or needs is None or STRENGTH[kind] >= STRENGTH[needs]:
+        return
+    take = instead or f"take {ALTERNATIVES[kind]}"
+    raise InputError(
+        "I385",
+        f"the times of the log are {KINDS[kind]}, and {where} needs {NEEDS[needs]}",
+        where=origin or str(where),
+        hint=f"{take}; if the column has {NEEDS[needs]}, pass times='{needs}' when reading the log",
+    )
+
+
+def validated_kind(times: str | None, *, has_times: bool, where: str = "") -> TimeKind | None:
+    """Return ``times``, the kind of times that the user stated.
+
+    Raise U107 for an unknown kind, U235 for a log without times.
+
+    >>> validated_kind("user", has_times=True)
+    'user'
+    """
+    if times is None:
+        return None
+    if times not in get_args(TimeKind):
+        raise UsageError("U107", f"unknown times={times!r}", where=where, hint=suggest(times, get_args(TimeKind)))
+    if not has_times:
+        raise UsageError(
+            "U235",
+            f"times={times!r} was given for a log that has no column of times",
+            where=where,
+            hint="name the column (columns={'timestamp': ...}), or leave times= out",
+        )
+    return times  # type: ignore[return-value]
+
+
+def is_position_column(name: str) -> bool:
+    """Return whether a column of this name holds positions rather than instants.
+
+    >>> is_position_column("pos"), is_position_column("order_number"), is_position_column("timestamp")
+    (True, True, False)
+    """
+    return normalised_name(name) in ORDER_NAMES
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Statistics that tell positions from instants in a column of small whole numbers; they add up over user groups.
+
+    ``lows`` are the minimum and maximum over users of a user's first value. ``gapless`` is True if the values of each
+    user are consecutive and distinct. ``several`` counts users with more than one event. ``digest`` is a sum of hashed
+    values, modulo 2^64.
+    """
+
+    n: int = 0
+    low: int = 0
+    high: int = 0
+    lows: tuple[int, int] = (0, 0)
+    gapless: bool = True
+    several: int = 0
+    digest: int = 0
+    whole: bool = True
+    calendar: bool = True
+
+    @classmethod
+    def of(cls, users: NDArray[np.int32], timestamps: pl.Series) -> Positions:
+        """Return the statistics of the rows of some users."""
+        known = timestamps.is_not_null()
+        users, values = users[known.to_numpy()], timestamps.filter(known).to_numpy()
+        if not values.size:
+            return cls()
+        if values.dtype.kind == "f":
+            if not np.isfinite(values).all() or (values != np.floor(values)).any():
+                return cls(values.size, whole=False, gapless=False, calendar=False)
+            values = values.astype(np.int64)
+        values = values.astype(np.int64, copy=False)
+        lowest, highest = np.full(int(users.max()) + 1, np.iinfo(np.int64).max), np.full(int(users.max()) + 1, -1)
+        np.minimum.at(lowest, users, values)
+        np.maximum.at(highest, users, values)
+        size = np.bincount(users)
+        there = size > 0
+        gapless = bool((highest - lowest + 1 == size)[there].all()) and _are_distinct(users, values, lowest)
+        lowest, size = lowest[there], size[there]
+        digest = sum(int(mix(values[at : at + BLOCK].view(np.uint64)).sum()) for at in range(0, values.size, BLOCK))
+        return cls(
+            values.size,
+            int(values.min()),
+            int(values.max()),
+            (int(lowest.min()), int(lowest.max())),
+            gapless,
+            int((size > 1).sum()),
+            digest % 2**64,
+            True,
+            _is_calendar(values),
+        )
+
+    def __add__(self, other: Positions) -> Positions:
+        if not (self.n and other.n):
+            return self if self.n else other
+        return Positions(
+            self.n + other.n,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            (min(self.lows[0], other.lows[0]), max(self.lows[1], other.lows[1])),
+            self.gapless and other.gapless,
+            self.several + other.several,
+            (self.digest + other.digest) % 2**64,
+            self.whole and other.whole,
+            self.calendar and other.calendar,
+        )
+
+    @property
+    def are_row_numbers(self) -> bool:
+        """Return whether the values are n consecutive numbers, each occurring once."""
+        return self.whole and self.n > 0 and self.high - self.low + 1 == self.n and self.digest == _range_digest(self)
+
+    @property
+    def restart_per_user(self) -> bool:
+        """Return whether every user counts from 0, or every user from 1, and two users have more than one event."""
+        return self.gapless and self.several > 1 and self.lows in ((0, 0), (1, 1))
+
+
+def kind_of_positions(positions: Positions, *, named: bool) -> TimeKind:
+    """Return what small whole numbers order; ``named`` says that the column's name or format indicates positions.
+
+    >>> users = np.array([0, 0, 1, 1, 1], np.int32)
+    >>> of = lambda *values: kind_of_positions(Positions.of(users, pl.Series(values)), named=False)
+    >>> of(0, 1, 0, 1, 2), of(3, 1, 2, 5, 4), of(3, 10, 4, 5, 5), of(1998, 2001, 2003, 2003, 2004)
+    ('user', 'global', 'clock', 'global')
+    """
+    if positions.are_row_numbers and positions.low in (0, 1):
+        return "global"
+    if named or positions.restart_per_user:
+        return "user"
+    return "global" if positions.calendar and positions.n else "clock"
+
+
+def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named: bool = False) -> TimeKind | None:
+    """Return what the times of a whole log can order, inferred from type, magnitude, column name and values."""
+    if timestamps is None:
+        return None
+    if timestamps.dtype.is_temporal():
+        return "clock"
+    if not timestamps.dtype.is_numeric():
+        return "clock"  # not usable as times; the verb that needs times raises the error
+    numbers = known_numbers(timestamps)
+    if numbers.size and float(numbers.max()) >= EARLIEST:
+        return "global" if is_calendar_time(numbers) else "clock"
+    return kind_of_positions(Positions.of(users, timestamps), named=named)
+
+
+def _are_distinct(users: NDArray[np.int32], values: NDArray[np.int64], lowest: NDArray[np.int64]) -> bool:
+    """Return whether no user has a value twice; each user's values must span exactly as many numbers as events."""
+    size = np.bincount(users)
+    slots = (np.cumsum(size) - size - lowest)[users] + values
+    return int(np.bincount(slots).max()) == 1
+
+
+def _range_digest(positions: Positions) -> int:
+    """Return the digest of all numbers from ``positions.low`` to ``positions.high``."""
+    total = 0
+    for at in range(positions.low, positions.high + 1, BLOCK):
+        values = np.arange(at, min(at + BLOCK, positions.high + 1), dtype=np.int64)
+        total += int(mix(values.view(np.uint64)).sum())
+    return total % 2**64
+
+
+def _is_calendar(values: NDArray[np.int64]) -> bool:
+    """Return whether whole numbers are years (2020) or dates (20200531): ordered, but differences are no durations."""
+    low, high = int(values.min()), int(values.max())
+    if YEARS[0] <= low and high <= YEARS[1]:
+        return True
+    if not (DATES[0] <= low and high <= DATES[1]):
+        return False
+    month, day = values // 100 % 100, values % 100
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
+
+
+def is_calendar_time(values: NDArray[Any]) -> bool:
+    """Return whether numbers are dates with times as in 20200531235959."""
+    if float(values.min()) < DATES[0] * 10**6 or float(values.max()) > (DATES[1] + 1) * 10**6:
+        return False
+    whole = values.astype(np.int64)
+    clock: Sequence[tuple[int, int]] = ((1, 60), (100, 60), (10_000, 24))
+    fits = all(bool((whole // unit % 100 < below).all()) for unit, below in clock)
+    return fits and bool((whole == values).all()) and _is_calendar(whole // 10**6)

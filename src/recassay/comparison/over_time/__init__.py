@@ -1,0 +1,1 @@
+"""Comparisons of systems on a stream: windows, curves, paired tests and bounds."""

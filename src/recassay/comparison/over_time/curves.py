@@ -1,0 +1,190 @@
+"""The course of a metric along a stream: moving, fading and cumulative averages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.comparison.over_time.windows import By, How, WindowOptions, windows
+from recassay.data.times import TimeValues, time_values
+from recassay.errors import InputError
+from recassay.results.exhibit import Exhibit
+from recassay.results.outcomes import EVENT, TIME, Outcomes, Played, outcomes_of
+
+SHOWN = 500  # points of a curve in a picture
+
+Floats = NDArray[np.float64]
+
+
+class Errors(NamedTuple):
+    """A rule that computes an error metric from averages of another column, as rmse from squared errors.
+
+    ``before`` is applied to the column, and ``after`` to its averages.
+    """
+
+    column: str
+    before: Callable[[Floats], Floats]
+    after: Callable[[Floats], Floats]
+
+
+ERRORS = {"mae": Errors("absolute_error", np.asarray, np.asarray), "rmse": Errors("absolute_error", np.square, np.sqrt)}
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The average of a metric at each scored event: ``table`` has event, timestamp if known, value, n and partial.
+
+    ``n`` is the number of scored events in the average; ``partial`` marks averages over less than a full window.
+    ``marks`` are events to mark in the figure, alarms for instance, with their texts. ``undefined`` counts scored
+    events without a defined value; they have no point. ``notes`` are remarks on the whole curve.
+    """
+
+    system: str
+    metric: str
+    windows: WindowOptions
+    table: pl.DataFrame
+    undefined: int = 0
+    marks: tuple[tuple[int, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        size, partial = self.table.height, int(self.table["partial"].sum())
+        lines = [f"{self.metric} of {self.system}, over {self.windows}"]
+        if size:
+            values = self.table["value"].to_numpy()
+            lines.append(f"last {values[-1]:.4f}, lowest {values.min():.4f}, highest {values.max():.4f}")
+        lines.append(f"{size:,} points, {partial:,} of them with less than a window behind them")
+        lines += [f"event {event:,}: {what}" for event, what in self.marks]
+        lines += self.notes
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def marked(self, marks: Iterable[tuple[int, str]]) -> Curve:
+        """Return the curve with additional marks."""
+        return replace(self, marks=tuple(sorted([*self.marks, *marks])))
+
+    def at(self, events: NDArray[np.int64]) -> Floats:
+        """Return the value of the curve at each event of the stream: its last point until then, or NaN before the
+        first.
+        """
+        after = np.searchsorted(self.table[EVENT].to_numpy(), events, side="right")
+        return np.append(np.nan, self.table["value"].to_numpy())[after]
+
+    def exhibit(self) -> Exhibit:
+        """Return a figure of the curve with at most 500 points."""
+        return exhibit([self])
+
+
+def over_time(
+    outcomes: Outcomes | Played,
+    metric: str,
+    *,
+    window: float | timedelta | None = None,
+    how: How = "moving",
+    by: By = "scored",
+    fading: float | None = None,
+    partial: bool = True,
+) -> Curve:
+    """Return the average of a metric at every scored event.
+
+    ``moving`` is the mean over the last ``window`` scored events; with ``by="event"`` over the scored ones among the
+    last ``window`` events of the stream; with ``by="time"`` over those of the last ``window`` time units (seconds for
+    dates). ``fading`` is S_j / B_j with S_j = x_j + f S_(j-1) and B_j = 1 + f B_(j-1); f is ``fading``, or 1 - 1 /
+    window. ``cumulative`` is the mean so far. The default window is a fiftieth of the stream, at most 5,000 events.
+    Points at the start with less than a full window are marked, and left out with ``partial=False``.
+
+    ``mae`` and ``rmse`` are computed from ``absolute_error``: rmse is the root of the mean square in the window.
+
+    >>> hits = np.array([0.0, 1, 0, 1, 1, 1, 0, 1])
+    >>> outcomes = Outcomes("Popular", np.array([1, 3, 4, 6, 8, 9, 10, 11]), {"recall@2": hits}, events=12)
+    >>> over_time(outcomes, "recall@2", window=3).table["value"].round(4).to_list()
+    [0.0, 0.5, 0.3333, 0.6667, 0.6667, 1.0, 0.6667, 0.6667]
+    >>> over_time(outcomes, "recall@2", window=3, partial=False).table.head(1).rows()
+    [(4, 0.3333333333333333, 3, False)]
+    """
+    one = outcomes_of(outcomes)
+    column, before, after = made_of(one, metric)
+    values = one.of(column)
+    rows = np.flatnonzero(~np.isnan(values))
+    event, values = one.event[rows], before(values[rows])
+    times = None if one.times is None else one.times.gather(rows)
+    options = windows(how, by, window, fading, scored=rows.size, events=one.events)
+    behind = options.over(event, moments_of(times, one.system) if options.by == "time" else None)
+    columns: dict[str, Any] = {EVENT: event}
+    if times is not None:
+        columns[TIME] = times
+    columns |= {"value": after(behind.means(values)), "n": behind.sizes(), "partial": behind.partial}
+    table = pl.DataFrame(columns)
+    kept = table if partial else table.filter(~pl.col("partial"))
+    return Curve(one.system, metric, options, kept, len(one) - rows.size)
+
+
+def exhibit(curves: Iterable[Curve], name: str = "over-time") -> Exhibit:
+    """Return one figure with the curves of a metric and their marks."""
+    curves = list(curves)
+    undefined = sum(one.undefined for one in curves)
+    told = [f"{one.system} at event {event:,}: {what}." for one in curves for event, what in one.marks]
+    told += [f"{undefined:,} scored events have no value."] if undefined else []
+    told += [f"{note}." for note in dict.fromkeys(note for one in curves for note in one.notes)]
+    note = "Points with less than a window behind them are marked partial."
+    return Exhibit(
+        name,
+        f"{curves[0].metric} over time",
+        " ".join([f"Averages over {curves[0].windows}. {note}", *told]),
+        pl.concat([_thinned_curve(one) for one in curves], how="diagonal"),
+        EVENT,
+        "value",
+        "system",
+        mark="mark",
+    )
+
+
+def _thinned_curve(curve: Curve) -> pl.DataFrame:
+    """Return a few hundred points of a curve, and one at each mark."""
+    table = thinned(curve.table).with_columns(mark=pl.lit(None, pl.String))
+    if curve.marks:
+        events, texts = zip(*curve.marks, strict=True)
+        values = curve.at(np.array(events))
+        short = [text.partition("(")[0].partition(":")[0] for text in texts]  # the caption has all of it
+        marks = pl.DataFrame({EVENT: events, "value": values, "mark": short})
+        table = pl.concat([table, marks.cast({EVENT: pl.Int64})], how="diagonal").sort(EVENT)
+    return table.with_columns(system=pl.lit(curve.system))
+
+
+def thinned(table: pl.DataFrame, points: int = SHOWN) -> pl.DataFrame:
+    """Return at most ``points`` rows, evenly spaced, the last row included.
+
+    >>> thinned(pl.DataFrame({"x": range(10)}), 3)["x"].to_list()
+    [1, 5, 9]
+    """
+    step = -(-table.height // points) or 1
+    return table[(table.height - 1) % step :: step] if table.height else table
+
+
+def moments_of(times: pl.Series | None, system: str) -> TimeValues:
+    """Return the times of scored events as non-decreasing numbers; raise an error if a time decreases."""
+    where = f"outcomes of {system}"
+    if times is None:
+        what = "these outcomes have no times, so there is no window of time"
+        raise InputError("I383", what, where=where, hint="by='event', or play a log that has timestamps")
+    found = time_values(times, where)
+    backwards = np.flatnonzero(found[1:] < found[:-1])
+    if backwards.size:
+        before, after = found[backwards[0] : backwards[0] + 2].tolist()
+        what = f"time goes backwards {backwards.size:,} times: {after:g} comes after {before:g}"
+        raise InputError("I383", what, where=where, hint="by='event', or sort the log by time before it is played")
+    return found
+
+
+def made_of(outcomes: Outcomes, metric: str) -> Errors:
+    """Return which column a metric averages, with the functions applied before and after averaging."""
+    if metric not in outcomes.values and metric in ERRORS and ERRORS[metric].column in outcomes.values:
+        return ERRORS[metric]
+    return Errors(metric, np.asarray, np.asarray)

@@ -1,0 +1,135 @@
+"""A pair of systems on a stream: windows, ranges of events with a better system, a test over all events, and bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.comparison.over_time.pairing import Paired
+from recassay.comparison.over_time.signed_mcnemar import Signed, signed_mcnemar
+from recassay.comparison.over_time.windows import Behind, WindowOptions
+from recassay.results.outcomes import is_error
+from recassay.stats.anytime import AnytimeBounds
+from recassay.stats.significance import mcnemar_p, run_test
+
+
+@dataclass(frozen=True)
+class StreamSignificanceOptions:
+    """Options of McNemar's test in windows, and the test used for all events."""
+
+    alpha: float
+    continuity: bool = False
+    exact: bool | None = None
+    test: str = "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class Duel:
+    """Comparison of two systems on a stream: in windows, over all events, and with bounds that hold at every event.
+
+    ``paired`` are the values of both systems and ``behind`` the window of each event. ``signed`` is McNemar's test
+    in each window, None for a metric whose values are not 0 and 1. ``test`` and ``p`` are the test over all events.
+    """
+
+    paired: Paired
+    behind: Behind
+    signed: Signed | None
+    bounds: AnytimeBounds
+    test: str
+    p: float
+
+    @classmethod
+    def of(cls, paired: Paired, options: WindowOptions, bounds: AnytimeBounds, how: StreamSignificanceOptions) -> Duel:
+        """Return the comparison of a pair in windows and over all events."""
+        behind = paired.behind(options)
+        a, b = paired.values_a, paired.values_b
+        signed = None
+        if paired.binary:
+            signed = signed_mcnemar(a, b, behind, alpha=how.alpha, correction=how.continuity, exact=how.exact)
+        test = how.test if how.test != "auto" else "mcnemar" if paired.binary else "t"
+        if test == "mcnemar" and paired.binary:
+            only_a, only_b = (np.array([np.count_nonzero(one > other)]) for one, other in ((a, b), (b, a)))
+            p = mcnemar_p(only_a, only_b, correction=how.continuity, exact=how.exact)
+        else:
+            p = run_test(test, paired.differences[:, None]).p
+        return cls(paired, behind, signed, bounds, test, float(p[0]))
+
+    def better(self, sign: NDArray[np.integer]) -> pl.Series:
+        """Return the name of the better system for each sign of a difference a - b; null for 0."""
+        names = [self.paired.b, None, self.paired.a]
+        named = pl.Series("better", names[::-1] if is_error(self.paired.metric) else names, dtype=pl.String)
+        return named.gather(sign.astype(np.int64) + 1)
+
+    def curve(self) -> pl.DataFrame:
+        """Return a row per paired event: the window up to that event, and the bounds of the mean difference so far."""
+        columns: dict[str, Any] = {
+            "mean_a": self.behind.means(self.paired.values_a),
+            "mean_b": self.behind.means(self.paired.values_b),
+            "n": self.behind.sizes(),
+            "partial": self.behind.partial,
+        }
+        if self.signed is not None:
+            kind = np.int64 if self.behind.fading is None else np.float64
+            columns |= {"only_a": self.signed.only_a.astype(kind), "only_b": self.signed.only_b.astype(kind)}
+            columns |= {"mcnemar": self.signed.signed, "p": self.signed.p, "better": self.better(self.signed.claim)}
+        columns |= {"difference": self.bounds.mean, "low": self.bounds.low, "high": self.bounds.high}
+        return pl.DataFrame({**self.paired.columns(), **columns})
+
+    def stretches(self) -> pl.DataFrame:
+        """Return the ranges of events in which the windowed test says that one system is better.
+
+        Each row has the first and the last event, and the largest value of McNemar's statistic.
+        """
+        claim = np.zeros(0, np.int8) if self.signed is None else self.signed.claim
+        signed = np.zeros(0) if self.signed is None else self.signed.signed
+        edges = np.flatnonzero(np.diff(claim, prepend=0, append=0))
+        begins, ends = edges[:-1], edges[1:] - 1
+        kept = claim[begins] != 0 if begins.size else np.zeros(0, np.bool_)
+        begins, ends = begins[kept], ends[kept]
+        strongest = [
+            float(part[np.abs(part).argmax()]) for part in map(signed.__getitem__, map(slice, begins, ends + 1))
+        ]
+        columns: dict[str, Any] = {
+            "a": [self.paired.a] * begins.size,
+            "b": [self.paired.b] * begins.size,
+            "better": self.better(claim[begins]),
+            "from_event": self.paired.event[begins],
+            "to_event": self.paired.event[ends],
+        }
+        if self.paired.times is not None:
+            columns |= {"from_time": self.paired.times.gather(begins), "to_time": self.paired.times.gather(ends)}
+        columns |= {"scored": ends - begins + 1, "strongest": strongest}
+        return pl.DataFrame(columns, schema_overrides={"a": pl.String, "b": pl.String, "strongest": pl.Float64})
+
+    @property
+    def decided(self) -> int | None:
+        """Return the first event of the stream at which the bounds exclude 0; None if there is none."""
+        return None if self.bounds.decided is None else int(self.paired.event[self.bounds.decided])
+
+    def row(self) -> dict[str, Any]:
+        """Return the comparison over all events as a row of :meth:`OverTime.summary`."""
+        a, b = self.paired.values_a, self.paired.values_b
+        at = self.bounds.decided
+        ahead = np.sign([0.0 if at is None else self.bounds.mean[at]])
+        return {
+            "metric": self.paired.metric,
+            "a": self.paired.a,
+            "b": self.paired.b,
+            "mean_a": float(a.mean()),
+            "mean_b": float(b.mean()),
+            "difference": float(self.paired.differences.mean()),
+            "n": a.size,
+            "dropped": self.paired.dropped,
+            "only_a": int(np.count_nonzero(a > b)),
+            "only_b": int(np.count_nonzero(b > a)),
+            "test": self.test,
+            "p": self.p,
+            "low": float(self.bounds.low[-1]),
+            "high": float(self.bounds.high[-1]),
+            "decided": self.decided,
+            "for": self.better(ahead)[0],
+        }

@@ -1,0 +1,142 @@
+"""Windows of scored events for each point of a curve, and sums over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.data.times import TimeValues
+from recassay.errors import UsageError
+from recassay.naming.grammar import check_word
+from recassay.stats._running import faded_sums, running_sums
+
+How = Literal["moving", "fading", "cumulative"]
+By = Literal["scored", "event", "time"]
+HOWS: tuple[How, ...] = ("moving", "fading", "cumulative")
+BYS: tuple[By, ...] = ("scored", "event", "time")
+WIDEST, PARTS = 5000, 50  # the window if none is given: a fiftieth of the stream, at most 5,000 scored events
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WindowOptions:
+    """Options of averaging over a stream; :func:`windows` validates them and fills in defaults."""
+
+    how: How
+    by: By
+    window: float | None
+    fading: float | None
+
+    def over(self, event: NDArray[np.int64], moments: TimeValues | None = None) -> Behind:
+        """Return the window of each scored event.
+
+        ``event`` are the positions of the scored events in the stream, ``moments`` their times (for windows of time).
+        """
+        m = event.size
+        if self.how == "fading":
+            assert self.fading is not None
+            return Behind(None, self.fading, np.arange(1, m + 1) < 1 / (1 - self.fading))
+        if self.how == "cumulative":
+            return Behind(np.zeros(m, np.int64), None, np.zeros(m, np.bool_))
+        assert self.window is not None
+        where: NDArray[np.int64] | NDArray[np.float64] = np.arange(m)
+        if self.by == "event":
+            where = event
+        elif self.by == "time":
+            assert moments is not None
+            where = moments.astype(np.float64)
+        begins = where - self.window  # a window is (now - w, now]
+        start = -1 if self.by != "time" else (where[0] if m else 0)
+        return Behind(np.searchsorted(where, begins, side="right").astype(np.int64), None, begins < start)
+
+    def __str__(self) -> str:
+        if self.how == "cumulative":
+            return "all scored events so far"
+        if self.how == "fading":
+            return f"all scored events so far, which fade by f = {self.fading:.10g}"
+        unit = {"scored": "scored events", "event": "events of the stream", "time": "units of time"}[self.by]
+        return f"the last {self.window:,.10g} {unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class Behind:
+    """The window that ends with each scored event; it begins with the scored event ``first``, or its weights fade.
+
+    ``partial`` marks windows that are not full, at the start of a stream.
+    """
+
+    first: NDArray[np.int64] | None
+    fading: float | None
+    partial: NDArray[np.bool_]
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of the values in each window."""
+        if self.first is None:
+            assert self.fading is not None
+            faded: Floats = faded_sums(values, self.fading)
+            return faded
+        rounded, left = running_sums(values)
+        found: Floats = (rounded[1:] - rounded[self.first]) + (left[1:] - left[self.first])
+        return found
+
+    def sizes(self) -> NDArray[np.int64] | Floats:
+        """Return the number of scored events in each window; faded events count with their remaining weight."""
+        if self.first is None:
+            return self.sums(np.ones(self.partial.size))
+        return np.arange(1, self.first.size + 1) - self.first
+
+    def means(self, values: Floats) -> Floats:
+        """Return the mean of the values in each window."""
+        return self.sums(values) / self.sizes()
+
+
+def windows(
+    how: How = "moving",
+    by: By = "scored",
+    window: float | timedelta | None = None,
+    fading: float | None = None,
+    *,
+    scored: int,
+    events: int,
+) -> WindowOptions:
+    """Return validated window options, with defaults for a stream of ``events`` events of which ``scored`` were scored.
+
+    >>> windows(scored=1000, events=4000)
+    WindowOptions(how='moving', by='scored', window=20, fading=None)
+    >>> windows("fading", window=100, scored=1000, events=4000)
+    WindowOptions(how='fading', by='scored', window=None, fading=0.99)
+    """
+    check_word("way to average", how, HOWS)
+    check_word("unit of a window", by, BYS)
+    if isinstance(window, timedelta):
+        window = window.total_seconds()
+    if how == "cumulative":
+        return WindowOptions(how, by, None, None)
+    if how == "fading" and fading is not None:
+        if not 0 < fading < 1:
+            raise UsageError(
+                "U196", f"fading={fading:g}: the past fades by a factor between 0 and 1", hint="fading=0.999"
+            )
+        return WindowOptions(how, by, None, fading)
+    if window is None and by == "time":
+        raise UsageError(
+            "U196", "a window of time needs its length", where="window=None",
+            hint="window=86400 for a day if times are seconds or dates, or a timedelta",
+        )  # fmt: skip
+    if window is None:
+        window = min(WIDEST, max(1, (scored if by == "scored" else events) // PARTS))
+    if not (window > 0 and np.isfinite(window)) or (by != "time" and window != int(window)):
+        raise UsageError("U196", f"window={window:g}: it is a whole number of events, at least 1", hint="window=5000")
+    if how == "fading":
+        if by != "scored" or window < 2:
+            raise UsageError(
+                "U196", "what fades does so by scored event, and over more than one",
+                where=f"by={by!r}, window={window:g}", hint="by='scored', and fading=0.999 or window=1000",
+            )  # fmt: skip
+        return WindowOptions(how, by, None, 1 - 1 / window)
+    return WindowOptions(how, by, window if by == "time" else int(window), None)

@@ -1,0 +1,115 @@
+"""The units (usually users) on which two systems are compared, and each unit's contribution to the
+difference of means.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from recassay.stats.intervals import Flags
+from recassay.stats.moments import drop_unweighted_infinities
+from recassay.stats.resampling import Floats
+
+
+class ComparableScores(Protocol):
+    """The values that a comparison reads: one per system, metric and unit, with the same units for all systems."""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Return the names of the systems, in the order of the report."""
+
+    @property
+    def unit_metrics(self) -> tuple[str, ...]:
+        """Return the metrics that have a value per unit."""
+
+    def values(self, system: str, metric: str) -> Floats:
+        """Return one value per unit, NaN where undefined."""
+
+    def weights(self, system: str, metric: str) -> Floats | None:
+        """Return one weight per unit, or None if all units have equal weight."""
+
+
+class PairMetric(NamedTuple):
+    """Two systems ``a`` and ``b``, and the metric by which they are compared."""
+
+    metric: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class PairedUnits:
+    """The units that both systems have, and the contribution of each unit to the mean of either system.
+
+    ``ratio`` has the differences and the weights of the units, if both systems have the same weights, else None.
+    """
+
+    pair_metric: PairMetric
+    dropped: int
+    shares_a: Floats  # the plain means of these are the two (weighted) means
+    shares_b: Floats
+    ratio: tuple[Floats, Floats] | None  # differences and weights, when both systems share their weights
+
+    @property
+    def infinite(self) -> int:
+        """Return the number of units with an infinite value."""
+        return int(np.count_nonzero(np.isinf(self.shares_a) | np.isinf(self.shares_b)))
+
+    @property
+    def differences(self) -> Floats:
+        """Return the contribution of each unit to the difference of the means."""
+        return _less(self.shares_a, self.shares_b)
+
+
+def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
+    """Return the units on which both systems of a pair are defined."""
+    metric, a, b = pair_metric
+    keep = common_units(scores, pair_metric)
+    values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
+    weights = shared_weights(scores, pair_metric, keep)
+    return PairedUnits(
+        pair_metric=pair_metric,
+        dropped=int(keep.size - np.count_nonzero(keep)),
+        shares_a=_shares(values_a, _kept(scores.weights(a, metric), keep)),
+        shares_b=_shares(values_b, _kept(scores.weights(b, metric), keep)),
+        ratio=None if weights is None else (drop_unweighted_infinities(_less(values_a, values_b), weights), weights),
+    )
+
+
+def _less(a: Floats, b: Floats) -> Floats:
+    """Return a - b, NaN where both are infinite."""
+    with np.errstate(invalid="ignore"):
+        return a - b
+
+
+def common_units(scores: ComparableScores, pair_metric: PairMetric) -> Flags:
+    """Return which units have a value for both systems."""
+    metric, a, b = pair_metric
+    return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
+
+
+def shared_weights(scores: ComparableScores, pair_metric: PairMetric, keep: Flags) -> Floats | None:
+    """Return the weights of the kept units if both systems have the same ones, else None."""
+    metric, a, b = pair_metric
+    weights_a, weights_b = _kept(scores.weights(a, metric), keep), _kept(scores.weights(b, metric), keep)
+    if weights_a is None or weights_b is None or not np.array_equal(weights_a, weights_b):
+        return None
+    return weights_a
+
+
+def _kept(weights: Floats | None, keep: Flags) -> Floats | None:
+    return None if weights is None else weights[keep]
+
+
+def _shares(values: Floats, weights: Floats | None) -> Floats:
+    """Return the contribution of each unit to n times the mean: v, or w v / mean(w) with weights."""
+    if weights is None:
+        return values
+    mean = weights.mean() if weights.size else np.nan
+    if mean == 0:
+        return np.full_like(values, np.nan)
+    shares: Floats = weights * drop_unweighted_infinities(values, weights) / mean
+    return shares

@@ -1,0 +1,70 @@
+"""The rules of Sudden Death, and the Sudden Death options of a folder of results."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from recassay.errors import UsageError
+from recassay.naming import choices
+from recassay.naming.grammar import Expression, Value, suggest
+
+Ties = choices.SuddenDeathTies
+Users = choices.SuddenDeathUsers
+Loop = choices.SuddenDeathLoop
+
+NAME = "sudden_death"
+NEVER = np.iinfo(np.int32).max  # the place of a first hit that there is not
+DEFAULTS: dict[str, Value] = {"ties": "share", "users": "with_relevant", "loop": "whole", "relevant_from": 1.0}
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of Sudden Death.
+
+    ties:   ``share``: every system with the earliest hit wins the user; ``split``: each wins an equal part
+    users:  only those ``with_relevant`` items, or ``all`` users of the truth and of the runs; nobody wins a user
+            without relevant items
+    loop:   the ``whole`` list down to the cut-off; ``printed`` stops one rank earlier, as the published listing does
+    """
+
+    ties: Ties = "share"
+    users: Users = "with_relevant"
+    loop: Loop = "whole"
+    relevant_from: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, known in (("ties", Ties), ("users", Users), ("loop", Loop)):
+            choice = getattr(self, name)
+            if choice not in get_args(known):
+                raise UsageError("U107", f"{name}={choice!r} is not known", hint=suggest(choice, get_args(known)))
+
+    def heading(self, at: int) -> str:
+        """Return the name of the score at a cut-off, as shown in tables, with the rules that are not the default.
+
+        >>> Rules(ties="split").heading(10)
+        "sudden_death(ties='split')@10"
+        """
+        stated = {name: value for name, value in dataclasses.asdict(self).items() if value != DEFAULTS[name]}
+        return str(Expression(NAME, stated, at))
+
+    def depth(self, at: int) -> int:
+        """Return the last rank that counts at a cut-off."""
+        return at - 1 if self.loop == "printed" else at
+
+
+PLAIN = Rules()
+
+
+@dataclass(frozen=True)
+class SuddenDeathOptions:
+    """Cut-offs and rules of Sudden Death in a folder of results, and who competes: all systems by default."""
+
+    at: tuple[int, ...]
+    ties: Ties = "share"
+    users: Users = "with_relevant"
+    loop: Loop = "whole"
+    competitors: tuple[str, ...] = ()

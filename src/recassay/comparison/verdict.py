@@ -1,0 +1,184 @@
+"""The verdict on systems: who is best by the main metric on every data set, split and seed, and the test of every lead.
+
+The page, the terminal and ``recassay compare`` all say what this one value says. A place is a data set, split and seed;
+folds are pooled by user before, and places are never pooled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from recassay.comparison.compare import Comparison, LeadTest, Row, judges, leaders
+from recassay.results.score_set import AXES, Place
+from recassay.results.scores import Scores, Summary
+
+NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_high", "p")
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The best system by one metric at one ``place`` (data set, split, seed), and the test against the runner-up.
+
+    ``difference`` is leader minus runner-up, over the units where both are defined, and ``p`` is adjusted over all
+    ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse`` and ``unclear`` sort the other
+    systems by their comparison with the ``baseline``, if there is one.
+    """
+
+    place: Place
+    metric: str
+    systems: tuple[str, ...]
+    leader: str
+    mean: float
+    low: float
+    high: float
+    runner_up: str | None = None
+    difference: float = math.nan
+    difference_low: float = math.nan
+    difference_high: float = math.nan
+    p: float = math.nan
+    pairs: int = 0
+    n: int = 0
+    test: str = ""
+    correction: str = ""
+    significant: bool = False
+    higher_is_better: bool = True
+    beaten: tuple[str, ...] = ()
+    baseline: str | None = None
+    better: tuple[str, ...] = ()
+    worse: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+
+    @property
+    def tested(self) -> bool:
+        """Return whether the lead was tested."""
+        return not math.isnan(self.p)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the lead as one flat row, ready for JSON; undefined and infinite numbers are None."""
+        row = {**self.place._asdict(), **asdict(self)}
+        del row["place"]
+        numbers = {name: row[name] if math.isfinite(row[name]) else None for name in NUMBERS}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in (row | numbers).items()}
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> Lead:
+        """Return the lead of a row that :meth:`to_dict` made."""
+        given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        place = Place(*(given.pop(axis) for axis in AXES))
+        numbers = {name: math.nan if given[name] is None else float(given[name]) for name in NUMBERS}
+        return cls(place=place, **(given | numbers))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The leads by the main metric under the main design, one per place (data set, split and seed), and all ``others``.
+
+    The main metric is the first one that says how good a system is; the main design of a place is its first one.
+    """
+
+    leads: tuple[Lead, ...]
+    others: tuple[Lead, ...] = ()
+    level: float = 0.95
+
+    @property
+    def metric(self) -> str:
+        """Return the main metric; an empty string if no metric says how good a system is."""
+        return self.leads[0].metric if self.leads else ""
+
+    @property
+    def systems(self) -> frozenset[str]:
+        """Return the systems that the verdict is about: every leader and runner-up."""
+        return frozenset(name for lead in self.leads for name in (lead.leader, lead.runner_up) if name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain values; the leads by the main metric come first."""
+        rows = [lead.to_dict() for lead in (*self.leads, *self.others)]
+        return {"metric": self.metric, "level": self.level, "leads": rows}
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Verdict:
+        """Return the verdict of a document that :meth:`to_dict` made."""
+        leads = [Lead.from_dict(row) for row in document["leads"]]
+        return verdict_of(leads, level=float(document["level"]), metric=document["metric"])
+
+
+def verdict_of(leads: Iterable[Lead], *, level: float = 0.95, metric: str | None = None) -> Verdict:
+    """Return the verdict that follows from leads; these are in the order of the study's metrics and of its designs."""
+    every = list(leads)
+    main = metric or (every[0].metric if every else "")
+    chosen: dict[tuple[Any, ...], Lead] = {}
+    for lead in every:
+        if lead.metric == main:
+            chosen.setdefault(lead.place.without("design"), lead)
+    first = tuple(chosen.values())
+    taken = {id(lead) for lead in first}
+    return Verdict(first, tuple(lead for lead in every if id(lead) not in taken), level)
+
+
+def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Iterator[Lead]:
+    """Yield the lead by every metric that says how good a system is, at one place.
+
+    ``comparison`` has the tests of ``scores``.
+    """
+    tests = {} if comparison is None else {test.row.metric: test for test in comparison.leads}
+    two = leaders(scores)
+    for metric, (first, second, higher) in two.items():
+        rows = {row.system: row for row in scores.rows if row.metric == metric}
+        lead = _untested(place, rows[first], tuple(rows), second, higher=higher)
+        lead = replace(lead, difference=rows[first].mean - rows[second].mean)
+        if metric in tests:
+            lead = _tested(lead, tests[metric])
+        yield lead if comparison is None else _with_baseline(lead, comparison)
+    if len(scores.systems) == 1:
+        for row in scores.rows:
+            if row.metric in scores.unit_metrics and judges(row.metric) and row.higher_is_better is not None:
+                yield _untested(place, row, (row.system,), None, higher=row.higher_is_better)
+
+
+def _untested(place: Place, row: Summary, systems: Sequence[str], second: str | None, *, higher: bool) -> Lead:
+    return Lead(
+        place, row.metric, tuple(systems), row.system, row.mean, row.low, row.high, second, n=row.n,
+        higher_is_better=higher,
+    )  # fmt: skip
+
+
+def _tested(lead: Lead, test: LeadTest) -> Lead:
+    row = test.row
+    return replace(
+        lead,
+        difference=row.difference,
+        difference_low=row.low,
+        difference_high=row.high,
+        p=row.p_adjusted,
+        pairs=test.pairs,
+        n=row.n,
+        test=row.test,
+        correction=row.correction,
+        significant=lead.runner_up in test.beaten,
+        beaten=test.beaten,
+    )
+
+
+def _with_baseline(lead: Lead, comparison: Comparison) -> Lead:
+    """Return the lead with the other systems sorted by their comparison with the baseline."""
+    sorted_rows: dict[str, list[str]] = {"better": [], "worse": [], "unclear": []}
+    for row in comparison.rows:
+        if comparison.baseline is None or row.metric != lead.metric:
+            continue
+        sorted_rows[_kind(row, higher=lead.higher_is_better)].append(row.a)
+    return replace(
+        lead,
+        baseline=comparison.baseline,
+        better=tuple(sorted_rows["better"]),
+        worse=tuple(sorted_rows["worse"]),
+        unclear=tuple(sorted_rows["unclear"]),
+    )
+
+
+def _kind(row: Row, *, higher: bool) -> str:
+    if not row.significant:
+        return "unclear"
+    return "better" if (row.difference > 0) == higher else "worse"

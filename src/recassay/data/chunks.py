@@ -1,0 +1,187 @@
+"""Tables larger than memory, in chunks of whole users; users ascend from chunk to chunk.
+
+If the users ascend in the files already, chunks are read from the files and nothing is written. Otherwise the rows are
+sorted once, a million at a time, into temporary files, and each chunk is merged from all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.columnar.vocabulary import Vocabulary, concat_ids, id_types_differ
+from recassay.data.io import RowRange
+from recassay.threads import Progress
+
+MAX_ROWS = 1 << 20  # scanned or sorted at a time
+MIN_ROWS = 1 << 16  # lower bound, since every read has a fixed cost
+SAMPLE = 100_000  # users per table from which the chunk boundaries are estimated
+
+USER = "user_id"
+
+StartProgress = Callable[[str], Progress | None]  # name of a stage -> function that receives the rows done
+
+
+@dataclass(frozen=True)
+class TableChunks:
+    """A table whose rows are yielded in chunks of whole users.
+
+    ``sample`` has the users of regularly spaced rows, ascending. ``sorted_files`` hold the rows, each file with
+    ascending users; it is None if the table's own files are in that order.
+    """
+
+    ranges: Sequence[RowRange]
+    rows_per_read: int
+    sample: pl.Series
+    sorted_files: Sequence[Path] | None
+    row_size: float
+
+    @classmethod
+    def of(
+        cls, ranges: Sequence[RowRange], folder: Path, size: float, start_progress: StartProgress = lambda _: None
+    ) -> TableChunks:
+        """Return the chunks of a table: scan all users for their order and for boundaries, and sort the rows if needed.
+
+        This takes about ``size`` bytes of memory. Sorted files are written to ``folder``.
+        """
+        first = ranges[0].read(ranges[0].columns, 0, MIN_ROWS)
+        row_size = first.estimated_size() / first.height
+        rows_per_read = min(MAX_ROWS, max(MIN_ROWS, int(size / row_size)))
+        rows = sum(part.rows for part in ranges)
+        progress = start_progress("reading")
+        ascending, latest, sample = True, None, []
+        for frame in _frames(ranges, [USER], rows_per_read):
+            users = frame[USER]
+            sample.append(users.gather_every(max(1, rows // SAMPLE)))
+            ascending = ascending and (latest is None or users[0] >= latest) and users.is_sorted()
+            latest = users[-1]
+            if progress is not None:
+                progress(frame.height)
+        files = None if ascending else _sorted_files(ranges, folder, rows_per_read, start_progress("sorting"))
+        return cls(ranges, rows_per_read, concat_ids(sample).sort(), files, row_size)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows of all files."""
+        return sum(part.rows for part in self.ranges)
+
+    @property
+    def empty(self) -> pl.DataFrame:
+        """Return a table with the columns of this table and no rows."""
+        return self.ranges[0].read(self.ranges[0].columns, 0, 1).clear()
+
+    def cut(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
+        """Yield chunks split at ``ends`` (ascending, each the last user of its chunk); one more chunk has the rest."""
+        if self.sorted_files is None:
+            return self._read(ends)
+        return self._merged(self.sorted_files, ends)
+
+    def _read(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
+        buffer = _RowBuffer(self.empty, _frames(self.ranges, self.ranges[0].columns, self.rows_per_read))
+        for end in ends:
+            yield buffer.take_up_to(end)
+        yield buffer.take_rest()
+
+    def _merged(self, files: Sequence[Path], ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
+        bounds = [_bounds(pl.scan_ipc(file).select(USER).collect()[USER], ends) for file in files]
+        for chunk in range(len(ends) + 1):
+            slices = _slices(files, [(bound[chunk], bound[chunk + 1]) for bound in bounds])
+            yield _concat([self.empty, *slices])
+
+
+@dataclass
+class _RowBuffer:
+    """Rows of ascending users: ``held`` are read but not yet returned, ``coming`` are still to be read.
+
+    >>> frames = [pl.DataFrame({"user_id": users}) for users in ([1, 1, 2], [2, 4], [5])]
+    >>> buffer = _RowBuffer(frames[0].clear(), iter(frames))
+    >>> [buffer.take_up_to(user)["user_id"].to_list() for user in (2, 3)], buffer.take_rest()["user_id"].to_list()
+    ([[1, 1, 2, 2], []], [4, 5])
+    """
+
+    held: pl.DataFrame
+    coming: Iterator[pl.DataFrame]
+
+    def take_up_to(self, last: Any) -> pl.DataFrame:
+        """Return the rows of the users up to ``last``, and remove them from the buffer."""
+        frames = []
+        # The rows of the last user may continue in the next frame.
+        while (end := count_up_to(self.held[USER], last)) == self.held.height:
+            frames.append(self.held)
+            following = next(self.coming, None)
+            self.held = self.held.clear() if following is None else following
+            if following is None:
+                return _concat(frames)
+        frames.append(self.held[:end])
+        self.held = self.held[end:]
+        return _concat(frames)
+
+    def take_rest(self) -> pl.DataFrame:
+        """Return all rows that have not been taken, and read the rest of the table."""
+        return _concat([self.held, *self.coming])
+
+
+def chunk_boundaries(tables: Sequence[TableChunks], size: float) -> list[Any]:
+    """Return the user ids at which all tables are split, so that each chunk of all tables has about ``size`` bytes.
+
+    They are the last users of every chunk but the final one. Raises I403 if one table has integer user ids and another
+    strings.
+    """
+    kinds = {Vocabulary(table.sample).kind: Vocabulary(table.sample) for table in tables}
+    if len(kinds) > 1:
+        raise id_types_differ("user", *kinds.values())
+    weights = [np.full(table.sample.len(), table.rows * table.row_size / table.sample.len()) for table in tables]
+    samples = concat_ids([table.sample for table in tables])
+    users = pl.DataFrame({USER: samples, "size": np.concatenate(weights)}).sort(USER)
+    chunk = (users["size"].cum_sum() / size).floor()
+    full = (chunk != chunk.shift(1, fill_value=0)).arg_true()
+    ends: list[Any] = users[USER].gather(full).unique().sort().to_list()
+    return ends[:-1] if ends and ends[-1] == users[USER][-1] else ends
+
+
+def count_up_to(users: pl.Series, last: Any) -> int:
+    """Return how many of ``users``, which ascend, are at most ``last``.
+
+    >>> count_up_to(pl.Series([2, 2, 7]), 2), count_up_to(pl.Series([2, 2, 7]), 1), count_up_to(pl.Series([2]), 9)
+    (2, 0, 1)
+    """
+    if not users.len() or last >= users[-1]:
+        return users.len()
+    return 0 if last < users[0] else int(users.search_sorted(last, side="right"))
+
+
+def _slices(files: Sequence[Path], bounds: Sequence[tuple[int, int]]) -> Iterator[pl.DataFrame]:
+    for file, (begin, end) in zip(files, bounds, strict=True):
+        if begin < end:
+            yield pl.scan_ipc(file).slice(begin, end - begin).collect()
+
+
+def _bounds(users: pl.Series, ends: Sequence[Any]) -> list[int]:
+    return [0, *(count_up_to(users, end) for end in ends), users.len()]
+
+
+def _frames(ranges: Sequence[RowRange], columns: Sequence[str], rows_per_read: int) -> Iterator[pl.DataFrame]:
+    for part in ranges:
+        for begin in range(0, part.rows, rows_per_read):
+            yield part.read(columns, begin, rows_per_read)
+
+
+def _sorted_files(
+    ranges: Sequence[RowRange], folder: Path, rows_per_read: int, progress: Progress | None
+) -> list[Path]:
+    files = []
+    for number, frame in enumerate(_frames(ranges, ranges[0].columns, rows_per_read)):
+        files.append(folder / f"sorted-{number}.arrow")
+        frame.sort(USER, maintain_order=True).write_ipc(files[-1], compression="uncompressed")
+        if progress is not None:
+            progress(frame.height)
+    return files
+
+
+def _concat(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(frames, how="vertical_relaxed", rechunk=True)

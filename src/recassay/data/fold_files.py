@@ -1,0 +1,86 @@
+"""Folds as files: a folder with ``train.parquet``, ``truth.parquet`` and ``fold.json``, for programs of any language.
+
+Every fold has a folder of its own, named by its number. The truth has the ratings of the test part as gains.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.io import make_folder, read_table, write_json, write_parquet
+from recassay.data.read import read_interactions, read_truth
+from recassay.errors import InputError
+
+TRAIN, TRUTH, VALIDATION, ABOUT = "train.parquet", "truth.parquet", "validation.parquet", "fold.json"
+
+
+def write_folds(folds: Iterable[Fold], folder: str | Path) -> list[Path]:
+    """Write every fold into a folder named by its number; return these folders."""
+    return [write_fold(fold, Path(folder) / str(fold.number)) for fold in folds]
+
+
+def write_fold(fold: Fold, folder: Path) -> Path:
+    """Write the parts of a fold and how it was made; return the folder."""
+    target = make_folder(folder)
+    write_parquet(fold.train.frame(), target / TRAIN)
+    write_parquet(read_truth(fold).frame(), target / TRUTH)
+    if fold.validation is not None:
+        write_parquet(fold.validation.frame(), target / VALIDATION)
+    about = {"leakage": fold.leakage, "times": fold.train.times, "rated": fold.test.ratings is not None}
+    write_json({**about, "number": fold.number, "how": dict(fold.how), "removed": dict(fold.removed)}, target / ABOUT)
+    return target
+
+
+def is_fold(folder: str | Path) -> bool:
+    """Return whether a folder holds a fold: at least a training log and a truth."""
+    return (Path(folder) / TRAIN).is_file() and (Path(folder) / TRUTH).is_file()
+
+
+def read_fold(folder: str | Path) -> Fold:
+    """Return the fold of a folder, over the users and items of its files; I118 if the folder holds none.
+
+    >>> import tempfile
+    >>> log = read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y"), ("bob", "z")])
+    >>> made = Fold(log.take(np.array([0, 2])), log.take(np.array([1, 3])), "global", {"split": "by hand"}, number=7)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = read_fold(write_folds([made], folder)[0])
+    >>> again.number, again.train.frame().equals(made.train.frame()), again.test.frame().equals(made.test.frame())
+    (7, True, True)
+    """
+    source = Path(folder)
+    if not is_fold(source):
+        held = sorted(path.name for path in source.iterdir() if is_fold(path)) if source.is_dir() else []
+        what = f"{source.name} has no {TRAIN} and {TRUTH}"
+        hint = (
+            f"give one of its folds, such as {source / held[0]}" if held else "recassay split LOG -o DIR writes folds"
+        )
+        raise InputError("I118", what, where=str(source), hint=hint)
+    about: dict[str, Any] = json.loads((source / ABOUT).read_text("utf-8")) if (source / ABOUT).is_file() else {}
+    train = read_interactions(source / TRAIN, times=about.get("times"))
+    truth = read_table(source / TRUTH, "truth")
+    rated = about.get("rated", train.ratings is not None)
+    truth = truth.rename({"gain": "rating"}, strict=False) if rated else truth.select("user_id", "item_id")
+    validation = [read_table(source / VALIDATION, "log")] if (source / VALIDATION).is_file() else []
+    parts = [train.frame(), truth, *validation]
+    sizes = np.cumsum([0, *(part.height for part in parts)])
+    whole = Interactions.from_frame(pl.concat(parts, how="diagonal_relaxed"), origin=str(source), times=train.times)
+    rows = [whole.take(np.arange(begin, end)) for begin, end in pairwise(sizes)]
+    return Fold(
+        rows[0],
+        replace(rows[1], timestamps=None, times=None, ratings=rows[1].ratings if rated else None),
+        about.get("leakage", "global"),
+        about.get("how", {"split": "given"}),
+        rows[2] if validation else None,
+        about.get("removed", {}),
+        about.get("number", 0),
+    )

@@ -1,0 +1,104 @@
+"""The available memory, and whether a file needs more than that, found out before the file is read."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from pathlib import Path
+
+from recassay.data.io.head import GZIP_MAGIC
+from recassay.errors import UsageError, out_of_memory
+
+LARGEST_RATIO = 1032  # of deflate: no archive grows by more
+TEXT_COPIES = 2  # memory that text takes while it is read, in multiples of its size
+VALUE_BYTES = 12  # memory that a value of a table takes while it is read and grouped
+BLOCK = 1 << 20
+
+
+def available_memory() -> int:
+    """Return the bytes that this process can still take: of the machine, its container, and its own limit."""
+    known = [_meminfo("MemAvailable"), _of_container(), _of_process()]
+    return min((free for free in known if free is not None), default=1 << 62)
+
+
+def refuse_too_large_text(path: Path) -> None:
+    """Raise U143 for a text file, or an archive, that does not fit into the memory there is.
+
+    An archive that could be too large is unpacked once to count its bytes; what its end says is not believed.
+    """
+    size, free = path.stat().st_size, available_memory()
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+    if packed and size * LARGEST_RATIO * TEXT_COPIES > free:
+        size = _unpacked_size(path, free // TEXT_COPIES)
+    if size * TEXT_COPIES > free:
+        raise _too_large(path.name, f"{'at least ' if packed else ''}{_shown(size)} of text", free, str(path))
+
+
+def refuse_too_many_values(rows: int, columns: int, where: str) -> None:
+    """Raise U143 for a table whose rows do not fit into the memory there is."""
+    free = available_memory()
+    if rows * columns * VALUE_BYTES > free:
+        raise _too_large("the table", f"{rows:,} rows of {columns} columns", free, where)
+
+
+def _too_large(name: str, what: str, free: int, where: str) -> UsageError:
+    budget = max(free // 2 >> 20, 64)
+    return out_of_memory(
+        f"{name} has {what}, and {_shown(free)} are free",
+        where=where,
+        hint=f"score it in parts, as Parquet or plain text: --memory {budget}MB",
+    )
+
+
+def _unpacked_size(path: Path, most: int) -> int:
+    """Return the size of an unpacked archive, or some size above ``most`` as soon as it is passed."""
+    size, unpacker = 0, zlib.decompressobj(wbits=31)
+    with path.open("rb") as file:
+        data = file.read(BLOCK)
+        while data and size <= most:
+            try:
+                size += len(unpacker.decompress(data, BLOCK))
+            except zlib.error:  # reported where the file is read
+                return size
+            data = unpacker.unconsumed_tail
+            if unpacker.eof:  # an archive may have several members
+                data, unpacker = unpacker.unused_data, zlib.decompressobj(wbits=31)
+            data = data or file.read(BLOCK)
+    return size
+
+
+def _meminfo(key: str) -> int | None:
+    try:
+        found = re.search(rf"^{key}:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1]) << 10 if found else None
+
+
+def _of_container() -> int | None:
+    """Return the bytes that the container's control group still allows; None if it has no limit."""
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        return None if limit == "max" else max(int(limit) - used, 0)
+    except (OSError, ValueError):
+        return None
+
+
+def _of_process() -> int | None:
+    """Return the bytes that the limit ``ulimit -v`` still allows; None if there is no such limit."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit == resource.RLIM_INFINITY:
+            return None
+        return max(limit - int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE"), 0)
+    except (ImportError, OSError, ValueError):
+        return None
+
+
+def _shown(size: int) -> str:
+    return f"{size / 2**30:,.1f} GB" if size >= 2**30 else f"{size / 2**20:,.0f} MB"

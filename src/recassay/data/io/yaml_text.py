@@ -1,0 +1,76 @@
+"""YAML parsing with limits: the size of a text with its anchors expanded is computed before any value is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+LONGEST = 1 << 22  # characters; the lock of a study with hundreds of models has a tenth of that
+DEEPEST = 60  # nested mappings and lists
+MOST = 200_000  # values, each counted as often as its anchor is used
+
+
+class YamlError(ValueError):
+    """A text that is not YAML, or exceeds a limit; the message says why, and in which line if that is known."""
+
+
+def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
+    """Return the plain values in a YAML text, and the nodes with their lines; raise YamlError if there are none.
+
+    >>> parse_yaml("a: [1, 2]")[0]
+    {'a': [1, 2]}
+    >>> parse_yaml("&a [*a]")
+    Traceback (most recent call last):
+    recassay.data.io.yaml_text.YamlError: line 1: the anchor contains itself
+    """
+    if len(text) > LONGEST:
+        raise YamlError(f"it has {len(text):,} characters, and at most {LONGEST:,} are read")
+    try:
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        if root is None:
+            return None, None
+        _expanded_size(root, {}, set())
+        return loader.construct_document(root), root
+    except YamlError:
+        raise
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise YamlError(f"{line}{error.problem}") from None
+    except yaml.YAMLError as error:
+        raise YamlError(str(error).splitlines()[0]) from None
+    except Exception as error:  # a value that does not fit its tag, such as `!!int x` or the date 2001-99-99
+        raise YamlError(f"a value has the wrong form: {error}") from None
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # no types come with yaml
+    """A safe YAML loader with a limit of nesting."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Return the next node; raise YamlError if it is nested too deeply."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise YamlError(f"line {self.peek_event().start_mark.line + 1}: more than {DEEPEST} nested levels")
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+def _expanded_size(node: yaml.Node, known: dict[int, int], above: set[int]) -> int:
+    """Return the number of values that a node stands for, anchors expanded; raise YamlError at the limit."""
+    if id(node) in above:
+        raise YamlError(f"line {node.start_mark.line + 1}: the anchor contains itself")
+    if id(node) not in known:
+        within = above | {id(node)}
+        inner: list[yaml.Node] = []
+        if isinstance(node, yaml.MappingNode):
+            inner = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        known[id(node)] = 1 + sum(_expanded_size(part, known, within) for part in inner)
+        if known[id(node)] > MOST:
+            raise YamlError(f"line {node.start_mark.line + 1}: it expands to more than {MOST:,} values")
+    return known[id(node)]

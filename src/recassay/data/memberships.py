@@ -1,0 +1,138 @@
+"""Groups of users or items by the values of a column, such as the country of a user or the genres of an item."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.layout import row_groups
+from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_table
+from recassay.data.features import Features, gather_sets
+from recassay.errors import InputError
+from recassay.naming.grammar import suggest
+
+MAX_VALUES = 12  # a column of numbers with more values is divided into quarters
+QUARTERS = (0.25, 0.5, 0.75)
+ITEM = "item_id"  # the column of ids in a table of features
+
+
+@dataclass(frozen=True, eq=False)
+class Memberships:
+    """Which ids are in which groups; an id may be in several groups, or in none.
+
+    ``features`` has the groups as features of ids, ``order`` the codes of groups as they are shown. ``note`` says how
+    values became groups, if they were numbers.
+
+    >>> users = pl.DataFrame({"user_id": ["ann", "bob", "eve"], "country": ["de", "fr", "de"]})
+    >>> groups = Memberships.of(users, "user_id", "country")
+    >>> groups.names, [places.tolist() for places in groups.places(pl.Series(["ann", "eve", "zoe"]), "user")]
+    (('de', 'fr'), [[0, 1], []])
+    """
+
+    by: str
+    features: Features
+    order: tuple[int, ...]
+    note: str = ""
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, ids: str, by: str, *, where: str = "") -> Memberships:
+        """Return the groups of a table with a row per id, or several; ``ids`` names the column of ids.
+
+        Lists, and texts with ``|``, put an id into several groups. Numbers with more than 12 values are divided into
+        quarters, of equally many ids as far as values allow. Missing values are in no group.
+        """
+        if by not in frame.columns:
+            others = [name for name in frame.columns if name != ids]
+            what = f"there is no column '{by}'; the columns are {', '.join(map(repr, others)) or ids + ' alone'}"
+            raise InputError("I201", what, where=where, hint=suggest(by, others))
+        table, note = frame.select(pl.col(ids).alias(ITEM), by).unique(maintain_order=True), ""
+        if table[by].dtype.is_numeric():
+            column, note = _grouped_numbers(table[by])
+            table = table.with_columns(column.alias(by))
+        return cls.of_features(Features.from_frame(table, columns=[by], origin=where), by, note)
+
+    @classmethod
+    def of_features(cls, features: Features, by: str, note: str = "") -> Memberships:
+        """Return the groups that one column of item features makes."""
+        if by not in features.columns:
+            what = f"the features come from {', '.join(map(repr, features.columns))}, and not from '{by}'"
+            raise InputError("I201", what, where=features.origin, hint=suggest(by, features.columns))
+        if len(features.columns) > 1:
+            features = _features_of_column(features, by)
+        names = features.names.to_list()
+        return cls(by, features, tuple(sorted(range(len(names)), key=lambda code: _natural(names[code]))), note)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the groups in the order in which they are shown: by number, then by text."""
+        names = self.features.names.to_list()
+        return tuple(names[code] for code in self.order)
+
+    def places(self, ids: pl.Series, what: str) -> list[NDArray[np.intp]]:
+        """Return, for each group, the places (ascending) of its members among ``ids``; ``what`` is user or item.
+
+        Raise I403 if ids have different types, and I408 if no id is in any group.
+        """
+        known = self.features.items
+        if ids.dtype.is_integer() != known.dtype.is_integer():
+            raise id_types_differ(what, Vocabulary(ids), self.features.vocabulary)
+        offsets, codes = gather_sets(
+            self.features.offsets, self.features.codes, rows_in_table(ids, known).astype(np.int32)
+        )
+        if not codes.size:
+            there = f"such as {ids[0]!r}, " if ids.len() else ""
+            raise InputError(
+                "I408",
+                f"no {what} of the truth, {there}has a value of '{self.by}', unlike {what}s such as {known[0]!r}",
+                where=self.features.origin,
+                hint="check that both tables use the same ids",
+            )
+        place = row_groups(offsets)
+        return [place[codes == code] for code in self.order]
+
+
+def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
+    """Return numbers as text: each value a group, or quarters if there are many values; and a note on quarters."""
+    values = column.drop_nulls().drop_nans() if column.dtype.is_float() else column.drop_nulls()
+    distinct = values.n_unique()
+    numbers = column.fill_nan(None).to_numpy() if column.dtype.is_float() else column.cast(pl.Float64).to_numpy()
+    if distinct <= MAX_VALUES:
+        texts = [None if np.isnan(value) else f"{value:g}" for value in numbers]
+        return pl.Series(column.name, texts, dtype=pl.String), ""
+    borders = np.unique(np.quantile(values.to_numpy(), QUARTERS, method="inverted_cdf"))
+    quarter = np.searchsorted(borders, numbers)  # a border is the last value of its quarter
+    names = {}
+    for number in np.unique(quarter[~np.isnan(numbers)]):
+        own = numbers[(quarter == number) & ~np.isnan(numbers)]
+        names[number] = f"{own.min():g}" if own.min() == own.max() else f"{own.min():g} to {own.max():g}"
+    texts = [None if np.isnan(value) else names[at] for value, at in zip(numbers, quarter, strict=True)]
+    note = f"'{column.name}' has {distinct:,} values: its groups are quarters"
+    return pl.Series(column.name, texts, dtype=pl.String), note
+
+
+def _features_of_column(features: Features, by: str) -> Features:
+    """Return the features that come from one of several columns, under their names in it."""
+    prefix = f"{by}="
+    names = features.names.to_list()
+    chosen = [code for code, name in enumerate(names) if name.startswith(prefix)]
+    new_code = np.full(len(names), -1, np.int32)
+    new_code[chosen] = np.arange(len(chosen))
+    codes = new_code[features.codes]
+    kept = codes >= 0
+    offsets = np.append(0, np.cumsum(kept))[features.offsets]
+    own = pl.Series([names[code].removeprefix(prefix) for code in chosen], dtype=pl.String)
+    return replace(features, offsets=offsets, codes=codes[kept], names=own, columns=(by,))
+
+
+def _natural(name: str) -> tuple[bool, float, str]:
+    """Return a sort key: names that begin with a number by that number, then all others by their text.
+
+    >>> sorted(["10 to 19", "9", "de", "-2.5"], key=_natural)
+    ['-2.5', '9', '10 to 19', 'de']
+    """
+    number = re.match(r"-?\d+(\.\d+)?(e[+-]?\d+)?", name)
+    return number is None, float(number[0]) if number else 0.0, name

@@ -1,0 +1,115 @@
+"""Hypergeometric and binomial probabilities for the kernels: how many of q draws hit a given part of the candidates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+from recassay.portable._kernels import exp, log, log1p
+
+Float = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-22  # a probability far below the rounding of the sums it would enter
+BOTTOM = -600.0  # log of the smallest probability from which the others can be computed without loss
+STEEP = 2.0  # largest factor of a difference of two distribution functions whose rounding does not matter
+LOG_ZERO, ALL_NEGLIGIBLE = -60.0, -2  # log of a sum of probabilities that counts as 0, and the return value for it
+
+
+@njit(nogil=True, cache=True)
+def hit_probabilities(
+    gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, law: Float
+) -> tuple[int, int]:
+    """Fill ``law[y - first]`` with P(y of q draws hit a part ``gap`` of ``rest`` candidates); return (first, last).
+
+    The probability is hypergeometric, or binomial with ``replace``; ``gap`` and ``rest`` may then be masses. ``last``
+    is at most ``most``. Negligible probabilities at either end are left out. ``logs[x]`` is log(x!).
+    """
+    if q <= 0 or gap <= 0 or gap >= rest:
+        y = q if q > 0 and gap > 0 else 0
+        law[0] = 1.0
+        return (y, y) if y <= most else (0, -1)
+    low, high = (0, q) if replace else (max(0, q - int(rest - gap)), min(q, int(gap)))
+    last = min(high, most)
+    if last < low:
+        return 0, -1
+    mode = int((q + 1) * (gap / rest)) if replace else int((q + 1.0) * (gap + 1.0) / (rest + 2.0))
+    first = stop = min(max(mode, low), last)
+    start = exp(log_probability(first, gap, rest, q, replace, logs))
+    law[first - low] = start
+    chance = start
+    while first > low:
+        less, more = probability_ratio(first, gap, rest, q, replace)
+        chance *= less / more
+        if chance < NEGLIGIBLE:
+            break
+        first -= 1
+        law[first - low] = chance
+    chance = start
+    while stop < last:
+        less, more = probability_ratio(stop + 1, gap, rest, q, replace)
+        chance *= more / less
+        if chance < NEGLIGIBLE:
+            break
+        stop += 1
+        law[stop - low] = chance
+    for y in range(first, stop + 1 if first > low else first):
+        law[y - first] = law[y - low]
+    return first, stop
+
+
+@njit(nogil=True, cache=True)
+def hit_probabilities_from_zero(
+    gap: float, rest: float, q: int, again: bool, least: float, most: int, logs: Float, parts: Float, chances: Float
+) -> int:
+    """Fill ``chances[y]`` for y = 0..last with the probabilities of :func:`hit_probabilities`; return last.
+
+    This is three times as fast: each probability is one product from the one before, starting at 0 hits. If the
+    probability of 0 hits is too small to start from, return ``ALL_NEGLIGIBLE`` if the probabilities of all y < ``most``
+    are negligible, else -1 (nothing is computed). With ``again`` candidates may be drawn again. ``least`` is the log of
+    the probability that one draw misses. ``parts[x]`` is 1 / x, used in place of a division.
+    """
+    outside = int(rest - gap)
+    if (q > outside and not again) or outside <= 0:
+        return -1
+    start = q * least if again else logs[outside] - logs[outside - q] - logs[int(rest)] + logs[int(rest) - q]
+    if start < BOTTOM:
+        each = q * gap / (rest - gap) if again else q * gap / (outside - q + 1.0)  # largest factor of one step up
+        return -1 if start + (most - 1) * log(max(each, 1.0)) > LOG_ZERO else ALL_NEGLIGIBLE
+    last, now = min(q, most - 1), exp(start)
+    chances[0] = now
+    if again:
+        probability_ratio = gap / (rest - gap)
+        for x in range(last):
+            now *= (q - x) * probability_ratio * parts[x + 1]
+            chances[x + 1] = now
+    else:
+        for x in range(last):
+            now *= (gap - x) * (q - x) * parts[x + 1] * parts[outside - q + x + 1]  # becomes 0 at x = gap
+            chances[x + 1] = now
+    if q < most:  # the range is complete: normalising removes the rounding of the logarithms
+        chances[: last + 1] /= chances[: last + 1].sum()
+    return last
+
+
+@njit(nogil=True, cache=True)
+def log_probability(y: int, gap: float, rest: float, q: int, replace: bool, logs: Float) -> float:
+    """Return log P(y of q draws from ``rest`` candidates hit ``gap`` of them).
+
+    The probability is binomial with ``replace``, else hypergeometric.
+    """
+    if replace:
+        part = gap / rest
+        return float(logs[q] - logs[y] - logs[q - y] + y * log(part) + (q - y) * log1p(-part))
+    inside, all_of_them = int(gap), int(rest)
+    outside = all_of_them - inside
+    ways = logs[inside] - logs[y] - logs[inside - y] + logs[outside] - logs[q - y] - logs[outside - q + y]
+    return float(ways - logs[all_of_them] + logs[q] + logs[all_of_them - q])
+
+
+@njit(nogil=True, cache=True)
+def probability_ratio(y: int, gap: float, rest: float, q: int, replace: bool) -> tuple[float, float]:
+    """Return (a, b) with a / b = P(y - 1 hits) / P(y hits), for q draws from ``rest`` that may hit ``gap`` of them."""
+    if replace:
+        return y * (rest - gap), (q - y + 1.0) * gap
+    return y * (rest - gap - q + y), (gap - y + 1.0) * (q - y + 1.0)

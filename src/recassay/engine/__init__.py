@@ -1,1 +1,0 @@
-"""Engines run the work: here, on this machine's threads."""

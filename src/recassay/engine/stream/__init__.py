@@ -1,1 +1,0 @@
-"""Systems on streams: every event asks first and teaches then."""

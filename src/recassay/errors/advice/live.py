@@ -1,0 +1,32 @@
+"""Explanations of errors of a live evaluation."""
+
+from __future__ import annotations
+
+from recassay.errors.advice.base import Advice
+
+ADVICE: dict[str, Advice] = {
+    "U251": Advice(
+        "The state of a watch was begun with other settings, and numbers under both would not fit together.",
+        "Keep the settings, or begin another folder with `-o`. Rules and `--idle` may change.",
+    ),
+    "U252": Advice(
+        "The state of a watch is open in another process, which would count events twice.",
+        "Stop the other `recassay watch`, or choose another folder with `-o`.",
+    ),
+    "U253": Advice(
+        "A file is not the state of a watch, or a newer recassay wrote it.",
+        "Give the folder that `recassay watch -o` wrote, or update recassay.",
+    ),
+    "U254": Advice(
+        "A source of events is missing, unknown, gone, or does not answer.",
+        "Name a file, a folder, `-`, `redis://HOST:6379/0?stream=NAME` or `kafka://HOST:9092/TOPIC`.",
+    ),
+    "U255": Advice(
+        "A rule of `--until` cannot be read.",
+        'Write `--until "ndcg@10: new > old + 0.01"`, or a YAML file with a list of such lines or of mappings.',
+    ),
+    "X103": Advice(
+        "Events of a watch were received that no bin counts, or that two count.",
+        "Please report it. The state of the last commit is unharmed.",
+    ),
+}

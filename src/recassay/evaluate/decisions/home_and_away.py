@@ -1,0 +1,181 @@
+"""``home_and_away``: ranks of every system by every metric, and which metrics are close to what a system optimises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.checks import HomeMetricFacts, diagnose
+from recassay.errors import UsageError
+from recassay.metrics.base import Metric
+from recassay.metrics.beyond.aspects import AspectMetric
+from recassay.metrics.beyond.calibration import Calibration
+from recassay.metrics.beyond.diversity import EILD, ILD
+from recassay.metrics.beyond.subtopics import SubtopicRecall
+from recassay.metrics.registry import parse_metric
+from recassay.naming.grammar import parse, suggest
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
+
+Kind = tuple[str, str]  # how diversity is measured (distance, aspects), and which distance or aspects
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HomeAndAway(Displayable):
+    """Means and ranks of every system under every metric, in ``table``.
+
+    ``home`` holds, by metric, the systems that optimise something close to it: the metric is their home metric.
+    """
+
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    table: pl.DataFrame
+    home: Mapping[str, tuple[str, ...]]
+    findings: tuple[Finding, ...] = ()
+
+    def ranks(self) -> pl.DataFrame:
+        """Return a row per metric: the systems whose home metric it is, and the rank of every system."""
+        wide = self.table.pivot("system", index="metric", values="rank", maintain_order=True)
+        hosts = pl.Series("home", [", ".join(self.home.get(metric, ())) for metric in wide["metric"]])
+        return wide.insert_column(1, hosts)
+
+    def summary(self) -> pl.DataFrame:
+        """Return a row per system: its mean rank under its home metrics, under those of others, and under the rest."""
+        host = pl.col("metric").replace_strict(
+            {metric: bool(self.home.get(metric)) for metric in self.metrics}, return_dtype=pl.Boolean
+        )
+        places = {"at_home": pl.col("home"), "as_guest": host & ~pl.col("home"), "on_neutral_ground": ~host}
+        means = [pl.col("rank").filter(where).mean().alias(name) for name, where in places.items()]
+        return self.table.group_by("system", maintain_order=True).agg(*means)
+
+    def exhibit(self) -> Exhibit:
+        """Return the ranks as a heat map that marks the home metrics of each system."""
+        label = pl.format("{}{}", pl.col("rank"), pl.when(pl.col("home")).then(pl.lit(" home")).otherwise(pl.lit("")))
+        return Exhibit(
+            name="home-and-away",
+            title="Home and away",
+            caption="The rank of every system under every metric. At home means that the metric is close to what the "
+            "system optimises: a win there says little.",
+            table=self.table.with_columns(label=label),
+            x="system",
+            y="metric",
+            kind="heat",
+            value="rank",
+            label="label",
+        )
+
+
+def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) -> HomeAndAway:
+    """Rank every system under every metric, and mark the metrics that are close to what a system optimises.
+
+    All ``scores`` are of the same systems; scores of Sudden Death may be among them, which no system optimises.
+    ``objectives`` names what a system optimises: a metric (``"ild(distance='cosine')"``) or a re-ranker (``"MMR"``
+    or ``"DPP"``, with distance jaccard by default, ``"xQuAD"``, ``"SPAD"``, ``"Calibrated"``). Without it, system
+    names are read as re-rankers.
+
+    >>> made = {"mf": {"ann": ["x", "y"]}, "mmr": {"ann": ["y", "x"]}}
+    >>> items = pl.DataFrame({"item_id": ["x", "y"], "tags": [["a"], ["b"]]})
+    >>> from recassay.api.score import score
+    >>> table = home_and_away(score(made, {"ann": ["x"]}, "mrr ild@2", items=items), objectives={"mmr": "MMR"})
+    >>> table.ranks().rows()
+    [('mrr', '', 1.0, 2.0), ('ild@2', 'mmr', 1.5, 1.5)]
+    """
+    systems = scores[0].systems if scores else ()
+    if len(systems) < 2:
+        raise UsageError(
+            "U113", f"a comparison needs two systems, got {len(systems)}", hint="give scores of two or more systems"
+        )
+    for sheet in scores[1:]:
+        if set(sheet.systems) != set(systems):
+            what = f"scores of different systems: {', '.join(sheet.systems)} and {', '.join(systems)}"
+            raise UsageError("U207", what, where="home_and_away", hint="score the same systems under all metrics")
+    optimised = _objectives(systems, objectives)
+    rows: list[dict[str, Any]] = []
+    home: dict[str, tuple[str, ...]] = {}
+    for sheet in scores:
+        for metric in sheet.metrics:
+            own = [sheet.row(system, metric) for system in systems]
+            if own[0].higher_is_better is None or metric in home:
+                continue
+            kind = _kind_of(metric)
+            home[metric] = tuple(name for name in systems if kind is not None and optimised.get(name) == kind)
+            better = np.array([row.mean if row.higher_is_better else -row.mean for row in own])
+            ranks = pl.Series(-better).rank("average").to_list()
+            rows += [
+                {
+                    "metric": metric,
+                    "system": row.system,
+                    "mean": row.mean,
+                    "rank": rank,
+                    "home": row.system in home[metric],
+                }
+                for row, rank in zip(own, ranks, strict=True)
+            ]
+    table = pl.DataFrame(rows)
+    by_metric = {
+        name: dict(part.select("system", "rank").rows())
+        for (name,), part in table.group_by("metric", maintain_order=True)
+    }
+    findings = diagnose(HomeMetricFacts(systems, by_metric, home))
+    return HomeAndAway(systems, tuple(home), table, home, findings)
+
+
+def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> dict[str, Kind]:
+    """Return what each system optimises (a kind of diversity), for systems whose objective some metric measures.
+
+    ``stated`` are the objectives that the user gave.
+    """
+    if stated is None:
+        named = {name: _kind_of_reranker(name) for name in systems}
+        return {name: kind for name, kind in named.items() if kind is not None}
+    found = {}
+    for name, text in stated.items():
+        if name not in systems:
+            raise UsageError("U108", f"there is no system '{name}'", hint=suggest(name, systems))
+        kind = _kind_of_reranker(text) or _kind_of(text)
+        if kind is None:
+            what = f"no diversity metric is close to the objective '{text}'"
+            raise UsageError(
+                "U207", what, where=f"objective of {name}", hint="name a re-ranker such as MMR, or a metric such as ild"
+            )
+        found[name] = kind
+    return found
+
+
+def _kind_of_reranker(text: str) -> Kind | None:
+    """Return what a re-ranker of this name optimises; None for any other name.
+
+    >>> _kind_of_reranker("MMR(of='ALS()', distance='cosine')"), _kind_of_reranker("popular")
+    (('distance', 'cosine'), None)
+    """
+    try:
+        named = parse(text)
+    except UsageError:
+        return None
+    if named.name.lower() == "calibrated":
+        return "calibration", "features"
+    aspects = {"xquad": "features", "spad": "subprofiles"}
+    if named.name.lower() in ("mmr", "dpp"):
+        return "distance", str(named.parameters.get("distance", "jaccard"))
+    return ("aspects", aspects[named.name.lower()]) if named.name.lower() in aspects else None
+
+
+def _kind_of(heading: str) -> Kind | None:
+    """Return the kind of diversity that the metric with this heading measures; None for other and unknown metrics."""
+    try:
+        metric: Metric = parse_metric(heading)
+    except UsageError:
+        return None
+    if isinstance(metric, ILD | EILD):
+        return "distance", metric.distance
+    if isinstance(metric, Calibration):
+        return "calibration", metric.aspects
+    if isinstance(metric, AspectMetric):
+        return "aspects", metric.aspects
+    return ("aspects", "features") if isinstance(metric, SubtopicRecall) else None

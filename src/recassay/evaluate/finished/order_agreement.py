@@ -1,0 +1,78 @@
+"""Agreement of the orders of systems between settings, or between metrics, in a table of finished scores."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.errors import UsageError
+from recassay.evaluate.finished.conclude import RESAMPLES
+from recassay.evaluate.finished.read import METRIC, FinishedScores, MeansTable
+from recassay.naming.grammar import suggest
+from recassay.stats.agreement import kendall_taus
+from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
+
+
+def order_agreement(
+    finished: FinishedScores, along: str, *, level: float = 0.95, seed: int = 0, resamples: int = RESAMPLES
+) -> pl.DataFrame:
+    """Return how far orders of systems agree between values of a setting, or between metrics (``along="metric"``).
+
+    For each pair of values: tau-b of the two orders on each data set, the mean over data sets, its percentile interval
+    over resampled data sets, and on how many data sets the winner is the same.
+    """
+    if along not in (*finished.settings, METRIC):
+        known = [*finished.settings, METRIC]
+        raise UsageError("U215", f"orders cannot be compared along {along!r}", hint=suggest(along, known))
+    rows = []
+    key = [METRIC, *finished.settings]
+    parts = {
+        tuple(map(str, where)): MeansTable.of(part)
+        for where, part in finished.frame.partition_by(key, as_dict=True, maintain_order=True).items()
+    }
+    position = key.index(along)
+    for (where, left), (other, right) in itertools.combinations(parts.items(), 2):
+        if any(a != b for i, (a, b) in enumerate(zip(where, other, strict=True)) if i != position):
+            continue
+        higher = (finished.higher[where[0]], finished.higher[other[0]])
+        if None in higher:
+            continue
+        found = _agree(left, right, (higher[0] is not False, higher[1] is not False), level, seed, resamples)
+        if found is not None:
+            rest = {name: value for name, value in zip(key, where, strict=True) if name != along}
+            rows.append({**rest, "along": along, "a": where[position], "b": other[position], **found})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _agree(
+    left: MeansTable, right: MeansTable, higher: tuple[bool, bool], level: float, seed: int, resamples: int
+) -> dict[str, Any] | None:
+    """Return the mean tau-b of two tables of means, with its interval; None if they share fewer than two systems.
+
+    ``higher`` says for each table whether more is better. Data sets and systems of only one table are left out.
+    """
+    systems = [name for name in left.systems if name in right.systems]
+    datasets = [name for name in left.datasets if name in right.datasets]
+    if len(systems) < 2 or not datasets:
+        return None
+    a, b = (
+        table.values[np.ix_([table.datasets.index(d) for d in datasets], [table.systems.index(s) for s in systems])]
+        * (1.0 if up else -1.0)
+        for table, up in zip((left, right), higher, strict=True)
+    )
+    taus = kendall_taus(a, b)[1]
+    known = taus[~np.isnan(taus)]
+    low = high = float("nan")
+    if len(known) > 1:
+        means = bootstrap_sums(known[None], resamples, ResamplingOptions(seed=seed, resamples=resamples))[0] / len(
+            known
+        )
+        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    tau = float(known.mean()) if len(known) else float("nan")
+    same = int((np.argmax(a, axis=1) == np.argmax(b, axis=1)).sum())
+    return {
+        "systems": len(systems), "datasets": len(datasets), "tau": tau, "low": low, "high": high, "same_winner": same,
+    }  # fmt: skip

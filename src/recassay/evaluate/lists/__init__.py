@@ -1,0 +1,1 @@
+"""Evaluation of ranked lists from run files or models."""

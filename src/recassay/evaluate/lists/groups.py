@@ -1,0 +1,274 @@
+"""Means by group of users or of items, and the gaps between groups.
+
+A group of users keeps its users' values: nothing is judged again. A group of items keeps the relevant items in it:
+lists are judged against that part of the truth, so that recall by genre is the share of a genre's relevant items that
+lists hold. A metric must have the same best value whatever the number of relevant items; others are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.data.memberships import Memberships
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.errors import UsageError
+from recassay.evaluate.lists.job import Job
+from recassay.evaluate.lists.means import mean
+from recassay.evaluate.lists.summary import interval_bounds
+from recassay.metrics.base import UnitMetric
+from recassay.metrics.credit import Credit
+from recassay.results.group_scores import GroupGap, GroupKind, GroupRow, GroupScores
+from recassay.results.scores import Scores, Values
+from recassay.stats.adjustment import adjust
+from recassay.stats.group_means import GroupMean, difference, p_of_pairs
+from recassay.stats.intervals import LARGE, Uncertainty
+
+MAX_GROUPS = 100  # more are no groups that anybody compares, and each pair of them is tested
+
+Places = NDArray[np.intp]
+Key = tuple[str, str]  # system, metric
+
+
+class GroupColumn(NamedTuple):
+    """The values of one system under one metric in a group: places among all users (ascending), values, weights."""
+
+    places: Places
+    values: Values
+    weights: Values | None
+
+    def defined(self) -> GroupColumn:
+        """Return the column without undefined values."""
+        kept = ~np.isnan(self.values)
+        return GroupColumn(self.places[kept], self.values[kept], None if self.weights is None else self.weights[kept])
+
+
+@dataclass(frozen=True)
+class GroupRules:
+    """Rules of groups: the smallest one that is shown, the correction of p-values, and the level of tests."""
+
+    smallest: int = 10
+    correction: str = "holm"
+    level: float = 0.95
+
+
+Columns = Mapping[Key, GroupColumn]
+
+
+def user_groups(
+    scores: Scores,
+    memberships: Memberships,
+    metrics: Mapping[str, UnitMetric],
+    uncertainty: Uncertainty,
+    rules: GroupRules,
+    threads: int | None = None,
+) -> GroupScores:
+    """Return the means of scores by group of users; ``metrics``, by heading, are those with a value per user."""
+    places = memberships.places(scores.units, "user")
+    whole = whole_columns(scores)
+    parts = [
+        {key: GroupColumn(of, *_taken(column, of)) for key, column in whole.items()} for of in places
+    ]  # the values of a group are those of its users
+    result = _group_scores("users", memberships, whole, parts, places, metrics, uncertainty, rules, threads)
+    return replace(result, without=scores.units.len() - np.unique(np.concatenate(places)).size)
+
+
+def _taken(column: GroupColumn, of: Places) -> tuple[Values, Values | None]:
+    return column.values[of], None if column.weights is None else column.weights[of]
+
+
+def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
+    """Return the values of all users, by system and metric."""
+    places = np.arange(scores.units.len())
+    return {
+        (system, metric): GroupColumn(places, scores.values(system, metric), scores.weights(system, metric))
+        for system in scores.systems
+        for metric in scores.unit_metrics
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """The relevant items of each group: a truth per group, and the values of the runs that were judged against them."""
+
+    memberships: Memberships
+    job: Job
+    truths: tuple[Truth, ...]
+    places: tuple[Places, ...]
+    without: int
+    left_out: Mapping[str, str]
+    parts: tuple[dict[Key, GroupColumn], ...]
+
+    @classmethod
+    def of(cls, job: Job, truth: Truth, memberships: Memberships) -> ItemGroups:
+        """Return the groups of a truth; raise U217 if no metric can be computed for a part of the relevant items."""
+        reasons = {heading: why_no_item_groups(metric) for heading, metric in job.metrics.items()}
+        left_out = {heading: why for heading, why in reasons.items() if why}
+        if len(left_out) == len(reasons):
+            heading, why = next(iter(left_out.items()))
+            raise UsageError(
+                "U217",
+                f"no metric has a value by group of items: {heading} {why}",
+                where=f"by_item={memberships.by!r}",
+                hint="add recall@10, ndcg@10, mrr or hit@10",
+            )
+        kept = {heading: metric for heading, metric in job.metrics.items() if heading not in left_out}
+        codes = np.unique(truth.items)
+        of_items = memberships.places(truth.vocabulary.decode(codes), "item")
+        parts = [truth.of_items(codes[places]) for places in of_items]
+        grouped = np.unique(np.concatenate(of_items)).size
+        return cls(
+            memberships,
+            replace(job, metrics=kept, progress=None, first_hits_from=None),
+            tuple(part for part, _ in parts),
+            tuple(places for _, places in parts),
+            int(codes.size - grouped),
+            left_out,
+            tuple({} for _ in parts),
+        )
+
+    def judge(self, name: str, run: Run) -> None:
+        """Judge a run against the relevant items of every group."""
+        for truth, places, part in zip(self.truths, self.places, self.parts, strict=True):
+            if places.size:
+                values, weights = self.job.unit_values(run, truth)
+                part.update(
+                    {(name, metric): GroupColumn(places, values[metric], weights.get(metric)) for metric in values}
+                )
+
+    def scores(self, whole: Scores, uncertainty: Uncertainty, rules: GroupRules) -> GroupScores:
+        """Return the means of all runs by group of items; ``whole`` has the values of all relevant items."""
+        columns = {key: column for key, column in whole_columns(whole).items() if key[1] in self.job.metrics}
+        found = _group_scores(
+            "items", self.memberships, columns, self.parts, self.places, self.job.unit_metrics, uncertainty, rules,
+            self.job.threads,
+        )  # fmt: skip
+        return replace(found, without=self.without, left_out=self.left_out)
+
+
+def why_no_item_groups(metric: object) -> str:
+    """Return why a metric has no value for a part of the relevant items, completing a sentence; empty if it has one.
+
+    >>> from recassay.metrics.registry import parse_metric
+    >>> why_no_item_groups(parse_metric("recall@5")), why_no_item_groups(parse_metric("precision@5"))
+    ('', 'has a best value that depends on the number of relevant items')
+    """
+    if not isinstance(metric, UnitMetric) or metric.family != "ranking":
+        return "is not about relevant items"
+    formula = metric.rank_formula()
+    if not isinstance(formula, Credit):
+        return "is no sum over relevant items by their ranks"
+    if metric.limits[1] != 1 or not math.isclose(float(formula.of_one(np.ones(1))[0]), 1.0):
+        return "has a best value that depends on the number of relevant items"
+    return ""
+
+
+def _group_scores(
+    kind: GroupKind,
+    memberships: Memberships,
+    whole: Columns,
+    parts: Sequence[Columns],
+    places: Sequence[Places],
+    metrics: Mapping[str, UnitMetric],
+    uncertainty: Uncertainty,
+    rules: GroupRules,
+    threads: int | None,
+) -> GroupScores:
+    """Return the rows and gaps of groups; ``parts`` have the columns of each, and ``places`` its users."""
+    sizes = [of.size for of in places]
+    disjoint = np.unique(np.concatenate(places)).size == sum(sizes)
+    shown = [at for at, size in enumerate(sizes) if size >= rules.smallest]
+    hidden = [size for size in sizes if 0 < size < rules.smallest]
+    if len(shown) > MAX_GROUPS:
+        raise UsageError(
+            "U217",
+            f"'{memberships.by}' makes {len(shown):,} groups of {rules.smallest:,} users or more; "
+            f"at most {MAX_GROUPS:,} are compared",
+            where=f"by={memberships.by!r}",
+            hint="use a coarser column, or raise the smallest group (--smallest-group)",
+        )
+    if len(shown) < 2:
+        largest = max(sizes, default=0)
+        raise UsageError(
+            "U217",
+            f"'{memberships.by}' makes fewer than two groups of {rules.smallest:,} users or more: it has "
+            f"{sum(size > 0 for size in sizes):,} in all, the largest of {largest:,}",
+            where=f"by={memberships.by!r}",
+            hint="use another column, or lower the smallest group (--smallest-group)",
+        )
+    if uncertainty.method == "bootstrap" and max(column.places.size for column in whole.values()) > LARGE:
+        uncertainty = replace(uncertainty, method="abc")  # as for the means of all users: groups are as large together
+    names = memberships.names
+    defined = {at: {key: column.defined() for key, column in parts[at].items()} for at in shown}
+    bounds = {at: _bounds(columns, metrics, uncertainty, threads) for at, columns in defined.items()}
+    rows: list[GroupRow] = []
+    gaps: list[GroupGap] = []
+    for key, everybody in whole.items():
+        metric = metrics[key[1]]
+        groups = {at: columns[key] for at, columns in defined.items() if key in columns}
+        groups = {at: column for at, column in groups.items() if column.places.size >= rules.smallest}
+        own = [
+            _row(key, names[at], column, mean(metric, column.values, column.weights), bounds[at].get(key))
+            for at, column in groups.items()
+        ]
+        means = [GroupMean.of(*column, power=metric.power) for column in groups.values()]
+        rows += _compared(own, means, GroupMean.of(*everybody.defined(), power=metric.power), rules)
+        gaps += _gap(own, means, metric.higher_is_better, rules, disjoint=disjoint)
+    return GroupScores(
+        memberships.by, kind, tuple(rows), tuple(gaps), rules.smallest, len(hidden), sum(hidden), 0, rules.level,
+        rules.correction, {}, memberships.note,
+    )  # fmt: skip
+
+
+def _bounds(
+    columns: Columns, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
+) -> Mapping[Key, tuple[float, float]]:
+    """Return the intervals of the means of one group; systems share their resamples."""
+    values = {key: column.values for key, column in columns.items()}
+    weights = {key: column.weights for key, column in columns.items() if column.weights is not None}
+    powers = {heading: metric.power for heading, metric in metrics.items()}
+    return interval_bounds(values, weights, uncertainty, powers, threads)
+
+
+def _row(key: Key, group: str, column: GroupColumn, value: float, bounds: tuple[float, float] | None) -> GroupRow:
+    low, high = bounds or (math.nan, math.nan)
+    return GroupRow(*key, group, int(column.places.size), value, low, high, math.nan, math.nan, False)
+
+
+def _compared(
+    rows: list[GroupRow], means: list[GroupMean], everybody: GroupMean, rules: GroupRules
+) -> Iterator[GroupRow]:
+    """Yield the rows of one system and metric with their difference from the mean of all users."""
+    against = [difference(one, everybody, level=rules.level) for one in means]
+    corrected = adjust(np.array([found.p for found in against]), rules.correction).tolist()
+    alpha = round(1 - rules.level, 12)
+    for row, found, p in zip(rows, against, corrected, strict=True):
+        yield replace(row, difference=found.difference, p=p, significant=p <= alpha)
+
+
+def _gap(
+    rows: list[GroupRow], means: list[GroupMean], higher: bool | None, rules: GroupRules, *, disjoint: bool
+) -> Iterator[GroupGap]:
+    """Yield the gap between the best and the worst group of one system by one metric, if there are two."""
+    known = [at for at, row in enumerate(rows) if not math.isnan(row.mean)]
+    if len(known) < 2:
+        return
+    place: Callable[[int], float] = lambda at: rows[at].mean if higher is not False else -rows[at].mean  # noqa: E731
+    best, worst = max(known, key=place), min(known, key=place)
+    if best == worst:  # all means are equal
+        best, worst = known[0], known[-1]
+    found = difference(means[best], means[worst], level=rules.level, disjoint=disjoint)
+    corrected = p_of_pairs([means[at] for at in known], rules.correction, disjoint=disjoint)
+    pair = (known.index(best), known.index(worst))
+    p = corrected[min(pair), max(pair)]
+    first = rows[best]
+    yield GroupGap(
+        first.system, first.metric, first.group, rows[worst].group, found.difference, found.low, found.high, p,
+        len(corrected), p <= round(1 - rules.level, 12),
+    )  # fmt: skip

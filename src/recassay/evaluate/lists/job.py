@@ -1,0 +1,299 @@
+"""Evaluation of runs on this machine: each run is aligned with the truth once; threads compute the values of blocks of
+users.
+
+The result equals that of this loop, with which tests compare it:
+
+    for run in runs:
+        alignment = align(run, truth)
+        for metric in metrics:
+            values = [metric.checked(alignment.block(q, q + 1)) for q in range(len(truth.queries))]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from recassay.checks import Facts, TieRange, diagnose
+from recassay.checks.base import count_all
+from recassay.checks.counts import CheckInput
+from recassay.data.interactions import Interactions
+from recassay.data.run import Run
+from recassay.data.truth import Truth
+from recassay.data.truth_statistics import TruthStatistics
+from recassay.evaluate.lists.means import ColumnMeans, MetricMeans
+from recassay.evaluate.lists.parts import Column, Columns, Order, PartialCounts, PartialResult
+from recassay.metrics.align import WHOLE_LIST, Alignment, Conventions, align
+from recassay.metrics.base import CatalogueMetric, Metric, UnitMetric
+from recassay.metrics.catalogue.exposure import Exposure, exposure_of
+from recassay.metrics.context import Context, bind
+from recassay.metrics.refusals import SharedIds
+from recassay.metrics.ties import ARBITRARY
+from recassay.naming.grammar import parse
+from recassay.profiles.base import Exclusion
+from recassay.results.finding import Finding
+from recassay.results.first_hits import SystemHits
+from recassay.results.scores import PLACES, Summary, Values
+from recassay.threads import Progress, each_block
+
+USERS_PER_BLOCK = 32_768
+
+ValuesByHeading = dict[str, Values]  # by heading
+Report = Callable[[str, int, int], None]  # stage, done, of
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The evaluation of one run: values and weights per unit by metric name, summary rows and findings.
+
+    The run itself can be released.
+    """
+
+    values: ValuesByHeading
+    weights: ValuesByHeading
+    rows: tuple[Summary, ...]
+    findings: tuple[Finding, ...] = field(default=())
+    first_hits: SystemHits | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Metrics, conventions and side data (such as item features), ready to evaluate runs against any truth.
+
+    With ``first_hits_from`` the rank of the first item of at least this gain is kept for each user.
+    """
+
+    metrics: Mapping[str, Metric]  # by heading
+    conventions: Conventions
+    context: Context
+    excludes: tuple[Exclusion, ...] = ()  # what the profile does not reproduce
+    threads: int | None = None
+    progress: Report | None = None
+    first_hits_from: float | None = None
+
+    @property
+    def unit_metrics(self) -> dict[str, UnitMetric]:
+        """Return the metrics that have a value for every unit, by name."""
+        return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
+
+    @property
+    def deepest(self) -> int | None:
+        """Return the largest cut-off of the metrics; None if none has one."""
+        return max((metric.k for metric in self.metrics.values() if metric.k is not None), default=None)
+
+    def resolved(self, statistics: TruthStatistics) -> Job:
+        """Return a copy whose metrics are bound to the truth's statistics; raise if a metric cannot use them."""
+        metrics = {heading: metric.resolve(statistics) for heading, metric in self.metrics.items()}
+        for metric in metrics.values():
+            metric.prepare(statistics, self.context)
+        return replace(self, metrics=metrics)
+
+    def with_train(self, train: Interactions) -> Job:
+        """Return a copy with another training log, or with the rows of some of its users."""
+        return replace(self, context=replace(self.context, train=train))
+
+    def judge(self, run: Run, truth: Truth) -> Judgement:
+        """Return the values, means and findings of a run."""
+        whole = self.judge_part(run, truth, whole=True)
+        return self.combine(run.name, whole.columns, whole.tally)
+
+    def judge_part(self, run: Run, truth: Truth, *, whole: bool = False) -> PartialResult:
+        """Return the values and counts of the users in ``truth``, which may be a part of all users.
+
+        Unusable input raises an error only if run and truth are ``whole``: of a part alone it cannot be known.
+        """
+        alignment = align(run, truth, self.conventions, whole=whole)
+        bind(self.metrics.values(), alignment, self.context)
+        values, weights = self._columns(alignment, self.unit_metrics)
+        columns: dict[Column, Values] = {("value", heading): column for heading, column in values.items()}
+        columns |= {("weight", heading): column for heading, column in weights.items()}
+        columns |= self._orders_of_ties(run, truth, alignment) | self._first_hits(alignment)
+        return PartialResult(truth.queries, columns, self._tally(alignment, values))
+
+    def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
+        """Return the rank of the first relevant item and the length of the list for every user, if they are kept."""
+        least = self.first_hits_from
+        if least is None:
+            return {}
+        rank, length = np.empty(alignment.match.size), np.full(alignment.match.size, np.nan)
+
+        def fill(begin: int, end: int) -> None:
+            lists = alignment.block(begin, end)
+            rank[begin:end] = np.where(lists.relevant(least) > 0, lists.first_relevant(None, least), np.nan)
+
+        each_block(fill, rank.size, size=USERS_PER_BLOCK, threads=self.threads)
+        length[alignment.match >= 0] = alignment.judged_lengths
+        return {("first", "rank"): rank, ("first", "length"): length}
+
+    def combine(self, name: str, columns: Columns, tally: PartialCounts) -> Judgement:
+        """Return the evaluation of the run ``name`` from ``columns``, the values of all units.
+
+        ``tally`` are the summed counts of its parts.
+        """
+        rows, findings = self.summarise(name, ColumnMeans(self.unit_metrics, columns), tally)
+        values: ValuesByHeading = {heading: column for (kind, heading), column in columns.items() if kind == "value"}
+        weights: ValuesByHeading = {heading: column for (kind, heading), column in columns.items() if kind == "weight"}
+        first = None
+        if self.first_hits_from is not None:
+            first = SystemHits(columns["first", "rank"], columns["first", "length"], tally.alignment.extra_queries)
+        return Judgement(values, weights, rows, findings, first)
+
+    def summarise(
+        self, name: str, means: MetricMeans, tally: PartialCounts
+    ) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
+        """Return the means with their counts (summary rows), and the findings.
+
+        Raise if the input cannot be evaluated.
+        """
+        tally.raise_if_unusable(self.conventions)
+        rows = tuple(self._summary(name, heading, metric, tally, means) for heading, metric in self.metrics.items())
+        facts = Facts(
+            name,
+            tally.alignment,
+            self.conventions,
+            rows,
+            self.deepest,
+            tally.counted,
+            self.context.train,
+            {heading: _tie_range(means, heading) for heading in means.tie_order_headings},
+            self._exclusions(tally),
+        )
+        return rows, diagnose(facts)
+
+    def values(self, run: Run, truth: Truth) -> ValuesByHeading:
+        """Return only the values of every unit, under each metric that has some."""
+        return self.values_and_exposures(run, truth, whole=True)[0]
+
+    def unit_values(self, run: Run, truth: Truth) -> tuple[ValuesByHeading, ValuesByHeading]:
+        """Return values and weights of every unit of a part of the truth, such as the relevant items of one genre."""
+        alignment = align(run, truth, self.conventions, whole=False)
+        bind(self.metrics.values(), alignment, self.context)
+        return self._columns(alignment, self.unit_metrics)
+
+    def values_and_exposures(
+        self, run: Run, truth: Truth, *, whole: bool = False
+    ) -> tuple[ValuesByHeading, dict[str, Exposure]]:
+        """Return the values of every unit, and, for metrics of the catalogue, how often each item was shown."""
+        alignment = align(run, truth, self.conventions, whole=whole)
+        bind(self.metrics.values(), alignment, self.context)
+        return self._columns(alignment, self.unit_metrics)[0], self._exposures(alignment)
+
+    def _tally(self, alignment: Alignment, values: ValuesByHeading) -> PartialCounts:
+        lengths, scores = alignment.judged_lengths, alignment.run.score_column
+        cutoffs = {heading: metric.k for heading, metric in self.metrics.items()}
+        return PartialCounts(
+            alignment.counts,
+            SharedIds.of(alignment),
+            alignment.unmatched,
+            {heading: 0 if k is None else int((lengths < k).sum()) for heading, k in cutoffs.items()},
+            {heading: metric.addends(alignment) for heading, metric in self.metrics.items()},
+            self._exposures(alignment),
+            count_all(CheckInput(alignment, self.deepest, self.context.train)),
+            bool(self.excludes) and any((column == 0).any() for column in values.values()),
+            bool(self.excludes) and scores is not None and bool((scores <= 0).any()),
+            int(lengths.max(initial=0)),
+        )
+
+    def _exposures(self, alignment: Alignment) -> dict[str, Exposure]:
+        """Return how often each item was shown, by name of each metric of the catalogue."""
+        return {
+            heading: exposure_of(alignment, self.context, metric.catalogue, metric.k)
+            for heading, metric in self.metrics.items()
+            if isinstance(metric, CatalogueMetric)
+        }
+
+    def _exclusions(self, tally: PartialCounts) -> tuple[str, ...]:
+        """Return, as texts, which numbers of a library its profile cannot reproduce on this input."""
+        present = {
+            "tied scores": tally.alignment.tied_rows,
+            "repeated items": tally.alignment.duplicate_rows,
+            "users without truth": tally.alignment.extra_queries,
+            "users without a hit": tally.some_zero,
+            "scores of 0 or less": tally.low_scores,
+        }
+        names = {parse(heading).name for heading in self.metrics}
+        return tuple(str(one) for one in self.excludes if present.get(one.when) and one.concerns(names))
+
+    def _columns(
+        self, alignment: Alignment, metrics: Mapping[str, UnitMetric]
+    ) -> tuple[ValuesByHeading, ValuesByHeading]:
+        """Return values of all units by metric name, and weights where a metric has them; blocks run in parallel."""
+        n = alignment.match.size
+        values = {heading: np.empty(n) for heading in metrics}
+        weights: ValuesByHeading = {}
+        cutoffs = [metric.k for metric in metrics.values()]
+        depth = WHOLE_LIST if None in cutoffs or not cutoffs else max(k for k in cutoffs if k is not None)
+
+        def fill(begin: int, end: int) -> dict[str, Values | None]:
+            lists = alignment.block(begin, end, depth)
+            for heading, metric in metrics.items():
+                values[heading][begin:end] = metric.checked(lists)
+            return {heading: metric.weights(lists) for heading, metric in metrics.items()}
+
+        progress = cumulative_progress(self.progress, f"judging {alignment.run.name}", n)
+        parts = each_block(fill, n, size=USERS_PER_BLOCK, threads=self.threads, progress=progress)
+        for heading in values if parts else ():
+            blocks = [block for part in parts if (block := part[heading]) is not None]
+            if blocks:
+                weights[heading] = np.concatenate(blocks)
+        return values, weights
+
+    def _summary(self, name: str, heading: str, metric: Metric, tally: PartialCounts, means: MetricMeans) -> Summary:
+        """Return the mean of one metric with its counts; intervals are added later, for all systems together."""
+        counts = tally.alignment
+        row = Summary(
+            system=name,
+            metric=heading,
+            mean=float("nan"),
+            n=counts.lists,
+            missing=counts.missing,
+            short=tally.short[heading],
+            duplicate=counts.duplicate_rows,
+            undefined=0,
+            higher_is_better=metric.higher_is_better,
+            parameters=metric.parameters | ({PLACES: tally.longest} if metric.is_uncut else {}),
+            accompanying=metric.accompanying(tally.addends[heading], self.context),
+        )
+        if isinstance(metric, CatalogueMetric):
+            return replace(row, mean=metric.measure(tally.exposures[heading].counts))
+        n, undefined = means.counts(heading)
+        skipped = counts.missing if getattr(metric, "missing", "zero") == "skip" else 0
+        return replace(row, mean=means.mean(heading), n=n, undefined=undefined - skipped)
+
+    def _orders_of_ties(self, run: Run, truth: Truth, alignment: Alignment) -> dict[Column, Values]:
+        """Return values in the worst and in the best order of tied rows, if nothing defines their order."""
+        if not alignment.counts.tied_rows or self.conventions.ties not in ARBITRARY:
+            return {}
+        ranked = {heading: metric for heading, metric in self.unit_metrics.items() if metric.family == "ranking"}
+        columns: dict[Column, Values] = {}
+        orders: tuple[Order, ...] = ("pessimistic", "optimistic")
+        for order in orders:
+            other = align(run, truth, replace(self.conventions, ties=order), whole=alignment.whole)
+            bind(ranked.values(), other, self.context)
+            columns |= {(order, heading): column for heading, column in self._columns(other, ranked)[0].items()}
+        return columns
+
+
+def cumulative_progress(report: Report | None, stage: str, of: int) -> Progress | None:
+    """Return a callback that adds up increments and reports which share of a stage is done; None without ``report``.
+
+    ``stage`` names the stage, and ``of`` is the sum of all its increments.
+    """
+    done = 0
+    if report is None:
+        return None
+
+    def add(more: int) -> None:
+        nonlocal done
+        done += more
+        report(stage, done, of)
+
+    return add
+
+
+def _tie_range(means: MetricMeans, heading: str) -> TieRange:
+    """Return the means in the worst and the best order of ties, and twice the standard error of the mean."""
+    pair = means.mean(heading, "pessimistic"), means.mean(heading, "optimistic")
+    return TieRange(min(pair), max(pair), 2 * means.error(heading))

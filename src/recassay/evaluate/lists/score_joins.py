@@ -1,0 +1,142 @@
+"""Joins of scorings: systems that were scored at different times against one truth become one set of scores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from recassay.errors import InputError, UsageError
+from recassay.results.score_set import GIVEN, Place, ScoreSet
+from recassay.results.scores import Scores
+
+TRUTH = "truth"  # key of the settings of scores: fingerprint and counts of the truth
+
+
+def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
+    """Return several named sets of scores as one.
+
+    Scores of one truth are joined: those with its fingerprint, or, of tables that have none, those at the same place
+    that add systems, have the same users, and agree on systems of both. Other scores become data sets with the names of
+    their sources. Raise I324 for systems that were scored on different truths, U218 for different metrics.
+    """
+    sheets: dict[Place, Scores] = {}
+    sources: dict[Place, str] = {}
+    for name, own in scorings:
+        for place, scores in own:
+            at = next((other for other in sheets if _are_joined(sheets[other], scores, other, place)), None)
+            if at is not None:
+                sheets[at] = _joined(sheets[at], scores, f"{sources[at]} and {name}")
+                continue
+            clashing = place in sheets and place.dataset != GIVEN
+            if clashing or (place.dataset == GIVEN and place in {other._replace(dataset=GIVEN) for other in sheets}):
+                _refuse_other_systems(sheets, sources, place, scores, name)
+            placed = place._replace(dataset=name) if place.dataset == GIVEN or clashing else place
+            if placed in sheets:
+                raise InputError(
+                    "I314", f"two sources have scores of the data set {placed.dataset}", where=name,
+                    hint="name the data set in a column 'dataset', or rename the file",
+                )  # fmt: skip
+            sheets[placed], sources[placed] = scores, name
+    return ScoreSet(sheets)
+
+
+def _are_joined(one: Scores, other: Scores, at: Place, place: Place) -> bool:
+    """Return whether two scores at two places are of one truth."""
+    if at.without("dataset") != place.without("dataset"):
+        return False
+    first, second = _fingerprint(one), _fingerprint(other)
+    if first and second:
+        return first == second
+    if place.dataset not in (GIVEN, at.dataset) or not one.units.equals(other.units):
+        return False
+    shared = [system for system in other.systems if system in one.systems]
+    return len(shared) < len(other.systems) and all(_same_values(one, other, system) for system in shared)
+
+
+def _same_values(one: Scores, other: Scores, system: str) -> bool:
+    metrics = [metric for metric in one.unit_metrics if metric in other.unit_metrics]
+    values = ((one.values(system, metric), other.values(system, metric)) for metric in metrics)
+    return all(np.array_equal(left, right, equal_nan=True) for left, right in values)
+
+
+def _refuse_other_systems(
+    sheets: Mapping[Place, Scores], sources: Mapping[Place, str], place: Place, scores: Scores, name: str
+) -> None:
+    """Raise I324 if scores share no system with the earlier ones of their place: they are no other data set."""
+    for at, earlier in sheets.items():
+        if at.without("dataset") != place.without("dataset") or set(earlier.systems) & set(scores.systems):
+            continue
+        what = f"the two scorings have other systems and other truths: {_how_truths_differ(earlier, scores)}"
+        raise InputError(
+            "I324", what, where=f"{sources[at]} and {name}",
+            hint="score all runs against one truth: recassay score TRUTH RUNS... -o FOLDER",
+        )  # fmt: skip
+
+
+def _how_truths_differ(one: Scores, other: Scores) -> str:
+    known = [scores.settings.get(TRUTH) or {} for scores in (one, other)]
+    if all(known):
+        counts = [f"{truth['users']:,} users with {truth['judged']:,} judged items" for truth in known]
+        return " against ".join(counts) if counts[0] != counts[1] else f"both have {counts[0]}, but not the same ones"
+    users = [set(scores.units.to_list()) for scores in (one, other)]
+    alone = [f"{len(left - right):,} of {len(left):,} users" for left, right in (users, users[::-1])]
+    return f"{alone[0]} are in the first alone, {alone[1]} in the second alone"
+
+
+def _joined(one: Scores, other: Scores, where: str) -> Scores:
+    """Return the systems of two scorings as one, by the metrics that both have."""
+    _refuse_other_metrics(one, other, where)
+    for system in one.systems:
+        if system in other.systems and not _same_values(one, other, system):
+            raise UsageError(
+                "U109", f"both scorings have a system '{system}', with other values", where=where,
+                hint="rename one of the run files and score it again",
+            )  # fmt: skip
+    metrics = tuple(metric for metric in one.metrics if metric in other.metrics)
+    systems = (*one.systems, *(system for system in other.systems if system not in one.systems))
+
+    def of(name: str) -> dict[tuple[str, str], Any]:
+        both = {**getattr(other, name), **getattr(one, name)}
+        return {key: values for key, values in both.items() if key[1] in metrics}
+
+    rows = {(row.system, row.metric): row for row in (*other.rows, *one.rows) if row.metric in metrics}
+    return dataclasses.replace(
+        one,
+        systems=systems,
+        metrics=metrics,
+        per_unit=of("per_unit"),
+        per_unit_weights=of("per_unit_weights"),
+        rows=tuple(rows[system, metric] for metric in metrics for system in systems),
+        findings=(*one.findings, *(finding for finding in other.findings if finding not in one.findings)),
+    )
+
+
+def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
+    """Raise U218 if two scorings share no metric, or if metrics of one name, or their conventions, differ."""
+    shared = [metric for metric in one.metrics if metric in other.metrics]
+    if not shared:
+        what = f"the scorings share no metric: {', '.join(one.metrics)} against {', '.join(other.metrics)}"
+    else:
+        differing = [f"{name} is {first} against {second}" for name, first, second in _settings(one, other, shared)]
+        if not differing:
+            return
+        what = f"the scorings have other metrics or conventions: {'; '.join(differing)}"
+    raise UsageError("U218", what, where=where, hint="score both with the same metrics and options")
+
+
+def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str, Any, Any]]:
+    """Return name and both values of what two scorings compute differently, as far as it is known of both."""
+    if not (one.settings and other.settings):
+        return []
+    pairs = [(metric, *(of.settings.get("metrics", {}).get(metric) for of in (one, other))) for metric in metrics]
+    conventions = [of.settings.get("conventions") or {} for of in (one, other)]
+    pairs += [(name, value, conventions[1].get(name)) for name, value in conventions[0].items()]
+    pairs.append(("the profile", *(of.settings.get("profile") or "none" for of in (one, other))))
+    return [pair for pair in pairs if pair[1] != pair[2]]
+
+
+def _fingerprint(scores: Scores) -> str:
+    return str((scores.settings.get(TRUTH) or {}).get("fingerprint") or "")

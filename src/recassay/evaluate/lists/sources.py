@@ -1,0 +1,143 @@
+"""Truth and training log, in memory or in files: statistics of all users, and the rows of some users on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import pairwise, repeat
+from operator import add
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.columnar.item_counts import ItemCounts
+from recassay.columnar.vocabulary import concat_ids
+from recassay.data.chunks import TableChunks, chunk_boundaries, count_up_to
+from recassay.data.interactions import Interactions
+from recassay.data.io import RowRange
+from recassay.data.truth import Negative, Truth, added
+from recassay.data.truth_statistics import TruthStatistics
+from recassay.metrics.base import Metric, truth_statistics_for
+from recassay.threads import Progress
+
+
+@dataclass(frozen=True)
+class TableOrigin:
+    """The files of a table: their path, and remarks for findings, by code."""
+
+    where: str
+    remarks: Mapping[str, str]
+
+    @classmethod
+    def of(cls, where: str, row_ranges: Sequence[RowRange]) -> TableOrigin:
+        """Return the origin of a table; of several remarks with one code the first file's counts."""
+        return cls(where, {code: text for rows in reversed(row_ranges) for code, text in rows.remarks.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class TruthParts:
+    """A truth that may be larger than memory: its statistics, users and items (ascending), and its parts.
+
+    ``cut(ends)`` yields the parts, split at the user ids ``ends``.
+    """
+
+    statistics: TruthStatistics
+    users: pl.Series
+    items: pl.Series
+    about: Mapping[str, Any]  # fingerprint and counts of the whole truth
+    cut: Callable[[Sequence[Any]], Iterator[Truth]]
+    chunks: TableChunks | None = None  # None: in memory
+
+    @property
+    def size(self) -> int:
+        """Return the number of bytes that this object holds in memory, in addition to a truth that is in memory."""
+        return 0 if self.chunks is None else int(self.users.estimated_size() + self.items.estimated_size())
+
+    @classmethod
+    def in_memory(cls, truth: Truth, metrics: Iterable[Metric]) -> TruthParts:
+        """Return a truth in memory as parts; the number of its duplicate rows is reported with the first part."""
+
+        def cut(ends: Sequence[Any]) -> Iterator[Truth]:
+            users = truth.queries
+            bounds = [0, *(count_up_to(users, end) for end in ends), users.len()]
+            for number, (begin, end) in enumerate(pairwise(bounds)):
+                part = truth.take(np.arange(begin, end))
+                yield replace(part, merged=0, conflicting=0) if number else part
+
+        return cls(truth_statistics_for(metrics, truth), truth.queries, _items(truth), truth.about, cut)
+
+    @classmethod
+    def in_files(
+        cls,
+        chunks: TableChunks,
+        metrics: Sequence[Metric],
+        size: float,
+        negative: Negative,
+        origin: TableOrigin,
+        progress: Progress | None,
+    ) -> TruthParts:
+        """Return the parts of a truth in files; this reads it once, about ``size`` bytes at a time."""
+        read = partial(Truth.from_frame, negative=negative, origin=origin.where, remarks=origin.remarks)
+
+        def cut(ends: Sequence[Any]) -> Iterator[Truth]:
+            return map(read, chunks.cut(ends))
+
+        statistics, users, items = truth_statistics_for(metrics, Truth.empty()), list[pl.Series](), list[pl.Series]()
+        about: dict[str, Any] = {}
+        for truth in cut(chunk_boundaries([chunks], size)):
+            statistics += truth_statistics_for(metrics, truth)
+            users.append(truth.queries)
+            about = added(about, truth.about) if about else truth.about
+            items = [concat_ids([*items, _items(truth)]).unique()]
+            if progress is not None:
+                progress(truth.items.size + truth.merged)
+        return cls(statistics, concat_ids(users), items[0].sort(), about, cut, chunks)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingParts:
+    """An optional training log that may be larger than memory: statistics of the ``whole`` log, and its parts.
+
+    ``cut(ends)`` yields the rows of the log for each part of the users, split at the user ids ``ends``.
+    """
+
+    whole: Interactions | None
+    cut: Callable[[Sequence[Any]], Iterator[Interactions | None]]
+    chunks: TableChunks | None = None  # None: in memory
+
+    @property
+    def size(self) -> int:
+        """Return the number of bytes that this object holds in memory, in addition to a log that is in memory."""
+        if self.chunks is None or self.whole is None:
+            return 0
+        counts = self.whole.item_counts
+        return int(counts.ids.estimated_size() + counts.users.nbytes + counts.events.nbytes)
+
+    @classmethod
+    def in_memory(cls, log: Interactions | None) -> TrainingParts:
+        """Return a log in memory, which every part gets whole; or no log."""
+        return cls(log, lambda ends: repeat(log, len(ends) + 1))
+
+    @classmethod
+    def in_files(cls, chunks: TableChunks, size: float, origin: str, progress: Progress | None) -> TrainingParts:
+        """Return the parts of a log in files; this reads it once, about ``size`` bytes at a time, to count items."""
+
+        def item_counts() -> Iterator[ItemCounts]:
+            for frame in chunks.cut(chunk_boundaries([chunks], size)):
+                yield Interactions.from_frame(frame).item_counts
+                if progress is not None:
+                    progress(frame.height)
+
+        read = partial(Interactions.of_users, whole=reduce(add, item_counts()), origin=origin)
+
+        def cut(ends: Sequence[Any]) -> Iterator[Interactions]:
+            return map(read, chunks.cut(ends))
+
+        return cls(read(chunks.empty), cut, chunks)
+
+
+def _items(truth: Truth) -> pl.Series:
+    """Return the ids of the items of a truth, ascending."""
+    return truth.vocabulary.decode(np.unique(truth.items))

@@ -1,0 +1,161 @@
+"""Scores of all systems from values per unit: intervals of every mean, from resamples shared by all systems."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.checks.base import CutoffFacts, FolderFacts, diagnose
+from recassay.evaluate.lists.job import Job, Judgement, Report
+from recassay.portable import elementary
+from recassay.results.finding import Finding
+from recassay.results.first_hits import FirstHits
+from recassay.results.scores import Scores, Summary, Values
+from recassay.stats.intervals import Uncertainty, intervals
+
+ENOUGH_USERS = 10  # fewer may have the same values by chance
+CELLS = 16_000_000  # values per call of intervals: limits memory, has no effect on bits
+
+Key = tuple[str, str]  # system, heading
+Bounds = dict[Key, tuple[float, float]]
+
+
+def assemble(
+    job: Job,
+    judged: Mapping[str, Judgement],
+    units: pl.Series,
+    uncertainty: Uncertainty,
+    profile: str | None,
+    cells: int = CELLS,
+) -> Scores:
+    """Return the scores of all systems, with intervals and findings; ``units`` are the queries of the truth."""
+    per_unit = {(name, heading): column for name, result in judged.items() for heading, column in result.values.items()}
+    weights = {(name, heading): column for name, result in judged.items() for heading, column in result.weights.items()}
+    powers = {heading: metric.power for heading, metric in job.unit_metrics.items()}
+    findings = [finding for result in judged.values() for finding in result.findings]
+    bounds = interval_bounds(per_unit, weights, uncertainty, powers, job.threads, job.progress, cells)
+    rows = [row for result in judged.values() for row in result.rows]
+    no_interval = (float("nan"), float("nan"))
+    bounded = [(row, *bounds.get((row.system, row.metric), no_interval)) for row in rows]
+    return Scores(
+        units=units,
+        systems=tuple(judged),
+        metrics=tuple(job.metrics),
+        per_unit=per_unit,
+        per_unit_weights=weights,
+        rows=tuple(replace(row, low=low, high=high) for row, low, high in bounded),
+        findings=merge_findings(findings + same_values(judged)) + uncut_findings(rows),
+        settings=score_settings(job, uncertainty, profile),
+        first_hits=_first_hits(job, judged, units),
+    )
+
+
+def _first_hits(job: Job, judged: Mapping[str, Judgement], units: pl.Series) -> FirstHits | None:
+    found = {name: one.first_hits for name, one in judged.items() if one.first_hits is not None}
+    return FirstHits(units, found, job.first_hits_from) if job.first_hits_from is not None else None
+
+
+def same_values(judged: Mapping[str, Judgement]) -> list[Finding]:
+    """Return C012 for pairs of systems with the same value for every user, unless there are few users."""
+
+    def same(left: Judgement, right: Judgement) -> bool:
+        pairs = [(column, right.values[heading]) for heading, column in left.values.items()]
+        return all(len(a) >= ENOUGH_USERS and np.array_equal(a, b, equal_nan=True) for a, b in pairs) and bool(pairs)
+
+    alike = [("", a, b) for a, b in itertools.combinations(judged, 2) if same(judged[a], judged[b])]
+    return list(diagnose(FolderFacts((), tuple(alike))))
+
+
+def uncut_findings(rows: Iterable[Summary]) -> tuple[Finding, ...]:
+    """Return findings on list lengths for metrics without a cut-off."""
+    about = ({"metric": row.metric, "system": row.system, "parameters": row.parameters} for row in rows)
+    return diagnose(CutoffFacts.of(about))
+
+
+def score_settings(job: Job, uncertainty: Uncertainty, profile: str | None) -> dict[str, Any]:
+    """Return the settings with which the scores can be reproduced."""
+    return {
+        "profile": profile,
+        "conventions": asdict(job.conventions),
+        "metrics": {heading: str(metric) for heading, metric in job.metrics.items()},
+        "interval": asdict(uncertainty),
+        "train": job.context.train is not None,
+    }
+
+
+def interval_bounds(
+    per_unit: Mapping[Key, Values],
+    weights: Mapping[Key, Values],
+    uncertainty: Uncertainty,
+    powers: Mapping[str, float] | None = None,
+    threads: int | None = None,
+    progress: Report | None = None,
+    cells: int = CELLS,
+) -> Bounds:
+    """Return lower and upper bounds of every mean.
+
+    ``powers`` are the powers of means by metric name, by default 1. Columns on the same units share resamples.
+    """
+    if uncertainty.method is None:
+        return {}
+    alike: dict[tuple[bytes, bool], list[Key]] = {}
+    for key, column in per_unit.items():
+        alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
+    bounds: Bounds = {}
+    for (_, weighted), keys in alike.items():
+        defined = ~np.isnan(per_unit[keys[0]])
+        width = max(1, min(cells, CELLS) // max(int(defined.sum()), 1))
+        for begin in range(0, len(keys), width):
+            group = keys[begin : begin + width]
+            power = np.array([1.0 if powers is None else powers[heading] for _, heading in group])
+            low, high = intervals(
+                _raised([per_unit[key][defined] for key in group], power),
+                np.column_stack([weights[key][defined] for key in group]) if weighted else None,
+                method=uncertainty.method,
+                level=uncertainty.level,
+                resamples=uncertainty.resamples,
+                seed=uncertainty.seed,
+                threads=threads,
+                progress=_resampling(progress),
+            )
+            for key, below, above, raised in zip(group, low.tolist(), high.tolist(), power.tolist(), strict=True):
+                bounds[key] = root_bounds(below, above, raised)
+    return bounds
+
+
+def _raised(columns: list[Values], powers: Values) -> Values:
+    """Return the columns side by side in one table, each raised to its power."""
+    raised = (
+        values if power == 1 else elementary.power(values, power) for values, power in zip(columns, powers, strict=True)
+    )
+    return np.column_stack(list(raised))
+
+
+def root_bounds(low: float, high: float, power: float) -> tuple[float, float]:
+    """Return the bounds of a power mean, from the bounds ``low`` and ``high`` of the mean of powers.
+
+    >>> root_bounds(-1.0, 4.0, 2.0)
+    (0.0, 2.0)
+    """
+    return (low, high) if power == 1 else tuple(elementary.power(np.maximum([low, high], 0.0), 1 / power).tolist())
+
+
+def _resampling(report: Report | None) -> Callable[[int, int], None] | None:
+    return None if report is None else lambda done, of: report("resampling users", done, of)
+
+
+def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Merge findings that differ only in their system into one that names all of them; sort by code."""
+    systems: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        systems.setdefault((finding.code, finding.detail), []).append(finding)
+    merged = [
+        replace(group[0], system=", ".join(dict.fromkeys(finding.system for finding in group)))
+        for group in systems.values()
+    ]
+    return tuple(sorted(merged, key=lambda finding: finding.code))

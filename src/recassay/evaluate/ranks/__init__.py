@@ -1,0 +1,1 @@
+"""Evaluation from the rank of every relevant item: one scoring pass, then any target-set design."""

@@ -1,0 +1,85 @@
+"""Draws of candidates by hashes of user and item ids, never of positions: every system gets the same candidates.
+
+Held to the readable twin in ``tests/property/test_sampling.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+from recassay.columnar._hashes import mix, unit
+from recassay.portable._kernels import log
+
+Keys = NDArray[np.uint64]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+UNIFORM, MASS, REPLACED = 0, 1, 2  # laws: uniform, weighted without replacement, weighted with replacement
+TIES = np.uint64(0x5851F42D4C957F2D)  # makes the order of ties independent of the draw
+
+
+@njit(nogil=True, cache=True)
+def draw(
+    scores: Float, keys: Keys, weight: Float, drawn: int, law: int, seeds: Keys, levels: Float, level_keys: Keys,
+    above: Int32, place: Int32,
+) -> np.uint64:  # fmt: skip
+    """Count the items above each relevant item of one group in every draw; return a checksum of the drawn items.
+
+    Candidates have ``scores``, ``keys`` (hashes of their ids) and weights; relevant items have scores ``levels`` and
+    ``level_keys``. ``seeds[d]`` is a hash of seed, draw and user. ``above[d, r]`` counts the drawn candidates above
+    relevant item r, as often as they were drawn; ``place[d, r]`` counts the relevant items above it. Hashes order
+    equal scores; an item has one hash per draw.
+    """
+    check = np.uint64(0)
+    chosen, tie = np.empty(drawn, np.int64), np.empty(levels.size, np.uint64)
+    reach = np.cumsum(weight)
+    for d in range(seeds.size):
+        if law == REPLACED:
+            pick_with_replacement(reach, seeds[d], chosen)
+        else:
+            pick_smallest(keys, weight, law, seeds[d], chosen)
+        for r in range(levels.size):
+            tie[r] = mix(mix(seeds[d] ^ level_keys[r] ^ TIES))
+            above[d, r], place[d, r] = 0, 0
+        for j in range(drawn):
+            c = chosen[j]
+            check += mix(seeds[d] ^ keys[c])
+            own = mix(mix(seeds[d] ^ keys[c] ^ TIES))  # all copies of an item tie alike
+            for r in range(levels.size):
+                above[d, r] += scores[c] > levels[r] or (scores[c] == levels[r] and own > tie[r])
+        for r in range(levels.size):
+            for other in range(levels.size):
+                place[d, r] += levels[other] > levels[r] or (levels[other] == levels[r] and tie[other] > tie[r])
+    return check
+
+
+@njit(nogil=True, cache=True)
+def pick_smallest(keys: Keys, weight: Float, law: int, seed: np.uint64, chosen: Int64) -> None:
+    """Write to ``chosen`` the candidates with the smallest random keys, so that sets of different sizes are nested.
+
+    Keys depend on the candidate's hash, the ``seed`` and the weight (Efraimidis and Spirakis 2006).
+    """
+    if chosen.size == 0:
+        return
+    number = np.empty(keys.size)
+    for c in range(keys.size):
+        number[c] = unit(mix(seed ^ keys[c]))
+        if law == MASS:
+            number[c] = -log(number[c]) / weight[c] if weight[c] > 0 else np.inf
+    last = np.inf if chosen.size == keys.size else np.partition(number, chosen.size - 1)[chosen.size - 1]
+    filled = 0
+    for c in range(keys.size):
+        if number[c] <= last and filled < chosen.size:
+            chosen[filled] = c
+            filled += 1
+
+
+@njit(nogil=True, cache=True)
+def pick_with_replacement(reach: Float, seed: np.uint64, chosen: Int64) -> None:
+    """Write to ``chosen`` candidates drawn with replacement, by weights whose running sum is ``reach``."""
+    for j in range(chosen.size):
+        at = unit(mix(seed + mix(np.uint64(j)))) * reach[-1]
+        chosen[j] = min(np.searchsorted(reach, at, side="right"), reach.size - 1)

@@ -1,0 +1,83 @@
+"""Playing a model on a fold: fit it, let it answer the queries of a protocol, and keep the ranks of relevant items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from recassay.data.fold import Fold
+from recassay.data.run import Run
+from recassay.evaluate.options import Execution
+from recassay.evaluate.ranks.standings import compute_standings, standings_of_lists
+from recassay.evaluate.ranks.task import RankingTask
+from recassay.models.base.capabilities import UsesLog, fitted_on_fold, gives_scores
+from recassay.models.base.model import recommend
+from recassay.protocols.base import UserProtocol
+from recassay.threads import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class RunSource:
+    """The fitted system behind a run, with its ranking task, so that candidates can be scored again.
+
+    Evaluation on sampled candidates needs it.
+    """
+
+    task: RankingTask
+    fitted: Any
+
+
+@dataclass(frozen=True, eq=False)
+class PlayRequest:
+    """The arguments of a call of ``play``, for protocols with one query per user."""
+
+    model: Any
+    fold: Any
+    protocol: UserProtocol
+    name: str | None
+    execution: Execution
+
+
+def play_fold(request: PlayRequest) -> Run:
+    """Return the lists and standings of a model on a fold in memory; a model that is not fitted yet is fitted."""
+    model, protocol, execution = request.model, request.protocol, request.execution
+    name = request.name or (model.name if isinstance(model, Run) else str(model))
+    fitted = fitted_on_fold(model, request.fold)
+    task = ranking_task(request.fold, protocol)
+    return play_fitted(fitted, task, name, k=protocol.k, threads=execution.threads, progress=execution.progress)
+
+
+def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
+    """Return the queries of a protocol on a fold, with the items to rank; all systems can share it."""
+    return RankingTask.of(
+        protocol.target_fold(fold),
+        relevant_from=protocol.relevant_from,
+        bins=(protocol.bins,) if protocol.bins else (),
+        mask_seen=not protocol.keep_seen,
+        revealed=protocol.revealed(fold),
+        popularity=protocol.popularity,
+    )
+
+
+def play_fitted(
+    fitted: Any,
+    task: RankingTask,
+    name: str,
+    *,
+    k: int,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Return the lists and standings of a fitted system, from one pass over its scores if it has any."""
+    if isinstance(fitted, Run):
+        run = replace(fitted, name=name)
+        return replace(run, standings=standings_of_lists(task, run, threads=threads))
+    if task.past is not task.train and isinstance(fitted, UsesLog):  # models of sequences, and re-rankers of them
+        fitted = fitted.with_log(task.past)
+    source = RunSource(task, fitted)
+    if gives_scores(fitted):
+        standings, listed = compute_standings(task, fitted, name, k=k, threads=threads, progress=progress)
+        assert listed is not None  # k is at least 1
+        return replace(listed, standings=standings, source=source)
+    run = recommend(fitted, task.queries, k, name)
+    return replace(run, standings=standings_of_lists(task, run, threads=threads), source=source)

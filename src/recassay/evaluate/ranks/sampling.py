@@ -1,0 +1,305 @@
+"""Evaluation on sampled target sets, as in papers: the same candidates for every system, ranked by its own scores.
+
+Hashes of (seed, draw, user id, item id) decide which items are drawn. So the draw does not depend on the system, the
+order of rows or the other users. The sets of a smaller design are subsets of those of a larger one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from recassay.columnar.identity import SECOND, id_keys, mix
+from recassay.data.run import Run
+from recassay.data.standings import RATED, Standings
+from recassay.designs.count_moments import count_moments
+from recassay.designs.expect import DesignResult, Users, pool_moments
+from recassay.designs.grammar import Design
+from recassay.designs.moments import CreditMoments, credit_moments
+from recassay.designs.random_order import RandomOrders
+from recassay.designs.sets import Short, TargetSets, short_pool_error, target_sets
+from recassay.errors import UsageError
+from recassay.evaluate.ranks import _draws
+from recassay.evaluate.ranks.blocks import BLOCK_ROWS
+from recassay.evaluate.ranks.play import RunSource
+from recassay.evaluate.ranks.standings import block_scorer, score_queries
+from recassay.evaluate.ranks.task import PlacesByQuery, RankingTask
+from recassay.metrics.base import Metric
+from recassay.metrics.credit import Credit, JudgedFormula, PairFormula, formula_of
+from recassay.models.base.capabilities import gives_scores
+from recassay.rng import derive_seed
+from recassay.threads import Progress, each_block
+
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+
+
+class SampledScores(NamedTuple):
+    """The mean results over draws of one system under one design, and a checksum of the drawn items.
+
+    It is equal for all systems.
+    """
+
+    judged: DesignResult
+    checksum: str
+
+
+def sample(
+    run: Run,
+    designs: Iterable[Design],
+    metrics: Mapping[str, Metric],
+    *,
+    draws: int = 20,
+    seed: int = 0,
+    users: Users = "all",
+    short: Short = "error",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[SampledScores]:
+    """Evaluate a played run on drawn target sets, all designs in one pass over its scores.
+
+    Values are means over ``draws``; every draw also draws the order of ties. The variance is that of one draw's mean.
+
+    >>> import recassay as ra
+    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.metrics.registry import parse_metrics
+    >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]
+    >>> run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())
+    >>> (drawn,) = sample(run, ra.designs.parse_list("TI-1R-NN(20)"), parse_metrics("precision@5"))
+    >>> drawn.checksum, round(drawn.judged.outcomes["precision@5"].mean, 3)
+    ('f5d4c97261fdbebd', 0.079)
+    """
+    if draws < 1:
+        raise UsageError("U102", f"draws must be at least 1, got {draws}", hint="such as draws=20")
+    source = _source(run)
+    assert run.standings is not None  # a run with a source was played
+    task = source.task
+    samplers = [_DesignSampler.of(run.standings, task, design, metrics, short, draws, threads) for design in designs]
+    hashes = _Hashes.of(task, seed, draws)
+    scorer = block_scorer(task, source.fitted, run.name)
+
+    def work(begin: int, end: int) -> list[np.uint64]:
+        scores = score_queries(scorer, task.block_rows, begin, end)
+        return [sampler.draw(scores, begin, end, hashes) for sampler in samplers]
+
+    with threadpool_limits(1):
+        checks = each_block(work, task.users.size, size=BLOCK_ROWS, threads=threads, progress=progress)
+    sums = [sum(int(check[number]) for check in checks) % 2**64 for number in range(len(samplers))]
+    return [
+        SampledScores(sampler.result(users), f"{total:016x}") for sampler, total in zip(samplers, sums, strict=True)
+    ]
+
+
+def _source(run: Run) -> RunSource:
+    """Return the fitted system and the task of a run; raise U122 if the system gives no scores."""
+    source = run.source
+    if not (isinstance(source, RunSource) and gives_scores(source.fitted)):
+        raise UsageError(
+            "U122",
+            f"'{run.name}' has no fitted system with scores, which sampling candidates needs",
+            where=run.origin,
+            hint="give a run played by a system with scores, or choose method='exact' for lists and standings",
+        )
+    return source
+
+
+@dataclass(frozen=True, eq=False)
+class _Hashes:
+    """Hashes of items by code, and ``users[q, d]``: hashes of seed, draw and user."""
+
+    items: Keys
+    users: Keys
+
+    @classmethod
+    def of(cls, task: RankingTask, seed: int, draws: int) -> _Hashes:
+        of_draw = np.array([derive_seed(seed, "candidates", d) % 2**64 for d in range(draws)], np.uint64)
+        items = task.train.item_vocabulary.decode(np.arange(task.item.size, dtype=np.int32))
+        users = mix(id_keys(task.queries))
+        return cls(mix(id_keys(items) ^ SECOND), mix(users[:, None] ^ of_draw))
+
+
+@dataclass(frozen=True, eq=False)
+class _DesignSampler:
+    """The evaluation of one design by sampling: its target sets, and ``moments`` (mean, variance) filled by blocks."""
+
+    standings: Standings
+    task: RankingTask
+    design: Design
+    metrics: Mapping[str, Metric]
+    groups: TargetSets
+    moments: Mapping[str, CreditMoments]
+    place: NDArray[np.int32]  # of each item in a score row
+    inside: NDArray[np.bool_]  # whether each item is in the base set
+    bin: NDArray[np.int32]  # of each item
+    draws: int
+
+    @classmethod
+    def of(
+        cls, standings: Standings, task: RankingTask, design: Design, metrics: Mapping[str, Metric], short: Short,
+        draws: int, threads: int | None,
+    ) -> _DesignSampler:  # fmt: skip
+        """Return the sampler of a design, with empty moments.
+
+        Raise U121 for a metric that is not computed from target sets.
+        """
+        groups, closed = _target_sets(standings, task, design, short)
+        formulas = {name: formula_of(metric) for name, metric in metrics.items()}
+        credits = {name: formula for name, formula in formulas.items() if isinstance(formula, Credit)}
+        moments = credit_moments(standings, closed, groups, credits, False, threads, RandomOrders())
+        for name, metric in metrics.items():
+            if isinstance(formulas[name], JudgedFormula):
+                what = f"{metric} counts judged items wherever they are ranked, so it needs no target set"
+                raise UsageError("U121", what, where=str(design), hint="method='exact' computes it")
+            moments[name] = moments[name] if name in credits else count_moments(standings, closed, groups, metric)
+        n = groups.owner.size
+        empty = {  # random and best values stay; draws fill mean and variance
+            name: CreditMoments(np.full(n, np.nan), np.full(n, np.nan), known.random, known.best)
+            for name, known in moments.items()
+        }
+        place = np.empty_like(task.item)
+        place[task.item] = np.arange(place.size, dtype=np.int32)
+        cell = (np.searchsorted(task.cells, np.arange(place.size), side="right") - 1)[place]
+        base = task.bases.index(design.base) if design.base != RATED else 0
+        of_bin = task.bins[design.bins] if design.bins else np.zeros(task.cells.size - 1, np.int32)
+        return cls(
+            standings, task, design, metrics, groups, {name: empty[name] for name in metrics}, place,
+            task.member[base][cell], of_bin[cell], draws,
+        )  # fmt: skip
+
+    def draw(self, table: NDArray[np.floating], begin: int, end: int, hashes: _Hashes) -> np.uint64:
+        """Draw candidates for the queries begin..end, and store the moments of their metrics.
+
+        Return a checksum of the items. ``table`` are the scores of these queries (rows).
+        """
+        groups, check = self.groups, np.uint64(0)
+        low, high = np.searchsorted(groups.owner, [begin, end])
+        first, last = groups.offsets[low], groups.offsets[high]
+        above, place = (np.zeros((self.draws, last - first), np.int32) for _ in range(2))
+        for group in range(low, high):
+            at = slice(groups.offsets[group], groups.offsets[group + 1])
+            own = slice(at.start - first, at.stop - first)
+            query, items = int(groups.owner[group]), self.standings.item[groups.order[at]]
+            line, codes = table[query - begin], self.candidates(query, int(groups.bin[group]))
+            found = (np.empty((self.draws, items.size), np.int32), np.empty((self.draws, items.size), np.int32))
+            drawn = _draws.draw(
+                line[self.place[codes]].astype(np.float64), hashes.items[codes], self.weight(codes),
+                int(groups.drawn[group]), self.law, hashes.users[query], line[self.place[items]].astype(np.float64),
+                hashes.items[items], *found,
+            )  # fmt: skip
+            above[:, own], place[:, own] = found
+            check = np.uint64((int(check) + int(drawn)) % 2**64)
+        if low < high:
+            self.store(int(low), int(high), above.astype(np.int64), place.astype(np.int64))
+        return check
+
+    @property
+    def law(self) -> int:
+        """Return how candidates are drawn, as a constant of the kernel: uniformly, by mass, or with replacement."""
+        if self.design.with_replacement:
+            return _draws.REPLACED
+        return _draws.MASS if self.design.by == "popularity" and self.design.n is not None else _draws.UNIFORM
+
+    def candidates(self, query: int, of_bin: int) -> Int64:
+        """Return the codes of the items that may be drawn for a query (within the bin ``of_bin``), ascending."""
+        task = self.task
+        if self.design.base == RATED:
+            return np.sort(task.item[_places_of(task.rated, query)]).astype(np.int64)
+        free = self.inside.copy()
+        free[task.item[_places_of(task.seen, query)]] = False
+        free[task.item[_places_of(task.relevant, query)]] = False
+        codes = np.flatnonzero(free)
+        return codes[self.bin[codes] == of_bin] if self.design.bins else codes
+
+    def weight(self, codes: Int64) -> Float:
+        """Return the weight of each candidate in the draws: its popularity, or 1 for uniform draws."""
+        by_mass = self.design.by == "popularity" and self.design.n is not None
+        return self.standings.popularity[codes].astype(np.float64) if by_mass else np.ones(codes.size)
+
+    def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
+        """Store the mean and variance over draws of every metric, for the groups low..high.
+
+        ``above`` (draws, pairs) are the drawn candidates above each relevant item, ``place`` the relevant items above
+        it.
+        """
+        groups = self.groups
+        offsets = groups.offsets[low : high + 1]
+        pairs = groups.order[offsets[0] : offsets[-1]]
+        starts, relevant = offsets[:-1] - offsets[0], np.diff(offsets)
+        separate = self.design.relevant == "1R"
+        for name, metric in self.metrics.items():
+            formula = formula_of(metric)
+            if isinstance(formula, PairFormula):
+                with np.errstate(invalid="ignore"):
+                    value = formula.share(np.add.reduceat(above, starts, axis=1), relevant * groups.drawn[low:high])
+            else:
+                assert isinstance(formula, Credit)
+                item = self.standings.item[pairs]
+                ranks = above + 1 if separate else above + place + 1
+                value = sampled_values(
+                    formula, ranks, np.zeros_like(place) if separate else place, starts, relevant, separate,
+                    self.standings.popularity[item],
+                )  # fmt: skip
+            moments = self.moments[name]
+            moments.mean[low:high] = value.mean(axis=0)
+            if self.draws > 1:
+                moments.variance[low:high] = value.var(axis=0, ddof=1)
+
+    def result(self, users: Users) -> DesignResult:
+        """Return the values and means of the design over all groups."""
+        return pool_moments(self.standings, self.design, self.groups, self.moments, users, self.draws > 1)
+
+
+def sampled_values(
+    credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
+) -> Float:
+    """Return the value of each group in each draw, from the ranks (draws, pairs) of its relevant items.
+
+    With ``separate`` sets each relevant item has its own set, and the value is the mean over the sets.
+
+    ``place`` is the number of relevant items above each, ``starts`` the first pair of each group, ``relevant`` the
+    number of relevant items per group, and ``popularity`` that of the pairs' items.
+    """
+    earned = credit.table(int(ranks.max()))[ranks - 1]
+    within = np.ones_like(relevant) if separate else relevant  # relevant items of one set
+    if credit.cut_at_relevant:
+        earned = earned * (ranks <= np.repeat(within, relevant))
+    if credit.weight is not None and not separate:
+        weight = credit.weight(popularity)
+        norm = np.add.reduceat(weight, starts)
+        norm = np.where(norm > 0, norm, np.nan)
+    else:
+        weight = credit.parts_at(place)
+        norm = credit.norm(within) * (relevant if separate else 1)
+    sums: Float = np.add.reduceat(earned * weight, starts, axis=1)
+    value: Float = sums / norm
+    return value
+
+
+def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
+    places: NDArray[np.int32] = lists.places[lists.offsets[query] : lists.offsets[query + 1]]
+    return places
+
+
+def _target_sets(standings: Standings, task: RankingTask, design: Design, short: Short) -> tuple[TargetSets, Design]:
+    """Return the target sets of a design, and a design that has closed forms for their random and best values.
+
+    Popularity sampling without replacement draws only items with training users and has no closed form. The value of a
+    random order depends only on the sizes of sets, so the design with replacement serves for it.
+    """
+    if design.n is None or design.by == "uniform" or design.with_replacement:
+        return target_sets(standings, design, short), design
+    groups = target_sets(standings, replace(design, replace=True), "all")
+    known = task.pools((standings.popularity > 0).astype(np.int64))
+    available = task.by_base(known)[design.base][groups.owner]
+    lacking = available < design.n
+    if lacking.any() and short == "error":
+        raise short_pool_error(standings, design, groups.owner, available, lacking)
+    missing = int((groups.weight * lacking).sum())
+    drawn = np.minimum(available, design.n)
+    return replace(groups, drawn=drawn, short=missing, level=None, whole=None), replace(design, replace=True)

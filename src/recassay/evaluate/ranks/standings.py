@@ -1,0 +1,299 @@
+"""One scoring pass over all queries: standings among every base set of candidates, and the top of each list.
+
+A thread scores a block of users and reads the scores while they are in cache; no users x items table is ever held. The
+block size is constant, because a matrix product rounds by the shape of its operands; inside a block products run on
+one thread. :mod:`recassay.evaluate.ranks.blocks` assigns users to the rows of blocks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from recassay.columnar.layout import readonly, row_groups
+from recassay.columnar.recoding import Recoding
+from recassay.columnar.vocabulary import Vocabulary, id_types_differ, rows_in_table
+from recassay.data.run import Run
+from recassay.data.standings import RATED, BinnedStandings, Standings
+from recassay.designs._places import WIDTH
+from recassay.errors import InputError
+from recassay.evaluate.ranks import _kernels
+from recassay.evaluate.ranks.blocks import BLOCK_ROWS, EMPTY, query_blocks
+from recassay.evaluate.ranks.task import RankingTask
+from recassay.metrics.context import vocabulary_ids
+from recassay.models.base.capabilities import HasFactors, MissesFactors
+from recassay.models.base.model import checked_scores
+from recassay.threads import Progress, each_block
+
+Int32 = NDArray[np.int32]
+Table = NDArray[np.floating]
+BlockScorer = Callable[[Int32], Table]  # from a block of queries to their scores
+
+
+def compute_standings(
+    task: RankingTask,
+    fitted: Any,
+    name: str,
+    *,
+    k: int = 0,
+    popularity: bool = True,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Standings, Run | None]:
+    """Return the standings of a system, and its top k as a run (None for k = 0).
+
+    Standings have, for each relevant item, the numbers of candidates above it and tied with it.
+
+    ``fitted`` has ``user_factors`` and ``item_factors``, whose products are its scores, or ``scores``, which returns a
+    row of scores of all items per user code. With ``popularity`` the standings include the popularity mass above each
+    relevant item, for sampling in proportion to an item's training users.
+    """
+    scorer = block_scorer(task, fitted, name)
+    return _standings_and_top(task, scorer, name, k=k, popularity=popularity, threads=threads, progress=progress)
+
+
+def block_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
+    """Return a function from a block of queries to their scores of all items, in the task's order of items."""
+    return _factor_scorer(task, fitted, name) if isinstance(fitted, HasFactors) else _model_scorer(task, fitted, name)
+
+
+def score_queries(scorer: BlockScorer, row: NDArray[np.int64], begin: int, end: int) -> Table:
+    """Return the scores of the queries begin..end, a row each; ``row`` is the row of each query in its block."""
+    blocks = query_blocks(row[begin:end])
+    blocks[blocks != EMPTY] += begin
+    first = scorer(blocks[0])
+    scores = np.empty((end - begin, first.shape[1]), first.dtype)
+    for number, queries in enumerate(blocks):
+        filled = queries != EMPTY
+        scores[queries[filled] - begin] = (scorer(queries) if number else first)[filled]
+    return scores
+
+
+def standings_of_lists(
+    task: RankingTask, run: Run, *, popularity: bool = True, threads: int | None = None
+) -> Standings:
+    """Return standings from ranked lists: items that a list lacks tie at its end.
+
+    Training items of a user are excluded from the user's list, because a list may lack an item for any reason. Rows
+    that tie in the run tie here. Users of the run without a query are ignored.
+    """
+    standings, _ = _standings_and_top(
+        task, _list_scorer(task, run), run.name, k=0, popularity=popularity, threads=threads
+    )
+    return standings
+
+
+def _standings_and_top(
+    task: RankingTask,
+    scorer: BlockScorer,
+    name: str,
+    *,
+    k: int,
+    popularity: bool,
+    threads: int | None,
+    progress: Progress | None = None,
+) -> tuple[Standings, Run | None]:
+    """Return the standings of a system and its top k lists, from one pass over all blocks of queries.
+
+    ``scorer`` returns the scores of a block; blocks run over threads.
+    """
+    n_pairs, n, n_bases = task.relevant.places.size, task.users.size, len(task.bases)
+    relevant, tie_relevant, bottom = (
+        task.relevant.places.copy(),
+        np.zeros(n_pairs, np.int32),
+        np.zeros(n_pairs, np.bool_),
+    )
+    above, tied = (np.zeros((n_pairs, n_bases + len(task.bins) + 1), np.int32) for _ in range(2))
+    mass_above, mass_tied = (np.zeros((n_pairs if popularity else 0, n_bases), np.int64) for _ in range(2))
+    tied_masses = np.zeros((n_bases, n_pairs if popularity else 0, WIDTH))
+    weight = task.weight
+    weights = weight[task.item].astype(np.int32) if popularity else np.empty(0, np.int32)
+    bins = np.array([*task.bins.values()], np.int32).reshape(-1, task.cells.size - 1)
+    places, values = np.empty((n, k), np.int32), np.empty((n, k))
+    blocks = query_blocks(task.block_rows)
+
+    def work(some_blocks: Int32, number: int, _: int) -> None:
+        queries = some_blocks[number]
+        table = scorer(queries)
+        best = np.empty((BLOCK_ROWS, k), table.dtype)
+        _kernels.read_block(
+            table, readonly(queries), readonly(task.seen.offsets), readonly(task.seen.places),
+            readonly(task.relevant.offsets), relevant, readonly(task.item), readonly(task.cells),
+            readonly(task.member), readonly(bins), readonly(task.rated.offsets),
+            readonly(task.rated.places), readonly(weights), above, tied, mass_above, mass_tied, tied_masses,
+            tie_relevant, bottom, places, best,
+        )  # fmt: skip
+        filled = queries != EMPTY
+        values[queries[filled]] = best[filled]
+
+    def block_progress(some_blocks: Int32) -> Progress | None:
+        users = iter((some_blocks != EMPTY).sum(axis=1).tolist())
+        return None if progress is None else lambda _: progress(next(users))
+
+    with threadpool_limits(1):
+        # The first block alone: errors of a system show here, before the threads are busy for hours.
+        for some in (blocks[:1], blocks[1:]):
+            each_block(partial(work, some), len(some), size=1, threads=threads, progress=block_progress(some))
+    columns = [*task.bases, *task.bins, RATED]
+
+    def by_name(table: NDArray[np.integer], names: Iterable[str]) -> dict[str, NDArray[np.int64]]:
+        return {name: table[:, columns.index(name)].astype(np.int64) for name in names}
+
+    pools = task.pools(np.ones_like(weight))
+    masses = task.pools(weight) if popularity else pools
+    standings = Standings(
+        name=name,
+        queries=task.queries,
+        offsets=task.relevant.offsets,
+        item=task.item[relevant],
+        vocabulary=task.train.item_vocabulary,
+        tie_relevant=tie_relevant,
+        above=by_name(above, (*task.bases, RATED)),
+        tied=by_name(tied, (*task.bases, RATED)),
+        pool={**task.by_base(pools), RATED: np.diff(task.rated.offsets)},
+        mass_above=by_name(mass_above, task.bases) if popularity else {},
+        mass_tied=by_name(mass_tied, task.bases) if popularity else {},
+        mass=task.by_base(masses) if popularity else {},
+        tied_masses=dict(zip(task.bases, tied_masses, strict=True)) if popularity else {},
+        pool_masses=task.pool_masses if popularity else {},
+        percentiles={
+            m: _binned_standings(task, m, relevant, pools, above[:, column], tied[:, column])
+            for column, m in enumerate(task.bins, start=n_bases)
+        },
+        others=task.others,
+        users=task.train.user_vocabulary.size,
+        everyone=task.train.user_vocabulary.ids,
+        popularity=weight,
+        unlisted=int(bottom.sum()),
+        how=task.how,
+    )
+    return standings, _top_lists(task, places, values, name) if k else None
+
+
+def _binned_standings(
+    task: RankingTask,
+    m: int,
+    relevant: NDArray[np.int32],
+    pools: NDArray[np.int64],
+    above: NDArray[np.int32],
+    tied: NDArray[np.int32],
+) -> BinnedStandings:
+    """Return the counts of candidates in the popularity bin of each relevant item, for ``m`` bins, and the bin's size.
+
+    ``relevant`` is the place of each pair's item, and ``pools`` (queries, cells) the candidates of each query.
+    """
+    bin_of_cell = task.bins[m]
+    own = bin_of_cell[np.searchsorted(task.cells, relevant, side="right") - 1]
+    of_bin = pools @ (bin_of_cell[:, None] == np.arange(m))
+    pool = of_bin[row_groups(task.relevant.offsets), own]
+    return BinnedStandings(m, own, above.astype(np.int64), tied.astype(np.int64), pool)
+
+
+def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
+    """Return a scorer that multiplies factors; the item factors are sorted into the task's order once."""
+    users, items = np.asarray(fitted.user_factors, np.float32), np.asarray(fitted.item_factors, np.float32)
+    expected = (task.train.user_vocabulary.size, task.train.n_items)
+    if (users.shape[0], items.shape[0]) != expected or users.shape[1:] != items.shape[1:]:
+        raise InputError(
+            "I308",
+            f"{name} has factors of shapes {users.shape} and {items.shape} for {expected[0]:,} users and "
+            f"{expected[1]:,} items",
+            hint="give a row of factors per user and per item of the fold, all of one width",
+        )
+    largest = float(np.abs(users).max(initial=0)) * float(np.abs(items).max(initial=0)) * max(users.shape[1], 1)
+    if not largest < float(np.finfo(np.float32).max):  # then no product is NaN, and scores need no check
+        raise InputError(
+            "I309", f"{name} has NaN, infinite or huge factors", hint="the fit did not converge: check its settings"
+        )
+    columns = np.ascontiguousarray(items[task.item].T)
+    missing_users, missing_items = _missing_factors(task, fitted)
+    own = threading.local()  # one reused table per thread: fresh memory costs as much as the product
+
+    def score(queries: Int32) -> Table:
+        if not hasattr(own, "table"):
+            own.table = np.empty((BLOCK_ROWS, task.item.size), np.float32)
+        filled = queries != EMPTY
+        block = np.zeros((BLOCK_ROWS, users.shape[1]), np.float32)
+        block[filled] = users[task.users[queries[filled]]]
+        table: Table = np.matmul(block, columns, out=own.table)
+        if missing_items.size:
+            table[:, missing_items] = -np.inf
+        if missing_users is not None:
+            table[filled] = np.where(missing_users[task.users[queries[filled]], None], -np.inf, table[filled])
+        return table
+
+    return score
+
+
+def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
+    """Return a mask of users without factors (None if all have some), and the places in score rows of items without."""
+    if not isinstance(fitted, MissesFactors):
+        return None, np.empty(0, np.int64)
+    users = fitted.missing_users
+    return users if users.any() else None, np.flatnonzero(fitted.missing_items[task.item])
+
+
+def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
+    """Return a scorer that calls the model; every block has the same number of users."""
+
+    def score(queries: Int32) -> Table:
+        filled = queries != EMPTY
+        block = np.zeros(BLOCK_ROWS, np.int32)
+        block[filled] = task.users[queries[filled]]
+        table = checked_scores(fitted.scores(block), (BLOCK_ROWS, task.item.size), name)
+        return np.take(table, task.item, axis=1)
+
+    return score
+
+
+def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
+    """Return a scorer from ranked lists: minus infinity for items not listed, equal scores for tied rows."""
+    train = task.train
+    place = np.empty_like(task.item)
+    place[task.item] = np.arange(task.item.size, dtype=np.int32)
+    item = Recoding.between(run.vocabulary, vocabulary_ids(train.item_vocabulary))(run.items)
+    level = np.arange(run.items.size) if run.tied is None else np.maximum.accumulate(
+        np.where(run.tied, 0, np.arange(run.items.size))
+    )  # fmt: skip
+    ours, theirs = Vocabulary(task.queries), Vocabulary(run.queries)
+    if ours.kind != theirs.kind:
+        raise id_types_differ("user", ours, theirs)
+    row = rows_in_table(task.queries, run.queries)
+    lows = np.where(row >= 0, run.offsets[row], 0)
+    lengths = np.where(row >= 0, run.offsets[row + 1] - run.offsets[row], 0)
+
+    def score(queries: Int32) -> Table:
+        table = np.full((BLOCK_ROWS, task.item.size), -np.inf, np.float32)
+        length = np.where(queries != EMPTY, lengths[queries], 0)
+        query = np.repeat(np.arange(BLOCK_ROWS), length)
+        at = np.arange(query.size) - np.repeat(np.cumsum(length) - length, length) + lows[queries][query]
+        known = item[at] >= 0
+        depth = (level[at] - lows[queries][query]).astype(np.float32)
+        np.maximum.at(
+            table, (query[known], place[item[at[known]]]), -depth[known]
+        )  # a repeated item keeps its first place
+        return table
+
+    return score
+
+
+def _top_lists(task: RankingTask, places: NDArray[np.int32], values: NDArray[np.float64], name: str) -> Run:
+    """Return the top lists (queries, k), given by places in score rows, as a run; an empty list is left out."""
+    filled = places >= 0
+    lengths = filled.sum(axis=1)
+    return Run(
+        name=name,
+        queries=task.queries.filter(pl.Series(lengths > 0)),
+        offsets=np.append(0, np.cumsum(lengths[lengths > 0])),
+        items=task.item[places[filled]],
+        vocabulary=task.train.item_vocabulary,
+        order="rank",
+        score_column=pl.Series(values[filled]),
+    )

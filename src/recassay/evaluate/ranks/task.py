@@ -1,0 +1,227 @@
+"""The ranking task of a fold, the same for every system: query users, their relevant items, and the candidates."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.layout import row_groups
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.standings import ALL, TEST
+from recassay.designs._places import FEW, POWERS, WIDTH
+from recassay.errors import InputError
+from recassay.evaluate.ranks.blocks import row_in_block
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PlacesByQuery:
+    """For each query some items, by their places in score rows: query q has ``places[offsets[q]:offsets[q + 1]]``."""
+
+    offsets: Int64
+    places: Int32
+
+
+@dataclass(frozen=True, eq=False)
+class RankingTask:
+    """The users with test ratings, the relevant, seen and low-rated items of each, and the base sets of candidates.
+
+    Score rows have their own order of items: ``item`` is the item at each place. Items of a cell belong to the same
+    base sets and popularity bins and are adjacent: cell c has the places ``cells[c]:cells[c + 1]``. ``member[b, c]`` is
+    true if cell c is in base set b. ``bins[m]`` is the bin of each cell when the items with a test rating are cut into
+    m bins, -1 for other items. ``relevant``, ``seen`` and ``rated`` hold places. ``past`` is the training part plus
+    events revealed since. ``weight`` is the weight of every item (by code) in popularity sampling.
+    """
+
+    train: Interactions
+    past: Interactions
+    weight: Int64
+    users: Int32
+    relevant: PlacesByQuery
+    seen: PlacesByQuery
+    rated: PlacesByQuery
+    item: Int32
+    cells: Int64
+    member: NDArray[np.bool_]
+    bins: Mapping[int, Int32]
+    how: Mapping[str, Any]
+    bases: tuple[str, ...] = (ALL, TEST)
+
+    @classmethod
+    def of(
+        cls,
+        fold: Fold,
+        *,
+        relevant_from: float | None = None,
+        bins: Iterable[int] = (10,),
+        mask_seen: bool = True,
+        revealed: Interactions | None = None,
+        popularity: Literal["training", "all"] = "training",
+    ) -> RankingTask:
+        """Return the task of a fold; test ratings of at least ``relevant_from`` are relevant, by default all.
+
+        ``mask_seen=False`` keeps a user's training items among the candidates. This is a diagnostic: popular items are
+        masked more often, so a system that recommends them meets weaker competition. ``bins`` that outnumber the items
+        with a test rating are left out.
+        """
+        train, test = fold.train, fold.test
+        past = train if revealed is None else train.concat(revealed)
+        _refuse_repeated_pairs(past, test)
+        users = np.unique(test.users)
+        labels, bin_counts = _labels(fold, tuple(dict.fromkeys(bins)))
+        item = np.lexsort((np.arange(train.n_items), *labels[::-1])).astype(np.int32)
+        place = np.empty_like(item)
+        place[item] = np.arange(item.size, dtype=np.int32)
+        inside = labels[:, item]
+        begins = np.flatnonzero(np.append(True, (inside[:, 1:] != inside[:, :-1]).any(axis=0))[: item.size])
+        tested = inside[0, begins] == 0
+        liked = test.liked(relevant_from)
+        relevant, low = _pairs(test, liked), _pairs(test, ~liked)
+        rated = np.setdiff1d(low, relevant, assume_unique=True)
+        seen = _all_pairs(past) if mask_seen else np.empty(0, np.int64)
+        return cls(
+            train=train,
+            past=past,
+            weight=train.item_users.astype(np.int64) if popularity == "training" else past.item_users + test.item_users,
+            users=users,
+            relevant=_places_by_query(relevant, users, place),
+            seen=_places_by_query(seen, users, place),
+            rated=_places_by_query(rated, users, place),
+            item=item,
+            cells=np.append(begins, item.size),
+            member=np.array([np.ones_like(tested), tested]),
+            bins={m: inside[row, begins].astype(np.int32) for row, m in enumerate(bin_counts, start=1)},
+            how={
+                **fold.how, "fold": fold.number, "leakage": fold.leakage,
+                "relevant_from": relevant_from, "mask_seen": mask_seen, "popularity": popularity,
+            },
+        )  # fmt: skip
+
+    @functools.cached_property
+    def block_rows(self) -> Int64:
+        """Return the row of each query in its block."""
+        return row_in_block(self.queries)
+
+    @property
+    def queries(self) -> pl.Series:
+        """Return the ids of the query users."""
+        return self.train.user_vocabulary.decode(self.users)
+
+    def by_base(self, counts: Int64) -> dict[str, Int64]:
+        """Return counts by cell (n, cells) summed over the cells of each base set."""
+        return {base: counts @ inside for base, inside in zip(self.bases, self.member, strict=True)}
+
+    def pools(self, weight: Int64) -> Int64:
+        """Return, for each query and cell, the total ``weight`` (by item code) of the non-relevant candidates."""
+        return self._candidate_weight(weight).astype(np.int64)
+
+    def _candidate_weight(self, weight: NDArray[Any]) -> Float:
+        """Return what :meth:`pools` returns, for weights that need not be whole numbers."""
+        n_cells, weight = self.cells.size - 1, weight[self.item]
+        cell = np.repeat(np.arange(n_cells), np.diff(self.cells))
+        whole = np.bincount(cell, weights=weight, minlength=n_cells)
+        left: Float = np.broadcast_to(whole, (self.users.size, n_cells)).astype(np.float64, order="C")
+        for excluded in (self.seen, self.relevant):
+            at = row_groups(excluded.offsets) * n_cells + cell[excluded.places]
+            left -= np.bincount(at, weights=weight[excluded.places], minlength=left.size).reshape(left.shape)
+        return left
+
+    @functools.cached_property
+    def others(self) -> dict[str, Int64]:
+        """Return, for each base set, the number of candidates of every user without a query."""
+        idle = np.setdiff1d(np.arange(self.train.user_vocabulary.size), self.users)
+        offsets, profile = self.past.by_user
+        owner, found = row_groups(offsets), {}
+        for base, inside in zip(self.bases, self.member, strict=True):
+            member = np.empty(self.item.size, np.bool_)
+            member[self.item] = np.repeat(inside, np.diff(self.cells))
+            known = np.bincount(owner, weights=member[profile], minlength=self.train.user_vocabulary.size)
+            size = np.count_nonzero(member)
+            found[base] = np.full(idle.size, size) - (known[idle].astype(np.int64) if self.how["mask_seen"] else 0)
+        return found
+
+    @functools.cached_property
+    def pool_masses(self) -> dict[str, Float]:
+        """Return, for each base set and query, the weights of its candidates (``Standings.pool_masses``)."""
+        mass = self.weight.astype(np.float64)
+        sums = [
+            self._candidate_weight((mass > 0).astype(float)),
+            *(self._candidate_weight(mass**power) for power in range(1, POWERS + 1)),
+        ]
+        found = {}
+        for base, inside in zip(self.bases, self.member, strict=True):
+            table = np.zeros((self.users.size, WIDTH))
+            table[:, : POWERS + 1] = np.stack([cell_sums @ inside for cell_sums in sums], axis=1)
+            for query in np.flatnonzero(table[:, 0] <= FEW):  # few enough to list each weight
+                free = np.repeat(inside, np.diff(self.cells))
+                for excluded in (self.seen, self.relevant):
+                    free[excluded.places[excluded.offsets[query] : excluded.offsets[query + 1]]] = False
+                masses = mass[self.item[free]]
+                table[query, 1:] = 0
+                table[query, 1 : 1 + np.count_nonzero(masses)] = masses[masses > 0]
+            found[base] = table
+        return found
+
+
+def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
+    """Return rows by item: whether it lacks a test rating (0, 1), and its bin per number of bins (-1: none)."""
+    tested = fold.test.item_events > 0
+    candidates = np.flatnonzero(tested)
+    bins = tuple(m for m in bins if m <= candidates.size)
+    parts = [fold.train, fold.test] + ([] if fold.validation is None else [fold.validation])
+    popularity = np.sum([part.item_users for part in parts], axis=0)
+    labels = np.full((1 + len(bins), tested.size), -1, np.int64)
+    labels[0] = ~tested
+    order = candidates[np.lexsort((candidates, -popularity[candidates]))]
+    for row, m in enumerate(bins, start=1):
+        sizes = candidates.size // m + (np.arange(m) < candidates.size % m)
+        labels[row, order] = np.repeat(np.arange(m), sizes)
+    return labels, bins
+
+
+def _pairs(log: Interactions, rows: NDArray[np.bool_]) -> Int64:
+    """Return the distinct (user, item) pairs of some rows, as one ascending number each."""
+    return np.unique(log.users[rows].astype(np.int64) * max(log.n_items, 1) + log.items[rows])
+
+
+def _all_pairs(log: Interactions) -> Int64:
+    """Return the distinct (user, item) pairs of all rows, as one ascending number each."""
+    offsets, profile = log.by_user
+    return row_groups(offsets) * max(log.n_items, 1) + profile
+
+
+def _places_by_query(pairs: Int64, users: Int32, place: Int32) -> PlacesByQuery:
+    """Return, for each query user, the places of the items in the user's ``pairs``.
+
+    ``pairs`` are (user, item) as ascending numbers, and ``place`` is the place of each item in score rows.
+    """
+    width = max(place.size, 1)
+    lows, highs = (np.searchsorted(pairs, (users.astype(np.int64) + step) * width) for step in (0, 1))
+    offsets = np.append(0, np.cumsum(highs - lows))
+    rows = np.repeat(lows - offsets[:-1], highs - lows) + np.arange(offsets[-1])
+    return PlacesByQuery(offsets, place[pairs[rows] % width])
+
+
+def _refuse_repeated_pairs(past: Interactions, test: Interactions) -> None:
+    """Raise I310 for a pair in both past and test: a model could rank it by memory."""
+    known, pairs = _all_pairs(past), test.users.astype(np.int64) * max(past.n_items, 1) + test.items
+    place = np.minimum(np.searchsorted(known, pairs), max(known.size - 1, 0))
+    both = known[place] == pairs if known.size else np.zeros(pairs.size, np.bool_)
+    if both.any():
+        row = np.array([np.argmax(both)])
+        user, item = test.user_vocabulary.decode(test.users[row])[0], test.item_vocabulary.decode(test.items[row])[0]
+        raise InputError(
+            "I310",
+            f"{int(both.sum()):,} test rows repeat an earlier user and item, the first user {user!r}, item {item!r}",
+            hint="keep one of each pair before splitting: filters.distinct()",
+        )

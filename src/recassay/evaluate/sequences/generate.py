@@ -1,0 +1,245 @@
+"""``generate``: a system gets the first item of each test sequence and generates the items that follow.
+
+The result equals that of this loop over test sequences, with which tests compare it:
+
+    prefix = [seed]  # with its user and time
+    for j in range(k):
+        p = fitted.next_probabilities(prefix)
+        prefix.append(first item whose cumulative probability in p exceeds the sequence's uniform number j)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.columnar.identity import Keys, mix
+from recassay.data.generated import NOTHING, Generated
+from recassay.data.histories import Histories
+from recassay.data.sequences import SequenceFold, Sequences
+from recassay.data.times import TimeValues
+from recassay.errors import InputError, UsageError
+from recassay.evaluate.sequences.beam import beam_search
+from recassay.evaluate.sequences.predictors import DirectPredictor, Float, Int32, Predictor, RowPredictor, next_times
+from recassay.evaluate.sequences.prefixes import Prefixes
+from recassay.evaluate.sequences.seeds import sequences_of_seeds
+from recassay.models.base.capabilities import NextProbabilities, SamplesNext
+from recassay.models.sequence.base import fitted_on_sequences
+from recassay.protocols.sequence import Sequence
+from recassay.rng import derive_seed
+from recassay.split.draws import uniform
+from recassay.threads import Progress
+
+Generator = Callable[[Any, Histories, int, Float], NDArray[np.integer]]
+
+
+def generate(
+    system: Any,
+    fold: SequenceFold | Sequences,
+    protocol: Sequence | None = None,
+    *,
+    seeds: Any = None,
+    name: str | None = None,
+    generator: Generator | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Generated, ...]:
+    """Generate the items that follow the first item of each test sequence, once for each seed of the protocol.
+
+    ``system`` is an unfitted model with ``fit``, or a model fitted on ``fold.train`` with
+    ``next_probabilities(histories)``. Item codes are those of the fold, and a row of probabilities has a column for
+    each item of ``fold.n_items``. An unfitted model that is no sequence model is fitted on a log with a user per
+    sequence.
+
+    Every history carries the user and the time of its first item, and the times of generated items: those that the
+    model gives (``next_times(histories, items)``), else one unit of time after the item before.
+
+    With ``seeds``, these first items are continued instead of those of test sequences: an item id, a list of ids, of
+    (item, user) or of (item, user, time), or a table. Then ``fold`` may be the training sequences alone, and
+    ``found[0].frame()`` has the generated items with ids.
+
+    A ``generator(fitted, histories, k, uniforms)`` replaces the protocol's generation. It gets histories of one item,
+    with users and times, and ``uniforms`` (n, k), random numbers between 0 and 1 that belong to the sequences. It
+    returns items (n, k), with -1 after the end of a list. A system with a generator needs no probabilities; without
+    them, ``chances`` (probabilities of generated items) and ``surprise`` are NaN.
+
+    >>> from recassay.models.sequence import MostPopular
+    >>> import polars as pl
+    >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 2, 2, 2], "item_id": [*"bbbac"]}))
+    >>> fold = SequenceFold(made, made.take(np.array([1])))
+    >>> (found,) = generate(MostPopular(), fold, Sequence(k=2))
+    >>> found.name, found.items.tolist(), found.chances.tolist(), found.surprise.tolist()
+    ('MostPopular', [[1, 0]], [[1.0, 1.0]], [inf])
+    >>> generate(MostPopular(), made, Sequence(k=2), seeds="c")[0].frame()["item_id"].to_list()
+    ['b', 'a']
+    """
+    protocol = protocol or Sequence()
+    if isinstance(fold, Sequences):
+        fold = SequenceFold(fold, fold.take(np.empty(0, np.int64)))
+    if seeds is not None:
+        fold = dataclasses.replace(fold, test=sequences_of_seeds(seeds, fold.train))
+    if not len(fold.test):
+        raise InputError("I352", "the fold has no test sequence", hint="ra.split.random_sequences(test=0.2)(sequences)")
+    most = fold.n_items - (not protocol.allow_short)  # the first item is given; a list that may end early can hold all
+    if protocol.how == "sample_without_repeats" and protocol.k > most:
+        what = f"k={protocol.k:,} distinct items are impossible: the fold has {fold.n_items:,}, with the first item"
+        raise UsageError("U172", what, where=str(protocol), hint=f"choose k of at most {fold.n_items - 1}")
+    fitted, name = fitted_on_sequences(system, fold.train), name or str(system)
+    rows = protocol.how in ("beam", "sample_without_repeats") and generator is None
+    predictor = _predictor(fitted, fold, name, rows=rows, threads=threads)
+    if predictor is None and generator is None:
+        raise _no_probabilities_error(name, str(protocol), ", or a generator=")
+    direct = _predictor(fitted, fold, name, rows=False, threads=threads)
+    known = direct is not None and seeds is None
+    surprise = direct.surprise(fold.test) if known and direct else np.full(len(fold.test), np.nan)
+    begun = Prefixes.first_items(fold.test)
+    found = []
+    for seed in range(protocol.seed, protocol.seed + protocol.seeds):
+        uniforms = uniform_draws(fold.test, protocol, seed)
+        if generator is not None:
+            made = generator(fitted, begun.histories(), protocol.k, uniforms)
+            items = _check_items(made, uniforms.shape, name, fold)
+            times = _times_of(fitted, begun, items)
+            chances = np.full(items.shape, np.nan)
+            if predictor is not None:
+                chances = _item_probabilities(predictor, begun, items, times)
+        else:
+            assert predictor is not None, "a predictor or a generator"
+            items, chances, times = _generate_items(predictor, begun, protocol, uniforms, name)
+        found.append(Generated(name, items, chances, surprise, seed, times, fold.test))
+        if progress is not None:
+            progress(len(fold.test))
+    return tuple(found)
+
+
+def uniform_draws(test: Sequences, protocol: Sequence, seed: int) -> Float:
+    """Return uniform numbers (n, k), from the seed and the identity of each test sequence, not from its position."""
+    salt = np.uint64(derive_seed(seed, "generated sequences") % 2**64)
+    keys = mix((_beginning_keys(test) if protocol.cache_by_seed else test.identities) ^ salt)
+    steps = mix(np.arange(protocol.k, dtype=np.uint64))
+    return uniform(mix(keys[:, None] + steps))
+
+
+def _beginning_keys(test: Sequences) -> Keys:
+    """Return a key of the first event of each sequence: equal for sequences that begin with the same event."""
+    columns = [test.users, test.seeds, *(() if test.starts is None else (test.starts,))]
+    _, first, number = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    first_events = Sequences(
+        np.arange(first.size + 1),
+        test.seeds[first],
+        test.users[first],
+        None if test.starts is None else test.starts[first],
+        test.item_vocabulary,
+        test.user_vocabulary,
+    )
+    return first_events.identities[number]
+
+
+def make_predictor(fitted: Any, fold: SequenceFold, name: str, *, threads: int | None = None) -> Predictor:
+    """Return the fastest predictor of a fitted system; raise U173 if the system gives no probabilities."""
+    predictor = _predictor(fitted, fold, name, rows=False, threads=threads)
+    if predictor is None:
+        raise _no_probabilities_error(name)
+    return predictor
+
+
+def _no_probabilities_error(name: str, where: str = "", instead: str = "") -> UsageError:
+    what = f"{name} has no next_probabilities(histories) to draw from"
+    return UsageError("U173", what, where=where, hint=f"give it that method{instead}")
+
+
+def _predictor(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, threads: int | None) -> Predictor | None:
+    """Return the fastest predictor of a fitted system, or the one with rows of probabilities if ``rows``.
+
+    The result is None if the system gives no probabilities.
+    """
+    if isinstance(fitted, SamplesNext) and not rows:
+        return DirectPredictor(fitted, threads)
+    return RowPredictor(fitted, name, fold.train.item_vocabulary) if isinstance(fitted, NextProbabilities) else None
+
+
+def _generate_items(
+    predictor: Predictor, begun: Prefixes, protocol: Sequence, uniforms: Float, name: str
+) -> tuple[Int32, Float, TimeValues | None]:
+    """Return the items (n, k) that the protocol generates with the predictor, their probabilities and their times."""
+    if protocol.how == "beam":
+        assert isinstance(predictor, RowPredictor), "beam search needs rows"
+        items = beam_search(predictor, begun, protocol.k, protocol.beam)
+        times = _times_of(predictor.fitted, begun, items)
+        return items, _item_probabilities(predictor, begun, items, times), times
+    items, chances = np.full(uniforms.shape, NOTHING, np.int32), np.full(uniforms.shape, np.nan)
+    times = _no_times(begun, uniforms.shape)
+    going = np.arange(len(begun))
+    for j in range(protocol.k):
+        prefixes = _prefixes(begun, items, times, going, j)
+        if protocol.how == "argmax":
+            items[going, j], chances[going, j] = predictor.likeliest(prefixes)
+        elif protocol.how == "sample":
+            items[going, j], chances[going, j] = predictor.draw(prefixes, uniforms[going, j])
+        else:
+            assert isinstance(predictor, RowPredictor), "drawing without repeats needs rows"
+            items[going, j], chances[going, j] = predictor.draw_new(prefixes, uniforms[going, j])
+            ended = items[going, j] == NOTHING
+            if ended.any() and not protocol.allow_short:
+                what = f"{name} gives all remaining items probability 0 for {int(ended.sum()):,} sequences"
+                hint = "smooth the model, lower k, or set allow_short=True"
+                raise UsageError("U172", f"{what} after {j} items", where=str(protocol), hint=hint)
+            going, prefixes = going[~ended], prefixes.take(~ended)
+        if times is not None:
+            following = predictor.next_times(prefixes, items[going, j])
+            assert following is not None, "first items with times have next times"
+            times[going, j] = following
+    return items, chances, times
+
+
+def _prefixes(begun: Prefixes, items: Int32, times: TimeValues | None, which: NDArray[Any], j: int) -> Prefixes:
+    """Return some first items with the j items that followed them."""
+    return begun.take(which).followed_by(items[which, :j], None if times is None else times[which, :j])
+
+
+def _no_times(begun: Prefixes, shape: tuple[int, ...]) -> TimeValues | None:
+    if begun.times is None:
+        return None
+    times: Any = np.zeros(shape, begun.times.dtype)
+    return cast("TimeValues", times)
+
+
+def _times_of(fitted: Any, begun: Prefixes, items: Int32) -> TimeValues | None:
+    """Return the times of ``items`` that were generated without times; the time is 0 after the end of a list."""
+    times = _no_times(begun, items.shape)
+    if times is not None:
+        for j in range(items.shape[1]):
+            filled = np.flatnonzero(items[:, j] != NOTHING)
+            following = next_times(fitted, _prefixes(begun, items, times, filled, j), items[filled, j])
+            assert following is not None, "first items with times have next times"
+            times[filled, j] = following
+    return times
+
+
+def _item_probabilities(predictor: Predictor, begun: Prefixes, items: Int32, times: TimeValues | None) -> Float:
+    """Return the probability of every generated item given the items before it."""
+    found = np.full(items.shape, np.nan)
+    for j in range(items.shape[1]):
+        filled = np.flatnonzero(items[:, j] != NOTHING)
+        found[filled, j] = predictor.probability(_prefixes(begun, items, times, filled, j), items[filled, j])
+    return found
+
+
+def _check_items(items: NDArray[np.integer], shape: tuple[int, ...], name: str, fold: SequenceFold) -> Int32:
+    """Return the items of a generator; raise I355 if they are no table of item codes."""
+    found = np.asarray(items)
+    why = ""
+    if found.shape != shape or found.dtype.kind not in "iu":
+        why = f"an array of shape {found.shape} and type {found.dtype}, not whole numbers of shape {shape}"
+    elif found.min() < NOTHING or found.max() >= fold.n_items:
+        why = f"items from {found.min()} to {found.max()}, but the codes of the fold are 0 to {fold.n_items - 1}"
+    elif ((found[:, :-1] == NOTHING) & (found[:, 1:] != NOTHING)).any():
+        why = "items after the end of a list"
+    if why:
+        hint = "return a row per history, a column per step, and -1 after the end of a list"
+        raise InputError("I355", f"the generator of {name} returned {why}", hint=hint)
+    return found.astype(np.int32)

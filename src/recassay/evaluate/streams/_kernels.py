@@ -1,0 +1,74 @@
+"""Compiled loops over events: what a user has consumed so far, and how many items a user takes in a window.
+
+Held to the readable twin in ``tests/property/test_streams.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+
+Bool = NDArray[np.bool_]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def consume(
+    users: Int32, items: Int32, begin: Int64, size: Int64, pool: Int32, n_before: Int64, repeated: Bool
+) -> None:
+    """Write for each event how many items its user had (``n_before``) and whether its item was one (``repeated``).
+
+    The item is then added: ``pool[begin[u]:begin[u] + size[u]]`` are the items of user u, with room for more.
+    """
+    for event in range(users.size):
+        user, item = users[event], items[event]
+        n_before[event] = size[user]
+        found = False
+        for consumed in pool[begin[user] : begin[user] + size[user]]:
+            found |= consumed == item
+        repeated[event] = found
+        if not found:
+            pool[begin[user] + size[user]] = item
+            size[user] += 1
+
+
+@njit(cache=True, nogil=True)
+def show(users: Int32, items: Int32, lists: Int32, shown: Int32, turn: Int64, hit: Bool) -> None:
+    """Write to ``hit[i]`` whether ``items[i]`` is in ``lists[i]`` or in one of the last lists of ``users[i]``.
+
+    ``shown[u]`` keeps the last lists of user u, and ``turn[u]`` counts them.
+    """
+    for row in range(users.size):
+        user = users[row]
+        found = False
+        for listed in lists[row]:
+            found |= listed == items[row]
+        for listed in shown[user].ravel():
+            found |= listed == items[row]
+        hit[row] = found
+        shown[user, turn[user] % shown.shape[1]] = lists[row]
+        turn[user] += 1
+
+
+@njit(cache=True, nogil=True)
+def distinct(offsets: Int64, items: Int32, counts: Bool, reach: int, n_items: int, out: Int64) -> None:
+    """Write to ``out[e]`` the number of distinct items of a user in the ``reach`` events from event e on.
+
+    ``offsets[u]:offsets[u + 1]`` are the events of user u, and ``items`` their items. Only events with ``counts`` are
+    counted.
+    """
+    times = np.zeros(n_items, np.int64)
+    for user in range(offsets.size - 1):
+        first, last = offsets[user], offsets[user + 1]
+        ahead, different = first, 0
+        for event in range(first, last):
+            while ahead < min(event + reach, last):
+                different += counts[ahead] and times[items[ahead]] == 0
+                times[items[ahead]] += counts[ahead]
+                ahead += 1
+            out[event] = different
+            times[items[event]] -= counts[event]
+            different -= counts[event] and times[items[event]] == 0

@@ -1,0 +1,84 @@
+"""The file from which a stopped stream resumes: models, history, counters and results so far, and what identifies the
+stream.
+
+The file is an archive of arrays and JSON, and reading it runs no code. A model of another package may need a pickle,
+which is read only where the user trusts it. Random numbers are not in the file: each is drawn from a seed that says
+what it is for.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from recassay.data.io import archive
+from recassay.errors import InputError, RecassayError, UsageError
+
+FORMAT = 3
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """A file with the state of a stream, written at most every ``seconds``; without a path there is no file.
+
+    ``about`` identifies the run, and ``trust`` allows reading a pickle. The file is written completely or not at all.
+    """
+
+    path: Path | None
+    about: Mapping[str, Any]
+    seconds: float
+    trust: bool = False  # whether a pickle of another process may be read
+    written: float = field(default_factory=time.monotonic)
+
+    @property
+    def wanted(self) -> bool:
+        """Return whether the run is to write a checkpoint."""
+        return self.path is not None
+
+    def load(self) -> dict[str, Any] | None:
+        """Return the state to resume from, None if there is none.
+
+        Raise U193 if the file is of another run, U236 if it is a pickle that is not trusted, I104 if it is damaged.
+        """
+        if self.path is None or not self.path.exists():
+            return None
+        try:
+            found = archive.load(self.path, trust=self.trust)
+            about, state = found["about"], found["state"]
+        except RecassayError:
+            raise
+        except Exception as error:  # a damaged file raises almost anything
+            what = f"no stream can resume from {self.path.name}: {type(error).__name__}"
+            raise InputError("I104", what, where=str(self.path), hint="delete it") from error
+        differs = [
+            f"{key} is {about.get(key)!r} in it and {value!r} here"
+            for key, value in self.about.items()
+            if about.get(key) != value
+        ]
+        if differs:
+            raise self.refused("; ".join(differs))
+        found_state: dict[str, Any] = state
+        return found_state
+
+    def refused(self, why: str) -> UsageError:
+        """Return the error for a checkpoint that is of another run; ``why`` says how it differs."""
+        assert self.path is not None, "it was read"
+        hint = "give every run a path of its own, or delete the file to start again"
+        return UsageError("U193", f"{self.path.name} is of another run: {why}", where=str(self.path), hint=hint)
+
+    def save(self, state: Mapping[str, Any], *, now: bool = False) -> None:
+        """Write the state if ``seconds`` have passed since the last time, or if ``now``."""
+        if self.path is None or (not now and time.monotonic() - self.written < self.seconds):
+            return
+        try:
+            archive.save(self.path, {"about": {"format": FORMAT, **self.about}, "state": dict(state)})
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            what = f"the model cannot be written to {self.path.name}: {error}"
+            raise UsageError(
+                "U193", what, where=str(self.path), hint="leave out checkpoint=, or make the model picklable"
+            ) from error
+        self.written = time.monotonic()

@@ -1,0 +1,57 @@
+"""A block of events that are processed together, and the reasons why events are not scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.evaluate.streams.popularity import BlockPopularity
+from recassay.evaluate.streams.source import Batch
+from recassay.evaluate.streams.values import UpcomingItems
+
+Bool = NDArray[np.bool_]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+# Names of counts, which results carry:
+EVENT_REASONS = ("scored", "first", "repeats", "warmup", "sampled_out", "unpredicted")  # every event has exactly one
+OTHER_COUNTS = ("again", "unseen", "short", "learnt", "moved")
+UNLEARNED = "unlearned"  # scored events of users whom the model had not learned; only with known="stream"
+ALARM_COUNTS = ("alarms", "renewed", "forgotten", "relearnt")  # only with a drift detector
+
+
+@dataclass(frozen=True, eq=False)
+class EventBlock:
+    """A block of consecutive events that are processed together; users and items are codes of the stream."""
+
+    batch: Batch
+    users: Int32
+    items: Int32
+    values: Float
+    repeated: Bool  # whether the user had consumed the item before
+    rows: Int64  # the positions of the events that are queries
+    upcoming: UpcomingItems | None  # what users take later, for match="future" and "window"
+    begin: int  # the block's first row in its batch
+    low: Float  # the smallest value before each event: predicted ratings are clipped to it
+    high: Float  # the largest
+    n_before: Int64  # items that the user had before each event
+    popularity: BlockPopularity | None  # for metrics of whole lists
+
+
+def list_table(block: EventBlock, lists: Int32, rows: Int64, ids: pl.Series) -> pl.DataFrame:
+    """Return the lists of some events of a block as a table: event, rank, item_id."""
+    row, rank = np.nonzero(lists >= 0)
+    events, ranks = block.batch.event_numbers[rows[row]], (rank + 1).astype(np.int32)
+    return pl.DataFrame({"event": events, "rank": ranks, "item_id": ids.gather(lists[row, rank])})
+
+
+def known_items(block: EventBlock, before: int, rows: Int64) -> Int64:
+    """Return how many different items had occurred before each of ``rows``.
+
+    ``before`` of them are from earlier blocks.
+    """
+    return np.asarray(np.maximum.accumulate(np.append(before, block.items.astype(np.int64) + 1))[rows])

@@ -1,0 +1,289 @@
+"""Learners driven event by event: learn up to a position, answer a query, go on. Slow, but works for any learner.
+
+A learner that processes whole blocks (:class:`~recassay.models.incremental.base.WalksStream`) does the same in
+compiled code.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.interactions import Interactions
+from recassay.errors import InputError, UsageError
+from recassay.models.base.capabilities import (
+    CanFit,
+    ListsOnline,
+    PredictsRatings,
+    ScoresItems,
+    StartsOnline,
+    UpdatesOnline,
+    score_function,
+)
+from recassay.models.base.model import checked_scores
+from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, rank_item
+from recassay.models.incremental.base import WalksStream
+from recassay.protocols.prequential import Prequential
+
+Int64 = NDArray[np.int64]
+FAILURE_HINT = "see the learner's own error above; this error's .stream holds what was scored before it"
+
+AnswerQuery = Callable[
+    [Any, str, StreamQueries, int, WalkOutput], None
+]  # learner, its name, queries, which query, output
+
+
+class KnowsIds(Protocol):
+    """A protocol for objects that translate a learner's codes to ids."""
+
+    def ids(self) -> tuple[pl.Series, pl.Series]:
+        """Return the ids of users and of items, by the learner's codes."""
+
+
+class LearnerFailure(Exception):  # noqa: N818 - not the caller's error; the player turns it into one
+    """An error of a learner, after ``n_answered`` queries or while it learned up to position ``learning_to``."""
+
+    def __init__(self, n_answered: int, learning_to: int | None, code: str, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.n_answered, self.learning_to, self.code, self.what, self.hint = n_answered, learning_to, code, what, hint
+        self.event = -1  # its number in the stream, once it is known
+
+
+def run_learner(
+    learner: Any,
+    name: str,
+    events: StreamEvents,
+    learn_after: Int64,
+    queries: StreamQueries,
+    output: WalkOutput,
+    answer: AnswerQuery,
+) -> None:
+    """Let the learner process a block: in compiled code if it can, else query by query with ``answer``.
+
+    Results are written to ``output``.
+    """
+    if answer is not recommend or not isinstance(learner, WalksStream):
+        step_by_step(learner, name, events, learn_after, queries, output, answer)
+        return
+    try:
+        learner.walk(events, queries, output)
+    except Exception as error:
+        what = f"{name} failed: {type(error).__name__}: {error}"
+        learning_to = None if queries.users.size else events.users.size
+        raise LearnerFailure(0, learning_to, "I374", what, FAILURE_HINT) from error
+    nan_scores = np.flatnonzero(output.candidates < 0)
+    if nan_scores.size:
+        what = f"{name} gave NaN scores"
+        hint = "smaller steps, such as a lower learning rate, may help"
+        raise LearnerFailure(int(nan_scores[0]), None, "I375", what, hint)
+
+
+def step_by_step(
+    learner: Any,
+    name: str,
+    events: StreamEvents,
+    learn_after: Int64,
+    queries: StreamQueries,
+    output: WalkOutput,
+    answer: AnswerQuery,
+) -> None:
+    """Answer every query in turn; before it, let the learner learn up to each position of ``learn_after`` that is due.
+
+    ``answer`` is :func:`recommend` or :func:`predict`; answers are written to ``output``, a row per query.
+    """
+    n_learned, n_queries, step = 0, queries.users.size, 0
+    for query in range(n_queries + 1):
+        until = events.users.size if query == n_queries else int(queries.n_learned[query])
+        while step < learn_after.size and learn_after[step] <= until:
+            if learn_after[step] > n_learned:
+                _learn(learner, name, events, n_learned, int(learn_after[step]), query, output)
+                n_learned = int(learn_after[step])
+            step += 1
+        if query < n_queries:
+            answer(learner, name, queries, query, output)
+
+
+def _learn(learner: Any, name: str, events: StreamEvents, begin: int, end: int, query: int, output: WalkOutput) -> None:
+    started = time.monotonic_ns()
+    try:
+        learner.learn(events.users[begin:end], events.items[begin:end], events.values[begin:end])
+    except Exception as error:
+        what = f"{name} could not learn: {type(error).__name__}: {error}"
+        raise LearnerFailure(query, end, "I374", what, FAILURE_HINT) from error
+    output.learn_ns[begin:end] = (time.monotonic_ns() - started) // (end - begin)
+
+
+def recommend(learner: Any, name: str, queries: StreamQueries, query: int, output: WalkOutput) -> None:
+    """Get scores or a list from the learner, and write the rank of the query's item to ``output``."""
+    user, known = int(queries.users[query]), int(queries.known[query])
+    consumed = queries.pool[queries.begin[query] : queries.end[query]]
+    gives_lists = not isinstance(learner, ScoresItems)
+    started = time.monotonic_ns()
+    try:
+        if gives_lists:
+            answer = np.asarray(learner.recommend(user, output.lists.shape[1], consumed))
+        else:
+            answer = np.asarray(learner.scores(user))
+            _rank_scores(answer, name, known, queries, query, output)
+    except InputError as error:
+        code = error.code if error.code == "I375" else "I374"
+        raise LearnerFailure(query, None, code, error.what, error.hint) from error
+    except Exception as error:
+        what = f"{name} could not answer: {type(error).__name__}: {error}"
+        raise LearnerFailure(query, None, "I374", what, FAILURE_HINT) from error
+    output.answer_ns[query] = time.monotonic_ns() - started
+    if gives_lists:
+        _record_list(answer, name, known, consumed, queries, query, output)
+
+
+def predict(
+    learner: Any, name: str, queries: StreamQueries, query: int, output: WalkOutput, predicted: NDArray[np.float64]
+) -> None:
+    """Write to ``predicted[query]`` the rating that the learner predicts for the query's item.
+
+    It is NaN if the learner predicts no rating.
+    """
+    started = time.monotonic_ns()
+    try:
+        answer = learner.predict(int(queries.users[query]), int(queries.items[query]))
+        predicted[query] = np.nan if answer is None else answer
+    except Exception as error:
+        what = f"{name} could not predict: {type(error).__name__}: {error}"
+        raise LearnerFailure(query, None, "I374", what, FAILURE_HINT) from error
+    output.answer_ns[query] = time.monotonic_ns() - started
+
+
+def _rank_scores(
+    scores: NDArray[Any], name: str, known: int, queries: StreamQueries, query: int, output: WalkOutput
+) -> None:
+    """Write the rank of the query's item among ``scores`` to ``output``; raise I375 for scores that cannot be ranked.
+
+    ``known`` is the number of items learned so far.
+    """
+    if scores.ndim != 1 or scores.size < known:
+        what = f"{name} gave scores of shape {scores.shape}, but it has learned {known:,} items"
+        raise InputError("I375", what, hint="give one score for each item learned so far, by code")
+    if bad := int(np.isnan(scores[:known]).sum()):
+        what = f"{name} gave {bad:,} NaN among {known:,} scores"
+        raise InputError("I375", what, hint="give -inf for what cannot be recommended")
+    row = np.empty(int(queries.universe[query]), scores.dtype if scores.dtype == np.float32 else np.float64)
+    row[:known] = scores[:known]
+    rank_item(row, queries, query, output)
+
+
+def _record_list(
+    answer: NDArray[Any],
+    name: str,
+    known: int,
+    consumed: NDArray[np.int32],
+    queries: StreamQueries,
+    query: int,
+    output: WalkOutput,
+) -> None:
+    """Write to ``output`` the list that the learner returned (``answer``) and the rank of the query's item in it.
+
+    Raise I373 or I372 for items that cannot be recommended. ``known`` is the number of items learned so far.
+    """
+    listed = answer[: output.lists.shape[1]]
+    if listed.size and (listed.dtype.kind not in "iu" or listed.min() < 0 or listed.max() >= known):
+        unknown = next(item for item in listed.tolist() if not (isinstance(item, int) and 0 <= item < known))
+        what = f"{name} recommends {unknown!r}, which is none of the {known:,} items it has learned"
+        raise LearnerFailure(query, None, "I373", what, "recommend codes of items from learn(): 0, 1, 2, ...")
+    if np.unique(listed).size < listed.size:
+        what = f"{name} recommends an item twice in one list"
+        raise LearnerFailure(query, None, "I373", what, "list each item once")
+    repeated = np.isin(listed, consumed)
+    if repeated.any():
+        count = f"{int(repeated.sum()):,} of {listed.size:,} items, such as {listed[repeated][0]}"
+        what = f"{name} recommends items the user has already consumed: {count}"
+        hint = "leave out the codes in consumed, or choose prequential(repeats='allow')"
+        raise LearnerFailure(query, None, "I372", what, hint)
+    output.lists[query, : listed.size] = listed
+    output.candidates[query] = listed.size
+    ranks = np.flatnonzero(listed == queries.items[query])
+    output.position[query] = ranks[0] + 1 if ranks.size else 0
+
+
+class RefitLearner:
+    """Any model as a learner: it keeps all events and is fitted again on them at every ``learn``."""
+
+    def __init__(self, model: Any, player: KnowsIds) -> None:
+        self.model, self.player = model, player
+        self.events: list[StreamEvents] = []
+        self.fitted: Any = None
+
+    def learn(self, users: NDArray[np.int32], items: NDArray[np.int32], values: NDArray[np.float64]) -> None:
+        """Fit the model again, on these events and all before them."""
+        self.events.append(StreamEvents(users.copy(), items.copy(), values.copy()))
+        events = StreamEvents(*(np.concatenate(column) for column in zip(*self.events, strict=True)))
+        self.events = [events]
+        if isinstance(self.model, StartsOnline):
+            self.fitted = self.model.start()
+            self.fitted.learn(*events)
+            return
+        user_ids, item_ids = self.player.ids()
+        frame = pl.DataFrame(
+            {
+                "user_id": user_ids.gather(events.users),
+                "item_id": item_ids.gather(events.items),
+                "rating": events.values,
+            }
+        )
+        self.fitted = _FittedModel(self.model.fit(Interactions.from_frame(frame)), events)
+
+    def scores(self, user: int) -> NDArray[np.floating]:
+        """Return a score of every item so far; an empty array if nothing was learned since a reset."""
+        if self.fitted is None:
+            return np.zeros(0)
+        scores: NDArray[np.floating] = self.fitted.scores(user)
+        return scores
+
+
+class _FittedModel:
+    """A model fitted on a log, which is queried with user and item codes of the stream."""
+
+    def __init__(self, fitted: Any, events: StreamEvents) -> None:
+        self.fitted = fitted
+        log = fitted.log
+        self.user = np.zeros(int(events.users.max(initial=-1)) + 1, np.int32)  # the log's code, by stream code
+        self.item = np.zeros(int(events.items.max(initial=-1)) + 1, np.int32)
+        self.user[events.users], self.item[events.items] = log.users, log.items
+
+    def scores(self, user: int) -> NDArray[np.floating]:
+        if user >= self.user.size:  # forgotten after an alarm: a fitted model has no scores for unknown users
+            return np.full(self.item.size, -np.inf)
+        fitted, row = self.fitted, self.user[user : user + 1]
+        score = score_function(fitted)
+        assert score is not None, "make_learner refuses models without scores"
+        scores: NDArray[np.floating] = checked_scores(np.asarray(score(row)), (1, fitted.log.n_items), "the model")[0]
+        return scores[self.item]
+
+
+def make_learner(model: Any, protocol: Prequential, player: KnowsIds) -> Any:
+    """Return a new learner for one copy of a model; raise U191 if the model cannot do what the protocol needs."""
+    learns_once = protocol.learn_until is not None and protocol.learn_until == protocol.warmup
+    if "refit" in protocol.regime:
+        learner: Any = RefitLearner(model, player)
+    elif isinstance(model, StartsOnline):
+        learner = model.start()
+    elif isinstance(model, UpdatesOnline):
+        learner = copy.deepcopy(model)
+    elif isinstance(model, CanFit) and learns_once:
+        learner = RefitLearner(model, player)
+    else:
+        what = f"{model} cannot learn event by event"
+        hint = "refit it every 1,000 events: prequential(refit=1000); or give it learn(users, items, values)"
+        raise UsageError("U191", what, where=str(protocol), hint=hint)
+    if protocol.predict == "ratings" and not isinstance(learner, PredictsRatings):
+        what = f"{model} predicts no ratings"
+        raise UsageError("U191", what, where=str(protocol), hint="give it predict(user, item)")
+    if protocol.predict == "items" and not isinstance(learner, ScoresItems | ListsOnline):
+        what = f"{model} recommends nothing"
+        raise UsageError("U191", what, where=str(protocol), hint="give it scores(user)")
+    return learner

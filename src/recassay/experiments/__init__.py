@@ -1,0 +1,47 @@
+"""Experiments: the effect of sparsity, popularity and target sets on metrics, and the trade-offs of diversity."""
+
+from __future__ import annotations
+
+from recassay.experiments.base import Experiment, LinearFit, Trial
+from recassay.experiments.claims import DiversityClaims as diversity_claims  # noqa: N813
+from recassay.experiments.contest import Contest as sudden_death  # noqa: N813 - an experiment reads like a verb
+from recassay.experiments.cutoffs import Cutoffs as cutoffs  # noqa: N813
+from recassay.experiments.formulas import Formulas as formulas  # noqa: N813
+from recassay.experiments.home_and_away import Homes as home_and_away  # noqa: N813
+from recassay.experiments.percentiles import Percentiles as percentiles  # noqa: N813
+from recassay.experiments.popularity import Popularity as popularity  # noqa: N813
+from recassay.experiments.sampling import Sampling as sampling_curve  # noqa: N813
+from recassay.experiments.sparsity import Sparsity as sparsity  # noqa: N813
+from recassay.experiments.sparsity import TargetSize as target_size  # noqa: N813
+from recassay.experiments.trade_off import Costs as trade_off  # noqa: N813
+from recassay.experiments.trial import trial
+from recassay.experiments.weight import Weight as choose_weight  # noqa: N813
+from recassay.naming.registry import Registry
+
+REGISTRY: Registry[type[Experiment]] = Registry(
+    "experiment", "recassay.experiments", Experiment, group="recassay.experiments"
+)
+parse = REGISTRY.parse
+parse_list = REGISTRY.parse_list
+
+__all__ = [
+    "REGISTRY",
+    "Experiment",
+    "LinearFit",
+    "Trial",
+    "choose_weight",
+    "cutoffs",
+    "diversity_claims",
+    "formulas",
+    "home_and_away",
+    "parse",
+    "parse_list",
+    "percentiles",
+    "popularity",
+    "sampling_curve",
+    "sparsity",
+    "sudden_death",
+    "target_size",
+    "trade_off",
+    "trial",
+]

@@ -1,0 +1,186 @@
+"""The claims of the paper on Sudden Death about three re-rankers, each with how often it holds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import polars as pl
+
+from recassay.api.score import score
+from recassay.errors import UsageError
+from recassay.evaluate.decisions.sudden_death import sudden_death
+from recassay.experiments.base import Experiment, Trial
+from recassay.experiments.cutoffs import heading_at
+from recassay.experiments.rerankers import rerankers
+from recassay.experiments.trade_off import Costs
+from recassay.metrics.registry import parse_metric
+from recassay.naming.grammar import suggest
+from recassay.results.exhibit import Exhibit
+from recassay.results.scores import Scores
+
+RELEVANCE = {"precision": "precision", "mrr": "MRR", "hit": "1-call"}
+MOST = 0.5  # of the weights
+Curves = Mapping[tuple[str, str], list[float]]  # means by system and metric, at every cut-off
+
+
+class Claim(NamedTuple):
+    """A claim in words, with the number of ``cases`` in which it holds ``of`` those examined.
+
+    ``noun`` names a case, and ``holds`` is the verdict on the claim as a whole.
+    """
+
+    text: str
+    cases: int
+    of: int
+    noun: str
+    holds: bool
+
+
+class Trio(NamedTuple):
+    """The names of the systems that stand for the three re-rankers of the paper."""
+
+    mmr: str
+    xquad: str
+    spad: str
+
+
+@dataclass(frozen=True, repr=False)
+class DiversityClaims(Experiment):
+    """The claims of Bridge, Kaya and Castells (2019) on MMR, xQuAD and SPAD, with a verdict on each.
+
+    ``ours`` and ``literal`` each name three systems, MMR, xQuAD and SPAD in this order, that re-rank the system
+    ``base``. ``literal`` are variants that follow the paper to the letter; they may be left out. A claim on all
+    cut-offs from 1 to ``at`` holds if it does at each of them. A claim on most weights holds if it does at more than
+    half of 1/``steps``, 2/``steps``, ..., 1. ``subprofiles`` is the metric of subprofiles.
+    """
+
+    name: ClassVar[str] = "diversity_claims"
+
+    base: str
+    ours: str = "MMR xQuAD SPAD"
+    literal: str = ""
+    subprofiles: str = "alpha_ndcg(aspects='subprofiles')"
+    at: int = 20
+    steps: int = 10
+
+    def validate(self) -> None:
+        """Raise an error unless there are three names each, ``at`` is at least 2 and ``steps`` at least 1."""
+        for field in ("ours", "literal"):
+            if len(getattr(self, field).split()) not in ((3,) if field == "ours" else (0, 3)):
+                raise self.refuse(field, "it names MMR, xQuAD and SPAD", f"{field}='MMR xQuAD SPAD'")
+        if self.at < 2 or self.steps < 1:
+            raise self.refuse(
+                "at", "a list of 2 items is the shortest with a diversity, and there must be a weight", "at=20"
+            )
+        parse_metric(heading_at(self.subprofiles, 10))
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        forms = {name: Trio(*text.split()) for name, text in (("ours", self.ours), ("literal", self.literal)) if text}
+        known = rerankers(trial, self)
+        for name in itertools.chain(*forms.values()):
+            if name not in known:
+                what = f"there is no re-ranker '{name}' among the systems"
+                raise UsageError("U108", what, where=str(self), hint=suggest(name, known))
+        if self.base not in trial.runs:
+            what = f"there is no system '{self.base}'"
+            raise UsageError("U108", what, where=str(self), hint=suggest(self.base, trial.runs))
+        rows = [
+            {
+                "form": form,
+                "claim": claim.text,
+                "cases": claim.cases / claim.of,
+                "verdict": f"{'holds' if claim.holds else 'fails'}: {claim.cases} of {claim.of} {claim.noun}",
+            }
+            for form, trio in forms.items()
+            for claim in self._claims(trial, trio)
+        ]
+        return (
+            Exhibit(
+                "diversity-claims",
+                "The claims of the paper, one by one",
+                "Claims of Bridge, Kaya and Castells (2019), and in how many cases each holds here. Ours: the systems "
+                "of this study. Literal: the equations as they are printed. The verdict is on these data, one fold and "
+                "these weights.",
+                pl.DataFrame(rows), "form", "claim", kind="heat", value="cases", label="verdict",
+            ),
+        )  # fmt: skip
+
+    def _claims(self, trial: Trial, trio: Trio) -> Iterator[Claim]:
+        """Yield the claims of the paper about the three re-rankers, with the number of cases in which each holds."""
+        systems = (self.base, *trio)
+        diversity = {"ild": trio.mmr, "alpha_ndcg": trio.xquad, self.subprofiles: trio.spad}
+        curves = self._curves(trial, systems, (*diversity, *RELEVANCE))
+        for (metric, best), text in zip(
+            diversity.items(), ("ILD", "alpha-nDCG of features", "alpha-nDCG of subprofiles"), strict=True
+        ):
+            cases = _leads(curves, systems, metric, best, first=2 if metric == "ild" else 1)
+            yield _always(f"{text} is highest for {('MMR', 'xQuAD', 'SPAD')[trio.index(best)]}", cases)
+        for metric, text in RELEVANCE.items():
+            yield _always(f"{text} is highest for SPAD", _leads(curves, systems, metric, trio.spad))
+        orders = {
+            metric: {_order(curves, systems[:3], metric, place) for place in range(self.at)} for metric in RELEVANCE
+        }
+        changing = sum(len(found) > 1 for found in orders.values())
+        yield Claim(
+            "Relevance orders MF, MMR and xQuAD differently by N", changing, len(orders), "metrics", changing > 0
+        )
+        yield from self._improvements(trial, trio, tuple(diversity))
+        runs = {name: trial.runs[name] for name in systems}
+        contest = sudden_death(runs, trial.ask.truth(trial.fold), self.at, interval=None, threads=trial.threads)
+        won = {(name, "won"): [contest.share(name, at + 1) for at in range(self.at)] for name in systems}
+        yield _always("Sudden Death is highest for SPAD", _leads(won, systems, "won", trio.spad))
+        farther = [
+            _lead(won, systems, "won", trio.spad, place) > max(_lead(curves, systems, "hit", trio.spad, place), 0.0)
+            for place in range(self.at)
+        ]
+        yield _always("Sudden Death puts SPAD farther ahead than 1-call", farther)
+
+    def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> Curves:
+        """Return the means of the systems under each metric, at every cut-off."""
+        asked = [heading_at(metric, k + 1) for metric in metrics for k in range(self.at)]
+        runs = {name: trial.runs[name] for name in systems}
+        scores: Scores = score(
+            runs, trial.ask.truth(trial.fold), asked, train=trial.fold.train, items=trial.fold.items, interval=None,
+            threads=trial.threads,
+        )  # fmt: skip
+        means = {(row.system, row.metric): row.mean for row in scores.rows}
+        return {
+            (system, metric): [means[system, heading_at(metric, k + 1)] for k in range(self.at)]
+            for system in systems
+            for metric in metrics
+        }
+
+    def _improvements(self, trial: Trial, trio: Trio, diversity: tuple[str, ...]) -> Iterator[Claim]:
+        """Yield the claims that SPAD improves precision@10 and each diversity metric at 10, for most weights."""
+        only = {trio.spad: trial.fitted[trio.spad]}
+        metrics = [heading_at(metric, 10) for metric in diversity]
+        costs = Costs(diversity=" ".join(metrics), steps=self.steps).seen_from(self.base, only, trial)
+        shares = costs.share_of_weights()
+        for metric, text in zip(metrics, ("ILD", "alpha-nDCG of features", "alpha-nDCG of subprofiles"), strict=True):
+            gained = round(shares.filter(diversity=metric)["gains both"].item() * self.steps)
+            words = f"For most weights SPAD gains precision and {text}"
+            yield Claim(words, gained, self.steps, "weights", gained / self.steps > MOST)
+
+
+def _always(text: str, cases: list[bool]) -> Claim:
+    return Claim(text, sum(cases), len(cases), "cut-offs", all(cases))
+
+
+def _leads(curves: Curves, systems: tuple[str, ...], metric: str, best: str, *, first: int = 1) -> list[bool]:
+    """Return for each cut-off from ``first`` on whether no other system is above ``best`` under a metric."""
+    depth = len(curves[best, metric])
+    return [_lead(curves, systems, metric, best, place) >= 0 for place in range(first - 1, depth)]
+
+
+def _lead(curves: Curves, systems: tuple[str, ...], metric: str, best: str, place: int) -> float:
+    """Return how much ``best`` is above the best of the other systems, at index ``place`` of the curves of a metric."""
+    return curves[best, metric][place] - max(curves[name, metric][place] for name in systems if name != best)
+
+
+def _order(curves: Curves, systems: tuple[str, ...], metric: str, place: int) -> tuple[str, ...]:
+    """Return the systems from best to worst, at index ``place`` of the curves of a metric."""
+    return tuple(sorted(systems, key=lambda name: -curves[name, metric][place]))

@@ -1,0 +1,39 @@
+"""Sudden Death between the systems: the share of users each wins, and pairwise results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from recassay.evaluate.decisions.sudden_death import sudden_death
+from recassay.experiments.base import Experiment, Trial
+from recassay.results.exhibit import Exhibit
+
+
+@dataclass(frozen=True, repr=False)
+class Contest(Experiment):
+    """The share of users to whom a system is the first to show something relevant, at every cut-off from 1 to ``at``.
+
+    Systems with the same earliest rank all win the user, or equal parts of it with ``ties="split"``. A second exhibit
+    has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the other.
+    """
+
+    name: ClassVar[str] = "sudden_death"
+
+    at: int = 20
+    ties: Literal["share", "split"] = "share"
+    resamples: int = 1000
+    seed: int = 0
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        how = {"ties": self.ties, "resamples": self.resamples, "seed": self.seed, "threads": trial.threads}
+        contest = sudden_death(dict(trial.runs), trial.ask.truth(trial.fold), self.at, **how)  # type: ignore[arg-type]
+        return (
+            contest.curve(),
+            Exhibit(
+                "duels", "Duels", f"The share of {contest.n:,} users whom the system of a row hits within {self.at} "
+                "places, and before the system of a column does. Unlike Sudden Death it does not hang on who else "
+                "competes.", contest.duels(), "against", "system", kind="heat", value="wins",
+            ),
+        )  # fmt: skip

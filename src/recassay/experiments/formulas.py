@@ -1,0 +1,174 @@
+"""The published approximations of precision beside the exact values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.standings import Standings
+from recassay.designs import expect, parse
+from recassay.experiments.base import Experiment, Trial
+from recassay.experiments.popularity import whole_log
+from recassay.metrics.registry import parse_metric
+from recassay.models.base.capabilities import Score, score_function
+from recassay.models.base.model import USERS_PER_BLOCK, checked_scores
+from recassay.naming.departures import Departure
+from recassay.results.exhibit import Exhibit
+from recassay.split.uniform import UniformItems
+from recassay.threads import blocks
+
+
+@dataclass(frozen=True, repr=False)
+class Formulas(Experiment):
+    """The published formulas for precision of a random order, sigma |PR| / (t |U|) (AR) and 1/t (1R), and exact values.
+
+    The formulas average over splits and take the harmonic mean t of the sizes of target sets; the exact values are
+    those of the split at hand.
+
+    A second exhibit has equation 3, the expected AR precision of a system that gives everyone the same list, and the
+    bounds of section 5.1 on its 1R precision. With L(u, n) the number of positive ratings, training included, of the
+    first n candidates that the system lists for user u, equation 3 is sigma |C| / (n t |U|) times the mean over u of
+    L(u, n). The bounds are |C| / (n t |PR|) times the mean of L(u, n), and of L(u, n + |PR_test(u)| - 1). They hold for
+    systems without personalisation; for others they say what the popularity of a list alone would earn. Means are over
+    users with a test rating. Systems that return lists without scores are left out.
+    """
+
+    name: ClassVar[str] = "formulas"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "target-sets",
+            "The paper prints all items, |I|, in the lower bound of section 5.1 and the candidates, |C|, in the upper "
+            "one; recassay takes |C| in both, which is what equation 3 gives.",
+        ),
+    )
+
+    k: int = 10
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        heading = f"precision@{self.k}"
+        metric = {heading: parse_metric(heading)}
+        facts = _Facts.of(trial)
+        rows: list[dict[str, Any]] = []
+        listed: list[dict[str, Any]] = []
+        only_candidates = trial.fold.how.get("name") == UniformItems.name  # other items would be sure misses
+        for base in ("TI",) if only_candidates else ("AI", "TI"):
+            measured: dict[str, dict[str, float]] = {}
+            t = {}
+            for kind in ("AR", "1R"):
+                design = parse(f"{base}-{kind}-AN")
+                found = {name: expect(one, design, metric, variance=False) for name, one in trial.standings().items()}
+                first = next(iter(found.values()))
+                t[kind] = first.t
+                formula = facts.share * facts.positive / (first.t * facts.users) if kind == "AR" else 1 / first.t
+                measured[kind] = {name: one.outcomes[heading].mean for name, one in found.items()}
+                values = {"formula": formula, "exact": first.outcomes[heading].random, **measured[kind]}
+                same = {"design": str(design), "t": first.t}
+                rows += [{**same, "what": what, "value": value} for what, value in values.items()]
+            for name, fitted in trial.fitted.items():
+                if (score := score_function(fitted)) is not None:
+                    sums = self._list_popularity(facts, score, base)
+                    listed += self._listed(facts, base, name, sums, t, measured)
+        return (
+            Exhibit(
+                "formulas", "What chance scores", "Equations 4 and 5 of the study of target sets beside the exact mean "
+                f"{heading} of a random order, and of the systems.", pl.DataFrame(rows), "design", "value", "what",
+                kind="bar",
+            ),
+            Exhibit(
+                "formulas-lists", "What the popularity of a list earns", f"The mean {heading} of each system, and what "
+                "the same list would score if only popularity counted: equation 3 for AR, the range of section 5.1 for "
+                "1R.", pl.DataFrame(listed, infer_schema_length=None), "value", "system", "what", "design", low="low",
+                high="high", kind="dot",
+            ),
+        )  # fmt: skip
+
+    def _listed(
+        self,
+        facts: _Facts,
+        base: str,
+        system: str,
+        sums: tuple[float, float],
+        t: dict[str, float],
+        measured: dict[str, dict[str, float]],
+    ) -> Iterator[dict[str, Any]]:
+        """Yield rows with measured values beside equation 3 (AR) and the bounds of section 5.1 (1R) of a system.
+
+        ``base`` is the base set of candidates, ``sums`` the means of :meth:`_list_popularity`, and ``t`` the harmonic
+        mean sizes.
+        """
+        shallow, deep = sums
+        candidates = facts.n_items if base == "AI" else int(facts.tested.sum())
+        for kind, values in measured.items():
+            row = {"design": f"{base}-{kind}-AN", "system": system}
+            bare: dict[str, float | None] = {"low": None, "high": None}
+            yield {**row, "what": "measured", "value": values[system], **bare}
+            scale = candidates / (self.k * t[kind])
+            if kind == "AR":
+                value = facts.share * scale * shallow / facts.users
+                yield {**row, "what": "equation 3", "value": value, **bare}
+            else:
+                low, high = scale * shallow / facts.positive, scale * deep / facts.positive
+                yield {**row, "what": "bounds", "value": (low + high) / 2, "low": low, "high": high}
+
+    def _list_popularity(self, facts: _Facts, score: Score, base: str) -> tuple[float, float]:
+        """Return two means over users of positive ratings: of the first n, and of the first m_u, candidates listed."""
+        log = facts.train
+        offsets, profile = log.by_user
+        sums = np.zeros(2)
+        for begin, end in blocks(facts.asked.size, USERS_PER_BLOCK):
+            users = facts.asked[begin:end]
+            block = np.append(users, np.zeros(USERS_PER_BLOCK - users.size, np.int32))
+            table = np.array(checked_scores(score(block), (block.size, log.n_items), "the model")[: users.size])
+            if base == "TI":
+                table[:, ~facts.tested] = -np.inf
+            for row, user in enumerate(users):
+                table[row, profile[offsets[user] : offsets[user + 1]]] = -np.inf
+                listed = np.argsort(-table[row], kind="stable")
+                listed = listed[np.isfinite(table[row, listed])]
+                earned = np.append(0, np.cumsum(facts.liked_by[listed]))
+                depths = np.array([self.k, self.k + facts.relevant[user] - 1])
+                sums += earned[np.minimum(depths, listed.size)]
+        low, high = (sums / max(facts.asked.size, 1)).tolist()
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """Counts of a log, in the symbols of the paper: ``share`` is sigma, ``positive`` |PR|, ``liked_by`` |PR(i)|.
+
+    ``relevant`` is |PR_test(u)|.
+    """
+
+    train: Any
+    share: float
+    positive: int
+    users: int
+    n_items: int
+    liked_by: NDArray[np.int64]
+    relevant: NDArray[np.int64]
+    tested: NDArray[np.bool_]
+    asked: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, trial: Trial) -> _Facts:
+        fold, threshold = trial.fold, trial.ask.relevant_from
+        whole, test = whole_log(fold), fold.test
+        liked, liked_test = whole.liked(threshold), test.liked(threshold)
+        standings: Standings = next(iter(trial.standings().values()))
+        return cls(
+            train=fold.train,
+            share=len(test) / len(whole),
+            positive=int(liked.sum()),
+            users=standings.users,
+            n_items=whole.n_items,
+            liked_by=np.bincount(whole.items[liked], minlength=whole.n_items),
+            relevant=np.bincount(test.users[liked_test], minlength=test.n_users),
+            tested=np.bincount(test.items, minlength=test.n_items) > 0,
+            asked=np.unique(test.users).astype(np.int32),
+        )

@@ -1,0 +1,180 @@
+"""Metrics on generated logs in which popularity is the only signal, and the popularity curves of logs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.api.judge import judge
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.run import Run
+from recassay.data.synthetic.power_law import fit_power_law, power_law
+from recassay.designs import parse
+from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.experiments.base import Experiment, Trial
+from recassay.metrics.registry import parse_metric
+from recassay.models.base.capabilities import fitted_on_fold
+from recassay.naming.departures import Departure
+from recassay.results.exhibit import Exhibit
+from recassay.split.chance import RandomSplit
+
+POINTS = 101  # of a curve
+
+
+@dataclass(frozen=True, repr=False)
+class Popularity(Experiment):
+    """Metrics of systems on generated logs with an increasingly steep popularity curve and no other signal.
+
+    The k-th most popular item has ratings in proportion to a shifted power law, c1 + beta (c2 + k)^-alpha, with
+    alpha from 0 to ``steepest`` in ``steps``. c1 and c2 are fitted to the whole data set, and rating values are drawn
+    from its ratings. The size is that of the data set, or ``users``, ``items`` and ``ratings`` (0: that of the data
+    set). ``metric`` is computed under ``design``; a design that ends in NN samples ``n`` items. At alpha = 0 no system
+    is better than chance, and one that follows training counts is worse: items over-represented in training are
+    under-represented in test.
+
+    A second exhibit shows the share of ratings of the most popular items, for each generated log and for the relevant
+    ratings of the data set. A third shows how many items have how many ratings.
+    """
+
+    name: ClassVar[str] = "popularity"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "target-sets",
+            "The paper fits the popularity curve without saying how; recassay takes least squares of the logarithms of "
+            "counts, with alpha of at most 2, because many logs fall faster than any power law.",
+        ),
+    )
+
+    steepest: float = 2.0
+    steps: int = 11
+    users: int = 0
+    items: int = 0
+    ratings: int = 0
+    metric: str = "precision@10"
+    design: str = "TI-1R-NN"
+    n: int = 99
+    test: float = 0.2
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise U102 unless alpha increases in at least two steps; raise if the metric or the design is unknown."""
+        if self.steepest <= 0:
+            raise self.refuse("steepest", "alpha does not rise", "steepest=2.0")
+        if self.steps < 2:
+            raise self.refuse("steps", "one point makes no curve", "steps=11")
+        if self.n < 1:
+            raise self.refuse("n", "a set needs another item", "n=99")
+        parse(self.design_text)
+        parse_metric(self.metric)
+
+    @property
+    def design_text(self) -> str:
+        """Return the design with its number of sampled items."""
+        return f"{self.design}({self.n})" if self.design.upper().endswith("NN") else self.design
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        whole = whole_log(trial.fold)
+        tables, curves, counts = [], [], []
+        for alpha, log in self.logs(whole):
+            table = self._judged(log, trial)
+            tables.append(table.with_columns(alpha=pl.lit(alpha)))
+            curves.append(cumulative_curve(log.item_events, f"alpha {alpha:g}"))
+            counts.append(count_distribution(log.item_events, f"alpha {alpha:g}"))
+        liked = np.bincount(whole.items[whole.liked(trial.ask.relevant_from)], minlength=whole.n_items)
+        curves.append(cumulative_curve(liked, "the data, relevant ratings"))
+        counts.append(count_distribution(whole.item_events, "the data"))
+        return (
+            Exhibit(
+                "popularity", "Steeper popularity", f"{self.metric} under {self.design_text} on generated logs in "
+                "which only popularity can be learnt. What a popularity ranking gains here is no taste.",
+                pl.concat(tables), "alpha", "mean", "system",
+            ),
+            Exhibit(
+                "popularity-curves", "How many ratings the popular items have", "The share of all ratings that the "
+                "most popular items have together, for each generated log and for the relevant ratings of the data. "
+                "The diagonal is equal popularity.", pl.concat(curves), "items", "ratings", "log",
+            ),
+            Exhibit(
+                "popularity-counts", "How many items have how many ratings", "The share of items with at least so "
+                "many ratings, both axes logarithmic.", pl.concat(counts), "ratings", "items", "log", log_x=True,
+                log_y=True,
+            ),
+        )  # fmt: skip
+
+    def logs(self, whole: Interactions) -> list[tuple[float, Interactions]]:
+        """Return the exponents and the generated logs, with the rating values and the curve of a data set."""
+        users, items = self.users or whole.n_users, self.items or whole.n_items
+        ratings = self.ratings or len(whole)
+        c1, c2, _ = fit_power_law(whole, steepest=self.steepest)
+        per_item = ratings / items  # c1 is a number of ratings: it grows with the log
+        c1 = min(c1 * per_item * np.count_nonzero(whole.item_events) / len(whole), 0.9 * per_item)
+        make = functools.partial(power_law, users=users, items=items, ratings=ratings, c1=c1, c2=c2, seed=self.seed)
+        alphas = np.linspace(0, self.steepest, self.steps).round(6).tolist()
+        return [(alpha, make(alpha=alpha, values=rating_values(whole))) for alpha in alphas]
+
+    def _judged(self, log: Interactions, trial: Trial) -> pl.DataFrame:
+        """Return a table with the mean of every system on a generated log, and of a random order."""
+        fold = RandomSplit(test=self.test, seed=self.seed)(log)[0]
+        question = ranking_task(fold, trial.ask)
+        runs = [
+            play_fitted(fitted_on_fold(model, fold), question, name, k=1, threads=trial.threads)
+            for name, model in trial.models.items()
+            if not isinstance(model, Run)  # lists of other users and items
+        ]
+        found = judge(
+            runs, self.design_text, self.metric, short="all", variance=False, interval=None, threads=trial.threads
+        )
+        return found.summary().select("system", "mean", "random")
+
+
+def whole_log(fold: Fold) -> Interactions:
+    """Return training, validation and test part of a fold as one log."""
+    parts = [fold.train, *([] if fold.validation is None else [fold.validation]), fold.test]
+    return functools.reduce(Interactions.concat, parts)
+
+
+def rating_values(log: Interactions) -> Mapping[float, float]:
+    """Return the rating values of a log and how often each occurs; 1 for a log without ratings.
+
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [7, 8, 7], "rating": [9, 6, 9]}))
+    >>> rating_values(log)
+    {6.0: 1.0, 9.0: 2.0}
+    """
+    if log.ratings is None:
+        return {1.0: 1.0}
+    values, counts = np.unique(log.ratings, return_counts=True)
+    return dict(zip(values.astype(np.float64).tolist(), counts.astype(np.float64).tolist(), strict=True))
+
+
+def cumulative_curve(counts: NDArray[np.integer], label: str) -> pl.DataFrame:
+    """Return the share of ratings of the most popular items, at equally spaced shares of the items.
+
+    >>> cumulative_curve(np.array([1, 3]), "log").rows()[50], cumulative_curve(np.array([1, 3]), "log").rows()[-1]
+    ((0.5, 0.75, 'log'), (1.0, 1.0, 'log'))
+    """
+    ordered = np.sort(counts)[::-1]
+    share = np.append(0, np.cumsum(ordered)) / max(int(ordered.sum()), 1)
+    places = np.linspace(0, 1, POINTS)
+    at = np.interp(places * ordered.size, np.arange(ordered.size + 1), share)
+    return pl.DataFrame({"items": places, "ratings": at, "log": [label] * POINTS})
+
+
+def count_distribution(counts: NDArray[np.integer], label: str) -> pl.DataFrame:
+    """Return the share of items with at least each number of ratings, at up to a hundred numbers.
+
+    >>> count_distribution(np.array([1, 3, 3]), "log").rows()
+    [(1, 1.0, 'log'), (3, 0.666..., 'log')]
+    """
+    ordered = np.sort(counts[counts > 0])
+    values = np.unique(ordered)
+    values = values[np.unique(np.linspace(0, values.size - 1, min(values.size, POINTS)).round().astype(int))]
+    share = 1 - np.searchsorted(ordered, values) / max(ordered.size, 1)
+    return pl.DataFrame({"ratings": values.astype(np.int64), "items": share, "log": [label] * values.size})

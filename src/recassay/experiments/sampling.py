@@ -1,0 +1,49 @@
+"""Sampled metrics of the systems at every sample size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from recassay.experiments.base import Experiment, Trial
+from recassay.results.exhibit import Exhibit
+from recassay.sampled.curve import sampling_curve
+from recassay.sampled.scheme import WAYS
+
+
+@dataclass(frozen=True, repr=False)
+class Sampling(Experiment):
+    """A metric of every system against 1 to all sampled candidates, sampled uniformly and by popularity.
+
+    ``sizes`` are numbers separated by blanks (None: 1, 2, 5, 10, ... up to the smallest number of candidates); the full
+    ranking is always included. ``replace`` says whether an item may be drawn twice: by default no for uniform draws and
+    yes by popularity; ``both`` shows both.
+    """
+
+    name: ClassVar[str] = "sampling_curve"
+
+    metric: str = "hit@10"
+    sizes: str | None = None
+    by: Literal["uniform", "popularity", "both"] = "both"
+    replace: bool | Literal["both"] | None = None
+    resamples: int = 1000
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise U102 unless all sizes are whole numbers."""
+        if self.sizes is not None and not all(one.isdigit() for one in self.sizes.split()):
+            raise self.refuse("sizes", "these are no numbers", "sizes='10 100 1000'")
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        curve = sampling_curve(
+            trial.standings(),
+            None if self.sizes is None else [int(one) for one in self.sizes.split()],
+            WAYS if self.by == "both" else self.by,
+            self.metric,
+            replace=(False, True) if self.replace == "both" else self.replace,
+            resamples=self.resamples,
+            seed=self.seed,
+            threads=trial.threads,
+        )
+        return curve.exhibits()

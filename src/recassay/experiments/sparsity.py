@@ -1,0 +1,141 @@
+"""The effect of fewer test ratings and of larger target sets on precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+
+from recassay.api.judge import judge
+from recassay.data.run import Run
+from recassay.designs import parse
+from recassay.designs.precision_bounds import precision_bounds
+from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.experiments.base import Experiment, Trial, fits
+from recassay.metrics.ranking.precision import Precision
+from recassay.metrics.registry import parse_metric
+from recassay.results.exhibit import Exhibit
+from recassay.split.subsampling import subsample
+
+
+@dataclass(frozen=True, repr=False)
+class Sparsity(Experiment):
+    """Metrics while more and more test ratings are removed and the systems stay: AR precision falls in proportion.
+
+    A share of 0, 1/``steps``, ... of the test ratings is removed; larger shares remove supersets of smaller ones. Under
+    ``AR`` the mean is over all users and falls along a straight line to 0; under ``1R`` it is over the remaining
+    ratings, and stays. The order of systems should not change. Candidates are the remaining test items; with
+    ``freeze=True`` always all items. For precision, a third exhibit has 1R precision between its bounds (the lemma).
+    """
+
+    name: ClassVar[str] = "sparsity"
+
+    steps: int = 10
+    metric: str = "precision@10"
+    n: int = 99
+    freeze: bool = False
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise U102 if ``steps`` is below 2 or ``n`` below 1."""
+        if self.steps < 2:
+            raise self.refuse("steps", "one point makes no line", "steps=10")
+        if self.n < 1:
+            raise self.refuse("n", "a set needs another item", "n=99")
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        base = "AI" if self.freeze else "TI"
+        designs = [f"{base}-AR-AN", f"{base}-1R-NN({self.n})"]
+        tables, bounds = [], []
+        cut = parse_metric(self.metric)
+        for step in range(self.steps):
+            removed = step / self.steps
+            left = subsample(trial.fold, removed, seed=self.seed) if step else trial.fold
+            question = ranking_task(left, trial.ask)
+            runs = [play_fitted(one, question, name, k=1, threads=trial.threads) for name, one in trial.fitted.items()]
+            assay = judge(runs, designs, self.metric, short="all", variance=False, interval=None, threads=trial.threads)
+            table = assay.summary().select("system", "design", "mean", "random", "rho", "short")
+            tables.append(table.with_columns(removed=pl.lit(removed), left=pl.lit(1 - removed)))
+            if isinstance(cut, Precision) and cut.k is not None:
+                bounds += [
+                    {"removed": removed, "system": run.name, **_bounds(run, designs[1], cut.k, trial.threads)}
+                    for run in runs
+                ]
+        table = pl.concat(tables)
+        lines = fits(table, "left", "mean", ["design", "system"])
+        return (
+            Exhibit(
+                "sparsity", "Fewer test ratings", f"{self.metric} when a share of the test ratings is taken away. "
+                "Under AR it falls in proportion to what is left, so numbers from logs of different density cannot be "
+                "compared; under 1R it stays.", table, "removed", "mean", "system", "design",
+            ),
+            Exhibit(
+                "sparsity-fit", "How straight the lines are", "Slope, intercept and R² of the mean against the share "
+                "that is left: AR goes through the origin.", lines, "system", "slope", "design", kind="bar",
+            ),
+            *([_bounds_exhibit(bounds, designs[1], self.metric)] if bounds else []),
+        )  # fmt: skip
+
+
+def _bounds(run: Run, design: str, k: int, threads: int | None) -> dict[str, float]:
+    """Return 1R precision with its lower and upper bound from AR precision on the same target sets."""
+    assert run.standings is not None, "a run that was played has standings"
+    found = precision_bounds(run.standings, parse(design), k, short="all", threads=threads)
+    return {"mean": found.value, "low": found.lower, "high": found.upper}
+
+
+def _bounds_exhibit(rows: list[dict[str, Any]], design: str, metric: str) -> Exhibit:
+    return Exhibit(
+        "sparsity-bounds", "Fewer test ratings, with bounds", f"{metric} under {design} when a share of the test "
+        "ratings is taken away, between the bounds that AR precision on the same sets allows. They meet where no user "
+        "has more than one relevant item.", pl.DataFrame(rows), "removed", "mean", "system", low="low", high="high",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class TargetSize(Experiment):
+    """1R precision (one relevant item per target set) as target sets grow: it is about proportional to 1/t.
+
+    Sizes t go from ``smallest`` to ``largest`` in equal steps, in closed form from one pass. The bounds follow from
+    AR precision on the same sets; they narrow with more items.
+    """
+
+    name: ClassVar[str] = "target_size"
+
+    smallest: int = 100
+    largest: int = 1000
+    sizes: int = 10
+    k: int = 10
+    base: str = "TI"
+
+    def validate(self) -> None:
+        """Raise U102 unless sizes increase in at least two steps."""
+        if not 2 <= self.smallest < self.largest or self.sizes < 2:
+            raise self.refuse("largest", "sizes do not rise", "smallest=100, largest=1000, sizes=10")
+        parse(f"{self.base}-1R-AN")
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        rows = []
+        for t in np.unique(np.linspace(self.smallest, self.largest, self.sizes).round().astype(int)).tolist():
+            design = parse(f"{self.base}-1R-NN({t - 1})")
+            for name, standings in trial.standings().items():
+                found = precision_bounds(standings, design, self.k, short="all", threads=trial.threads)
+                bounds = {"mean": found.value, "low": found.lower, "high": found.upper}
+                rows.append({"t": t, "inverse": 1 / t, "system": name, **bounds})
+        table = pl.DataFrame(rows)
+        lines = fits(table, "inverse", "mean", ["system"])
+        return (
+            Exhibit(
+                "target-size", "Larger target sets", f"1R precision@{self.k} against the size of the target set, "
+                "between the bounds that AR precision on the same sets allows.", table, "t", "mean", "system",
+                low="low", high="high", log_x=True,
+            ),
+            Exhibit(
+                "target-size-fit", "Against 1/t", "Slope, intercept and R² of 1R precision against 1/t.", lines,
+                "system", "slope", kind="bar",
+            ),
+        )  # fmt: skip

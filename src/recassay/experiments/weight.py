@@ -1,0 +1,79 @@
+"""Choice of the weight of diversity on validation data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import polars as pl
+
+from recassay.api.weight import Weights, choose_weight
+from recassay.errors import UsageError
+from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.experiments.base import Experiment, Trial
+from recassay.experiments.rerankers import rerankers
+from recassay.metrics.registry import parse_metrics
+from recassay.models.base.capabilities import fitted_on_fold
+from recassay.naming.grammar import suggest
+from recassay.results.exhibit import Exhibit
+from recassay.rng import derive_seed
+from recassay.split.chance import RandomSplit
+
+
+@dataclass(frozen=True, repr=False)
+class Weight(Experiment):
+    """Choice of a re-ranker's weight by a criterion on part of the training data; test data are not used.
+
+    A share ``validation`` of the training events is held out, the base model of ``system`` is fitted on the rest, and
+    its lists are re-ranked with weights 0, 1/``steps``, ..., 1. The choice is the weight with the best mean of ``best``
+    among those that lose at most a share ``loss`` of ``keep``, if that is given. The system keeps its weight in the
+    study; the caption names both.
+    """
+
+    name: ClassVar[str] = "choose_weight"
+
+    system: str
+    best: str
+    keep: str | None = None
+    loss: float = 0.0
+    steps: int = 10
+    validation: float = 0.2
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise an error unless metrics exist, there are weights to choose from, and the held-out share is valid."""
+        parse_metrics([self.best, *([] if self.keep is None else [self.keep])])
+        if self.steps < 1:
+            raise self.refuse("steps", "there is no weight to choose", "steps=10")
+        if not 0 < self.validation < 1:
+            raise self.refuse("validation", "a part of the training data is held out", "validation=0.2")
+
+    def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
+        """Run the experiment and return its exhibits."""
+        known = rerankers(trial, self)
+        if self.system not in known:
+            what = f"there is no re-ranker '{self.system}' among the systems"
+            raise UsageError("U108", what, where=str(self), hint=suggest(self.system, known))
+        model = trial.models[self.system]
+        lots = derive_seed(self.seed, self.name)  # not those of the split: what is left has none below its share
+        held = RandomSplit(test=self.validation, seed=lots)(trial.fold.train)[0]
+        base = fitted_on_fold(model.base_model(), replace(held, items=trial.fold.items))
+        deep = max(trial.ask.k, model.candidates)
+        chosen = choose_weight(
+            play_fitted(base, ranking_task(held, trial.ask), self.system, k=deep, threads=trial.threads),
+            replace(model, of=None), trial.ask.truth(held), self.best, keep=self.keep, loss=self.loss,
+            grid=[step / self.steps for step in range(self.steps + 1)], items=trial.fold.items, train=held.train,
+            threads=trial.threads,
+        )  # fmt: skip
+        return (self._exhibit(chosen, model.weight),)
+
+    def _exhibit(self, chosen: Weights, weight: float) -> Exhibit:
+        metrics = chosen.table.columns[1 : chosen.table.columns.index("moved")]
+        table = chosen.table.unpivot(
+            on=metrics, index=["weight", "within", "chosen"], variable_name="metric", value_name="mean"
+        ).with_columns(system=pl.lit(self.system), mark=pl.when("chosen").then(pl.lit("chosen")))
+        return Exhibit(
+            f"choose-weight-{self.system}", f"The weight of {self.system}", f"Chosen on {100 * self.validation:g} % of "
+            f"the training data by {chosen.criterion}: {chosen.weight:g}. In this study {self.system} has {weight:g}.",
+            table, "weight", "mean", "system", "metric", mark="mark",
+        )  # fmt: skip

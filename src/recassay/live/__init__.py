@@ -1,0 +1,1 @@
+"""Live evaluation: exposures (shown lists) and feedback of a running recommender are joined, scored and compared."""

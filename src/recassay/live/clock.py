@@ -1,0 +1,112 @@
+"""The clock of a live evaluation: it follows the times of events, and wall time while no event comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BEGINNING = -(1 << 62)  # no event has come
+END = 1 << 62  # the source has ended
+
+
+@dataclass
+class Partition:
+    """One ordered part of a source: ``newest`` is its latest event time, ``heard`` the wall time of its last event."""
+
+    newest: int = BEGINNING
+    heard: int = 0
+    ended: bool = False
+
+
+@dataclass
+class Clock:
+    """The watermark of a live evaluation: events before it are taken to be complete; later arrivals count as late.
+
+    Times are in microseconds.
+
+    It is the smallest over active partitions of the newest time, minus ``lateness``. A partition without an event for
+    ``idle`` of wall time, or at its end, is not active. If all are idle, the newest time of all moves on with the wall
+    clock. The watermark never falls.
+    """
+
+    lateness: int
+    idle: int
+    ahead: int
+    watermark: int = BEGINNING
+    partitions: dict[str, Partition] = field(default_factory=dict)
+
+    def expect(self, name: str, now: int) -> None:
+        """Register a partition: until it has an event or is idle, it holds the watermark back."""
+        if name not in self.partitions:
+            self.partitions[name] = Partition(heard=now)
+
+    def observe(
+        self, name: str, times: NDArray[np.int64], now: int, future: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Record the times of new events of a partition, in order; return which are late and which lie in the future.
+
+        An event is late if it is older than the watermark, or more than ``lateness`` older than an earlier event of
+        its own partition. The second rule does not depend on batches and on the pace of other partitions. ``future``
+        says which events lie in the future, if the wall clock is not to decide.
+
+        >>> clock = Clock(lateness=10, idle=60, ahead=1000)
+        >>> late, future = clock.observe("file", np.array([100, 95, 120, 105, 9999]), now=200)
+        >>> late.tolist(), future.tolist(), clock.partitions["file"].newest
+        ([False, False, False, True, False], [False, False, False, False, True], 120)
+        """
+        self.expect(name, now)
+        partition = self.partitions[name]
+        future = times > now + self.ahead if future is None else future
+        if not times.size:
+            return future, future
+        counted = np.where(future, BEGINNING, times)
+        newest = np.maximum.accumulate(np.maximum(counted, partition.newest))
+        late = ~future & ((times < newest - self.lateness) | (times < self.watermark))
+        partition.newest, partition.heard, partition.ended = int(newest[-1]), now, False
+        return late, future
+
+    def advance(self, now: int) -> bool:
+        """Move the watermark on; return whether an idle partition or the wall clock made it move further."""
+        known = [one for one in self.partitions.values() if one.newest > BEGINNING]
+        waiting = [one for one in self.partitions.values() if not one.ended]
+        active = [one for one in waiting if now - one.heard < self.idle]
+        before = self.watermark
+        if not known:
+            return False
+        if not waiting:
+            return False  # all have ended: the owner closes them
+        by_events = min(one.newest for one in waiting) - self.lateness
+        if active:
+            reached = min(one.newest for one in active) - self.lateness
+        else:
+            silent = now - max(one.heard for one in waiting)
+            reached = max(one.newest for one in known) + silent - self.lateness
+        self.watermark = max(before, reached)
+        return self.watermark > max(before, by_events)
+
+    def end(self, name: str) -> None:
+        """Record that a partition has no more events."""
+        if name in self.partitions:
+            self.partitions[name].ended = True
+
+    def close(self) -> None:
+        """Record that no more events will come, so that every feedback window closes."""
+        self.watermark = END
+
+    @property
+    def newest(self) -> int:
+        """Return the newest time of all events."""
+        return max((one.newest for one in self.partitions.values()), default=BEGINNING)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain values, from which a restart continues."""
+        rows = {name: [one.newest, one.heard, one.ended] for name, one in self.partitions.items()}
+        return {"watermark": self.watermark, "partitions": rows}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        """Restore the state that :meth:`to_dict` returned."""
+        self.watermark = stored["watermark"]
+        self.partitions = {name: Partition(*row) for name, row in stored["partitions"].items()}

@@ -1,0 +1,1 @@
+"""Events: their schema, and durations as text."""

@@ -1,0 +1,37 @@
+"""Durations as text, such as ``30m``, in microseconds: the unit of all times of events."""
+
+from __future__ import annotations
+
+import re
+
+from recassay.errors import UsageError
+
+SECOND = 1_000_000
+MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
+UNITS = {"ms": SECOND // 1000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
+
+
+def microseconds(text: str | float, name: str = "duration") -> int:
+    """Return a duration in microseconds; a number without a unit is in seconds. U107 if it cannot be read.
+
+    >>> microseconds("30m"), microseconds("1.5s"), microseconds(2)
+    (1800000000, 1500000, 2000000)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", str(text))
+    if not found:
+        raise UsageError(
+            "U107", f"{name} is {text!r}, which is no duration", hint="write a number and ms, s, m, h or d, such as 30m"
+        )
+    return round(float(found[1]) * UNITS[found[2] or "s"])
+
+
+def duration_text(span: int) -> str:
+    """Return a duration in its largest whole unit.
+
+    >>> duration_text(1_800_000_000), duration_text(90 * 1_000_000), duration_text(250_000)
+    ('30m', '90s', '250ms')
+    """
+    for unit in ("d", "h", "m", "s"):
+        if span and span % UNITS[unit] == 0:
+            return f"{span // UNITS[unit]}{unit}"
+    return f"{span / UNITS['ms']:g}ms"

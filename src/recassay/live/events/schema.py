@@ -1,0 +1,308 @@
+"""Events as tables: the columns of exposures and feedback, how they are read, and why a row is refused.
+
+How a row is read depends on that row alone, never on the batch it came in. So formats of times, for example, are not
+inferred from the rest of a column.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.live.events.durations import SECOND
+
+EXPOSURE, FEEDBACK = 0, 1
+MAX_TEXT = 1024  # bytes of an id
+LARGEST_LINE = 4 << 20  # bytes of an event as JSON
+LATEST_TIME = 253_402_300_800 * SECOND  # the year 10000
+
+TEXTS = ("event", "request_id", "user_id", "item_id", "time", "kind", "value", "arm", "policy", "propensity",
+         "model_version", "surface", "event_id")  # fmt: skip
+RAW: dict[str, pl.DataType] = {name: pl.String() for name in TEXTS} | {"items": pl.List(pl.String())}
+DATE_FORMATS = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d")  # without a zone: UTC
+
+REASONS = {
+    "not-json": "the line is not one JSON object",
+    "wrong-type": "a field has a type that cannot be read, such as items that are not a list",
+    "too-large": f"the event has more than {LARGEST_LINE:,} bytes",
+    "unknown-event": "it has neither items nor an item_id, or its field event is not exposure or feedback",
+    "no-time": "it has no time",
+    "bad-time": "its time is neither a number nor a date and time as ISO 8601 has it",
+    "future": "its time is later than the clock of this machine allows",
+    "no-request": "an exposure has no request_id",
+    "no-user": "it has no user_id (feedback: neither a user_id nor a request_id)",
+    "no-item": "feedback has no item_id",
+    "null-item": "an item of the list is missing",
+    "too-many-items": "the list has more items than --max-items allows",
+    "long-id": f"an id has more than {MAX_TEXT:,} bytes",
+    "bad-propensity": "a propensity is not above 0 and at most 1, or there is not one for each item",
+    "bad-value": "the value is not a number",
+}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A row that is not an event: its position in the batch, the reason, and what it was (shortened)."""
+
+    row: int
+    reason: str
+    content: str
+
+
+@dataclass(frozen=True, eq=False)
+class EventBatch:
+    """Events of one partition in the order in which they came; ``rows`` is the position of each in the batch.
+
+    The columns of ``events`` are those of :func:`columns`. ``received`` counts the refused rows too.
+    """
+
+    events: pl.DataFrame
+    rows: NDArray[np.int64]
+    received: int
+    refused: list[Refused] = field(default_factory=list)
+
+
+def columns(segments: Sequence[str] = ()) -> dict[str, pl.DataType]:
+    """Return the columns of a table of events with their types; segments are columns of text."""
+    return {
+        "time": pl.Int64(),
+        "event": pl.Int8(),
+        "request_id": pl.String(),
+        "user_id": pl.String(),
+        "item_id": pl.String(),
+        "kind": pl.String(),
+        "arm": pl.String(),
+        "items": pl.List(pl.String()),
+        "value": pl.Float64(),
+        "propensity": pl.List(pl.Float64()),
+        "model_version": pl.String(),
+        "event_id": pl.String(),
+        **{f"segment {name}": pl.String() for name in segments},
+    }
+
+
+def read_lines(lines: Sequence[bytes], segments: Sequence[str] = (), max_items: int = 1000) -> EventBatch:
+    """Return the events in lines of JSON.
+
+    >>> batch = read_lines([b'{"request_id": "r", "user_id": 7, "items": ["a", "b"], "time": 3}', b"{"])
+    >>> batch.events["time"].to_list(), batch.refused[0].reason
+    ([3000000], 'not-json')
+    """
+    schema: dict[str, pl.DataType] = {**RAW} | {name: pl.String() for name in segments}
+    refused = [Refused(row, "too-large", "") for row, line in enumerate(lines) if len(line) > LARGEST_LINE]
+    large = {one.row for one in refused}
+    kept = np.array(
+        [row for row in range(len(lines)) if row not in large] if large else np.arange(len(lines)), np.int64
+    )
+    frame, rows, bad = _parse(lines, kept, schema)
+    return read_table(frame, segments, max_items, rows=rows, received=len(lines), refused=[*refused, *bad])
+
+
+def _parse(
+    lines: Sequence[bytes], rows: NDArray[np.int64], schema: dict[str, pl.DataType]
+) -> tuple[pl.DataFrame, NDArray[np.int64], list[Refused]]:
+    """Return the table of some lines, the line number of each row, and the refused lines.
+
+    If the lines cannot be read together, each half is read on its own, and so on.
+    """
+    if not rows.size:
+        return pl.DataFrame(schema=schema), rows, []
+    frame = _read_json([lines[row] for row in rows], schema)
+    if frame is not None:
+        return frame, rows, []
+    if rows.size == 1:
+        line = lines[rows[0]]
+        return pl.DataFrame(schema=schema), rows[:0], [Refused(int(rows[0]), _reason(line), shortened(line))]
+    half = rows.size // 2
+    (left, left_rows, one), (right, right_rows, other) = (
+        _parse(lines, part, schema) for part in (rows[:half], rows[half:])
+    )
+    return pl.concat([left, right]), np.concatenate([left_rows, right_rows]), one + other
+
+
+def _read_json(lines: list[bytes], schema: dict[str, pl.DataType]) -> pl.DataFrame | None:
+    """Return the table of lines, or None if one of them is not an object of this schema."""
+    try:
+        frame = pl.read_ndjson(io.BytesIO(b"\n".join(lines)), schema=schema)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, ValueError):
+        return None
+    return frame if frame.height == len(lines) else None
+
+
+def _reason(line: bytes) -> str:
+    try:
+        return "wrong-type" if isinstance(json.loads(line), dict) else "not-json"
+    except (ValueError, RecursionError):
+        return "not-json"
+
+
+def shortened(line: bytes | str) -> str:
+    """Return the beginning of an event as text."""
+    text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
+    return text if len(text) <= 200 else text[:200] + "…"
+
+
+def read_table(
+    frame: pl.DataFrame,
+    segments: Sequence[str] = (),
+    max_items: int = 1000,
+    *,
+    rows: NDArray[np.int64] | None = None,
+    received: int | None = None,
+    refused: list[Refused] | None = None,
+) -> EventBatch:
+    """Return the events of a table with the columns of :data:`RAW`, in any types that can be read as those.
+
+    ``rows`` is the position of each row in what was received, if rows were refused before.
+    """
+    rows = np.arange(frame.height) if rows is None else rows
+    typed, unreadable = _typed(frame, segments)
+    reason = typed.select(_refusal(max_items).alias("reason"))["reason"]
+    if unreadable is not None:
+        reason = pl.select(pl.when(pl.lit(unreadable)).then(pl.lit("wrong-type")).otherwise(pl.lit(reason))).to_series()
+    good = reason.is_null()
+    found = list(refused or ())
+    if not good.all():
+        bad = np.flatnonzero(~good.to_numpy())
+        present = frame.select(name for name in frame.columns if name in {*RAW, *segments})
+        for at, row in zip(bad.tolist(), present[bad].iter_rows(named=True), strict=True):
+            content = {name: value for name, value in row.items() if value is not None}
+            found.append(Refused(int(rows[at]), str(reason[at]), shortened(json.dumps(content, default=str))))
+        typed, rows = typed.filter(good), rows[good.to_numpy()]
+    events = typed.select(pl.col(name).cast(kind) for name, kind in columns(segments).items())
+    found.sort(key=lambda one: one.row)
+    return EventBatch(events, rows, frame.height if received is None else received, found)
+
+
+def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.bool_] | None]:
+    """Return the columns of events, null for values that cannot be read, and a mask of rows whose items are no list."""
+    unreadable = None
+    given = set(frame.columns)
+    items = frame["items"] if "items" in given else None
+    if items is not None and not isinstance(items.dtype, pl.List | pl.Array | pl.Null):
+        unreadable, items = items.is_not_null().to_numpy(), None
+    inner = items.dtype.inner if items is not None and isinstance(items.dtype, pl.List | pl.Array) else None
+    if inner is not None and inner.is_nested():
+        unreadable, items = items.is_not_null().to_numpy(), None  # type: ignore[union-attr]
+
+    def text(name: str) -> pl.Expr:
+        if name not in given:
+            return pl.lit(None, pl.String)
+        kind = frame.schema[name]
+        if isinstance(kind, pl.List | pl.Array | pl.Struct | pl.Binary):
+            return pl.lit(None, pl.String)
+        return pl.col(name).cast(pl.String)
+
+    kind_of = (
+        pl.when(text("event") == "exposure").then(EXPOSURE)
+        .when(text("event") == "feedback").then(FEEDBACK)
+        .when(text("event").is_not_null()).then(-1)
+        .when(pl.lit(items is not None) & pl.col("_items").is_not_null()).then(EXPOSURE)
+        .when(text("item_id").is_not_null()).then(FEEDBACK)
+        .otherwise(-1)
+    )  # fmt: skip
+    plain = frame.with_columns(
+        (pl.lit(None, pl.List(pl.String)) if items is None else items.cast(pl.List(pl.String))).alias("_items")
+    )
+    typed = plain.select(
+        _time(frame, "time").alias("time"),
+        (pl.col("time").is_not_null() if "time" in given else pl.lit(False)).alias("_timed"),
+        kind_of.cast(pl.Int8).alias("event"),
+        *(_id(text(name)).alias(name) for name in ("request_id", "user_id", "item_id", "event_id")),
+        _id(text("kind")).fill_null("click").alias("kind"),
+        pl.coalesce(_id(text("arm")), _id(text("policy")), pl.lit("all")).alias("arm"),
+        pl.col("_items").alias("items"),
+        text("value").cast(pl.Float64, strict=False).alias("value"),
+        text("value").is_not_null().alias("_valued"),
+        _propensity(frame).alias("propensity"),
+        (pl.col("propensity").is_not_null() if "propensity" in given else pl.lit(False)).alias("_weighted"),
+        _id(text("model_version")).alias("model_version"),
+        *(_id(text(name)).fill_null("(none)").alias(f"segment {name}") for name in segments),
+    )
+    return typed, unreadable
+
+
+def _id(expression: pl.Expr) -> pl.Expr:
+    """Return an expression for a column of ids in which an empty id is missing."""
+    return pl.when(expression != "").then(expression)
+
+
+def _time(frame: pl.DataFrame, name: str) -> pl.Expr:
+    """Return an expression for times in microseconds since 1970, from numbers of any unit or the text of dates.
+
+    A number below 1e11 is in seconds, below 1e14 in milliseconds, below 1e17 in microseconds, else in nanoseconds.
+    """
+    if name not in frame.columns:
+        return pl.lit(None, pl.Int64)
+    kind = frame.schema[name]
+    if isinstance(kind, pl.Datetime):
+        return pl.col(name).dt.epoch("us")
+    if isinstance(kind, pl.Date):
+        return pl.col(name).cast(pl.Datetime("us")).dt.epoch("us")
+    if not (kind.is_numeric() or kind == pl.String):
+        return pl.lit(None, pl.Int64)
+    number = pl.col(name).cast(pl.Float64, strict=False)
+    size = number.abs()
+    scale = pl.when(size < 1e11).then(1e6).when(size < 1e14).then(1e3).when(size < 1e17).then(1.0).otherwise(1e-3)
+    usable = number.is_finite() & (number >= 0) & (number * scale < LATEST_TIME)
+    of_number = pl.when(usable).then((number * scale).round()).cast(pl.Int64, strict=False)
+    if kind != pl.String or not frame.select((pl.col(name).is_not_null() & number.is_null()).any()).item():
+        return of_number
+    text = pl.col(name)
+    dates = [text.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False).dt.epoch("us")]
+    dates += [text.str.to_datetime(form, time_unit="us", strict=False).dt.epoch("us") for form in DATE_FORMATS]
+    date = pl.coalesce(*dates)
+    return pl.when(number.is_null()).then(pl.when(date.is_between(0, LATEST_TIME - 1)).then(date)).otherwise(of_number)
+
+
+def _propensity(frame: pl.DataFrame) -> pl.Expr:
+    """Return an expression for the propensities as a list: one number for the whole shown list, or one per item."""
+    kind = frame.schema.get("propensity")
+    several = pl.List(pl.Float64)
+    if kind is None or kind == pl.Null:
+        return pl.lit(None, several)
+    column = pl.col("propensity")
+    if isinstance(kind, pl.List | pl.Array):
+        return column.cast(several, strict=False)
+    alone = column.cast(pl.Float64, strict=False)
+    if kind != pl.String:
+        return pl.when(alone.is_not_null()).then(pl.concat_list(alone))
+    inside = column.str.strip_chars().str.strip_prefix("[").str.strip_suffix("]")
+    listed = inside.str.split(",").list.eval(pl.element().str.strip_chars().cast(pl.Float64, strict=False))
+    return pl.when(column.is_not_null()).then(listed)
+
+
+def _refusal(max_items: int) -> pl.Expr:
+    """Return an expression for the reason why a row is not an event; null if it is one."""
+    column = pl.col
+    exposure = column("event") == EXPOSURE
+    ids = ("request_id", "user_id", "item_id", "event_id", "kind", "arm", "model_version")
+    weights = column("propensity")
+    bad = weights.list.eval(pl.element().is_null() | ~(pl.element() > 0) | (pl.element() > 1)).list.any()
+    uneven = (weights.list.len() != 1) & (weights.list.len() != column("items").list.len())
+    reasons = (
+        ("unknown-event", column("event") < 0),
+        ("no-time", ~column("_timed")),
+        ("bad-time", column("time").is_null()),
+        ("no-request", exposure & column("request_id").is_null()),
+        ("no-user", column("user_id").is_null() & (exposure | column("request_id").is_null())),
+        ("wrong-type", exposure & column("items").is_null()),
+        ("too-many-items", exposure & (column("items").list.len() > max_items)),
+        ("null-item", exposure & column("items").list.eval(pl.element().is_null() | (pl.element() == "")).list.any()),
+        ("no-item", ~exposure & column("item_id").is_null()),
+        ("long-id", pl.any_horizontal(column(name).str.len_bytes() > MAX_TEXT for name in ids)),
+        ("long-id", exposure & (column("items").list.eval(pl.element().str.len_bytes()).list.max() > MAX_TEXT)),
+        ("bad-value", column("_valued") & (column("value").is_null() | ~column("value").is_finite())),
+        ("bad-propensity", exposure & column("_weighted") & (weights.is_null() | bad.fill_null(True) | uneven)),
+    )  # fmt: skip
+    name, condition = reasons[0]
+    chain = pl.when(condition.fill_null(False)).then(pl.lit(name))
+    for name, condition in reasons[1:]:
+        chain = chain.when(condition.fill_null(False)).then(pl.lit(name))  # type: ignore[assignment]
+    return chain.otherwise(pl.lit(None, pl.String))

@@ -1,0 +1,294 @@
+"""Bounds for means and differences of arms that hold at every look, and a test of how users were assigned to arms.
+
+Units (users, or exposures) are assigned to arm a with a known probability p_a. For two arms, a unit with the value x in
+[0, 1] contributes d = (x - g) / p_a if it is in a, and -(x - g) / p_b if it is in b. For any g the expectation of d
+is the difference of the means, if g is known before the unit: here g is the mean of all units in earlier periods.
+Divided by c = max(1/p_a, 1/p_b), d lies in [-1, 1], and :func:`recassay.stats.anytime.boundary` bounds its sum. Without
+arms the same holds for the mean of x with d = x - g. Means that change over time are allowed: the bounds are for the
+mean of the expectations so far.
+
+Evidence is updated at the end of each period of event time, from exact sums. So it depends neither on when somebody
+looks at it nor on batches.
+
+The assignment is tested by the ratio of the likelihood under a Dirichlet mixture to that under the stated shares. It is
+a martingale, so its largest value so far bounds the p-value at every look (Lindon and Malek 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from recassay.live.rules import Rule
+from recassay.portable.elementary import exp, log, log_gamma
+from recassay.stats.adjustment import adjust
+from recassay.stats.anytime import TUNED_FOR, best_rho, boundary, log_mixture
+from recassay.stats.group_sums import GroupSums
+
+CONCENTRATION = 200.0  # of the Dirichlet mixture: it looks for deviations of some percent
+MOST_POINTS = 400  # of a curve; every other one is dropped beyond
+
+
+@dataclass
+class Running:
+    """A running sum of terms in [-1, 1]: their number, sum and sum of squares.
+
+    ``best`` is the largest log of the evidence so far that their mean is not 0.
+    """
+
+    n: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    best: float = 0.0
+
+    def radius(self, alpha: float) -> float:
+        """Return the distance that the sum exceeds, ever and in one direction, with probability at most ``alpha``."""
+        return float(boundary(np.array([max(self.squares, 0.0)]), alpha)[0])
+
+    def add(self, n: int, total: float, squares: float) -> None:
+        """Add a period of ``n`` terms with their sum and sum of squares."""
+        self.n, self.total, self.squares = self.n + n, self.total + total, self.squares + squares
+
+    @property
+    def p(self) -> float:
+        """Return the p-value of "no difference"; it is valid whenever it is looked at."""
+        return min(1.0, 2 * float(exp(-self.best)))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean or difference of ``n`` units with bounds; NaN without units."""
+
+    n: int
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass
+class Evidence:
+    """The evidence about differences between arms, by metric, after each period of time.
+
+    ``limits`` are the smallest and largest value of each metric; a metric without limits is left out. ``shares`` are
+    the probabilities of the arms (up to a common factor); arms that it lacks share alike.
+    """
+
+    limits: Mapping[str, tuple[float, float]]
+    alpha: float = 0.05
+    shares: Mapping[str, float] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    arms: list[str] = field(default_factory=list)
+    single: dict[tuple[str, str], Running] = field(default_factory=dict)
+    pair: dict[tuple[str, str, str], Running] = field(default_factory=dict)
+    means: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)  # units and their sum, from 0 to 1
+    assigned: dict[str, int] = field(default_factory=dict)
+    mismatch: float = 0.0  # the largest log of the evidence against the shares
+    decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    points: list[list[Any]] = field(default_factory=list)
+    stride: int = 1
+    periods: int = 0
+
+    def share(self, arm: str) -> float:
+        """Return the relative probability with which an arm is assigned; 1 if none was stated."""
+        return float(self.shares.get(arm, 1.0))
+
+    def update(self, end: int, sums: Mapping[str, GroupSums], metrics: list[str]) -> None:
+        """Add a period: the sums of the units of each arm, with a column for each of ``metrics``."""
+        for arm in sorted(sums):
+            if arm not in self.arms:
+                self.arms = sorted([*self.arms, arm])
+        for at, metric in enumerate(metrics):
+            if metric in self.limits:
+                self._update_metric(metric, {arm: self._unit_sums(one, at, metric) for arm, one in sums.items()})
+        self.periods += 1
+        self._weigh()
+        self._decide(end)
+        if self.periods % self.stride == 0:
+            self._record(end)
+
+    def _weigh(self) -> None:
+        """Update, for each pair of arms, the largest evidence so far that the two differ."""
+        running = list(self.pair.values())
+        if not running:
+            return
+        sizes = np.array([abs(one.total) for one in running])
+        spreads = np.array([max(one.squares, 0.0) for one in running])
+        found = log_mixture(sizes, spreads, best_rho(TUNED_FOR, self.alpha / 2))
+        for one, value in zip(running, found.tolist(), strict=True):
+            one.best = max(one.best, value)
+
+    def _unit_sums(self, sums: GroupSums, at: int, metric: str) -> tuple[int, float, float]:
+        """Return number, sum and sum of squares of column ``at``, scaled by the bounds of ``metric`` to [0, 1]."""
+        low, high = self.limits[metric]
+        n, wide = int(sums.counts[0, at]), high - low
+        total, squares = float(sums.total(0, at)), float(sums.squares(0, at))
+        if low:
+            squares, total = squares - 2 * low * total + n * low * low, total - n * low
+        return n, total / wide, squares / (wide * wide)
+
+    def _update_metric(self, metric: str, units: Mapping[str, tuple[int, float, float]]) -> None:
+        known = {arm: self.means.get((arm, metric), (0, 0.0)) for arm in self.arms}
+        for arm, (n, total, squares) in sorted(units.items()):
+            count, before = known[arm]
+            guess = before / (count + 1)
+            running = self.single.setdefault((arm, metric), Running())
+            running.add(n, total - n * guess, squares - 2 * guess * total + n * guess * guess)
+            self.means[arm, metric] = (count + n, before + total)
+        for i, a in enumerate(self.arms):
+            for b in self.arms[i + 1 :]:
+                if a in units or b in units:
+                    self._update_pair(a, b, metric, units, known)
+
+    def _update_pair(
+        self,
+        a: str,
+        b: str,
+        metric: str,
+        units: Mapping[str, tuple[int, float, float]],
+        known: Mapping[str, tuple[int, float]],
+    ) -> None:
+        (n_a, sum_a), (n_b, sum_b) = known[a], known[b]
+        guess = (sum_a + sum_b) / (n_a + n_b + 1)
+        n, total, squares = 0, 0.0, 0.0
+        largest = self._largest(a, b)
+        for arm, sign in ((a, 1.0), (b, -1.0)):
+            if arm not in units:
+                continue
+            count, value, square = units[arm]
+            weight = (self.share(a) + self.share(b)) / self.share(arm) / largest
+            n += count
+            total += sign * weight * (value - count * guess)
+            squares += weight * weight * (square - 2 * guess * value + count * guess * guess)
+        self.pair.setdefault((a, b, metric), Running()).add(n, total, squares)
+
+    def _largest(self, a: str, b: str) -> float:
+        both = self.share(a) + self.share(b)
+        return max(both / self.share(a), both / self.share(b))
+
+    def mean(self, arm: str, metric: str, alpha: float | None = None) -> Interval:
+        """Return the mean of an arm with its bounds."""
+        running = self.single.get((arm, metric))
+        if running is None or not running.n:
+            return Interval(0, math.nan, math.nan, math.nan)
+        low, high = self.limits[metric]
+        n, total = self.means[arm, metric]
+        middle, half = total / n, running.radius((alpha or self.alpha) / 2) / n
+        wide = high - low
+        return Interval(
+            n, low + wide * middle, low + wide * max(middle - half, 0.0), low + wide * min(middle + half, 1.0)
+        )
+
+    def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Interval:
+        """Return the difference of two arms, a minus b, with its bounds."""
+        if a > b:
+            turned = self.difference(b, a, metric, alpha)
+            return Interval(turned.n, -turned.estimate, -turned.high, -turned.low)
+        running = self.pair.get((a, b, metric))
+        if running is None or not running.n:
+            return Interval(0, math.nan, math.nan, math.nan)
+        return self._interval((a, b, metric), running.radius((alpha or self.alpha) / 2))
+
+    def _interval(self, key: tuple[str, str, str], radius: float) -> Interval:
+        """Return the difference of a pair of arms with bounds.
+
+        ``radius`` is the half-width of the bounds of its sum.
+        """
+        a, b, metric = key
+        running, most = self.pair[key], self.limits[metric][1] - self.limits[metric][0]
+        wide = most * self._largest(a, b) / running.n
+        low, high = max(wide * (running.total - radius), -most), min(wide * (running.total + radius), most)
+        return Interval(running.n, wide * running.total, low, high)
+
+    def comparisons(self) -> list[dict[str, Any]]:
+        """Return every pair of arms under every metric, with p-values that hold at every look, corrected by Holm."""
+        keys = sorted(self.pair)
+        p = np.array([self.pair[key].p for key in keys])
+        corrected = adjust(p) if p.size else p
+        rows = []
+        for (a, b, metric), raw, holm in zip(keys, p.tolist(), corrected.tolist(), strict=True):
+            found = self.difference(a, b, metric)
+            rows.append({"metric": metric, "a": a, "b": b, **asdict(found), "p": raw, "p_adjusted": holm})
+        return rows
+
+    def _decide(self, end: int) -> None:
+        """Record each rule whose claim is established at the end of a period, at time ``end``."""
+        for rule in self.rules:
+            if str(rule) in self.decisions or rule.metric not in self.limits:
+                continue
+            alpha = rule.alpha if rule.alpha is not None else self.alpha / len(self.rules)
+            a, b = sorted((rule.better, rule.worse))
+            running = self.pair.get((a, b, rule.metric))
+            if running is None or (rule.margin >= 0 and running.total * (1 if a == rule.better else -1) <= 0):
+                continue  # it points the other way: the bounds need not be computed
+            found = self.difference(rule.better, rule.worse, rule.metric, min(2 * alpha, 0.999999))
+            if found.n and found.low > rule.margin:
+                self.decisions[str(rule)] = {
+                    "rule": str(rule), "time": end, "n": found.n, "estimate": found.estimate, "low": found.low,
+                    "alpha": alpha, "harm": rule.harm,
+                }  # fmt: skip
+
+    def assign(self, counts: Mapping[str, int]) -> None:
+        """Add the numbers of new units by arm, and update the evidence that the shares are not as stated."""
+        if set(counts) - set(self.assigned) and self.assigned:
+            self.mismatch = 0.0  # another arm began: the shares are others from now on
+        for arm, n in counts.items():
+            self.assigned[arm] = self.assigned.get(arm, 0) + n
+        self.mismatch = max(self.mismatch, self._mismatch())
+
+    def _mismatch(self) -> float:
+        """Return the log likelihood ratio of the assigned numbers: a mixture of shares against the stated shares."""
+        arms = sorted(self.assigned)
+        if len(arms) < 2:
+            return 0.0
+        whole = sum(self.share(arm) for arm in arms)
+        ratio = float(log_gamma(CONCENTRATION)) - float(log_gamma(CONCENTRATION + sum(self.assigned.values())))
+        for arm in arms:
+            share, n = self.share(arm) / whole, self.assigned[arm]
+            ratio += float(log_gamma(CONCENTRATION * share + n)) - float(log_gamma(CONCENTRATION * share))
+            ratio -= n * float(log(share))
+        return ratio
+
+    @property
+    def mismatch_p(self) -> float:
+        """Return the p-value of the stated shares that holds at every look."""
+        return min(1.0, float(exp(-self.mismatch)))
+
+    def _record(self, end: int) -> None:
+        keys = [key for key in sorted(self.pair) if self.pair[key].n]
+        spreads = np.array([max(self.pair[key].squares, 0.0) for key in keys])
+        radii = boundary(spreads, self.alpha / 2) if keys else spreads
+        for key, radius in zip(keys, radii.tolist(), strict=True):
+            found = self._interval(key, radius)
+            self.points.append([end, *key, found.n, found.estimate, found.low, found.high])
+        if self.pair and len(self.points) > MOST_POINTS * len(self.pair):
+            ends = sorted({point[0] for point in self.points})
+            kept = set(ends[1::2])
+            self.points = [point for point in self.points if point[0] in kept]
+            self.stride *= 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain values for JSON, from which a restart continues; floats keep all their bits."""
+        return {
+            "arms": self.arms,
+            "single": [[*key, *asdict(one).values()] for key, one in self.single.items()],
+            "pair": [[*key, *asdict(one).values()] for key, one in self.pair.items()],
+            "means": [[*key, *one] for key, one in self.means.items()],
+            "assigned": self.assigned,
+            "mismatch": self.mismatch,
+            "decisions": self.decisions,
+            "points": self.points,
+            "stride": self.stride,
+            "periods": self.periods,
+        }
+
+    def restore(self, stored: Mapping[str, Any]) -> None:
+        """Restore the state that :meth:`to_dict` returned."""
+        self.single = {(row[0], row[1]): Running(*row[2:]) for row in stored["single"]}
+        self.pair = {(row[0], row[1], row[2]): Running(*row[3:]) for row in stored["pair"]}
+        self.means = {(row[0], row[1]): (row[2], row[3]) for row in stored["means"]}
+        for name in ("arms", "assigned", "mismatch", "decisions", "points", "stride", "periods"):
+            setattr(self, name, stored[name])

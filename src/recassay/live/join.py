@@ -1,0 +1,273 @@
+"""The join of exposures with feedback in event time.
+
+Accepted events wait until the watermark has passed them. They are then released in one order that depends on their
+content alone (:func:`in_order`), so results depend neither on batches nor on partitions. A released event that repeats
+an earlier one is a duplicate. An exposure stays open for its window, takes the feedback that belongs to it, and is
+closed when the watermark has passed the end of its window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.layout import text_hashes
+from recassay.live._kernels import ABSENT
+from recassay.live.clock import BEGINNING
+from recassay.live.events.schema import EXPOSURE, columns
+from recassay.live.keys import KeyMap
+
+NEVER = 1 << 61  # a span that no two times are apart
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The result of moving the watermark: kept events, and counts of duplicates and of feedback without exposure."""
+
+    kept: pl.DataFrame
+    duplicates: int
+    orphans: int
+
+
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """Exposures whose windows have closed, in order, and their feedback: position of the exposure, and item."""
+
+    exposures: pl.DataFrame
+    feedback: pl.DataFrame
+
+
+@dataclass
+class Join:
+    """Waiting events, open exposures, and the keys by which duplicates are recognised.
+
+    ``window`` is how long after an exposure its feedback counts; ``remember``, at least as long, is how far apart two
+    copies of an event may be. ``segments`` are columns of exposures.
+    """
+
+    window: int
+    remember: int
+    segments: tuple[str, ...] = ()
+    watermark: int = BEGINNING
+    waiting: list[pl.DataFrame] = field(default_factory=list)
+    first: int = 0  # number of the first open exposure; numbers ascend in the order of release
+
+    def __post_init__(self) -> None:
+        self.open: list[pl.DataFrame] = []
+        self.taken: list[pl.DataFrame] = []
+        self.next = self.first
+        self.seen, self.by_request = KeyMap(), KeyMap()
+
+    @property
+    def n_waiting(self) -> int:
+        """Return the number of events that the watermark has not passed."""
+        return sum(frame.height for frame in self.waiting)
+
+    @property
+    def n_open(self) -> int:
+        """Return the number of open exposures."""
+        return sum(frame.height for frame in self.open)
+
+    @property
+    def n_taken(self) -> int:
+        """Return the number of feedback events that belong to open exposures."""
+        return sum(frame.height for frame in self.taken)
+
+    def accept(self, events: pl.DataFrame) -> None:
+        """Add events that are not late."""
+        if events.height:
+            self.waiting.append(events)
+
+    def release(self, watermark: int) -> Released:
+        """Process all waiting events before the watermark: drop duplicates, open exposures, and join feedback."""
+        self.watermark = watermark
+        passed, left = [], []
+        for frame in self.waiting:
+            before = frame["time"] < watermark
+            if before.all():
+                passed.append(frame)
+            elif before.any():
+                passed.append(frame.filter(before))
+                left.append(frame.filter(~before))
+            else:
+                left.append(frame)
+        self.waiting = [pl.concat(left)] if len(left) > 16 else left
+        if not passed:
+            return Released(pl.DataFrame(schema=columns(self.segments)), 0, 0)
+        events = in_order(pl.concat(passed))
+        repeated = self._repeated(events)
+        kept = events.filter(~repeated) if repeated.any() else events
+        return Released(kept, int(repeated.sum()), self.replay(kept))
+
+    def remember_kept(self, kept: pl.DataFrame) -> None:
+        """Restore events released before a restart: they identify duplicates and open their exposures again."""
+        if kept.height:
+            self._repeated(kept)
+            self.replay(kept)
+
+    def _repeated(self, events: pl.DataFrame) -> NDArray[np.bool_]:
+        """Return a mask of the events that repeat a kept event from at most ``remember`` before them."""
+        times = events["time"].to_numpy()
+        identity = events.select(identity_of(events).alias("i"))["i"]
+        found = self.seen.add(identity, times, span=self.remember, floor=int(times[0]) - self.remember)
+        return np.asarray(found != ABSENT)
+
+    def replay(self, kept: pl.DataFrame) -> int:
+        """Open the exposures of kept events, join the feedback, and return how much feedback has no exposure."""
+        is_exposure = (kept["event"] == EXPOSURE).to_numpy()
+        exposures = kept.filter(pl.Series(is_exposure)) if not is_exposure.all() else kept
+        numbers = np.zeros(kept.height, np.int64)
+        numbers[is_exposure] = self.next + np.arange(exposures.height)
+        if exposures.height:
+            self.open.append(exposures.with_columns(pl.Series("number", numbers[is_exposure])))
+            self.next += exposures.height
+        requests = kept["request_id"].fill_null("")
+        found = self.by_request.visit(*text_hashes(requests), is_exposure, numbers, span=-1, floor=self.first)
+        if exposures.height == kept.height:
+            return 0
+        number = np.where((requests == "").to_numpy(), ABSENT, found)[~is_exposure]
+        feedback = kept.filter(pl.Series(~is_exposure)).select(
+            "time", "request_id", "user_id", "item_id", "kind", "value"
+        )
+        feedback = feedback.with_columns(pl.Series("number", number))
+        unnamed = feedback["request_id"].is_null()
+        if unnamed.any():
+            named = self._by_user(feedback.filter(unnamed).drop("number"))
+            feedback = pl.concat([feedback.filter(~unnamed), named.select(feedback.columns)])
+        number = feedback["number"].to_numpy()
+        opened = self._times(number)
+        times = feedback["time"].to_numpy()
+        inside = (opened > BEGINNING) & (opened <= times) & (times - opened <= self.window)
+        if inside.any():
+            self.taken.append(feedback.filter(pl.Series(inside)).select("number", "item_id", "kind", "value", "time"))
+        return int((~inside).sum())
+
+    def _times(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the time of the open exposure with each number; :data:`BEGINNING` if there is none."""
+        found = np.full(numbers.size, BEGINNING, np.int64)
+        for frame in self.open:
+            begin = int(frame["number"][0])
+            own = (numbers >= begin) & (numbers < begin + frame.height)
+            if own.any():
+                found[own] = frame["time"].to_numpy()[numbers[own] - begin]
+        return found
+
+    def _by_user(self, feedback: pl.DataFrame) -> pl.DataFrame:
+        """Match feedback without a request id with the user's latest exposure that showed the item; add its number."""
+        rows = feedback.with_row_index("row")
+        users = feedback.select("user_id").unique()
+        parts = [frame.select("number", "time", "user_id", "items") for frame in self.open]
+        if not parts:
+            return feedback.with_columns(pl.lit(ABSENT).alias("number"))
+        shown = pl.concat(parts).join(users, on="user_id", how="semi").explode("items")
+        shown = shown.rename({"items": "item_id", "time": "shown"})
+        pairs = rows.select("row", "user_id", "item_id", "time").join(shown, on=["user_id", "item_id"])
+        inside = pairs.filter((pl.col("shown") <= pl.col("time")) & (pl.col("time") - pl.col("shown") <= self.window))
+        latest = inside.group_by("row").agg(pl.col("number").max())
+        return rows.join(latest, on="row", how="left", maintain_order="left").with_columns(
+            pl.col("number").fill_null(ABSENT)
+        )
+
+    def close(self) -> Closed:
+        """Return and forget the exposures whose window ended before the watermark."""
+        border = self.watermark - self.window
+        closed, left = [], []
+        for frame in self.open:  # ascending by time
+            count = int(np.searchsorted(frame["time"].to_numpy(), border, side="left"))
+            if count:
+                closed.append(frame[:count])
+            if count < frame.height:
+                left.append(frame[count:])
+        if not closed:
+            return Closed(pl.DataFrame(schema=columns(self.segments)), pl.DataFrame())
+        self.open = [pl.concat(left)] if len(left) > 64 else left
+        begin = self.first
+        self.first = int(closed[-1]["number"][-1]) + 1
+        return Closed(pl.concat(closed), self._feedback_before(begin))
+
+    def _feedback_before(self, begin: int) -> pl.DataFrame:
+        """Return and forget the feedback of closed exposures, whose positions are counted from ``begin``."""
+        taken, left = [], []
+        for frame in self.taken:
+            own = frame["number"] < self.first
+            if own.all():
+                taken.append(frame)
+            elif own.any():
+                taken.append(frame.filter(own))
+                left.append(frame.filter(~own))
+            else:
+                left.append(frame)
+        self.taken = [pl.concat(left)] if len(left) > 64 else left
+        if not taken:
+            return pl.DataFrame(schema={"at": pl.Int64, "item_id": pl.String, "kind": pl.String, "value": pl.Float64})
+        found = pl.concat(taken).sort("number", "time", "item_id", "kind", "value")
+        return found.select((pl.col("number") - begin).alias("at"), "item_id", "kind", "value")
+
+    def pending(self) -> Closed:
+        """Return the open exposures with the feedback so far, as if their windows closed now."""
+        if not self.open:
+            return Closed(pl.DataFrame(schema=columns(self.segments)), pl.DataFrame())
+        taken = (
+            pl.concat(self.taken)
+            if self.taken
+            else pl.DataFrame(
+                schema={
+                    "number": pl.Int64,
+                    "item_id": pl.String,
+                    "kind": pl.String,
+                    "value": pl.Float64,
+                    "time": pl.Int64,
+                }
+            )
+        )
+        found = taken.sort("number", "time", "item_id", "kind", "value")
+        return Closed(
+            pl.concat(self.open), found.select((pl.col("number") - self.first).alias("at"), "item_id", "kind", "value")
+        )
+
+
+def identity_of(events: pl.DataFrame) -> pl.Expr:
+    """Return an expression that is equal for copies of one event.
+
+    It is the event id if there is one, else request, item and kind, or user, item, kind and time.
+    """
+    of_feedback = pl.concat_str(pl.lit("f"), pl.col("request_id"), pl.col("item_id"), pl.col("kind"), separator="\x1f")
+    unnamed = pl.concat_str(
+        pl.lit("u"), pl.col("user_id"), pl.col("item_id"), pl.col("kind"), pl.col("time"), separator="\x1f"
+    )
+    own = (
+        pl.when(pl.col("event") == EXPOSURE)
+        .then("x" + pl.col("request_id"))
+        .otherwise(pl.coalesce(of_feedback, unnamed))
+    )
+    if events["event_id"].null_count() == events.height:
+        return own
+    return pl.when(pl.col("event_id").is_not_null()).then("i" + pl.col("event_id")).otherwise(own)
+
+
+def in_order(events: pl.DataFrame) -> pl.DataFrame:
+    """Return events by time, at one time exposures first, then by every other column: one order for one set of events.
+
+    >>> rows = {"time": [5, 5, 1], "event": [1, 0, 1], "item_id": ["a", "b", "c"]}
+    >>> in_order(pl.DataFrame(rows))["item_id"].to_list()
+    ['c', 'b', 'a']
+    """
+    times = events["time"].to_numpy()
+    order = np.argsort(times, kind="stable")
+    ascending = times[order]
+    tied = np.zeros(order.size, np.bool_)
+    same = ascending[1:] == ascending[:-1]
+    tied[1:] |= same
+    tied[:-1] |= same
+    if tied.any():
+        rows = order[tied]
+        keys = [
+            pl.col(name).list.eval(pl.element().cast(pl.String)).list.join("\x1f") if kind.is_nested() else pl.col(name)
+            for name, kind in events.schema.items()
+        ]
+        sorting = events[rows].with_row_index("row").sort("time", "event", *keys, nulls_last=False, maintain_order=True)
+        order[tied] = rows[sorting["row"].to_numpy()]
+    return events[order]

@@ -1,0 +1,68 @@
+"""A map from texts to whole numbers that works on columns: texts are identified by two 64-bit hashes."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.layout import text_hashes
+from recassay.live._kernels import ABSENT, Keys, Whole, rebuild, visit
+
+SMALLEST = 1024
+
+
+class KeyMap:
+    """A map from pairs of hashes to whole numbers, in arrays; entries below a floor are dropped as it grows.
+
+    >>> seen = KeyMap()
+    >>> texts, times = pl.Series(["a", "b", "a"]), np.array([10, 11, 12])
+    >>> (seen.add(texts, times, span=5) != ABSENT).tolist()
+    [False, False, True]
+    >>> (seen.add(pl.Series(["a"]), np.array([16]), span=5) != ABSENT).tolist()
+    [False]
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._allocate(SMALLEST)
+
+    def _allocate(self, size: int) -> None:
+        self.slots: Keys = np.zeros((size, 2), np.uint64)
+        self.values: Whole = np.full(size, ABSENT, np.int64)
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of the tables."""
+        return self.slots.nbytes + self.values.nbytes
+
+    def add(self, texts: pl.Series, stamps: NDArray[np.int64], *, span: int, floor: int = ABSENT) -> Whole:
+        """Give each text its stamp, in order, unless it already has one that is at most ``span`` lower.
+
+        Return the old stamps.
+        """
+        return self.visit(*text_hashes(texts), np.ones(len(texts), np.bool_), stamps, span=span, floor=floor)
+
+    def visit(
+        self, keys: Keys, checks: Keys, put: NDArray[np.bool_], stamps: NDArray[np.int64], *, span: int, floor: int
+    ) -> Whole:
+        """Look up pairs of 64-bit hashes in order, store ``stamps`` where ``put`` is true, and return the stamps found.
+
+        A stored stamp more than ``span`` lower than the new one counts as absent.
+        """
+        self._reserve(int(put.sum()), floor)
+        found = np.empty(keys.size, np.int64)
+        self.count += visit(self.slots, self.values, keys, checks, put, stamps, span, found)
+        return found
+
+    def _reserve(self, more: int, floor: int) -> None:
+        """Make room for more pairs, so that the table is at most half full; drop values below the floor first."""
+        if 2 * (self.count + more) <= self.values.size:
+            return
+        alive = int((self.values >= max(floor, ABSENT + 1)).sum())
+        size = SMALLEST
+        while size < 3 * (alive + more):
+            size *= 2
+        slots, values = self.slots, self.values
+        self._allocate(size)
+        self.count = rebuild(slots, values, max(floor, ABSENT + 1), self.slots, self.values)

@@ -1,0 +1,219 @@
+"""The web page of a live evaluation: its content as HTML, and the frame that replaces the content when events come."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import polars as pl
+
+from recassay.live.results import Watched
+from recassay.live.table import moment, verdict
+from recassay.report.content.wording import number
+from recassay.report.figures import panels
+from recassay.results.exhibit import Exhibit
+
+MOST_METRICS = 4  # of which curves are drawn
+
+SHELL = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>recassay watch</title><link rel="icon" href="data:,"><style>{style}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .3rem .8rem .3rem 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }}
+th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) {{ text-align: left; }}
+.scroll {{ overflow-x: auto; }} .figures {{ display: grid; gap: 1.5rem;
+grid-template-columns: repeat(auto-fit, minmax(min(100%, 34rem), 1fr)); }}
+.figures figure {{ margin: 0; overflow-x: auto; }}
+</style></head><body><a class="skip" href="#live">Skip to the results</a>
+<p class="kind">recassay watch</p><main id="live" tabindex="-1">{content}</main>
+<p class="note" id="link" role="status">Connecting…</p>
+<script>
+const link = document.getElementById("link"), live = document.getElementById("live");
+const source = new EventSource("events");
+source.onopen = () => {{ link.textContent = "Updates as events come."; }};
+source.onerror = () => {{ link.textContent = "The watch does not answer. Trying again…"; }};
+source.onmessage = async () => {{
+  const answer = await fetch("content");
+  if (answer.ok) live.innerHTML = await answer.text();
+}};
+</script></body></html>
+"""
+
+
+def shell(content: str) -> str:
+    """Return the whole page around a content; a script in it loads new content."""
+    home = files("recassay.report")
+    style = "\n".join((home / name).read_text(encoding="utf-8") for name in ("page/page.css", "figures/figure.css"))
+    return SHELL.format(style=style, content=content)
+
+
+def content_of(found: Watched, document: dict[str, Any]) -> str:
+    """Return the results as HTML: verdict, arms, curves, comparisons, positions, and the health of the logs."""
+    parts = [
+        f"<h1>{escape(verdict(document))}</h1>",
+        f'<p class="lead">{_state(document)}</p>',
+        _rules(document),
+        "<h2>Arms</h2>",
+        "<p>Matured: exposures whose window has closed. Bounds hold at every look.</p>",
+        _arms(document),
+        _provisional(found),
+        '<div class="figures">',
+        *(_figure(exhibit) for exhibit in exhibits(found, document)),
+        "</div>",
+        _comparisons(document),
+        "<h2>Health of the logs</h2>",
+        _health(document),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _state(document: dict[str, Any]) -> str:
+    lag = "" if document["lag"] is None else f", {max(0, round(document['lag'])):,} s behind"
+    ended = "All windows are closed." if document["finished"] else f"Closed up to {moment(document['watermark'])}{lag}."
+    return f"{document['events']['received']:,} events received. {ended}"
+
+
+def _table(headings: list[str], rows: list[list[str]], caption: str) -> str:
+    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _text(value: float | None) -> str:
+    return "–" if value is None else number(value, 4)
+
+
+def _p(value: float) -> str:
+    return "below 0.0001" if value < 1e-4 else number(value, 4)
+
+
+def _bounds(row: dict[str, Any]) -> str:
+    return "–" if row["low"] is None else f"{_text(row['low'])} to {_text(row['high'])}"
+
+
+def _arms(document: dict[str, Any]) -> str:
+    unit = document["settings"]["unit"]
+    headings = ["arm", "metric", "exposures", "mean", "last hour", "last day", f"{unit}s", f"mean of {unit}s", "bounds"]
+    rows = [
+        [
+            arm, metric, f"{row['exposures']:,}", _text(row["mean"]),
+            *(_text(content["windows"][name]["metrics"][metric]) for name in ("last hour", "last day")),
+            f"{row['units']:,}", _text(row["unit_mean"]), _bounds(row),
+        ]
+        for arm, content in document["arms"].items()
+        for metric, row in content["metrics"].items()
+    ]  # fmt: skip
+    return _table(headings, rows, "Means of the arms")
+
+
+def _provisional(found: Watched) -> str:
+    """Return a folded part of the page with provisional means, which are never mixed with matured ones."""
+    means = found.provisional()
+    if not means or not found.watcher.join.n_open:
+        return ""
+    rows = [
+        [arm, metric, f"{row['exposures']:,}", _text(value)]
+        for arm, row in means.items()
+        for metric, value in row["metrics"].items()
+    ]
+    table = _table(["arm", "metric", "exposures", "mean so far"], rows, "Provisional means")
+    about = "<p>With open exposures and the feedback so far: too low, and in no bound.</p>"
+    return f"<details><summary>Provisional means</summary>{about}{table}</details>"
+
+
+def _comparisons(document: dict[str, Any]) -> str:
+    if not document["comparisons"]:
+        return ""
+    rows = [
+        [
+            f"{row['a']} − {row['b']}",
+            row["metric"],
+            f"{row['n']:,}",
+            _text(row["estimate"]),
+            _bounds(row),
+            _p(row["p_adjusted"]),
+        ]
+        for row in document["comparisons"]
+    ]
+    headings = ["difference", "metric", "units", "estimate", "bounds at every look", "p (Holm)"]
+    return "<h2>Differences</h2>" + _table(headings, rows, "Differences of arms")
+
+
+def _rules(document: dict[str, Any]) -> str:
+    if not document["rules"]:
+        return ""
+    rows = []
+    for row in document["rules"]:
+        needed = row["units_needed"]
+        state = (
+            "decided" if row["decided"] else "not decided" if needed is None else f"about {needed:,} units decide it"
+        )
+        rows.append(
+            [
+                row["rule"],
+                "harm" if row["harm"] else "",
+                _text(row["estimate"]),
+                _text(row["low"]),
+                f"{row['units']:,}",
+                state,
+            ]
+        )
+    return "<h2>Rules</h2>" + _table(["rule", "", "estimate", "lower bound", "units", "state"], rows, "Rules")
+
+
+def _health(document: dict[str, Any]) -> str:
+    bins = _table(list(document["events"]), [[f"{n:,}" for n in document["events"].values()]], "Counts of events")
+    shares = ", ".join(f"{escape(arm)} {n:,}" for arm, n in sorted(document["assignment"]["units"].items()))
+    found = "".join(
+        f'<li class="{one["severity"]}"><span class="badge">{one["severity"]}</span> <strong>{one["code"]} '
+        f"{escape(one['title'])}</strong><p>{escape(one['detail'])}</p></li>"
+        for one in document["findings"]
+    )
+    assigned = (
+        f"<p>Units assigned: {shares}; p of the stated shares {_p(document['assignment']['p'])}.</p>" if shares else ""
+    )
+    return f'{bins}{assigned}<ul class="findings">{found}</ul>'
+
+
+def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
+    """Return curves of the means by hour, with alarms and versions marked, and clicks by position."""
+    made = []
+    for metric in found.metrics[:MOST_METRICS]:
+        curve = found.curve(metric)
+        if curve["begin"].n_unique() < 2:
+            continue
+        start = curve["begin"].min()
+        hours = curve.select(
+            ((pl.col("begin") - start).dt.total_seconds() / 3600).alias("hour"), "arm", pl.col("mean").alias(metric)
+        )
+        marks = [(one["time"], f"{one['arm']} version {one['version']}") for one in document["versions"]]
+        marks += [(one["time"], f"alarm: {one['arm']}") for one in document["alarms"] if one["metric"] == metric]
+        begin = int(curve["begin"].dt.epoch("us").min())  # type: ignore[arg-type]
+        at = {max(0, int((time - begin) / 3.6e9)): text for time, text in marks}
+        rows = hours.with_columns(
+            pl.col("hour").cast(pl.Int64).replace_strict(at, default=None, return_dtype=pl.String).alias("mark")
+        )
+        title = f"{metric} by hour since {moment(begin)}"
+        made.append(Exhibit("curve", title, "Matured exposures.", rows, "hour", metric, series="arm", mark="mark"))
+    places = [
+        {"position": row["position"], "clicks per view": row["clicked"] / row["shown"], "arm": arm}
+        for arm, content in document["arms"].items()
+        for row in content["by_position"][:20]
+    ]
+    if places:
+        made.append(
+            Exhibit(
+                "positions", "Clicks by position", "", pl.DataFrame(places), "position", "clicks per view", series="arm"
+            )
+        )
+    return made
+
+
+def _figure(exhibit: Exhibit) -> str:
+    return "".join(
+        f"<figure><figcaption>{escape(exhibit.title)}</figcaption>{one.svg}</figure>" for one in panels(exhibit)
+    )

@@ -1,0 +1,342 @@
+"""Results of a live evaluation as one value: means of arms with bounds, comparisons, decisions, and problems of the
+logs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay._version import __version__
+from recassay.checks import LiveFacts, diagnose
+from recassay.live.buckets import Buckets
+from recassay.live.clock import BEGINNING, END
+from recassay.live.events.durations import DAY, HOUR, SECOND, duration_text
+from recassay.live.join import Closed
+from recassay.live.loop import wall_clock
+from recassay.live.tally import EXTRA
+from recassay.live.watcher import Watcher
+from recassay.results.finding import Finding, Findings
+from recassay.results.scores import Scores, Summary
+from recassay.stats.exact_sums import ExactSum
+from recassay.stats.group_sums import GroupSums
+
+WINDOWS = {"last hour": HOUR, "last day": DAY}
+MOST_PROVISIONAL = 200_000  # pending exposures that are judged for provisional means
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """The results of a live evaluation at its last commit.
+
+    ``matured`` numbers are of exposures whose windows have closed. ``provisional`` ones also count open exposures, with
+    the feedback that has come so far; they are too low, and never enter a bound.
+    """
+
+    watcher: Watcher
+    now: int
+
+    @property
+    def arms(self) -> list[str]:
+        """Return the arms, ascending."""
+        return sorted(self.watcher.tally.arms)
+
+    @property
+    def metrics(self) -> list[str]:
+        """Return the metrics that have a value for each exposure."""
+        return self.watcher.tally.metrics
+
+    def summary(self) -> pl.DataFrame:
+        """Return a row for each arm and metric: mean over closed exposures, bounds, and counts."""
+        return pl.DataFrame([row for arm in self.arms for row in self.arm_rows(arm)])
+
+    def arm_rows(self, arm: str) -> list[dict[str, Any]]:
+        """Return a row per metric for one arm: the mean over closed exposures, and over units with its bounds."""
+        sums = self.watcher.tally.sums.select(arm=arm)
+        rows = []
+        for at, metric in enumerate(self.metrics):
+            found = self.watcher.tally.evidence.mean(arm, metric)
+            rows.append(
+                {
+                    "arm": arm, "metric": metric, "mean": sums.mean(0, at), "exposures": int(sums.counts[0, at]),
+                    "unit_mean": found.estimate, "low": found.low, "high": found.high, "units": found.n,
+                }
+            )  # fmt: skip
+        return rows
+
+    @property
+    def comparisons(self) -> list[dict[str, Any]]:
+        """Return each pair of arms under each metric, with bounds and p-values that hold at every look."""
+        return self.watcher.tally.evidence.comparisons()
+
+    @property
+    def decisions(self) -> list[dict[str, Any]]:
+        """Return the rules whose claim has been established."""
+        return list(self.watcher.tally.evidence.decisions.values())
+
+    @cached_property
+    def findings(self) -> Findings:
+        """Return findings about possible problems of the events."""
+        return Findings(diagnose(self.facts()))
+
+    def facts(self) -> LiveFacts:
+        """Return the facts that the checks look at."""
+        watcher, tally = self.watcher, self.watcher.tally
+        newest = max(tally.last.values(), default=0)
+        behind = (self.now - watcher.clock.newest - watcher.settings.lateness) / SECOND
+        return LiveFacts(
+            watcher.bins(),
+            {**watcher.counts, **tally.counts},
+            {name: (int(n), str(example)) for name, (n, example) in watcher.reasons.items()},
+            tally.evidence.assigned,
+            tally.evidence.mismatch_p,
+            {arm: self._inverse_propensity(arm) for arm in self.arms if self._weights(arm)},
+            {arm: (newest - time) / SECOND for arm, time in tally.last.items()},
+            behind if watcher.live and watcher.clock.newest > BEGINNING else None,
+            tuple((*alarm,) for alarm in tally.alarms),
+        )
+
+    def _column(self, name: str) -> int:
+        return len(self.metrics) + EXTRA.index(name)
+
+    def _weights(self, arm: str) -> int:
+        return int(self.watcher.tally.sums.select(arm=arm).counts[0, self._column("weight")])
+
+    def _inverse_propensity(self, arm: str) -> tuple[float, float]:
+        """Return the mean of 1 / propensity of an arm over the exposures of all arms, and its standard error."""
+        every = self.watcher.tally.sums.select()
+        n, at = int(every.counts[0, self._column("clicks")]), self._column("weight")
+        own = self.watcher.tally.sums.select(arm=arm)
+        mean = float(own.total(0, at)) / n
+        return mean, math.sqrt(max(float(own.squares(0, at)) / n - mean * mean, 0.0) / n)
+
+    def _weighted(self, arm: str) -> dict[str, float | None]:
+        """Return clicks per exposure, weighted by 1 / propensity: IPS, and SNIPS if a list has a single propensity."""
+        own, every = self.watcher.tally.sums.select(arm=arm), self.watcher.tally.sums.select()
+        reward, weight, clicks = (self._column(name) for name in ("reward", "weight", "clicks"))
+        if not own.counts[0, reward]:
+            return {}
+        ips = own.total(0, reward) / ExactSum.of([float(every.counts[0, clicks])])
+        found: dict[str, float | None] = {"ips": ips}
+        if own.counts[0, weight]:
+            found["snips"] = own.total(0, reward) / own.total(0, weight)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as a document ready for JSON; an undefined number is None."""
+        tally, clock = self.watcher.tally, self.watcher.clock
+        document = {
+            "recassay": __version__,
+            "finished": self.watcher.finished,
+            "commits": self.watcher.versions,
+            "now": self.now,
+            "watermark": None if abs(self.watcher.join.watermark) >= END // 2 else self.watcher.join.watermark,
+            "newest": None if clock.newest == BEGINNING else clock.newest,
+            "lag": self.facts().lag,
+            "events": self.watcher.bins(),
+            "refused": {name: {"n": n, "first": example} for name, (n, example) in self.watcher.reasons.items()},
+            "settings": {
+                "window": duration_text(self.watcher.settings.window), "unit": self.watcher.settings.unit,
+                "alpha": self.watcher.settings.alpha, "every": duration_text(self.watcher.settings.every),
+                "user_window": duration_text(self.watcher.settings.user_window),
+            },
+            "arms": {arm: self._arm(arm) for arm in self.arms},
+            "segments": self._segments(),
+            "comparisons": self.comparisons,
+            "rules": self._rules(),
+            "assignment": {"units": tally.evidence.assigned, "p": tally.evidence.mismatch_p},
+            "alarms": [
+                dict(zip(("time", "arm", "metric", "since", "before", "after"), row, strict=True))
+                for row in tally.alarms
+            ],
+            "versions": [
+                {"arm": name.partition("\x1f")[0], "version": name.partition("\x1f")[2], "time": time}
+                for name, time in tally.versions.items()
+            ],
+            "findings": [finding.to_dict() for finding in self.findings],
+        }  # fmt: skip
+        plain: dict[str, Any] = _finite(document)
+        return plain
+
+    def _arm(self, arm: str) -> dict[str, Any]:
+        tally = self.watcher.tally
+        code = tally.arms.index(arm)
+        sums = tally.sums.select(arm=arm)
+        shown, clicked = tally.positions[0, code], tally.positions[1, code]
+        depth = int((shown > 0).sum())
+        end = max((one.begin + one.length for one in tally.sums.rows), default=0)
+        return {
+            "exposures": int(sums.counts[0, self._column("clicks")]),
+            "feedback": float(sums.total(0, self._column("clicks"))),
+            "metrics": {row["metric"]: row for row in self.arm_rows(arm)},
+            "windows": {
+                name: self._means(tally.sums.select(arm=arm, since=end - span)) for name, span in WINDOWS.items()
+            },
+            "by_position": [
+                {"position": at + 1, "shown": int(shown[at]), "clicked": int(clicked[at])} for at in range(depth)
+            ],
+            "catalogue": {
+                name: tally.judge.job.metrics[name].measure(counts[code])  # type: ignore[attr-defined]
+                for name, counts in tally.shown.items()
+            },
+            **self._weighted(arm),
+        }
+
+    def _means(self, sums: GroupSums) -> dict[str, Any]:
+        found: dict[str, Any] = {name: sums.mean(0, at) for at, name in enumerate(self.metrics)}
+        return {"exposures": int(sums.counts[0, self._column("clicks")]), "metrics": found}
+
+    def _segments(self) -> dict[str, Any]:
+        sums = self.watcher.tally.sums
+        return {
+            segment: {arm: self._means(sums.select(arm=arm, segment=segment)) for arm in self.arms}
+            for segment in sums.segments
+            if segment
+        }
+
+    def _rules(self) -> list[dict[str, Any]]:
+        """Return each rule with its state: decided or not, and about how many units are still needed."""
+        evidence = self.watcher.tally.evidence
+        rows = []
+        for rule in self.watcher.settings.rules:
+            alpha = rule.alpha if rule.alpha is not None else evidence.alpha / len(self.watcher.settings.rules)
+            found = evidence.difference(rule.better, rule.worse, rule.metric, min(2 * alpha, 0.999999)) if (
+                rule.metric in evidence.limits) else None  # fmt: skip
+            decided = evidence.decisions.get(str(rule))
+            rows.append(
+                {
+                    "rule": str(rule), "harm": rule.harm, "alpha": alpha, "decided": decided,
+                    "units": found.n if found else 0, "estimate": found.estimate if found else None,
+                    "low": found.low if found else None,
+                    "units_needed": None if decided or found is None else self._needed(rule, alpha),
+                }
+            )  # fmt: skip
+        return rows
+
+    def _needed(self, rule: Any, alpha: float) -> int | None:
+        """Return about how many units decide a rule if the difference stays as it is.
+
+        The result is None if the difference contradicts the rule.
+        """
+        evidence = self.watcher.tally.evidence
+        a, b = sorted((rule.better, rule.worse))
+        running = evidence.pair.get((a, b, rule.metric))
+        found = evidence.difference(rule.better, rule.worse, rule.metric, min(2 * alpha, 0.999999))
+        if running is None or not found.n or found.estimate <= rule.margin:
+            return None
+        scale = (found.estimate - found.low) / max(running.radius(alpha), 1e-300)
+        times = 1.0
+        while times < 1e6:
+            more = type(running)(running.n, running.total, running.squares * times)
+            if scale * more.radius(alpha) / times < found.estimate - rule.margin:
+                return math.ceil(running.n * times)
+            times *= 1.1
+        return None
+
+    def provisional(self) -> dict[str, Any] | None:
+        """Return means over closed and open exposures together, by arm; None where too many exposures are open."""
+        tally, pending = self.watcher.tally, self.watcher.join.pending()
+        if pending.exposures.height > MOST_PROVISIONAL:
+            return None
+        made = {arm: tally.sums.select(arm=arm) for arm in self.arms}
+        if pending.exposures.height:
+            made = self._with_open(made, pending)
+        return {arm: _finite(self._means(sums)) for arm, sums in made.items()}
+
+    def _with_open(self, made: dict[str, GroupSums], pending: Closed) -> dict[str, GroupSums]:
+        names = sorted({*made, *pending.exposures["arm"].unique().to_list()})
+        arms = pending.exposures["arm"].replace_strict(
+            {name: at for at, name in enumerate(names)}, return_dtype=pl.Int64
+        ).to_numpy()  # fmt: skip
+        judged = self.watcher.tally.judge.judge(pending, arms, len(names))
+        values = np.column_stack([judged.values, judged.clicked.astype(np.float64), judged.rewards])
+        found = GroupSums.of(arms, values, len(names))
+        for at, name in enumerate(names):
+            if name in made:
+                found.add(np.array([at]), made[name])
+        return {name: found.take(slice(at, at + 1)) for at, name in enumerate(names)}
+
+    def curve(self, metric: str, *, length: int = HOUR, segment: str = "") -> pl.DataFrame:
+        """Return the mean of each arm in each tumbling window of event time: begin, arm, mean, exposures.
+
+        ``length`` is in microseconds, a multiple of the period; older windows are hours and days.
+        """
+        at, sums = self.metrics.index(metric), self.watcher.tally.sums
+        rows = []
+        for arm in self.arms:
+            merged = Buckets(sums.columns)
+            for period, one in sums.periods(arm=arm, segment=segment):
+                span = max(length, period.length)
+                merged.add([period._replace(length=span, begin=period.begin // span * span)], one)
+            for period, one in merged.periods(arm=arm, segment=segment):
+                rows.append((period.begin, arm, one.mean(0, at), int(one.counts[0, at])))
+        schema = {"begin": pl.Int64, "arm": pl.String, "mean": pl.Float64, "exposures": pl.Int64}
+        return pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+            pl.col("begin").cast(pl.Datetime("us", "UTC"))
+        )
+
+    def scores(self) -> Scores:
+        """Return the arms as systems, with the means of each hour as units, so that arms are compared hour by hour."""
+        curves = {
+            metric: self.curve(metric).with_columns(pl.col("begin").dt.strftime("%Y-%m-%dT%H:%MZ"))
+            for metric in self.metrics
+        }
+        hours = sorted({hour for curve in curves.values() for hour in curve["begin"].to_list()})
+        per_unit, weights, rows = {}, {}, []
+        for arm in self.arms:
+            sums = self.watcher.tally.sums.select(arm=arm)
+            for at, metric in enumerate(self.metrics):
+                own = curves[metric].filter(pl.col("arm") == arm)
+                place = {hour: (mean, n) for hour, mean, n in own.select("begin", "mean", "exposures").iter_rows()}
+                per_unit[arm, metric] = np.array([place.get(hour, (math.nan, 0))[0] for hour in hours], np.float64)
+                weights[arm, metric] = np.array([place.get(hour, (math.nan, 0))[1] for hour in hours], np.float64)
+                found = self.watcher.tally.evidence.mean(arm, metric)
+                rows.append(
+                    Summary(
+                        arm, metric, sums.mean(0, at), int(sums.counts[0, at]), 0, 0, 0, 0, found.low, found.high,
+                        self.watcher.tally.judge.job.metrics[metric].higher_is_better,
+                        self.watcher.tally.judge.job.metrics[metric].parameters,
+                        {"units": float(found.n), "unit_mean": found.estimate},
+                    )
+                )  # fmt: skip
+        settings = {
+            "watch": self.watcher.settings.to_json(),
+            "interval": {"method": "anytime", "level": 1 - self.watcher.settings.alpha},
+        }
+        return Scores(
+            pl.Series("unit", hours, pl.String), tuple(self.arms), tuple(self.metrics), per_unit, weights, tuple(rows),
+            tuple(self.findings), settings,
+        )  # fmt: skip
+
+    def write(self, folder: str | Path, *, command: str = "") -> Path:
+        """Write the results to a folder, as ``recassay score -o`` does; ``live.json`` holds all numbers."""
+        from recassay.data.io import write_json
+        from recassay.report.folder.write import write_results
+
+        target = write_results(self.scores(), None, folder, {"protocol": "live"}, command=command)
+        write_json(self.to_dict(), target / "live.json")
+        return target
+
+
+def watched(watcher: Watcher, now: int | None = None) -> Watched:
+    """Return the results of a watcher."""
+    return Watched(watcher, wall_clock() if now is None else now)
+
+
+def finding_lines(findings: tuple[Finding, ...]) -> list[str]:
+    """Return findings as lines of text."""
+    return [f"{one.severity:7} {one.code} {one.title}: {one.detail}" for one in findings]
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,92 @@
+"""Settings of a live evaluation. They affect every number, so a state folder can only be used with the same
+settings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from recassay.errors import UsageError
+from recassay.live.events.durations import DAY, HOUR, MINUTE, SECOND
+from recassay.live.rules import Rule
+
+DEFAULT_METRICS = ("ndcg@10", "hit@10", "mrr@10", "precision@10", "recall@10", "map@10")
+
+Unit = Literal["user", "exposure"]
+
+
+@dataclass(frozen=True)
+class WatchSettings:
+    """Settings of a live evaluation: what is computed, and when; durations are in microseconds.
+
+    window:      how long after an exposure its feedback counts
+    lateness:    how far behind the newest event of its partition an event may come
+    idle:        wall time without an event after which a partition no longer holds the watermark back
+    ahead:       how far in the future of the wall clock an event may be dated
+    remember:    how far apart two copies of an event are recognised; at least the window
+    every:       length of a period; evidence is updated at the end of each
+    unit:        what is assigned to arms, and counts once in the bounds: a ``user`` or an ``exposure``
+    user_window: a user counts with the exposures of this time after the first one
+    forget:      a user who comes back after this time is a new unit
+    """
+
+    metrics: tuple[str, ...] = DEFAULT_METRICS
+    window: int = 30 * MINUTE
+    lateness: int = 5 * MINUTE
+    idle: int = MINUTE
+    ahead: int = 5 * MINUTE
+    remember: int = HOUR
+    every: int = 5 * MINUTE
+    unit: Unit = "user"
+    user_window: int = DAY
+    forget: int = 30 * DAY
+    segments: tuple[str, ...] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    alpha: float = 0.05
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    gains: Mapping[str, float] = field(default_factory=dict)
+    max_items: int = 1000
+    rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        checks = [
+            ("window", self.window > 0, "be above 0"),
+            ("lateness", self.lateness >= 0, "be at least 0"),
+            ("every", self.every >= SECOND and DAY % self.every == 0 and (self.every >= HOUR or HOUR % self.every == 0),
+             "divide an hour or a day, and be a second or more"),
+            ("idle", self.idle > 0, "be above 0"),
+            ("alpha", 0 < self.alpha < 1, "be between 0 and 1"),
+            ("unit", self.unit in ("user", "exposure"), "be user or exposure"),
+            ("user_window", self.user_window > 0, "be above 0"),
+            ("max_items", self.max_items > 0, "be above 0"),
+            ("shares", all(share > 0 for share in self.shares.values()), "be above 0"),
+        ]  # fmt: skip
+        for name, valid, rule in checks:
+            if not valid:
+                raise UsageError(
+                    "U107", f"{name} must {rule}, got {getattr(self, name)!r}", hint="leave it out for the default"
+                )
+        object.__setattr__(self, "remember", max(self.remember, self.window))
+        object.__setattr__(self, "forget", max(self.forget, 2 * self.user_window))
+
+    def to_json(self) -> str:
+        """Return the settings as text; ``rules`` and ``idle`` may change between runs and are left out."""
+        kept = {one.name: asdict(self)[one.name] for one in fields(self) if one.name not in ("rules", "idle")}
+        return json.dumps(kept, sort_keys=True)
+
+    def check_same(self, stored: str, where: str) -> None:
+        """Raise U251 if a state folder was written under other settings."""
+        before: dict[str, Any] = json.loads(stored)
+        now: dict[str, Any] = json.loads(self.to_json())
+        changed = [name for name in now if now[name] != before.get(name)]
+        if changed:
+            name = changed[0]
+            raise UsageError(
+                "U251",
+                f"the folder was begun with {name} = {before.get(name)!r}, now it is {now[name]!r}",
+                where=where,
+                hint="keep the setting, or choose another folder with -o",
+            )

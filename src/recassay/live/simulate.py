@@ -1,0 +1,265 @@
+"""Simulated exposures and feedback of two arms, with known truth: for demonstrations, documentation and tests.
+
+Users differ in how often they come and in how much they click. A list has ten items; the probability of a click at rank
+r is examination (1 / r^0.7) x the attraction of the list, which depends on the user and on the arm. Traffic follows the
+hours of the day. Feedback comes late, some events come twice, some much too late. An arm may lose attraction at some
+moment (``drift``) or vanish for a while (``outage``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.errors import UsageError
+from recassay.live.events.durations import DAY, HOUR, MINUTE, SECOND, microseconds
+from recassay.portable.draws import normals, uniforms
+from recassay.portable.elementary import exp, log, power
+from recassay.rng import derive
+
+DEPTH, ARMS = 10, ("old", "new")
+POSITION_BIAS = 0.7
+MONDAY = 1_767_571_200 * SECOND  # 5 January 2026, 00:00 UTC
+EXAMINED = power(np.arange(1.0, DEPTH + 1), -POSITION_BIAS)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Parameters of a simulation: ``effect`` is the relative gain in attraction of the arm ``new`` over ``old``.
+
+    days:       length;  per_day: exposures a day;  users, items: how many there are
+    drift:      relative loss of attraction of ``new`` from the middle on
+    outage:     how long ``new`` shows nothing, after a quarter of the time: its users see ``old``
+    duplicates: share of events that come twice;  late: share of feedback that comes an hour late
+    share:      probability that a user is in ``new``
+    """
+
+    days: float = 3.0
+    per_day: int = 40_000
+    users: int = 12_000
+    items: int = 2_000
+    effect: float = 0.15
+    drift: float = 0.0
+    outage: int = 0
+    duplicates: float = 0.01
+    late: float = 0.001
+    share: float = 0.5
+    seed: int = 0
+    start: int = MONDAY
+
+    @classmethod
+    def parse(cls, text: str) -> Simulation:
+        """Return a simulation from text such as ``days=2,effect=0.1,outage=1h``.
+
+        >>> Simulation.parse("days=2, outage=1h").outage
+        3600000000
+        """
+        known = {one.name: one for one in fields(cls)}
+        given: dict[str, Any] = {}
+        for part in filter(None, (one.strip() for one in text.split(","))):
+            name, _, value = part.partition("=")
+            if name.strip() not in known or not value:
+                raise UsageError(
+                    "U107",
+                    f"{part!r} is no setting of the simulation",
+                    where="--simulate",
+                    hint=f"there are {', '.join(known)}",
+                )
+            kind = known[name.strip()].type
+            try:
+                given[name.strip()] = (
+                    microseconds(value) if name.strip() == "outage" else (int if kind == "int" else float)(value)
+                )
+            except ValueError:
+                raise UsageError(
+                    "U107", f"{value!r} is no number", where=f"--simulate {part}", hint="write days=3,effect=0.1"
+                ) from None
+        return cls(**given)
+
+    def attraction(self, level: NDArray[np.float64], new: NDArray[np.bool_], drifted: Any) -> NDArray[np.float64]:
+        """Return the attraction of each list: its user's ``level`` times the effects of arm and drift."""
+        factor = np.where(new, 1 + self.effect, 1.0) * np.where(new & drifted, 1 - self.drift, 1.0)
+        return np.asarray(np.minimum(level * factor, 1.0))
+
+    def levels(self) -> NDArray[np.float64]:
+        """Return the level of each user: how readily the user clicks."""
+        rng = derive(self.seed, "live levels")
+        return np.asarray(0.08 / (1 + exp(-normals(rng, (self.users,)))) * 2)
+
+    def arms(self) -> NDArray[np.bool_]:
+        """Return whether each user is in the arm ``new``."""
+        return np.asarray(uniforms(derive(self.seed, "live arms"), (self.users,)) < self.share)
+
+    def truth(self) -> dict[str, float]:
+        """Return the expected hit@10 of each arm over all users, and the difference, without drift and outage."""
+        levels, always = self.levels(), np.ones(self.users, np.bool_)
+        found = {}
+        for name, new in (("old", ~always), ("new", always)):
+            attraction = self.attraction(levels, new, drifted=False)
+            found[name] = float((1 - np.prod(1 - attraction[:, None] * EXAMINED, axis=1)).mean())
+        return {**found, "difference": found["new"] - found["old"]}
+
+    def batches(self, span: int = HOUR) -> Iterator[pl.DataFrame]:
+        """Yield the events of each span of time, in the order in which they arrive."""
+        end = self.start + round(self.days * DAY)
+        activity = np.cumsum(exp(normals(derive(self.seed, "live activity"), (self.users,))))
+        levels, new = self.levels(), self.arms()
+        waiting: list[pl.DataFrame] = []
+        for number, begin in enumerate(range(self.start, end, span)):
+            made = self._events(number, begin, min(begin + span, end), activity, levels, new)
+            events = pl.concat([*waiting, made])
+            last = begin + span >= end
+            ready = events if last else events.filter(pl.col("arrival") < begin + span)
+            waiting = [] if last else [events.filter(pl.col("arrival") >= begin + span)]
+            yield ready.sort("arrival", maintain_order=True).drop("arrival")
+
+    def _events(
+        self,
+        number: int,
+        begin: int,
+        end: int,
+        activity: NDArray[np.float64],
+        levels: NDArray[np.float64],
+        new: NDArray[np.bool_],
+    ) -> pl.DataFrame:
+        """Return the exposures of a time span, their feedback, and duplicates, each with its time of arrival."""
+        rng = derive(self.seed, "live events", number)
+        hour = (begin % DAY) / HOUR
+        rhythm = 1 - 0.6 * abs(hour - 14) / 12  # busiest after noon
+        n = 1 + round(self.per_day * (end - begin) / DAY * rhythm / 0.7)
+        times = np.sort(begin + (uniforms(rng, (n,)) * (end - begin)).astype(np.int64))
+        here = min(1.0, 0.3 + 0.7 * (begin - self.start) / max(1, self.days * DAY))
+        known = max(1, int(self.users * here))  # users who have come by now
+        who = np.searchsorted(activity[:known], uniforms(rng, (n,)) * activity[known - 1])
+        out = self.start + round(self.days * DAY / 4)
+        in_new = new[who] & ~((times >= out) & (times < out + self.outage))
+        drifted = times >= self.start + round(self.days * DAY / 2)
+        attraction = self.attraction(levels[who], in_new, drifted)
+        items = np.minimum((power(uniforms(rng, (n, DEPTH)), 2.0) * self.items).astype(np.int64), self.items - 1)
+        items = _distinct(items, self.items)
+        clicked = uniforms(rng, (n, DEPTH)) < attraction[:, None] * EXAMINED
+        row, place = np.nonzero(clicked)
+        delay = (-log(1 - uniforms(rng, (row.size,))) * 90 * SECOND).astype(np.int64) + SECOND
+        jitter = (uniforms(rng, (n,)) * 20 * SECOND).astype(np.int64)
+        requests = pl.Series([f"{number}-{at}" for at in range(n)], dtype=pl.String)
+        names = pl.Series([f"item{at}" for at in range(self.items)])
+        users = pl.Series([f"user{at}" for at in range(self.users)])
+        exposures = pl.DataFrame(
+            {
+                "event": pl.Series(["exposure"] * n, dtype=pl.String), "request_id": requests,
+                "user_id": users.gather(who), "items": names.gather(items.ravel()).reshape((n, DEPTH)).arr.to_list(),
+                "arm": pl.Series(np.where(in_new, "new", "old"), dtype=pl.String), "time": times / 1e6,
+                "device": pl.Series(np.where(who % 3 == 0, "phone", "desktop"), dtype=pl.String),
+                "model_version": pl.Series(np.where(in_new, "2", "1"), dtype=pl.String),
+                "item_id": pl.Series([None] * n, dtype=pl.String), "arrival": times + jitter,
+            }
+        )  # fmt: skip
+        late = np.where(uniforms(rng, (row.size,)) < self.late, HOUR, 0)
+        feedback = pl.DataFrame(
+            {
+                "event": pl.Series(["feedback"] * row.size, dtype=pl.String), "request_id": requests.gather(row),
+                "user_id": users.gather(who[row]), "items": pl.Series([None] * row.size, dtype=pl.List(pl.String)),
+                "arm": pl.Series([None] * row.size, dtype=pl.String), "time": (times[row] + delay) / 1e6,
+                "device": pl.Series([None] * row.size, dtype=pl.String),
+                "model_version": pl.Series([None] * row.size, dtype=pl.String),
+                "item_id": names.gather(items[row, place]),
+                "arrival": times[row] + delay + jitter[row] + late,
+            }
+        )  # fmt: skip
+        events = pl.concat([exposures, feedback])
+        again = events.filter(pl.Series(uniforms(rng, (events.height,)) < self.duplicates))
+        return pl.concat([events, again.with_columns(pl.col("arrival") + MINUTE)])
+
+
+def _distinct(items: NDArray[np.int64], n_items: int) -> NDArray[np.int64]:
+    """Return lists without repeats: an item that a list has already is replaced by the next one it lacks."""
+    if n_items < 2 * DEPTH:
+        return items
+    for place in range(1, DEPTH):
+        while True:
+            repeated = (items[:, :place] == items[:, place : place + 1]).any(axis=1)
+            if not repeated.any():
+                break
+            items[repeated, place] = (items[repeated, place] + 1) % n_items
+    return items
+
+
+def lines(batch: pl.DataFrame) -> list[bytes]:
+    """Return events as lines of JSON, without their missing fields."""
+    import json
+
+    return [
+        json.dumps({name: value for name, value in row.items() if value is not None}).encode()
+        for row in batch.iter_rows(named=True)
+    ]
+
+
+class SimulatedSource:
+    """A simulation as a source of events: one partition, as fast as it is read, or at ``rate`` events a second."""
+
+    name = "simulation"
+    follow = False
+
+    def __init__(self, simulation: Simulation, rate: float | None = None) -> None:
+        self.simulation, self.rate = simulation, rate
+        self.batches: Iterator[pl.DataFrame] = iter(())
+        self.left: pl.DataFrame | None = None
+        self.row, self.at_end = 0, False
+        self.begun = 0.0
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        """Continue after the stored position: the number of events read so far."""
+        import time
+
+        skip = int(positions.get(self.name, 0))
+        self.batches, self.row, self.begun = self.simulation.batches(), skip, time.monotonic()
+        self.first = skip
+        while skip:
+            batch = next(self.batches, None)
+            if batch is None:
+                break
+            if batch.height > skip:
+                self.left = batch[skip:]
+                break
+            skip -= batch.height
+        return [self.name]
+
+    def poll(self, timeout: float) -> list[Any]:
+        """Return the next events, as many as the rate allows."""
+        import time
+
+        from recassay.live.sources.base import BATCH, Arrival
+
+        limit = BATCH
+        if self.rate:
+            limit = int((time.monotonic() - self.begun) * self.rate) - (self.row - self.first)
+            if limit < 1:
+                time.sleep(min(timeout, 0.1))
+                return []
+        if self.left is None or not self.left.height:
+            self.left = next(self.batches, None)
+            if self.left is None:
+                self.at_end = True
+                return []
+        content, self.left = self.left[:limit], self.left[limit:]
+        self.row += content.height
+        return [Arrival(self.name, content, self.row)] if content.height else []
+
+    def ended(self) -> list[str]:
+        """Return the partition once everything was read."""
+        return [self.name] if self.at_end else []
+
+    def behind(self) -> int | None:
+        """Return None, because the number of remaining events is not known."""
+        return None
+
+    def acknowledge(self) -> None:
+        """Do nothing, because a simulation needs no acknowledgement."""
+
+    def close(self) -> None:
+        """Do nothing, because nothing is open."""

@@ -1,0 +1,89 @@
+"""Destinations of simulated events: a file, a Redis Stream, or a topic of Kafka's protocol."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from recassay.errors import UsageError
+from recassay.live.simulate import Simulation, lines
+from recassay.optional import need
+
+AT_ONCE = 1000
+Write = Callable[[list[bytes]], None]
+
+
+def write_events(simulation: Simulation, sink: str, rate: float | None = None) -> int:
+    """Write all events of a simulation, at ``rate`` a second if one is given; return their number."""
+    write, close = _open(sink)
+    begun, written = time.monotonic(), 0
+    try:
+        for batch in simulation.batches():
+            content = lines(batch)
+            for begin in range(0, len(content), AT_ONCE):
+                part = content[begin : begin + AT_ONCE]
+                write(part)
+                written += len(part)
+                if rate:
+                    time.sleep(max(0.0, written / rate - (time.monotonic() - begun)))
+    finally:
+        close()
+    return written
+
+
+def _open(sink: str) -> tuple[Write, Callable[[], None]]:
+    if sink.startswith("kafka://"):
+        return _kafka(sink)
+    if sink.startswith(("redis://", "rediss://")):
+        return _redis(sink)
+    if "://" in sink:
+        raise UsageError("U254", "events cannot be written there", where=sink, hint="name a file, redis:// or kafka://")
+    handle = Path(sink).open("ab")  # noqa: SIM115
+
+    def write(part: list[bytes]) -> None:
+        handle.write(b"".join(line + b"\n" for line in part))
+        handle.flush()
+
+    return write, handle.close
+
+
+def _redis(sink: str) -> tuple[Write, Callable[[], None]]:
+    redis = need("redis", for_="a sink redis://")
+    streams = parse_qs(urlsplit(sink).query).get("stream")
+    if not streams:
+        raise UsageError(
+            "U254", "a Redis sink needs a stream", where=sink.rpartition("@")[2], hint="redis://HOST:6379/0?stream=NAME"
+        )
+    client = redis.Redis.from_url(sink.partition("?")[0])
+
+    def write(part: list[bytes]) -> None:
+        pipe = client.pipeline(transaction=False)
+        for line in part:
+            pipe.xadd(streams[-1], {"event": line})
+        pipe.execute()
+
+    return write, client.close
+
+
+def _kafka(sink: str) -> tuple[Write, Callable[[], None]]:
+    """Return a function that sends an event to a Kafka topic, and one that closes the connection.
+
+    A user has one partition.
+    """
+    kafka = need("confluent_kafka", for_="a sink kafka://")
+    servers, _, topic = sink.removeprefix("kafka://").partition("/")
+    producer = kafka.Producer({"bootstrap.servers": servers, "linger.ms": 20, "log_level": 0})
+
+    def write(part: list[bytes]) -> None:
+        import json
+
+        for line in part:
+            producer.produce(topic, line, key=json.loads(line)["user_id"])
+            producer.poll(0)
+
+    def close() -> None:
+        producer.flush(30)
+
+    return write, close

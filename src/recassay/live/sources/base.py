@@ -1,0 +1,50 @@
+"""Interface of a source of events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import polars as pl
+
+from recassay.live.events.schema import EventBatch, read_lines, read_table
+
+BATCH = 50_000  # events of a partition that are taken at once
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """New events of one partition: lines of JSON or a table, and the ``position`` in the source after them."""
+
+    partition: str
+    content: Sequence[bytes] | pl.DataFrame
+    position: Any
+
+    def read(self, segments: Sequence[str], max_items: int) -> EventBatch:
+        """Return the events, parsed."""
+        if isinstance(self.content, pl.DataFrame):
+            return read_table(self.content, segments, max_items)
+        return read_lines(self.content, segments, max_items)
+
+
+class Source(Protocol):
+    """A source of events that can be read again from a stored position."""
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        """Continue after these stored positions (by partition), and return the names of the known partitions."""
+
+    def poll(self, timeout: float) -> list[Arrival]:
+        """Return new events, waiting for them up to ``timeout`` seconds."""
+
+    def ended(self) -> list[str]:
+        """Return the partitions from which nothing more can come."""
+
+    def behind(self) -> int | None:
+        """Return how much is still unread in the source (bytes or events), or None if it is not known."""
+
+    def acknowledge(self) -> None:
+        """Tell the source that everything polled so far is stored."""
+
+    def close(self) -> None:
+        """Close the source."""

@@ -1,0 +1,274 @@
+"""Files that grow: one file with rotation as ``tail -F`` follows it, or the files of a folder in the order of names."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from recassay.errors import UsageError
+from recassay.live.events.schema import LARGEST_LINE
+from recassay.live.sources.base import BATCH, Arrival
+
+CHUNK = 8 << 20  # bytes read at once
+PARQUET = (".parquet", ".pq")
+TEXT = (".jsonl", ".ndjson", ".json", ".log")
+
+
+class LineReader:
+    """Complete lines of a binary file from an offset; a line that is too long is cut, and counts as one."""
+
+    def __init__(self, handle: IO[bytes], offset: int = 0) -> None:
+        self.handle, self.offset = handle, offset  # of the end of the last complete line
+        self.rest = b""
+        self.skipping = False
+
+    def read(self, *, last: bool = False) -> list[bytes]:
+        """Return the next complete lines; with ``last`` also one at the end of the file that is not ended."""
+        data = self.handle.read(CHUNK)
+        if not data:
+            if last and self.rest and not self.skipping:
+                line, self.rest = self.rest, b""
+                self.offset += len(line)
+                return [line]
+            return []
+        lines = (self.rest + data).split(b"\n")
+        self.rest = lines.pop()
+        self.offset += sum(map(len, lines)) + len(lines)
+        if self.skipping and lines:
+            lines[0] = b"x" * (LARGEST_LINE + 1)
+            self.skipping = False
+        if len(self.rest) > LARGEST_LINE:  # what follows up to the end of the line is not kept
+            self.offset += len(self.rest)
+            self.rest, self.skipping = b"", True
+        return [line for line in lines if line.strip()]
+
+
+class FileSource:
+    """One partition: a file, or the files of a folder or glob, ascending by name.
+
+    With ``follow`` the source waits for more events at the end; without it, the partition ends there.
+    """
+
+    def __init__(self, path: str | Path, name: str, *, follow: bool, last_line: bool = False) -> None:
+        self.path, self.name, self.follow, self.last_line = str(path), name, follow, last_line
+        self.file: Path | None = None
+        self.reader: LineReader | None = None
+        self.inode = 0
+        self.row = 0
+        self.height = 0
+        self.finished = ""  # name of the last file of a folder that was read to its end
+        self.at_end = False
+
+    @property
+    def several(self) -> bool:
+        """Return whether the path is a folder or a glob."""
+        return Path(self.path).is_dir() or any(letter in self.path for letter in "*?[")
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        """Continue after the stored position of this partition."""
+        if not self.several and not Path(self.path).exists() and not self.follow:
+            raise UsageError("U254", "the file does not exist", where=self.path, hint="check the path")
+        position = positions.get(self.name)
+        if position is not None:
+            self.finished, self.row = position["finished"], position.get("row", 0)
+            path = self._find(position)
+            if path is not None:
+                self._open(path, position.get("offset", 0), position.get("row", 0))
+        return [self.name]
+
+    def _find(self, position: Mapping[str, Any]) -> Path | None:
+        """Return the file of a stored position, even if it was renamed since; raise U254 if it no longer exists."""
+        if position["file"] is None:
+            return None
+        path = Path(position["file"])
+        others = path.parent.iterdir() if path.parent.is_dir() else iter(())
+        same = [one for one in [path, *others] if one.is_file() and one.stat().st_ino == position["inode"]]
+        for one in same:
+            if one.suffix in PARQUET or one.stat().st_size >= position.get("offset", 0):
+                return one
+        raise UsageError(
+            "U254", "the file that was being read is gone, or shorter than before", where=str(path),
+            hint="put it back, or begin a new folder with -o; what it held after the last commit would be lost",
+        )  # fmt: skip
+
+    def _files(self) -> list[Path]:
+        path = Path(self.path)
+        if path.is_dir():
+            found = [
+                one for one in path.iterdir() if one.suffix in PARQUET + TEXT and not one.name.startswith((".", "_"))
+            ]
+        elif self.several:
+            found = list(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor) if path.anchor else path)))
+        else:
+            return [path] if path.is_file() else []
+        return sorted(one for one in found if one.is_file())
+
+    def _next(self) -> Path | None:
+        """Return the file to read after the present one, or None."""
+        files = self._files()
+        if not self.several:
+            if files and (self.file is None or files[0].stat().st_ino != self.inode):
+                return files[0]
+            return None
+        return next((one for one in files if str(one) > self.finished), None)
+
+    def _open(self, path: Path, offset: int = 0, row: int = 0) -> None:
+        self._release()
+        self.file, self.inode, self.row = path, path.stat().st_ino, row
+        if path.suffix in PARQUET:
+            try:
+                self.height = pl.scan_parquet(path).select(pl.len()).collect().item()
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise UsageError(
+                    "U254", f"the file cannot be read: {error}", where=str(path),
+                    hint="write parts under another name and rename them when they are complete",
+                ) from None  # fmt: skip
+            return
+        handle = path.open("rb")
+        handle.seek(offset)
+        self.reader = LineReader(handle, offset)
+
+    def _release(self) -> None:
+        if self.reader is not None:
+            self.reader.handle.close()
+        self.reader = None
+
+    def poll(self, timeout: float) -> list[Arrival]:
+        """Return the next events of the file, or of the file that follows it."""
+        until = time.monotonic() + timeout
+        while True:
+            found = self._read()
+            if found is not None:
+                return [found]
+            if not self.follow:
+                self.at_end = True
+                return []
+            left = until - time.monotonic()
+            if left <= 0:
+                return []
+            time.sleep(min(left, 0.05))
+
+    def _read(self) -> Arrival | None:
+        for _ in range(10_000):  # empty files are passed over
+            if self.file is None:
+                path = self._next()
+                if path is None:
+                    return None
+                self._open(path)
+            content = self._parquet() if self.reader is None else self._lines(self.reader)
+            if content is not None:
+                return Arrival(self.name, content, self._position())
+            if self.several:
+                following = [one for one in self._files() if str(one) > str(self.file)]
+                if following:
+                    self.finished, self.file = str(self.file), None
+                    continue
+                return None
+            if self._next() is None:
+                return None
+            self._release()
+            self.file = None
+        return None
+
+    def _parquet(self) -> pl.DataFrame | None:
+        assert self.file is not None
+        if self.row >= self.height:
+            return None
+        frame = pl.scan_parquet(self.file).slice(self.row, BATCH).collect()
+        self.row += frame.height
+        return frame
+
+    def _lines(self, reader: LineReader) -> list[bytes] | None:
+        assert self.file is not None
+        rotated = not self.several and Path(self.path).is_file() and Path(self.path).stat().st_ino != self.inode
+        if not rotated and os.fstat(reader.handle.fileno()).st_size < reader.offset:  # truncated: begins anew
+            reader.handle.seek(0)
+            reader.offset, reader.rest = 0, b""
+        while True:
+            before = reader.handle.tell()
+            lines = reader.read(last=rotated or self.last_line or (self.several and self._has_following()))
+            if lines:
+                return lines
+            if reader.handle.tell() == before:
+                return None
+
+    def _has_following(self) -> bool:
+        return any(str(one) > str(self.file) for one in self._files())
+
+    def _position(self) -> dict[str, Any]:
+        offset = 0 if self.reader is None else self.reader.offset
+        return {
+            "file": str(self.file), "inode": self.inode, "offset": offset, "row": self.row, "finished": self.finished,
+        }  # fmt: skip
+
+    def ended(self) -> list[str]:
+        """Return the name of the partition if it has been read to its end and no more is expected, else nothing."""
+        return [self.name] if self.at_end else []
+
+    def behind(self) -> int | None:
+        """Return the number of bytes that have not been read."""
+        if self.file is None or self.reader is None or not self.file.is_file():
+            return None
+        return max(0, os.fstat(self.reader.handle.fileno()).st_size - self.reader.offset)
+
+    def acknowledge(self) -> None:
+        """Do nothing, because positions in files are stored in the state."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._release()
+
+
+class StandardInput:
+    """Lines from standard input, which cannot be read again: uncommitted events are lost when the process dies."""
+
+    name = "stdin"
+
+    def __init__(self, handle: IO[bytes] | None = None) -> None:
+        self.reader = LineReader(handle or sys.stdin.buffer)
+        self.at_end = False
+        os.set_blocking(self.reader.handle.fileno(), False)
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        """Return the name of the only partition."""
+        return [self.name]
+
+    def poll(self, timeout: float) -> list[Arrival]:
+        """Return the lines that have come."""
+        import select
+
+        ready, _, _ = select.select([self.reader.handle], [], [], timeout)
+        if not ready:
+            return []
+        data = os.read(self.reader.handle.fileno(), CHUNK)
+        if not data:
+            self.at_end = True
+            line, self.reader.rest = self.reader.rest, b""
+            return [Arrival(self.name, [line], None)] if line.strip() else []
+        lines = (self.reader.rest + data).split(b"\n")
+        self.reader.rest = lines.pop()
+        if self.reader.skipping and lines:
+            lines[0], self.reader.skipping = b"x" * (LARGEST_LINE + 1), False
+        if len(self.reader.rest) > LARGEST_LINE:
+            self.reader.rest, self.reader.skipping = b"", True
+        return [Arrival(self.name, [line for line in lines if line.strip()], None)]
+
+    def ended(self) -> list[str]:
+        """Return the name of the partition once the input has ended."""
+        return [self.name] if self.at_end else []
+
+    def behind(self) -> int | None:
+        """Return None, because the number of unread events is not known."""
+        return None
+
+    def acknowledge(self) -> None:
+        """Do nothing, because standard input needs no acknowledgement."""
+
+    def close(self) -> None:
+        """Do nothing, because other code may still read standard input."""

@@ -1,0 +1,86 @@
+"""Sources of events, opened from the names that a command line or a call gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import polars as pl
+
+from recassay.errors import UsageError
+from recassay.live.sources.base import Source
+from recassay.live.sources.files import FileSource, StandardInput
+from recassay.live.sources.tables import TableSource
+
+SCHEMES = ("redis", "rediss", "kafka")
+
+
+def open_sources(given: Any, *, follow: bool) -> list[Source]:
+    """Return a source for each thing named: a path, a URL, ``-``, a table, or a list of dicts.
+
+    With ``follow`` sources wait for more events at the end of files. Each path is a partition; the files of a folder
+    are one.
+    """
+    several = (
+        isinstance(given, Sequence) and not isinstance(given, str) and not (given and isinstance(given[0], Mapping))
+    )
+    named = list(given) if several else [given]
+    if not named:
+        raise UsageError("U254", "no source of events was named", hint="name a file, a folder, redis://, kafka:// or -")
+    paths = [str(one) for one in named if isinstance(one, str | Path)]
+    if len(set(paths)) < len(paths):
+        raise UsageError("U254", "a source is named twice", where=", ".join(paths), hint="name each once")
+    return [_open(one, place, follow) for place, one in enumerate(named)]
+
+
+def _open(one: Any, place: int, follow: bool) -> Source:
+    if isinstance(one, Path):
+        one = str(one)
+    if not isinstance(one, str):
+        if hasattr(one, "__arrow_c_stream__") or hasattr(one, "__dataframe__"):
+            return TableSource(pl.DataFrame(one), f"table {place}")
+        if isinstance(one, Sequence):
+            return TableSource(one, f"table {place}")
+        raise UsageError(
+            "U254", f"events cannot be read from {type(one).__name__}", hint="give a table, a list of dicts, or a path"
+        )
+    if one == "-":
+        return StandardInput()
+    scheme = one.partition("://")[0] if "://" in one else ""
+    if scheme == "kafka":
+        return _kafka(one)
+    if scheme in ("redis", "rediss"):
+        return _redis(one)
+    if scheme:
+        raise UsageError(
+            "U254", f"there is no source {scheme}://", where=one, hint="name a file, a folder, redis://, kafka:// or -"
+        )
+    return FileSource(one, one, follow=follow, last_line=not follow)
+
+
+def _kafka(url: str) -> Source:
+    from recassay.live.sources.kafka import KafkaSource
+
+    servers, _, path = url.removeprefix("kafka://").partition("/")
+    topics, _, query = path.partition("?")
+    if not servers or not topics:
+        raise UsageError("U254", "a Kafka source needs servers and a topic", where=url, hint="kafka://HOST:9092/TOPIC")
+    config = {name: values[-1] for name, values in parse_qs(query).items()}
+    return KafkaSource(servers, topics.split(","), config)
+
+
+def _redis(url: str) -> Source:
+    from recassay.live.sources.redis_streams import RedisSource
+
+    query = parse_qs(urlsplit(url).query)
+    streams = [name for value in query.get("stream", []) for name in value.split(",")]
+    if not streams:
+        raise UsageError(
+            "U254", "a Redis source needs a stream", where=url.rpartition("@")[2],
+            hint="redis://HOST:6379/0?stream=NAME",
+        )  # fmt: skip
+    server = url.partition("?")[0]
+    group, consumer = (query.get(name, ["recassay"])[-1] for name in ("group", "consumer"))
+    return RedisSource(server, streams, group, consumer)

@@ -1,0 +1,168 @@
+"""Events from Redis Streams: each entry has one field with an event as JSON.
+
+A consumer group hands out entries. An entry is acknowledged only after the commit of the state, so entries that a
+dead process had are handed out again. The state stores the ids of its entries, so an entry that is stored already is
+recognised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from recassay.errors import UsageError
+from recassay.live.sources.base import Arrival
+from recassay.optional import need
+
+FIELD = b"event"
+AT_ONCE = 5000  # entries of a read
+
+
+class RedisSource:
+    """Streams of a Redis server, one partition each: ``redis://HOST:PORT/DB?stream=NAME&group=NAME&consumer=NAME``."""
+
+    def __init__(self, url: str, streams: list[str], group: str, consumer: str) -> None:
+        redis = need("redis", for_="a source redis://")
+        self.errors = (
+            redis.exceptions.ConnectionError,
+            redis.exceptions.TimeoutError,
+            redis.exceptions.BusyLoadingError,
+        )
+        self.response_error = redis.exceptions.ResponseError
+        self.client = redis.Redis.from_url(url, socket_timeout=30)
+        self.where = url.rpartition("@")[2]
+        self.streams, self.group, self.consumer = [name.encode() for name in streams], group, consumer
+        self.last: dict[bytes, tuple[int, int]] = {}  # the latest entry of each stream that is in the state
+        self.unacknowledged: dict[bytes, list[bytes]] = {}
+        self.recovering = True
+        self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        """Create the consumer group if it is missing, and continue after the stored positions."""
+        for stream in self.streams:
+            self.last[stream] = _id(positions.get(stream.decode(), "0-0").encode())
+        try:
+            self._create_groups()
+        except self.errors as error:
+            raise UsageError(
+                "U254",
+                f"Redis does not answer: {error}",
+                where=self.where,
+                hint="start the server, or check the address",
+            ) from None
+        return [stream.decode() for stream in self.streams]
+
+    def _create_groups(self) -> None:
+        for stream in self.streams:
+            try:
+                self.client.xgroup_create(stream, self.group, id="0", mkstream=True)
+            except self.response_error as error:
+                if "BUSYGROUP" not in str(error):
+                    raise UsageError(
+                        "U254", f"Redis refuses the consumer group: {error}", where=self.where, hint="check the stream"
+                    ) from None
+
+    def poll(self, timeout: float) -> list[Arrival]:
+        """Return new entries; after a start or a lost connection first those that were not acknowledged."""
+        try:
+            if self.recovering:
+                return self._recover()
+            wait = max(1, int(timeout * 1000))
+            found = self.client.xreadgroup(
+                self.group, self.consumer, dict.fromkeys(self.streams, b">"), count=AT_ONCE, block=wait
+            )
+        except self.errors:
+            self.recovering = True
+            self.cursors = dict.fromkeys(self.streams, b"0-0")
+            _pause(timeout)
+            return []
+        except self.response_error as error:
+            if "NOGROUP" in str(error):  # the server lost its data: what it has now is read from the beginning
+                self._create_groups()
+                return []
+            raise
+        return self._arrivals(found)
+
+    def _recover(self) -> list[Arrival]:
+        """Return entries that were handed out and not acknowledged, to any consumer, in order.
+
+        The group belongs to this state, which only this process has locked, so the consumers that had them no longer
+        run.
+        """
+        made: list[Arrival] = []
+        for stream in [one for one in self.streams if one in self.cursors]:
+            cursor, entries, *_ = self.client.xautoclaim(
+                stream, self.group, self.consumer, 0, start_id=self.cursors[stream], count=AT_ONCE
+            )
+            self.cursors[stream] = cursor
+            if cursor == b"0-0":
+                del self.cursors[stream]
+            made += self._arrivals([(stream, [entry for entry in entries if entry[1] is not None])])
+        self.recovering = bool(self.cursors)
+        return made
+
+    def _arrivals(self, found: Any) -> list[Arrival]:
+        """Return the entries that are not stored in the state yet, and note all entries for acknowledgement."""
+        made = []
+        for stream, entries in found.items() if isinstance(found, dict) else found or ():
+            pairs = [pair for block in entries for pair in (block if isinstance(block, list) else [block])]
+            self.unacknowledged.setdefault(stream, []).extend(name for name, _ in pairs)
+            last = self.last[stream]
+            new = [(name, fields) for name, fields in pairs if _id(name) > last]
+            if not new:
+                continue
+            new.sort(key=lambda pair: _id(pair[0]))
+            self.last[stream] = _id(new[-1][0])
+            lines = [(fields or {}).get(FIELD) or _only(fields) for _, fields in new]
+            made.append(Arrival(stream.decode(), lines, new[-1][0].decode()))
+        return made
+
+    def acknowledge(self) -> None:
+        """Acknowledge everything polled so far, in one round trip."""
+        waiting = {stream: names for stream, names in self.unacknowledged.items() if names}
+        if not waiting:
+            return
+        try:
+            pipe = self.client.pipeline(transaction=False)
+            for stream, names in waiting.items():
+                for begin in range(0, len(names), AT_ONCE):
+                    pipe.xack(stream, self.group, *names[begin : begin + AT_ONCE])
+            pipe.execute()
+        except (*self.errors, self.response_error):
+            self.recovering = True  # they come again, and are recognised
+            self.cursors = dict.fromkeys(self.streams, b"0-0")
+        self.unacknowledged = {}
+
+    def ended(self) -> list[str]:
+        """Return nothing, because a stream does not end."""
+        return []
+
+    def behind(self) -> int | None:
+        """Return how many entries are unread, if the server knows."""
+        try:
+            groups = [row for stream in self.streams for row in self.client.xinfo_groups(stream)]
+        except (*self.errors, self.response_error):
+            return None
+        own = [row.get("lag") for row in groups if row.get("name") == self.group.encode()]
+        return None if not own or any(lag is None for lag in own) else sum(own)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.client.close()
+
+
+def _id(name: bytes) -> tuple[int, int]:
+    """Return the id of a Redis entry as two numbers."""
+    time, _, number = name.partition(b"-")
+    return int(time), int(number or 0)
+
+
+def _only(fields: Mapping[bytes, bytes] | None) -> bytes:
+    """Return the value of an entry's only field; an entry with several fields is not an event and gives empty bytes."""
+    return next(iter(fields.values())) if fields and len(fields) == 1 else b""
+
+
+def _pause(seconds: float) -> None:
+    import time
+
+    time.sleep(min(max(seconds, 0.05), 1.0))

@@ -1,0 +1,46 @@
+"""Events that are in memory: a table or a list of dicts, each of which is one partition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from recassay.live.sources.base import BATCH, Arrival
+
+
+class TableSource:
+    """A table of events in the order in which they came, or a list of dicts."""
+
+    def __init__(self, events: pl.DataFrame | Sequence[Mapping[str, Any]], name: str) -> None:
+        self.events: pl.DataFrame | list[bytes] = (
+            events if isinstance(events, pl.DataFrame) else [json.dumps(one, default=str).encode() for one in events]
+        )
+        self.name, self.row, self.follow = name, 0, False
+
+    def start(self, positions: Mapping[str, Any]) -> list[str]:
+        """Continue after the stored position of this partition."""
+        self.row = positions.get(self.name, 0)
+        return [self.name]
+
+    def poll(self, timeout: float) -> list[Arrival]:
+        """Return the next events."""
+        content = self.events[self.row : self.row + BATCH]
+        self.row += len(content)
+        return [Arrival(self.name, content, self.row)] if len(content) else []
+
+    def ended(self) -> list[str]:
+        """Return the name of the partition once everything was read."""
+        return [self.name] if self.row >= len(self.events) else []
+
+    def behind(self) -> int | None:
+        """Return how many events have not been read."""
+        return len(self.events) - self.row
+
+    def acknowledge(self) -> None:
+        """Do nothing, because a table needs no acknowledgement."""
+
+    def close(self) -> None:
+        """Do nothing, because nothing is open."""

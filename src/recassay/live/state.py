@@ -1,0 +1,208 @@
+"""The state of a live evaluation: one SQLite file, written in one transaction with the positions of the sources.
+
+So a process that is killed at any moment continues from its last commit, and reads the sources again from the
+positions of that commit. Events are stored as columns, a chunk per commit, and deleted when nothing needs them any
+more. The file is locked while it is open.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recassay.data.io import make_folder
+from recassay.errors import UsageError
+
+VERSION = 1  # of the tables below; MIGRATIONS holds the statements that bring version n to n + 1
+TABLES = """
+create table meta (name text primary key, value text not null);
+create table chunk (id integer primary key, log text not null, newest integer not null, data blob not null);
+create index chunk_log on chunk (log, newest);
+create table sums (store text, length integer, begin integer, arm text, segment text, data blob not null,
+                   primary key (store, length, begin, arm, segment)) without rowid;
+create table blob (name text primary key, data blob not null);
+create table aside (content text primary key, reason text not null, n integer not null) without rowid;
+create table advance (wall integer not null, watermark integer not null);
+"""
+MIGRATIONS: dict[int, str] = {}
+FILE, LETTERS = "state.sqlite", "dead-letters.jsonl"
+MOST_ADVANCES = 10_000  # of the watermark by the wall clock: the latest are kept
+MOST_LETTERS = 64 << 20  # bytes of dead letters that are kept; later ones are only counted
+
+
+class StateFile:
+    """The open state of a folder; without a folder the state is in memory."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = None if folder is None else make_folder(folder)
+        self.path = ":memory:" if self.folder is None else str(self.folder / FILE)
+        self.db = sqlite3.connect(self.path, isolation_level=None, timeout=0.2, check_same_thread=False)
+        try:
+            self.db.execute("pragma locking_mode = exclusive")
+            self.db.execute("pragma journal_mode = wal")
+            self.db.execute("pragma synchronous = normal")
+            self.db.execute("pragma auto_vacuum = incremental")
+            self.db.execute("begin exclusive")
+        except sqlite3.OperationalError as error:
+            self.db.close()
+            raise UsageError(
+                "U252", f"the state cannot be opened: {error}", where=self.path,
+                hint="another recassay watch runs on this folder; stop it, or choose another folder with -o",
+            ) from None  # fmt: skip
+        except sqlite3.DatabaseError as error:
+            self.db.close()
+            raise UsageError(
+                "U253",
+                f"the file is not a state of recassay: {error}",
+                where=self.path,
+                hint="choose another folder with -o",
+            ) from None
+        self.begun = self._prepare()
+        self.db.execute("commit")
+        self.letters = self._open_letters()
+
+    def _prepare(self) -> bool:
+        """Create the tables, or convert them to the present version; return whether the file had a state."""
+        version = self.db.execute("pragma user_version").fetchone()[0]
+        if version > VERSION:
+            self.db.close()
+            raise UsageError(
+                "U253", f"the state has version {version}, and this recassay reads up to {VERSION}", where=self.path,
+                hint="update recassay",
+            )  # fmt: skip
+        if version == 0:
+            self._run(TABLES)
+        for step in range(max(version, 1), VERSION):
+            self._run(MIGRATIONS[step])
+        self.db.execute(f"pragma user_version = {VERSION}")
+        return bool(version)
+
+    def _run(self, script: str) -> None:
+        for statement in script.split(";"):
+            if statement.strip():
+                self.db.execute(statement)
+
+    def _open_letters(self) -> io.BufferedRandom | None:
+        """Open the file of dead letters (refused or late events) and cut off what was not committed."""
+        if self.folder is None:
+            return None
+        path = self.folder / LETTERS
+        path.touch()
+        letters = path.open("r+b")
+        letters.truncate(self.read("letters", 0))
+        letters.seek(0, io.SEEK_END)
+        return letters
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self.db.execute("begin immediate")
+
+    def commit(self) -> None:
+        """End the transaction: either all its changes are on disk, or none of them."""
+        if self.letters is not None:
+            self.letters.flush()
+            self.write("letters", self.letters.tell())
+        self.db.execute("commit")
+
+    def rollback(self) -> None:
+        """Undo the transaction."""
+        if self.db.in_transaction:
+            self.db.execute("rollback")
+
+    def close(self) -> None:
+        """Close the file; a transaction that was not ended is undone."""
+        self.db.close()
+        if self.letters is not None:
+            self.letters.close()
+
+    def write(self, name: str, value: Any) -> None:
+        """Store a value as JSON."""
+        self.db.execute("insert or replace into meta values (?, ?)", (name, json.dumps(value)))
+
+    def read(self, name: str, default: Any = None) -> Any:
+        """Return a value stored by :meth:`write`."""
+        row = self.db.execute("select value from meta where name = ?", (name,)).fetchone()
+        return default if row is None else json.loads(row[0])
+
+    def write_blob(self, name: str, data: bytes) -> None:
+        """Store bytes under a name."""
+        self.db.execute("insert or replace into blob values (?, ?)", (name, data))
+
+    def blobs(self) -> dict[str, bytes]:
+        """Return all bytes by name."""
+        return dict(self.db.execute("select name, data from blob"))
+
+    def append(self, log: str, newest: int, frame: pl.DataFrame) -> None:
+        """Append a table to a named log; ``newest`` is the latest time in the table."""
+        if frame.height:
+            buffer = io.BytesIO()
+            frame.write_ipc(buffer, compression="lz4")
+            self.db.execute("insert into chunk (log, newest, data) values (?, ?, ?)", (log, newest, buffer.getvalue()))
+
+    def log(self, log: str) -> Iterator[pl.DataFrame]:
+        """Yield the tables of a named log in order."""
+        for (data,) in self.db.execute("select data from chunk where log = ? order by id", (log,)):
+            yield pl.read_ipc(io.BytesIO(data))
+
+    def trim(self, log: str, before: int) -> None:
+        """Delete the tables of a log whose times are all earlier than ``before``."""
+        self.db.execute("delete from chunk where log = ? and newest < ?", (log, before))
+
+    def log_bytes(self, log: str) -> int:
+        """Return the size of a log."""
+        return int(
+            self.db.execute("select coalesce(sum(length(data)), 0) from chunk where log = ?", (log,)).fetchone()[0]
+        )
+
+    def write_sums(self, store: str, rows: Iterable[tuple[int, int, str, str, bytes]]) -> None:
+        """Store sums by period: rows of a period's key (length, begin, arm, segment) and the sums as bytes."""
+        self.db.executemany("insert or replace into sums values (?, ?, ?, ?, ?, ?)", ((store, *row) for row in rows))
+
+    def drop_sums(self, store: str, rows: Iterable[tuple[int, int, str, str]]) -> None:
+        """Delete the sums of these periods."""
+        self.db.executemany(
+            "delete from sums where store = ? and length = ? and begin = ? and arm = ? and segment = ?",
+            ((store, *row) for row in rows),
+        )
+
+    def sums(self, store: str) -> Iterator[tuple[int, int, str, str, bytes]]:
+        """Yield the stored sums: rows of a period's key (length, begin, arm, segment) and the sums as bytes."""
+        yield from self.db.execute("select length, begin, arm, segment, data from sums where store = ?", (store,))
+
+    def set_aside(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Record events that were excluded as late or as future-dated, so that a replay excludes the same ones."""
+        self.db.executemany("insert into aside values (?, ?, 1) on conflict (content) do update set n = n + 1", rows)
+
+    def aside(self) -> dict[str, list[Any]]:
+        """Return, by the content of an excluded event, the reason and the number of such events."""
+        return {content: [reason, n] for content, reason, n in self.db.execute("select * from aside")}
+
+    def record_advance(self, wall: int, watermark: int) -> None:
+        """Record that the watermark moved by the wall clock."""
+        self.db.execute("insert into advance values (?, ?)", (wall, watermark))
+        self.db.execute(f"delete from advance where rowid <= (select max(rowid) from advance) - {MOST_ADVANCES}")
+
+    def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:
+        """Append dead letters (refused or late events) to their file; return how many did not fit."""
+        left = 0
+        for letter in letters:
+            if self.letters is None:
+                continue
+            if self.letters.tell() > MOST_LETTERS:
+                left += 1
+                continue
+            self.letters.write(json.dumps(letter, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        return left
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of the state file and of its write-ahead log."""
+        if self.folder is None:
+            return 0
+        return sum(path.stat().st_size for path in self.folder.glob(f"{FILE}*"))

@@ -1,0 +1,114 @@
+"""The live table of an evaluation in a terminal: verdict, arms, comparisons, and problems of the logs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recassay.live.results import Watched
+from recassay.report.content.wording import number
+
+STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def moment(time: int | None) -> str:
+    """Return the time of an event as text.
+
+    >>> moment(1_767_571_200_000_000)
+    '2026-01-05 00:00:00 UTC'
+    """
+    return "never" if time is None else datetime.fromtimestamp(time / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def verdict(document: dict[str, Any]) -> str:
+    """Return the conclusion about the arms, in one sentence."""
+    unit = document["settings"]["unit"]
+    if any(finding["code"] == "W007" for finding in document["findings"]):
+        return "The arms do not have their shares of the units (W007): no difference between them means anything yet."
+    decided = [rule["decided"] for rule in document["rules"] if rule["decided"]]
+    if decided:
+        first = min(decided, key=lambda one: one["time"])
+        return f"Decided: {first['rule']}, at {moment(first['time'])} after {first['n']:,} {unit}s."
+    level = document["settings"]["alpha"]
+    sure = [one for one in document["comparisons"] if one["p_adjusted"] is not None and one["p_adjusted"] <= level]
+    if sure:
+        said = [f"{_better(one)} by {one['metric']}" for one in sure]
+        return f"Established at every look: {'; '.join(said)}."
+    waiting = [rule for rule in document["rules"] if rule["units_needed"]]
+    if waiting:
+        rule = waiting[0]
+        return (
+            f"Not decided: {rule['rule']}. If the difference stays {number(rule['estimate'], 4)}, about "
+            f"{rule['units_needed']:,} {unit}s decide it; {rule['units']:,} have been counted."
+        )
+    return _undecided(document)
+
+
+def _undecided(document: dict[str, Any]) -> str:
+    """Return the reason why no arm can be called better, as text."""
+    if document["comparisons"]:
+        return "No difference between the arms is established yet."
+    if len(document["arms"]) > 1:
+        span = document["settings"]["user_window"]
+        return f"No unit has been counted yet: a user counts {span} after its first exposure."
+    return "There is one arm, and nothing to compare." if document["arms"] else "No exposure has matured yet."
+
+
+def _better(row: dict[str, Any]) -> str:
+    better, worse = (row["a"], row["b"]) if row["estimate"] > 0 else (row["b"], row["a"])
+    return f"{better} above {worse}"
+
+
+def live_table(found: Watched) -> RenderableType:
+    """Return the results as tables for a terminal."""
+    document = found.to_dict()
+    parts: list[RenderableType] = [Text(verdict(document), style="bold"), Text("")]
+    parts.append(_arms(document))
+    if document["comparisons"]:
+        parts.append(_comparisons(document))
+    bins = document["events"]
+    counted = ", ".join(f"{name} {bins[name]:,}" for name in bins if name != "received")
+    parts.append(Text(f"\n{bins['received']:,} events received: {counted}", style="dim"))
+    parts.append(
+        Text(f"newest event {moment(document['newest'])}; closed up to {moment(document['watermark'])}", style="dim")
+    )
+    for finding in document["findings"]:
+        line = Text(f"{finding['severity']} {finding['code']} ", style=STYLES[finding["severity"]])
+        parts.append(line.append(f"{finding['title']}: {finding['detail']}", style="default"))
+    return Group(*parts)
+
+
+def _arms(document: dict[str, Any]) -> Table:
+    """Return the means of arms over closed exposures, with the bounds of the mean over units."""
+    level = f"{100 * (1 - document['settings']['alpha']):g} %"
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    unit = document["settings"]["unit"]
+    for heading in ("arm", "metric"):
+        table.add_column(heading)
+    for heading in ("exposures", "mean", f"{unit}s", f"mean of {unit}s", f"bounds ({level}, at every look)"):
+        table.add_column(heading, justify="right")
+    for arm, content in document["arms"].items():
+        for metric, row in content["metrics"].items():
+            bounds = "" if row["low"] is None else f"{number(row['low'], 4)} to {number(row['high'], 4)}"
+            middle = "" if row["unit_mean"] is None else number(row["unit_mean"], 4)
+            mean = "undefined" if row["mean"] is None else number(row["mean"], 4)
+            table.add_row(arm, metric, f"{row['exposures']:,}", mean, f"{row['units']:,}", middle, bounds)
+    return table
+
+
+def _comparisons(document: dict[str, Any]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("difference")
+    table.add_column("metric")
+    for heading in ("units", "estimate", "bounds (at every look)", "p (Holm)"):
+        table.add_column(heading, justify="right")
+    for row in document["comparisons"]:
+        bounds = f"{number(row['low'], 4)} to {number(row['high'], 4)}"
+        p = "below 0.0001" if row["p_adjusted"] < 1e-4 else number(row["p_adjusted"], 4)
+        table.add_row(f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", number(row["estimate"], 4), bounds, p)
+    return table

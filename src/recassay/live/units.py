@@ -1,0 +1,168 @@
+"""Users as statistical units: each counts once, with the means of its exposures in the first days after its first
+one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar._kernels import intern
+from recassay.columnar.layout import readonly, text_hashes
+from recassay.live._kernels import ABSENT
+from recassay.live.keys import KeyMap
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedUnits:
+    """Users whose time has ended: when it ended, their arm, and their mean of each metric."""
+
+    ends: NDArray[np.int64]
+    arms: NDArray[np.int64]
+    means: NDArray[np.float64]
+
+
+class UserUnits:
+    """Sums over the exposures of each user that are within ``span`` of the user's first one and in its arm.
+
+    A user who comes back ``forget`` after that is a new unit. Exposures must come in the order of their times.
+    """
+
+    def __init__(self, metrics: int, span: int, forget: int) -> None:
+        self.metrics, self.span, self.forget = metrics, span, forget
+        self.map = KeyMap()
+        self.size = 0
+        self.ids: list[pl.Series] = []
+        self.first = np.zeros(1024, np.int64)
+        self.arm = np.zeros(1024, np.int64)
+        self.sums = np.zeros((1024, metrics))
+        self.counts = np.zeros((1024, metrics), np.int64)
+        self.queue: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # firsts and rows, ascending by first
+
+    def add(
+        self, times: NDArray[np.int64], users: pl.Series, arms: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], int]:
+        """Add exposures.
+
+        Return the positions of those that begin a unit, and how many are in another arm than the user's first one.
+        """
+        if not times.size:
+            return np.empty(0, np.int64), 0
+        rows, begins = self._rows(users, times, arms)
+        begins = np.union1d(begins, self._restart(rows, times, arms)).astype(np.int64)
+        if begins.size:
+            self.queue.append((times[begins], rows[begins]))
+        inside = times < self.first[rows] + self.span
+        same = arms == self.arm[rows]
+        own = np.flatnonzero(inside & same)
+        defined = ~np.isnan(values[own])
+        np.add.at(self.counts, rows[own], defined.astype(np.int64))
+        np.add.at(self.sums, rows[own], np.where(defined, values[own], 0.0))
+        return begins, int((inside & ~same).sum())
+
+    def _rows(
+        self, users: pl.Series, times: NDArray[np.int64], arms: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the row of each user in the table of users, and the positions of the first exposures of new users."""
+        keys, checks = text_hashes(users)
+        codes, firsts = intern(readonly(keys), readonly(checks))
+        keys, checks = keys[firsts], checks[firsts]
+        nothing = np.zeros(keys.size, np.bool_)
+        found = self.map.visit(keys, checks, nothing, np.zeros(keys.size, np.int64), span=0, floor=0)
+        new = np.flatnonzero(found == ABSENT)
+        if new.size:
+            found[new] = self.size + np.arange(new.size)
+            self._grow(self.size + new.size)
+            self.map.visit(keys[new], checks[new], ~nothing[new], found[new], span=1 << 61, floor=0)
+            self.ids.append(users.gather(firsts[new]))
+            self.first[found[new]], self.arm[found[new]] = times[firsts[new]], arms[firsts[new]]
+            self.sums[found[new]], self.counts[found[new]] = 0, 0
+            self.size += new.size
+        return found[codes], firsts[new]
+
+    def _restart(self, rows: NDArray[np.int64], times: NDArray[np.int64], arms: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Start a new unit for each user who was away for long; return the positions of their first exposures."""
+        back = np.flatnonzero(times >= self.first[rows] + self.forget)
+        if not back.size:
+            return back
+        _, place = np.unique(rows[back], return_index=True)
+        begins = back[place]
+        own = rows[begins]
+        self.first[own], self.arm[own], self.sums[own], self.counts[own] = times[begins], arms[begins], 0, 0
+        return begins
+
+    def _grow(self, size: int) -> None:
+        while self.first.size < size:
+            self.first, self.arm = (np.concatenate([one, np.zeros_like(one)]) for one in (self.first, self.arm))
+            self.sums, self.counts = (np.concatenate([one, np.zeros_like(one)]) for one in (self.sums, self.counts))
+
+    def close(self, upto: int) -> ClosedUnits:
+        """Return and close the units whose time ended at ``upto`` or before."""
+        border = upto - self.span
+        rows: list[NDArray[np.int64]] = []
+        while self.queue:
+            firsts, own = self.queue[0]
+            order = np.argsort(firsts, kind="stable")
+            firsts, own = firsts[order], own[order]
+            count = int(np.searchsorted(firsts, border, side="right"))
+            if count:
+                rows.append(own[:count])
+            if count < own.size:
+                self.queue[0] = (firsts[count:], own[count:])
+                break
+            self.queue.pop(0)
+        closed = np.concatenate(rows) if rows else np.empty(0, np.int64)
+        counts = self.counts[closed]
+        means = np.where(counts > 0, self.sums[closed] / np.maximum(counts, 1), np.nan)
+        return ClosedUnits(self.first[closed] + self.span, self.arm[closed], means)
+
+    @property
+    def n_open(self) -> int:
+        """Return the number of users whose time has not ended."""
+        return sum(rows.size for _, rows in self.queue)
+
+    def compact(self, upto: int) -> None:
+        """Remove users who have been away so long that they would be a new unit."""
+        keep = np.flatnonzero(self.first[: self.size] + self.forget > upto)
+        if keep.size > 0.9 * self.size:
+            return
+        self.restore({**self.snapshot(keep)})
+
+    def snapshot(self, keep: NDArray[np.int64] | None = None) -> dict[str, Any]:
+        """Return the table of users, ready to store; ``open`` marks those whose time has not ended."""
+        keep = np.arange(self.size) if keep is None else keep
+        ids = pl.concat(self.ids) if self.ids else pl.Series("user_id", [], pl.String)
+        self.ids = [ids]
+        open_rows = np.zeros(self.size, np.bool_)
+        for _, rows in self.queue:
+            open_rows[rows] = True
+        columns = {
+            "user_id": ids.gather(keep),
+            "first": self.first[keep],
+            "arm": self.arm[keep],
+            "open": open_rows[keep],
+            **{f"sum {at}": self.sums[keep, at] for at in range(self.metrics)},
+            **{f"count {at}": self.counts[keep, at] for at in range(self.metrics)},
+        }
+        return {"users": pl.DataFrame(columns)}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        """Restore the users that :meth:`snapshot` returned."""
+        table: pl.DataFrame = stored["users"]
+        self.__init__(self.metrics, self.span, self.forget)  # type: ignore[misc]
+        n = table.height
+        if not n:
+            return
+        self._grow(n)
+        self.size, self.ids = n, [table["user_id"]]
+        self.map.add(table["user_id"], np.arange(n), span=1 << 61)
+        self.first[:n], self.arm[:n] = table["first"].to_numpy(), table["arm"].to_numpy()
+        for at in range(self.metrics):
+            self.sums[:n, at], self.counts[:n, at] = table[f"sum {at}"].to_numpy(), table[f"count {at}"].to_numpy()
+        rows = np.flatnonzero(table["open"].to_numpy())
+        rows = rows[np.argsort(self.first[rows], kind="stable")]
+        self.queue = [(self.first[rows], rows)] if rows.size else []

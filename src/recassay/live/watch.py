@@ -1,0 +1,134 @@
+"""``watch``: joins and evaluates exposures and feedback of a running recommender."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recassay.data.features import Features
+from recassay.data.interactions import Interactions
+from recassay.data.read import read_interactions, read_items, read_training
+from recassay.errors import UsageError
+from recassay.live.events.durations import microseconds
+from recassay.live.loop import Loop
+from recassay.live.results import Watched, watched
+from recassay.live.rules import Rule, read_rules
+from recassay.live.settings import DEFAULT_METRICS, WatchSettings
+from recassay.live.sources.opening import open_sources
+from recassay.live.state import FILE
+from recassay.live.watcher import Watcher
+from recassay.metrics.context import Context
+from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.naming.grammar import suggest
+
+DURATIONS = ("window", "lateness", "idle", "ahead", "remember", "every", "user_window", "forget")
+
+
+def watch(
+    events: Any,
+    metrics: Metrics = DEFAULT_METRICS,
+    *,
+    output: str | Path | None = None,
+    items: Any = None,
+    train: Any = None,
+    until: Any = None,
+    journal: str | Path | None = None,
+    finish: bool = True,
+    **settings: Any,
+) -> Watched:
+    """Evaluate the events of a running recommender: means of arms, bounds that hold at every look, and findings.
+
+    ``events`` are a table, a list of dicts, a path, or a list of these, each of which is a partition: rows in the
+    order in which they came. The schema is in the reference. Everything is read; with ``finish`` every feedback window
+    is then closed. The result has the bits of a live watch over the same events.
+
+    ``output`` is a folder for the state: events that it has already are not read again, and the results are written
+    to it. ``items`` and ``train`` are for metrics that need features or a training log. ``until`` are rules, such as
+    ``"ndcg@10: new > old"``. ``journal`` is the folder of a live watch: events that it excluded because of the clock
+    are excluded here too. ``settings`` are those of :class:`~recassay.live.settings.WatchSettings`, durations as text:
+    ``window="30m"``.
+
+    >>> shown = [{"request_id": str(n), "user_id": f"u{n}", "items": ["a", "b"], "time": 60 * n} for n in range(4)]
+    >>> clicks = [{"request_id": str(n), "item_id": "a", "time": 60 * n + 5} for n in (0, 2)]
+    >>> found = watch(shown + clicks, "hit@1", lateness="1h", idle="1h")
+    >>> found.summary().select("arm", "metric", "mean", "exposures").rows()
+    [('all', 'hit@1', 0.5, 4)]
+    >>> found.watcher.bins()
+    {'received': 6, 'judged': 6, 'pending': 0, 'duplicate': 0, 'late': 0, 'malformed': 0}
+    """
+    made = build_settings(metrics, read_rules(until), **settings)
+    folder = None if output is None else Path(output)
+    watcher = Watcher(made, folder, context=build_context(items, train), journal=read_journal(journal))
+    try:
+        Loop(watcher, open_sources(events, follow=False), finish=finish).run()
+    finally:
+        if folder is not None:
+            watcher.close()
+    found = watched(watcher)
+    if folder is not None and found.arms:
+        found.write(folder)
+    return found
+
+
+def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: Any) -> WatchSettings:
+    """Return settings with durations as text or seconds; rules add the metrics that they need."""
+    known = {one.name for one in fields(WatchSettings)} - {"metrics", "rules"}
+    for name in settings:
+        if name not in known:
+            raise UsageError("U107", f"a watch has no setting '{name}'", hint=suggest(name, sorted(known)))
+    given: dict[str, Any] = {
+        name: microseconds(value, name) if name in DURATIONS else value
+        for name, value in settings.items()
+        if value is not None
+    }
+    if "segments" in given:
+        given["segments"] = tuple(given["segments"])
+    headings = tuple(parse_metrics(metrics if isinstance(metrics, str) else list(metrics)))  # type: ignore[arg-type]
+    headings = tuple(dict.fromkeys([*headings, *(rule.metric for rule in rules)]))
+    return WatchSettings(metrics=headings, rules=rules, **given)
+
+
+def build_context(items: Any, train: Any) -> Context:
+    """Return item features and training log for metrics, with ids as text, as in events."""
+    features = None if items is None else _text_features(read_items(items))
+    log = None if train is None else _text_log(read_training(train))
+    return Context(log, features)
+
+
+def _text_features(features: Features) -> Features:
+    if features.vocabulary.kind == "string":
+        return features
+    pairs = pl.DataFrame({"item_id": features.items.cast(pl.String), "codes": [
+        features.names.gather(features.codes[begin:end]).to_list()
+        for begin, end in zip(features.offsets[:-1], features.offsets[1:], strict=True)
+    ]}, schema={"item_id": pl.String, "codes": pl.List(pl.String)})  # fmt: skip
+    return Features.from_frame(pairs, columns=["codes"], origin=features.origin)
+
+
+def _text_log(log: Interactions) -> Interactions:
+    if log.item_vocabulary.kind == "string" and log.user_vocabulary.kind == "string":
+        return log
+    frame = log.frame()
+    return read_interactions(frame.with_columns(pl.col("user_id", "item_id").cast(pl.String)))
+
+
+def read_journal(folder: str | Path | None) -> Mapping[str, list[Any]] | None:
+    """Return the events that a live evaluation, with its state in ``folder``, excluded.
+
+    Raise U253 if there is no state.
+    """
+    if folder is None:
+        return None
+    from recassay.live.state import StateFile
+
+    if not (Path(folder) / FILE).is_file():
+        raise UsageError("U253", f"there is no {FILE}", where=str(folder), hint="give the folder of a live watch")
+    state = StateFile(Path(folder))
+    try:
+        return state.aside()
+    finally:
+        state.close()

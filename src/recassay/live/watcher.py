@@ -1,0 +1,328 @@
+"""The watcher: an object that takes batches of events, moves the clock, and commits everything in one transaction."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.errors import InternalError
+from recassay.live.clock import END, Clock
+from recassay.live.events.schema import EXPOSURE, EventBatch, shortened
+from recassay.live.join import Join
+from recassay.live.judging import ExposureJudge
+from recassay.live.settings import WatchSettings
+from recassay.live.state import StateFile
+from recassay.live.tally import Deltas, Tally, period_of
+from recassay.metrics.context import Context
+from recassay.stats.group_sums import GroupSums
+
+Mask = NDArray[np.bool_]
+
+BINS = ("judged", "pending", "duplicate", "late", "malformed")
+DELTAS_PER_SNAPSHOT = 4  # the log of units is replaced by a snapshot when it is this many times as large
+SMALL_LOG = 8 << 20  # bytes up to which the log of units is never replaced
+
+
+class Watcher:
+    """A live evaluation with its state.
+
+    ``take`` batches, ``step`` the clock, then ``commit``; all three belong to one transaction, and :meth:`process`
+    does them in turn. The results do not depend on how events are divided into batches and partitions. ``journal``
+    holds the events that another live evaluation excluded because of the wall clock; the same ones are then excluded
+    here.
+    """
+
+    def __init__(
+        self,
+        settings: WatchSettings,
+        folder: Path | None = None,
+        *,
+        context: Context | None = None,
+        journal: Mapping[str, list[Any]] | None = None,
+    ) -> None:
+        self.settings = settings
+        judge = ExposureJudge.of(settings.metrics, context, settings.gains)
+        self.clock = Clock(settings.lateness, settings.idle, settings.ahead)
+        self.join = Join(settings.window, settings.remember, settings.segments)
+        self.tally = Tally(settings, judge)
+        self.counts: Counter[str] = Counter()
+        self.reasons: dict[str, list[Any]] = {}  # reason of a malformed or late event: number, first example
+        self.positions: dict[str, Any] = {}
+        self.journal = None if journal is None else {content: list(row) for content, row in journal.items()}
+        self.finished = False
+        self.live = False  # whether the sources go on, so that the wall clock says how far behind the results are
+        self.versions = 0  # commits so far
+        self.state = StateFile(folder)
+        try:
+            if self.state.begun and self.state.read("settings") is not None:
+                settings.check_same(self.state.read("settings"), self.state.path)
+                self._restore()
+            else:
+                self.state.begin()
+                self.state.write("settings", settings.to_json())
+                self.state.commit()
+        except BaseException:
+            self.state.close()
+            raise
+        self._new: list[pl.DataFrame] = []  # accepted events of this transaction
+        self._letters: list[dict[str, Any]] = []
+        self._aside: list[tuple[str, str]] = []
+        self._kept: list[tuple[pl.DataFrame, int]] = []
+        self._deltas: list[Deltas] = []
+        self._advances: list[tuple[int, int]] = []
+
+    # taking events ---------------------------------------------------------------------------------------------------
+
+    def take(self, partition: str, batch: EventBatch, now: int, *, position: Any = None) -> None:
+        """Take a batch of events of a partition; ``position`` is where its source continues after it."""
+        self.counts["received"] += batch.received
+        self.counts["malformed"] += len(batch.refused)
+        for refused in batch.refused:
+            self._set_aside("malformed", refused.reason, partition, refused.content)
+        events = batch.events
+        known_late, known_future = self._journalled(events)
+        late, future = self.clock.observe(partition, events["time"].to_numpy(), now, known_future)
+        late = late if known_late is None else late | known_late
+        for mask, name in ((late, "late"), (future, "malformed")):
+            if mask.any():
+                self._put_aside(events.filter(pl.Series(mask)), name, partition)
+        kept = events.filter(pl.Series(~(late | future))) if (late | future).any() else events
+        self.join.accept(kept)
+        self._new.append(kept)
+        if position is not None:
+            self.positions[partition] = position
+
+    def _put_aside(self, events: pl.DataFrame, name: str, partition: str) -> None:
+        """Count events that are late or future-dated, and record them for a replay."""
+        reason = "late" if name == "late" else "future"
+        self.counts[name] += events.height
+        for content in contents(events):
+            self._set_aside(name, reason, partition, content)
+            self._aside.append((content, reason))
+
+    def _journalled(self, events: pl.DataFrame) -> tuple[Mask | None, Mask | None]:
+        """Return masks of the events that are late, and future-dated, according to the journal.
+
+        Both are None without journal.
+        """
+        if self.journal is None:
+            return None, None
+        late, future = np.zeros(events.height, np.bool_), np.zeros(events.height, np.bool_)
+        if self.journal:
+            for row, content in enumerate(contents(events)):
+                entry = self.journal.get(content)
+                if entry is not None and entry[1] > 0:
+                    entry[1] -= 1
+                    (late if entry[0] == "late" else future)[row] = True
+        return late, future
+
+    def _set_aside(self, name: str, reason: str, partition: str, content: str) -> None:
+        entry = self.reasons.setdefault(reason, [0, shortened(content)])
+        entry[0] += 1
+        self._letters.append({"bin": name, "reason": reason, "partition": partition, "event": content})
+
+    # moving the clock ------------------------------------------------------------------------------------------------
+
+    def step(self, now: int) -> None:
+        """Move the watermark; then release, join and score the events that it has passed."""
+        if self.clock.advance(now):
+            self._advances.append((now, self.clock.watermark))
+        self._pass(self.clock.watermark)
+
+    def finish(self) -> None:
+        """Close every feedback window, because the sources have ended."""
+        self.clock.close()
+        self.finished = True
+        self._pass(self.clock.watermark)
+
+    def _pass(self, watermark: int) -> None:
+        if watermark <= self.join.watermark:
+            return
+        released = self.join.release(watermark)
+        self.counts["duplicate"] += released.duplicates
+        self.counts["orphans"] += released.orphans
+        self.counts["judged"] += released.orphans
+        self.counts["feedback"] += int((released.kept["event"] != EXPOSURE).sum())
+        if released.kept.height:
+            self._kept.append((released.kept, int(released.kept["time"][-1])))
+        closed = self.join.close()
+        self.counts["closed"] += closed.exposures.height
+        self.counts["judged"] += closed.exposures.height + closed.feedback.height
+        deltas = self.tally.add(closed, watermark - self.settings.window)
+        if deltas is not None:
+            self._deltas.append(deltas)
+
+    # bookkeeping -----------------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> int:
+        """Return the number of events whose window has not closed."""
+        return self.join.n_waiting + self.join.n_open + self.join.n_taken
+
+    def bins(self) -> dict[str, int]:
+        """Return how many events were received, and how many are in each bin (judged, pending, duplicate, ...)."""
+        found = {name: self.counts[name] for name in ("received", *BINS)}
+        return {**found, "pending": self.pending}
+
+    def check(self) -> None:
+        """Raise X103 if the bins do not add up to what was received."""
+        bins = self.bins()
+        total = sum(bins[name] for name in BINS)
+        if total != bins["received"]:
+            parts = ", ".join(f"{name} {bins[name]:,}" for name in BINS)
+            raise InternalError(
+                "X103", f"{bins['received']:,} events were received, but {total:,} are counted: {parts}",
+                where=self.state.path, hint="please report this; the state of the last commit is unharmed",
+            )  # fmt: skip
+
+    # the state -------------------------------------------------------------------------------------------------------
+
+    def commit(self) -> None:
+        """Check the bookkeeping and write everything since the last commit, in one transaction."""
+        self.check()
+        state, join = self.state, self.join
+        state.begin()
+        try:
+            self._write_events()
+            self._write_units()
+            for name, store in self._stores().items():
+                state.drop_sums(name, sorted(store.dropped))
+                rows = ((period, store.of(period)) for period in sorted(store.changed))
+                state.write_sums(name, ((*period, sums.to_bytes()) for period, sums in rows if sums is not None))
+            for advance in self._advances:
+                state.record_advance(*advance)
+            state.set_aside(self._aside)
+            self.counts["letters dropped"] += state.write_letters(self._letters)
+            state.write("clock", self.clock.to_dict())
+            state.write("tally", self.tally.to_dict())
+            state.write("evidence", self.tally.evidence.to_dict())
+            state.write("watcher", self._small_parts())
+            for name, data in self._arrays().items():
+                state.write_blob(name, data)
+            state.commit()
+        except BaseException:
+            state.rollback()
+            raise
+        for store in self._stores().values():
+            store.changed.clear()
+            store.dropped.clear()
+        join.segments = self.settings.segments
+        self._new, self._letters, self._aside, self._kept, self._deltas, self._advances = [], [], [], [], [], []
+        self.versions += 1
+
+    def _write_events(self) -> None:
+        """Write waiting and kept events, and delete those that are no longer needed."""
+        watermark = self.join.watermark
+        if self._new:
+            waiting = pl.concat(self._new)
+            waiting = waiting.filter(pl.col("time") >= watermark)
+            if waiting.height:
+                self.state.append("waiting", int(waiting["time"].max()), waiting)  # type: ignore[arg-type]
+        horizon = watermark - self.settings.remember
+        for kept, newest in self._kept:
+            if newest >= horizon:
+                self.state.append("kept", newest, kept)
+        self.state.trim("waiting", watermark)
+        self.state.trim("kept", horizon)
+
+    def _write_units(self) -> None:
+        """Write the exposures of users whose time has not ended, or all users if that takes less space."""
+        users = self.tally.users
+        for deltas in self._deltas:
+            self.state.append("units", deltas.newest, deltas.table)
+        size = self.state.log_bytes("units")
+        if size > SMALL_LOG and size > DELTAS_PER_SNAPSHOT * self.state.log_bytes("users"):
+            users.compact(self.join.watermark - self.settings.window)
+            self.state.trim("units", END)
+            self.state.trim("users", END)
+            self.state.append("users", 0, users.snapshot()["users"])
+
+    def _stores(self) -> dict[str, Any]:
+        return {"exposures": self.tally.sums, "units": self.tally.unit_sums, "assigned": self.tally.assigned}
+
+    def _small_parts(self) -> dict[str, Any]:
+        return {
+            "counts": dict(self.counts),
+            "reasons": self.reasons,
+            "positions": self.positions,
+            "watermark": self.join.watermark,
+            "first": self.join.first,
+            "finished": self.finished,
+            "versions": self.versions + 1,
+        }
+
+    def _arrays(self) -> dict[str, bytes]:
+        """Return the arrays of the state as bytes: positions, how often items were shown, and detectors."""
+        arrays = {"positions": {"all": self.tally.positions}, "shown": self.tally.shown}
+        for arm, watch in self.tally.detectors.items():
+            arrays[f"detector {arm}"] = watch.state()
+        made = {}
+        for name, group in arrays.items():
+            buffer = io.BytesIO()
+            np.savez(buffer, **group)  # type: ignore[arg-type]
+            made[name] = buffer.getvalue()
+        return made
+
+    def _restore(self) -> None:
+        """Restore the state of the last commit; open exposures are rebuilt from the kept events."""
+        from recassay.drift import ADWIN
+
+        state, tally = self.state, self.tally
+        small = state.read("watcher")
+        if small is None:
+            return
+        self.counts, self.reasons, self.positions = Counter(small["counts"]), small["reasons"], small["positions"]
+        self.finished, self.versions = small["finished"], small["versions"]
+        self.clock.restore(state.read("clock"))
+        tally.restore(state.read("tally"))
+        tally.evidence.restore(state.read("evidence"))
+        for name, store in self._stores().items():
+            for *key, data in state.sums(name):
+                store.add([period_of(tuple(key))], GroupSums.from_bytes(data, store.columns))  # type: ignore[arg-type]
+            store.changed.clear()
+        for name, data in state.blobs().items():
+            with np.load(io.BytesIO(data)) as stored:
+                group = dict(stored.items())
+            if name == "positions":
+                tally.positions = group["all"]
+            elif name == "shown":
+                tally.shown = group
+            else:
+                tally.detectors[name.removeprefix("detector ")] = ADWIN().start(group)
+        for table in state.log("users"):
+            tally.users.restore({"users": table})
+        for table in state.log("units"):
+            tally.replay_units(table)
+        tally.users.close(small["watermark"] - self.settings.window)
+        tally.counts = Counter(state.read("tally")["counts"])
+        self._rebuild(small["watermark"])
+
+    def _rebuild(self, watermark: int) -> None:
+        """Join the kept events again, and drop the exposures that were closed."""
+        join = self.join
+        for kept in self.state.log("kept"):
+            join.remember_kept(kept)
+        join.watermark = watermark
+        join.close()
+        for waiting in self.state.log("waiting"):
+            join.accept(waiting.filter(pl.col("time") >= watermark))
+
+    def close(self) -> None:
+        """Close the state."""
+        self.state.close()
+
+
+def contents(events: pl.DataFrame) -> list[str]:
+    """Return each event as text; the texts of equal events are equal."""
+    return [
+        json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)
+        for row in events.iter_rows(named=True)
+    ]

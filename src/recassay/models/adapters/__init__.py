@@ -1,0 +1,1 @@
+"""Adapters for score tables, functions, factor tables and models of other libraries."""

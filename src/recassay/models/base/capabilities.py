@@ -1,0 +1,296 @@
+"""Capabilities of models: one protocol per capability, and the functions that fit whatever can be fitted.
+
+A model has no base class. Its methods say what it can do, and the package checks them with ``isinstance``. A
+*description* has ``fit(log)`` and returns a fitted model; fitting never changes the description. A *fitted model* has
+some of the other capabilities. Only :class:`~recassay.models.incremental.base.WalksStream` is elsewhere: its types are
+those of compiled loops.
+
+>>> from recassay.models.baselines.popular import Popular
+>>> isinstance(Popular(), CanFit), isinstance(Popular(), ScoresItems)
+(True, False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeGuard, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.data.features import Features
+from recassay.data.fold import Fold
+from recassay.data.histories import Histories
+from recassay.data.interactions import Interactions
+from recassay.models.base.training import Listener, Training
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+Lists = tuple[Int32, Float]
+Score = Callable[[Int32], NDArray[np.floating]]
+
+
+# --- fitted models ----------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class RecommendsLists(Protocol):
+    """A fitted model that returns ranked lists."""
+
+    def recommend(self, users: Int32, k: int) -> Lists:
+        """Return items (n, k) and scores (n, k), best first, for user codes of the log.
+
+        A list contains no item that the user has in the log. A list that runs out of items ends in -1.
+        """
+
+
+class Fitted(RecommendsLists, Protocol):
+    """A model fitted on a log."""
+
+    @property
+    def log(self) -> Interactions:
+        """Return the log the model was fitted on."""
+
+
+@runtime_checkable
+class ScoresItems(Protocol):
+    """A fitted model that scores every item; several threads may call it at once."""
+
+    def scores(self, users: Int32) -> NDArray[np.floating]:
+        """Return scores (n, items) for user codes; the scores of items a user already has are ignored."""
+
+
+@runtime_checkable
+class HasFactors(Protocol):
+    """A fitted model whose scores are ``user_factors[u] @ item_factors[i]``; ranking with them is several times faster.
+
+    In Python 3.11 an ``isinstance`` check reads both properties. Check the cheaper :class:`ScoresItems` first.
+    """
+
+    @property
+    def user_factors(self) -> NDArray[np.float32]:
+        """Return a row of factors per user."""
+
+    @property
+    def item_factors(self) -> NDArray[np.float32]:
+        """Return a row of factors per item."""
+
+
+@runtime_checkable
+class MissesFactors(Protocol):
+    """A fitted model with factors that lacks the vector of some users or items, so it cannot score them."""
+
+    @property
+    def missing_users(self) -> NDArray[np.bool_]:
+        """Return True for each user without factors."""
+
+    @property
+    def missing_items(self) -> NDArray[np.bool_]:
+        """Return True for each item without factors."""
+
+
+@runtime_checkable
+class UsesLog(Protocol):
+    """A fitted model that can recommend from longer histories than it was fitted on, without learning from them."""
+
+    def with_log(self, log: Interactions) -> Fitted:
+        """Return a copy of the model with users' histories from this log, which must have the same items."""
+
+
+@runtime_checkable
+class ScoresHistories(UsesLog, Protocol):
+    """A fitted model that scores the next item after any sequence of items."""
+
+    def next_scores(self, histories: Histories) -> NDArray[np.floating]:
+        """Return scores (n, items) of the next item after each history; histories may be empty."""
+
+
+@runtime_checkable
+class NextProbabilities(Protocol):
+    """A fitted model that returns the probability of every item to come next.
+
+    Histories carry their users and times, where known. A model whose probabilities depend on the items alone says so
+    with ``reads_items_only = True``; then histories with equal items are predicted once, for all their users.
+    """
+
+    def next_probabilities(self, histories: Histories) -> NDArray[np.floating]:
+        """Return probabilities (n, items) of the next item after each history; every row sums to 1."""
+
+
+@runtime_checkable
+class PredictsTimes(Protocol):
+    """A fitted model that predicts when the next item of a history comes."""
+
+    def next_times(self, histories: Histories, items: Int32) -> NDArray[Any]:
+        """Return the time of one given next item after each history, in the unit of the log."""
+
+
+@runtime_checkable
+class SamplesNext(NextProbabilities, Protocol):
+    """A fitted model that samples the next item without computing a row of all items. It reads items only.
+
+    ``last`` (n, memory) contains the last items of each history, right-aligned and padded with -1 on the left.
+    ``steps`` is the number of items after the first one.
+    """
+
+    @property
+    def memory(self) -> int:
+        """Return how many of the last items the model reads."""
+
+    def draw(self, last: Int32, steps: Int64, uniforms: Float) -> Int32:
+        """Draw one item per history from its predicted probabilities, with one uniform random number each.
+
+        The drawn item is the first, by code, whose cumulative probability exceeds the number.
+        """
+
+    def likeliest(self, last: Int32, steps: Int64) -> Int32:
+        """Return the most probable item after each history; ties go to the lowest code."""
+
+    def probability(self, last: Int32, steps: Int64, items: Int32) -> Float:
+        """Return the probability of one given item after each history."""
+
+
+# --- online models ----------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class UpdatesOnline(Protocol):
+    """A model that learns event by event."""
+
+    def learn(self, users: Int32, items: Int32, values: Float) -> None:
+        """Learn events in order; the value of an event without a rating is 1."""
+
+
+class Learner(UpdatesOnline, Protocol):
+    """An online model that scores items. Learning changes it; a checkpoint pickles it whole."""
+
+    def scores(self, user: int) -> NDArray[np.floating]:
+        """Return a score of every item learned so far, by code; -inf excludes an item. The user may be new."""
+
+
+@runtime_checkable
+class ListsOnline(Protocol):
+    """An online model that returns lists without scores."""
+
+    def recommend(self, user: int, n: int, consumed: Int32) -> Int32:
+        """Return at most n items, best first, none of which the user has consumed."""
+
+
+@runtime_checkable
+class PredictsRatings(Protocol):
+    """An online model that predicts ratings."""
+
+    def predict(self, user: int, item: int) -> float | None:
+        """Return the predicted rating; None or NaN if the model cannot predict it."""
+
+
+@runtime_checkable
+class StartsOnline(Protocol):
+    """An unfitted model that can start as an online learner."""
+
+    def start(self) -> Learner:
+        """Return a new learner that has learned nothing."""
+
+
+# --- descriptions -----------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class CanFit(Protocol):
+    """An unfitted model: any object with ``fit(log)``. The package calls it a model's description."""
+
+    def fit(self, log: Interactions) -> Fitted:
+        """Return the model fitted on a log."""
+
+
+@runtime_checkable
+class TrainsInEpochs(Protocol):
+    """An unfitted model that is trained epoch by epoch."""
+
+    trains_in_epochs: ClassVar[bool] = True
+
+    def fit(self, log: Interactions, *, training: Training | None = None) -> Fitted:
+        """Return the model fitted on a log.
+
+        ``training`` has validation events, a checkpoint file and a progress listener.
+        """
+
+
+@runtime_checkable
+class WrapsModel(Protocol):
+    """An unfitted model that changes what another model recommends, such as a re-ranker."""
+
+    def base_model(self) -> Any:
+        """Return the other model, unfitted or fitted."""
+
+    def wrap(self, fitted: Fitted, items: Features | None = None) -> Fitted:
+        """Return this model around ``fitted``, the fitted other model; ``items`` are features of items."""
+
+
+@runtime_checkable
+class FitsByUser(Protocol):
+    """An unfitted model that learns from other users only the counts of items.
+
+    So it can be fitted on the rows of some users only: their recommendations are those of a model fitted on all rows.
+    """
+
+    @property
+    def fits_by_user(self) -> bool:
+        """Return True: the model has this property."""
+
+
+# --- what follows from capabilities -----------------------------------------------------------------------------------
+
+
+def gives_scores(fitted: object) -> TypeGuard[ScoresItems | HasFactors]:
+    """Return whether a fitted model scores every item, by itself or by a product of factors."""
+    return isinstance(fitted, ScoresItems | HasFactors)
+
+
+def score_function(fitted: object) -> Score | None:
+    """Return a function from user codes to scores (n, items); None if the model only returns lists."""
+    if isinstance(fitted, ScoresItems):
+        return fitted.scores
+    if isinstance(fitted, HasFactors):
+        users, items = fitted.user_factors, fitted.item_factors
+        return lambda block: users[block] @ items.T
+    return None
+
+
+def fitted(model: Any, log: Interactions, *, training: Training | None = None, items: Features | None = None) -> Any:
+    """Return a model fitted on a log; return anything without ``fit`` as it is.
+
+    ``training`` is for models that train in epochs. A wrapping model is fitted by fitting the model it wraps;
+    ``items`` are the features of items it may use.
+
+    >>> from recassay.data.synthetic.tastes import log
+    >>> from recassay.models.baselines.popular import Popular
+    >>> made = log(users=30, items=20, events=150)
+    >>> popular = fitted(Popular(), made)
+    >>> popular.log is made, fitted(popular, made) is popular
+    (True, True)
+    """
+    if isinstance(model, WrapsModel):
+        return model.wrap(fitted(model.base_model(), log, training=training, items=items), items)
+    if isinstance(model, TrainsInEpochs):
+        return model.fit(log, training=training or Training())
+    return model.fit(log) if isinstance(model, CanFit) else model
+
+
+def fitted_on_fold(
+    model: Any,
+    fold: Fold,
+    *,
+    checkpoint: Path | None = None,
+    listener: Listener | None = None,
+    max_epochs: int | None = None,
+) -> Any:
+    """Return a model fitted on the training part of a fold; return anything without ``fit`` as it is.
+
+    The validation part stops models that train in epochs. The item features of the fold go to wrapping models.
+    """
+    training = Training(fold.validation, checkpoint, listener, max_epochs)
+    return fitted(model, fold.train, training=training, items=fold.items)

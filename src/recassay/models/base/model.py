@@ -1,0 +1,201 @@
+"""Base classes of built-in models, and ranked lists from scores.
+
+A model is a frozen description. It can be printed, compared and fitted many times; fitting never changes it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from recassay.columnar.vocabulary import rows_in_table
+from recassay.data.interactions import Interactions
+from recassay.data.run import Run
+from recassay.errors import InputError, UsageError
+from recassay.models.base.capabilities import Fitted, Lists, Score
+from recassay.naming.grammar import Value, suggest
+from recassay.naming.named import Named
+from recassay.threads import blocks
+
+USERS_PER_BLOCK = 256  # bounds memory; constant, because the rounding of a matrix product depends on its shape
+NO_ITEM = -1  # fills the end of a list that runs out of items
+
+
+class CheckedParameters(Named):
+    """Base of unfitted models, with methods that check the range of their parameters."""
+
+    def at_least(self, least: float, *parameters: str) -> None:
+        """Raise U102 if a parameter is below ``least``."""
+        for parameter in parameters:
+            if getattr(self, parameter) < least:
+                raise self.refuse(parameter, f"it must be at least {least:g}", f"{parameter}={least:g} or more")
+
+    def below_one(self, *parameters: str) -> None:
+        """Raise U102 if a parameter is not at least 0 and below 1."""
+        for parameter in parameters:
+            if not 0 <= getattr(self, parameter) < 1:
+                raise self.refuse(parameter, "it must be at least 0 and below 1", f"{parameter}=0.1")
+
+
+class BuiltIn(CheckedParameters):
+    """Base of built-in models before they are fitted.
+
+    ``presets`` are published or customary parameters, by name. ``reads_ratings`` says whether the values of ratings
+    change what the model learns; None means that the wrapped model decides. A model that does not read them takes every
+    row of the log as one event.
+    """
+
+    reads_ratings: ClassVar[bool | None] = False
+    presets: ClassVar[Mapping[str, Mapping[str, Value]]] = {}
+
+    @classmethod
+    def preset(cls, name: str, **changes: Value) -> Self:
+        """Return the model with the parameters of a preset, updated by ``changes``; raise U107 for an unknown name."""
+        if name not in cls.presets:
+            hint = suggest(name, cls.presets)
+            raise UsageError("U107", f"{cls.name} has no preset '{name}'", where=cls.name, hint=hint)
+        return cls(**{**cls.presets[name], **changes})
+
+
+class ScoringModel(ABC):
+    """Base of fitted models that score every item; their lists are the best items a user has not had."""
+
+    log: Interactions
+
+    @abstractmethod
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
+        """Return scores (n, items) for user codes."""
+
+    def recommend(self, users: NDArray[np.int32], k: int) -> Lists:
+        """Return items and scores (n, k), best first."""
+        return best_unseen(self.scores, self.log, users, k)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedFactors(ScoringModel):
+    """A fitted model whose scores are products of a user's and an item's factors."""
+
+    log: Interactions
+    user_factors: NDArray[np.float32]
+    item_factors: NDArray[np.float32]
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return scores (n, items) for user codes."""
+        return self.user_factors[users] @ self.item_factors.T
+
+
+def rating_values(log: Interactions, who: str) -> NDArray[np.float64]:
+    """Return the ratings of a log; raise I307 if a model that learns from ratings got a log without them."""
+    if log.ratings is None:
+        raise no_ratings_to_learn(who, log.origin)
+    return log.ratings.astype(np.float64)
+
+
+def no_ratings_to_learn(who: str, where: str) -> InputError:
+    """Return the error I307 for a log without ratings, and a model that learns from them."""
+    return InputError(
+        "I307",
+        f"{who} learns from ratings, and the log has none",
+        where=where,
+        hint="choose a model that takes events as they are, such as ALS or UserKNN",
+    )
+
+
+def user_item_matrix(log: Interactions) -> csr_array:
+    """Return the 0/1 matrix of users and items: 1 where the user had the item at least once."""
+    offsets, items = log.by_user
+    return csr_array((np.ones(items.size), items, offsets), shape=(log.n_users, log.n_items))
+
+
+def checked_scores(table: NDArray[np.floating], shape: tuple[int, int], who: str) -> NDArray[np.floating]:
+    """Return a model's scores in single or double precision; raise I308 for a shape other than ``shape``, I309 for NaN.
+
+    ``who`` names the model in errors.
+    """
+    if np.shape(table) != shape:
+        raise InputError(
+            "I308",
+            f"{who} gave scores of shape {np.shape(table)} for {shape[0]:,} users and {shape[1]:,} items",
+            hint=f"give an array of shape {shape}: a row per user, a column per item of the log",
+        )
+    if bad := int(np.isnan(table).sum()):
+        row, column = np.argwhere(np.isnan(table))[0]
+        raise InputError(
+            "I309",
+            f"{who} gave {bad:,} NaN among {table.size:,} scores, the first in row {row}, column {column}",
+            hint="give -inf for items that cannot be scored",
+        )
+    return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
+
+
+def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: int) -> Lists:
+    """Return the k best items of each user that the user does not have in the log, and their scores; both (n, k).
+
+    ``score`` returns a row of item scores per user. Ties are ordered by ascending id. A list that runs out of items
+    ends in -1 with score -inf.
+    """
+    if k < 1:
+        raise UsageError("U103", f"the cut-off must be at least 1, got {k}", hint="request at least 1 item")
+    items, scores = np.full((users.size, k), NO_ITEM, np.int32), np.full((users.size, k), -np.inf)
+    width = min(k, log.n_items)
+    for begin, end in blocks(users.size, USERS_PER_BLOCK):
+        # Blocks are padded to one shape: the rounding of a matrix product depends on its shape.
+        block = np.append(users[begin:end], np.zeros(USERS_PER_BLOCK - (end - begin), np.int32))
+        table = np.array(
+            checked_scores(score(block), (block.size, log.n_items), "the model")[: end - begin], np.float64
+        )
+        _mask_seen(table, log, users[begin:end])
+        items[begin:end, :width], scores[begin:end, :width] = _top(table, width)
+    items[np.isneginf(scores)] = NO_ITEM
+    return items, scores
+
+
+def _mask_seen(table: NDArray[np.float64], log: Interactions, users: NDArray[np.int32]) -> None:
+    """Set in ``table`` (users, items) the scores of items that each user has in the log to -inf, in place."""
+    offsets, profile = log.by_user
+    lengths = offsets[users + 1] - offsets[users]
+    place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    table[np.repeat(np.arange(users.size), lengths), profile[np.repeat(offsets[users], lengths) + place]] = -np.inf
+
+
+def _top(table: NDArray[np.float64], k: int) -> Lists:
+    """Return (columns, values) of the k largest values of each row, largest first; ties by ascending column."""
+    threshold = -np.partition(-table, k - 1, axis=1)[:, k - 1, None]
+    above, equal = table > threshold, table == threshold
+    room = k - above.sum(axis=1, keepdims=True)
+    columns = np.nonzero(above | (equal & (np.cumsum(equal, axis=1) <= room)))[1].reshape(-1, k)
+    values = np.take_along_axis(table, columns, axis=1)
+    order = np.argsort(-values, axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1).astype(np.int32), np.take_along_axis(values, order, axis=1)
+
+
+def recommend(fitted: Fitted, queries: pl.Series, k: int, name: str) -> Run:
+    """Return a run with a list of at most k items for every query that is a user of the log.
+
+    >>> from recassay.models.baselines.popular import Popular
+    >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": ["x", "y", "y"]}))
+    >>> recommend(Popular().fit(log), pl.Series([1, 2, 3]), 5, "pop").frame().rows()
+    [(2, 'x', 1, 1.0)]
+    """
+    log = fitted.log
+    assert log.user_vocabulary.ids is not None, "a log's ids are dense"
+    codes = rows_in_table(queries, log.user_vocabulary.ids)
+    users = codes[codes >= 0].astype(np.int32)
+    items, scores = fitted.recommend(users, k)
+    row, place = np.nonzero(items != NO_ITEM)
+    frame = pl.DataFrame(
+        {
+            "user_id": log.user_vocabulary.decode(users[row]),
+            "item_id": log.item_vocabulary.decode(items[row, place]),
+            "rank": pl.Series(place + 1, dtype=pl.Int32),
+            "score": scores[row, place],
+        }
+    )
+    return Run.from_frame(frame, name)

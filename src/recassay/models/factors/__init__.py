@@ -1,0 +1,1 @@
+"""Factor models: matrix factorisation and probabilistic topic models."""

@@ -1,0 +1,35 @@
+"""The compiled loop of biased matrix factorisation; ``tests/unit/models/test_ratings.py`` holds it to a plain loop."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+
+@njit(nogil=True, cache=True)
+def descend(
+    users: Int32, items: Int32, ratings: Float, order: Int64, mean: float, rate: float, reg: float,
+    user_bias: Float, item_bias: Float, user_factors: Float, item_factors: Float,
+) -> float:  # fmt: skip
+    """Learn each rating once, in ``order``, in place; return the sum of squared errors before each step."""
+    total = 0.0
+    for row in order:
+        user, item = users[row], items[row]
+        predicted = mean + user_bias[user] + item_bias[item]
+        for factor in range(user_factors.shape[1]):
+            predicted += user_factors[user, factor] * item_factors[item, factor]
+        error = ratings[row] - predicted
+        total += error * error
+        user_bias[user] += rate * (error - reg * user_bias[user])
+        item_bias[item] += rate * (error - reg * item_bias[item])
+        for factor in range(user_factors.shape[1]):
+            mine, its = user_factors[user, factor], item_factors[item, factor]
+            user_factors[user, factor] += rate * (error * its - reg * mine)
+            item_factors[item, factor] += rate * (error * mine - reg * its)
+    return total

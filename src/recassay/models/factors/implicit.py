@@ -1,0 +1,165 @@
+"""Models of the library implicit: alternating least squares, pairwise ranking, and item neighbours."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix
+from threadpoolctl import threadpool_limits
+
+from recassay.data.interactions import Interactions
+from recassay.data.nouns import require_log
+from recassay.models.base.model import BuiltIn, FittedFactors, ScoringModel, user_item_matrix
+from recassay.models.base.sums import rounded, step_for
+from recassay.naming.departures import Departure
+from recassay.optional import need
+from recassay.rng import derive_seed
+
+
+@dataclass(frozen=True, repr=False)
+class ALS(BuiltIn):
+    """Factors by weighted least squares on all cells: weight ``alpha`` where the user had the item, 1 elsewhere.
+
+    The equations of each user and item are solved separately, so results do not depend on the number of threads.
+
+    Reference: Hu, Koren and Volinsky, Collaborative filtering for implicit feedback datasets, ICDM 2008.
+    """
+
+    name: ClassVar[str] = "ALS"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "target-sets",
+            "The matrix factorisation of the paper is that of Koren, Bell and Volinsky, which predicts ratings; the "
+            "study takes ALS, which learns who rated what, because rating predictions rank poorly.",
+            "BiasedMF()",
+        ),
+    )
+
+    factors: int = 64
+    regularization: float = 0.01
+    alpha: float = 10.0
+    iterations: int = 15
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise U102 if a count is below 1 or a weight is negative."""
+        self.at_least(1, "factors", "iterations")
+        self.at_least(0, "regularization", "alpha")
+
+    def fit(self, log: Interactions) -> FittedFactors:
+        """Solve for user factors and item factors in turn, and return them."""
+        require_log(log)
+        library = need("implicit.cpu.als", for_="ALS")
+        with threadpool_limits(1, user_api="blas"):  # the library warns on creation if BLAS has several threads
+            model = library.AlternatingLeastSquares(
+                factors=self.factors,
+                regularization=self.regularization,
+                alpha=self.alpha,
+                iterations=self.iterations,
+                random_state=derive_seed(self.seed, "ALS") % 2**32,
+            )
+            return _fit_factors(model, log)
+
+
+@dataclass(frozen=True, repr=False)
+class BPR(BuiltIn):
+    """Factors that rank items a user had above items the user did not have, learned pair by pair.
+
+    Training uses one thread: the library's threads overwrite each other's results, so no seed could reproduce them.
+
+    Reference: Rendle, Freudenthaler, Gantner and Schmidt-Thieme, BPR, UAI 2009.
+    """
+
+    name: ClassVar[str] = "BPR"
+
+    factors: int = 64
+    learning_rate: float = 0.01
+    regularization: float = 0.01
+    iterations: int = 100
+    seed: int = 0
+
+    def validate(self) -> None:
+        """Raise U102 if a count is below 1 or a weight is negative."""
+        self.at_least(1, "factors", "iterations")
+        self.at_least(0, "regularization", "learning_rate")
+
+    def fit(self, log: Interactions) -> FittedFactors:
+        """Fit factors on sampled pairs of items, and return them."""
+        require_log(log)
+        model = need("implicit.cpu.bpr", for_="BPR").BayesianPersonalizedRanking(
+            factors=self.factors,
+            learning_rate=self.learning_rate,
+            regularization=self.regularization,
+            iterations=self.iterations,
+            num_threads=1,
+            random_state=derive_seed(self.seed, "BPR") % 2**32,
+        )
+        return _fit_factors(model, log)
+
+
+@dataclass(frozen=True, repr=False)
+class ItemKNN(BuiltIn):
+    """The score of an item is the sum of its similarities to the items of the profile, over nearest neighbours only.
+
+    Similarities are rounded in their last bits so that sums are exact in any order: equal sums tie.
+
+    Reference: Sarwar, Karypis, Konstan and Riedl, Item-based collaborative filtering, WWW 2001.
+    """
+
+    name: ClassVar[str] = "ItemKNN"
+
+    neighbours: int = 100
+    similarity: Literal["cosine", "tfidf", "bm25"] = "cosine"
+
+    def validate(self) -> None:
+        """Raise U102 for less than 1 neighbour."""
+        self.at_least(1, "neighbours")
+
+    def fit(self, log: Interactions) -> FittedItemKNN:
+        """Find the nearest neighbours of every item, and return the fitted model."""
+        require_log(log)
+        classes = {"cosine": "CosineRecommender", "tfidf": "TFIDFRecommender", "bm25": "BM25Recommender"}
+        library = need("implicit.nearest_neighbours", for_="ItemKNN")
+        # One more: an item is its own nearest neighbour, which is useless, because the user already has it.
+        model = getattr(library, classes[self.similarity])(K=self.neighbours + 1, num_threads=1)
+        matrix = user_item_matrix(log)
+        fit_quietly(model, csr_matrix(matrix))
+        similarity = csr_array(model.similarity)
+        longest = int(np.diff(matrix.indptr).max(initial=0))
+        step = step_for(float(np.abs(similarity.data).max(initial=0.0)), longest)
+        similarity.data = rounded(similarity.data, step)
+        return FittedItemKNN(log, matrix, similarity)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedItemKNN(ScoringModel):
+    """A fitted item-kNN: ``matrix`` has a row of items per user.
+
+    ``similarity`` has a sparse row per item with the similarities to its neighbours only.
+    """
+
+    log: Interactions
+    matrix: csr_array
+    similarity: csr_array
+
+    def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return scores (n, items) for user codes."""
+        table: NDArray[np.float64] = (self.matrix[users] @ self.similarity).toarray()
+        return table
+
+
+def _fit_factors(model: Any, log: Interactions) -> FittedFactors:
+    """Fit a factor model of the library and return its factors."""
+    fit_quietly(model, csr_matrix(user_item_matrix(log), dtype=np.float32))
+    return FittedFactors(log, np.asarray(model.user_factors), np.asarray(model.item_factors))
+
+
+def fit_quietly(model: Any, matrix: csr_matrix) -> None:
+    """Fit a model of the library with one BLAS thread: products of several threads round differently."""
+    with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Method expects CSR input")  # the library causes this warning itself
+        model.fit(matrix, show_progress=False)

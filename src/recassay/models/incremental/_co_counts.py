@@ -1,0 +1,182 @@
+"""Incremental co-counts: common items of users, or common users of items, updated event by event.
+
+An *entity* is a user and its *features* are items, or the other way round. The co-count of two entities is the number
+of features that both have. Memory is never users x users or items x items: co-counts with all others are computed from
+the lists of features and owners, and cached for the entities queried last (``rows``). An event changes one number in
+each cached row. ``tests/property/test_incremental_models.py`` checks the loops against readable versions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+from recassay.models.incremental._lists import GrowingLists, append_to
+from recassay.models.incremental.base import grown
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+BLOCK = 64  # entities of a row that are skipped together if all their co-counts are 0
+NONE = -1
+
+
+class CoCounts(NamedTuple):
+    """Lists of the features of each entity and of the owners of each feature, and cached rows of co-counts.
+
+    ``features[features_start[e]:features_start[e] + features_length[e]]`` are the features of entity e, and likewise
+    the ``owners`` of a feature; ``sizes`` is the number of features of each entity (infinite for none). Row r of
+    ``rows`` has the co-counts of ``entity_of[r]`` with all entities, and ``touched`` marks its blocks that are not all
+    0; ``row_of`` is the row of an entity, -1 if it is not cached. Rows are replaced by second chance (the CLOCK
+    algorithm): ``recent`` are rows used since the ``hand`` passed them.
+    """
+
+    features_start: Int64
+    features_length: Int64
+    features: Int32
+    owners_start: Int64
+    owners_length: Int64
+    owners: Int32
+    sizes: NDArray[np.float32]  # number of features of each entity as a float; infinite for none
+    rows: Int32  # co-counts of the row's entity with all entities
+    touched: Bools  # blocks of a row with a co-count other than 0
+    entity_of: Int64  # the entity of a row
+    row_of: Int64  # the row of an entity
+    recent: Bools  # rows used since the hand passed
+    hand: Int64  # the next row to consider for replacement
+
+
+class GrowingCoCounts:
+    """The growing arrays of :class:`CoCounts`.
+
+    They cache at least ``least_rows`` rows of co-counts, and more as long as the rows have at most ``cells`` numbers.
+    """
+
+    def __init__(self, least_rows: int, cells: int = 0) -> None:
+        self.least_rows, self.cells = least_rows, cells
+        self.features, self.owners = GrowingLists(), GrowingLists()
+        self.sizes = np.zeros(0, np.float32)
+        self._widen(0)
+
+    def reserve(self, entities: Int32, features: Int32) -> None:
+        """Reserve memory in the lists for these pairs of an entity and a feature."""
+        self.features.reserve(entities)
+        self.owners.reserve(features)
+
+    def widen(self, entities: int, features: int) -> None:
+        """Grow to hold ``entities`` entities and ``features`` features.
+
+        Cached rows are dropped if the arrays of entities grow.
+        """
+        self.features.grow(entities)
+        self.owners.grow(features)
+        if entities > self.sizes.size:
+            self._widen(entities)
+
+    def _widen(self, entities: int) -> None:
+        """Grow the arrays of entities to hold ``entities``, with empty rows of co-counts."""
+        known = self.sizes.size
+        self.sizes = grown(self.sizes, entities)
+        self.sizes[known:] = np.inf
+        width = self.sizes.size
+        rows = max(self.least_rows, min(width, self.cells // max(width, 1)))
+        self.rows, self.touched = np.zeros((rows, width), np.int32), np.zeros((rows, width // BLOCK), np.bool_)
+        self.entity_of, self.row_of = np.full(rows, NONE), np.full(width, NONE)
+        self.recent, self.hand = np.zeros(rows, np.bool_), np.zeros(1, np.int64)
+
+    @property
+    def arrays(self) -> CoCounts:
+        """Return the arrays for compiled loops."""
+        features, owners = self.features, self.owners
+        return CoCounts(
+            features.start, features.length, features.values, owners.start, owners.length, owners.values, self.sizes,
+            self.rows, self.touched, self.entity_of, self.row_of, self.recent, self.hand,
+        )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def count(entity: int, feature: int, common: CoCounts) -> None:
+    """Add a feature to an entity and update all cached co-counts; do nothing if the entity has the feature.
+
+    The caller has reserved memory in the lists.
+    """
+    features = common.features[
+        common.features_start[entity] : common.features_start[entity] + common.features_length[entity]
+    ]
+    for known in features:
+        if known == feature:
+            return
+    others = common.owners[common.owners_start[feature] : common.owners_start[feature] + common.owners_length[feature]]
+    block = entity // BLOCK
+    for other in others:
+        row = common.row_of[other]
+        if row != NONE:
+            common.rows[row, entity] += 1
+            common.touched[row, block] = True
+    if common.row_of[entity] != NONE:
+        _add(others, common.rows[common.row_of[entity]], common.touched[common.row_of[entity]])
+    append_to(entity, feature, common.features_start, common.features_length, common.features)
+    append_to(feature, entity, common.owners_start, common.owners_length, common.owners)
+    common.sizes[entity] = common.features_length[entity]
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _add(others: Int32, row: Int32, touched: Bools) -> None:
+    """Add 1 to ``row[e]`` for each entity e of ``others``, and mark the block of e in ``touched``.
+
+    ``row`` are the co-counts of one entity with all entities.
+    """
+    for other in others:
+        row[np.uint32(other)] += 1
+        touched[np.uint32(other) // np.uint32(BLOCK)] = True
+
+
+@njit(nogil=True, cache=True)
+def row_for(entity: int, common: CoCounts) -> Any:
+    """Return the number of the cached row with an entity's co-counts.
+
+    If there is none, another entity's row is replaced and computed from the lists.
+    """
+    row = common.row_of[entity]
+    if row == NONE:
+        while common.recent[common.hand[0]]:
+            common.recent[common.hand[0]] = False
+            common.hand[0] = (common.hand[0] + 1) % common.recent.size
+        row = common.hand[0]
+        common.hand[0] = (row + 1) % common.recent.size
+        if common.entity_of[row] != NONE:
+            common.row_of[common.entity_of[row]] = NONE
+        common.entity_of[row], common.row_of[entity] = entity, row
+        _recount(entity, common.rows[row], common.touched[row], common)
+    common.recent[row] = True
+    return row
+
+
+@njit(nogil=True, cache=True)
+def _recount(entity: int, row: Int32, touched: Bools, common: CoCounts) -> None:
+    """Compute an entity's co-counts from the lists; write them to ``row`` and mark its blocks in ``touched``."""
+    row[:] = 0
+    touched[:] = False
+    features = common.features[
+        common.features_start[entity] : common.features_start[entity] + common.features_length[entity]
+    ]
+    pairs = 0
+    for feature in features:
+        pairs += common.owners_length[feature]
+    dense = pairs > row.size // 8  # nearly every block is touched then, and marking each costs most
+    if dense:
+        touched[:] = True
+    for feature in features:
+        others = common.owners[
+            common.owners_start[feature] : common.owners_start[feature] + common.owners_length[feature]
+        ]
+        if dense:
+            for other in others:
+                row[np.uint32(other)] += 1
+        else:
+            _add(others, row, touched)
+    row[entity] = 0

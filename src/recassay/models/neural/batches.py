@@ -1,0 +1,142 @@
+"""Training data of networks: windows of histories, shuffled batches of windows, and negative samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.columnar.layout import row_groups
+from recassay.data.histories import Histories
+from recassay.data.interactions import Interactions
+
+POOL_BATCHES = 16  # batches sorted by length together, so batches have windows of similar length and little padding
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedWindows:
+    """Windows of histories as a padded table ``tokens`` (n, t), left-aligned, with the length and user of each.
+
+    ``pass_number`` is the number of the pass within the epoch.
+    """
+
+    tokens: Codes
+    lengths: Codes
+    users: Codes
+    pass_number: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingBatch:
+    """Input sequences, the positions (``places``) at which the network predicts, target items, and negative items.
+
+    Places are flat indices into the table of tokens: row times width plus column.
+    """
+
+    tokens: Codes  # (n, t)
+    lengths: Codes  # (n,)
+    places: Codes  # (p,)
+    targets: Codes  # (p,)
+    negatives: Codes  # (p,), or empty
+
+    @property
+    def arrays(self) -> tuple[Codes, ...]:
+        """Return the fields: tokens, lengths, places, targets and negatives."""
+        return self.tokens, self.lengths, self.places, self.targets, self.negatives
+
+
+NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryWindows:
+    """Windows of histories: window i is items ``begin[i]`` to ``end[i]`` of all histories, of user ``users[i]``."""
+
+    histories: Histories
+    users: Codes
+    begin: Codes
+    end: Codes
+
+    @classmethod
+    def cut(cls, histories: Histories, size: int, step: int | None) -> HistoryWindows:
+        """Return the last ``size`` items of each history, and windows every ``step`` items further back to its begin.
+
+        Without a ``step`` there is only the last window. A history of one item has no next item and gives no window.
+
+        >>> windows = HistoryWindows.cut(Histories(np.array([0, 1, 6]), np.arange(6, dtype=np.int32)), 3, 2)
+        >>> windows.users.tolist(), windows.begin.tolist(), windows.end.tolist()
+        ([1, 1], [3, 1], [6, 4])
+        """
+        lengths = np.where(histories.lengths > 1, histories.lengths, 0)
+        more = np.zeros_like(lengths) if step is None else -(-np.maximum(lengths - size, 0) // step)
+        counts = np.where(lengths > 0, 1 + more, 0)
+        offsets = np.append(0, np.cumsum(counts))
+        users = row_groups(offsets)
+        back = (np.arange(users.size) - offsets[users]) * (step or 0)
+        end = histories.offsets[1:][users] - back
+        return cls(histories, users, np.maximum(histories.offsets[users], end - size), end)
+
+    def __len__(self) -> int:
+        return int(self.users.size)
+
+    @property
+    def lengths(self) -> Codes:
+        """Return the number of items of each window."""
+        return self.end - self.begin
+
+    def padded(self, which: Codes, pad: int) -> PaddedWindows:
+        """Return the windows ``which`` as a padded table.
+
+        Number n x len(self) + i is window i in pass n of the epoch.
+        """
+        pass_number, window = np.divmod(which, len(self))
+        lengths = self.lengths[window]
+        places = np.arange(lengths.max())
+        inside = places < lengths[:, None]
+        tokens = np.full(inside.shape, pad, np.int64)
+        tokens[inside] = self.histories.items[(self.begin[window][:, None] + places)[inside]]
+        return PaddedWindows(tokens, lengths, self.users[window], pass_number)
+
+
+def shuffled_batches(lengths: Codes, size: int, rng: np.random.Generator) -> Iterator[Codes]:
+    """Yield batches of ``size`` window numbers in random order; windows of a batch have similar lengths, longest first.
+
+    >>> from recassay.rng import derive
+    >>> [batch.tolist() for batch in shuffled_batches(np.array([5, 2, 4, 1]), 2, derive(1, "example"))]
+    [[0, 2], [1, 3]]
+    """
+    order = rng.permutation(lengths.size)
+    pools = [order[begin : begin + POOL_BATCHES * size] for begin in range(0, order.size, POOL_BATCHES * size)]
+    pools = [pool[np.argsort(-lengths[pool], kind="stable")] for pool in pools]
+    batches = [pool[begin : begin + size] for pool in pools for begin in range(0, pool.size, size)]
+    for number in rng.permutation(len(batches)):
+        yield batches[number]
+
+
+class NegativeSampler:
+    """Draws items that users never had, uniformly."""
+
+    def __init__(self, log: Interactions) -> None:
+        self.n_items = log.n_items
+        self.offsets, profile = log.by_user
+        user = row_groups(self.offsets)
+        # The k-th item missing from a profile is k plus the number of profile items with item - j <= k, j the index.
+        self.keys = user * (self.n_items + 1) + profile - (np.arange(profile.size) - self.offsets[user])
+
+    def draw(self, users: Codes, rng: np.random.Generator) -> Codes:
+        """Draw one item per user that the user never had. For a user who had all items, return the number of items.
+
+        >>> import polars as pl
+        >>> from recassay.rng import derive
+        >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2, 2, 2], "item_id": [0, 2, 0, 1, 2]}))
+        >>> NegativeSampler(log).draw(np.array([0, 1]), derive(1, "example")).tolist()
+        [1, 3]
+        """
+        lacking = self.n_items - np.diff(self.offsets)[users]
+        k: Codes = (rng.random(users.size) * lacking).astype(np.int64)
+        place: Codes = np.searchsorted(self.keys, users * (self.n_items + 1) + k, side="right")
+        return k + place - self.offsets[users]

@@ -1,0 +1,97 @@
+"""N-gram counts of each user, mixed with those of everybody: a model that knows which user continues a sequence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.columnar.layout import readonly, row_groups
+from recassay.data.histories import Histories
+from recassay.data.sequences import Sequences
+from recassay.models.sequence.base import Float, SequenceModel
+from recassay.models.sequence.counts import FittedCounts, NGram
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class UserNGram(SequenceModel):
+    """The n-gram of a user, with the n-gram of all users as its prior.
+
+    With c_u(h, y) the number of times that y followed the items h in training sequences of user u, c_u(h) the sum of
+    these over y, P(y | h) the probability of ``NGram`` with this ``order`` and ``smoothing``, and b the ``prior``, the
+    probability of y is (c_u(h, y) + b P(y | h)) / (c_u(h) + b). The context h is that of ``NGram``: the longest suffix
+    of the history, of at most ``order`` - 1 items, that something followed in training.
+
+    Edges: a history without a user, or with a user or context of the user that training does not have, gets P(y | h).
+
+    >>> import polars as pl
+    >>> rows = {"sequence_id": [1, 1, 2, 2], "user_id": ["ann", "ann", "bob", "bob"], "item_id": [*"abac"]}
+    >>> made = Sequences.from_frame(pl.DataFrame(rows))
+    >>> both = Histories(np.array([0, 1, 2]), np.array([0, 0], np.int32), users=np.array([0, 1], np.int32))
+    >>> UserNGram(prior=1).fit(made).next_probabilities(both).round(3).tolist()
+    [[0.1, 0.7, 0.2], [0.1, 0.2, 0.7]]
+    """
+
+    name: ClassVar[str] = "UserNGram"
+
+    order: int = 2
+    smoothing: float = 1.0
+    prior: float = 10.0
+
+    def validate(self) -> None:
+        """Raise U102 if the smoothing is negative, the order is below 2 or the prior is not positive."""
+        self.at_least(0, "smoothing")
+        self.at_least(2, "order")
+        if self.prior <= 0:
+            raise self.refuse("prior", "it must be above 0", "prior=10")
+
+    def fit(self, sequences: Sequences) -> FittedUserNGram:
+        """Count what followed each context, for all users together and for each user."""
+        shared = NGram(self.order, self.smoothing)
+        fitted = shared.fit(sequences)
+        contexts, next_items, at, _, n_rows = shared.transitions(sequences)
+        users = sequences.users[row_groups(sequences.offsets)][at].astype(np.int64)
+        n_rows += 1  # FittedCounts has an empty row at the end
+        keys, counts = np.unique((users * n_rows + contexts) * sequences.n_items + next_items, return_counts=True)
+        return FittedUserNGram(str(self), fitted, readonly(keys), readonly(counts), n_rows, float(self.prior))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedUserNGram:
+    """A fitted user n-gram: ``shared`` counts of all users, and ``counts`` per user.
+
+    ``keys[i]`` encodes (user, context row, item) of ``counts[i]`` as one number; keys ascend.
+    """
+
+    name: str
+    shared: FittedCounts
+    keys: Int64
+    counts: Int64
+    n_rows: int
+    prior: float
+
+    def next_probabilities(self, histories: Histories) -> Float:
+        """Return the probabilities (n, items) of all items after each history of a user."""
+        table: Float = self.shared.next_probabilities(histories)
+        if histories.users is None:
+            return table
+        n_items = self.shared.n_items
+        rows = self.shared.rows(histories.last(self.shared.memory, pad=-1))
+        base = (histories.users.astype(np.int64) * self.n_rows + rows) * n_items
+        known = (histories.users >= 0) & (rows < self.n_rows - 1)
+        first = np.where(known, np.searchsorted(self.keys, base), 0)
+        size = np.where(known, np.searchsorted(self.keys, base + n_items), 0) - first
+        table *= self.prior
+        at = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size - first, size)
+        owner = np.repeat(np.arange(size.size), size)
+        table[owner, self.keys[at] - base[owner]] += self.counts[at]
+        totals = np.bincount(owner, self.counts[at], minlength=size.size).astype(np.float64) + self.prior
+        shares: Float = table / totals[:, None]
+        return shares
+
+    def __str__(self) -> str:
+        return self.name

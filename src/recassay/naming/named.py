@@ -1,0 +1,117 @@
+"""Frozen values that read the same everywhere: ``k_folds(k=5, by='user')``, ``ALS(factors=64)``.
+
+A split, a model or a metric is a dataclass whose fields are its parameters; the registry of its kind finds it by name.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True, repr=False)
+... class Halves(Named):
+...     name: ClassVar[str] = "halves"
+...     at: int
+...     by: Literal["rating", "user"] = "rating"
+>>> Halves(at=3), Halves(3, by="user")
+(halves(at=3), halves(at=3, by='user'))
+>>> Halves(3, by="users")
+Traceback (most recent call last):
+recassay.errors.UsageError: [U102] halves does not know by='users'.
+  Where: halves
+  Try:   did you mean 'user'?
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import typing
+from types import UnionType
+from typing import Any, ClassVar, Literal, Self
+
+from recassay.errors import UsageError
+from recassay.naming.departures import Departure
+from recassay.naming.grammar import Expression, Value, suggest
+
+
+class Named:
+    """Base of objects written as ``name(parameter=value)``: frozen dataclasses whose fields are plain values.
+
+    Use ``@dataclass(frozen=True, repr=False)``.
+
+    The type of a field says which values it accepts: a ``Literal``, a number, a string, or a union with ``|``.
+    ``validate`` checks fields against each other.
+    """
+
+    name: ClassVar[str] = ""
+    departures: ClassVar[tuple[Departure, ...]] = ()  # from a paper, in what the defaults do
+
+    def __post_init__(self) -> None:
+        for field, kind in parameter_kinds(type(self)).items():
+            check_type(self.name, field, getattr(self, field), kind)
+        self.validate()
+
+    def validate(self) -> None:
+        """Raise the error of :meth:`refuse` if parameters do not fit each other; a subclass overrides it."""
+
+    def refuse(self, parameter: str, why: str, hint: str = "") -> UsageError:
+        """Return the error U102 for an invalid value of a parameter; ``why`` completes the sentence."""
+        what = f"{parameter}={getattr(self, parameter)!r}: {why}"
+        return UsageError("U102", what, where=str(self), hint=hint or f"recassay explain {self.name}")
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """Return every parameter with its value, defaults included."""
+        return {field: getattr(self, field) for field in parameter_kinds(type(self))}
+
+    @classmethod
+    def build(cls, expression: Expression) -> Self:
+        """Return the object that an expression describes; raise U102 for unknown or missing parameters."""
+        known = parameter_kinds(cls)
+        for parameter in expression.parameters:
+            if parameter not in known:
+                hint = suggest(parameter, known) if known else f"{cls.name} takes no parameters"
+                raise UsageError("U102", f"{cls.name} has no parameter '{parameter}'", where=str(expression), hint=hint)
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # subclasses are dataclasses
+            if field.default is dataclasses.MISSING and field.name not in expression.parameters:
+                what = f"{cls.name} needs {field.name}"
+                raise UsageError("U102", what, where=str(expression), hint=f"write {cls.name}({field.name}=...)")
+        return cls(**expression.parameters)
+
+    def __str__(self) -> str:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        stated = {f.name: getattr(self, f.name) for f in fields if getattr(self, f.name) != f.default}
+        return str(Expression(self.name, stated))
+
+    __repr__ = __str__
+
+
+def parameter_kinds(kind: type[Any]) -> dict[str, Any]:
+    """Return the declared type of every field of a dataclass."""
+    anything: Any = kind  # a class has a hash, whatever its metaclass is taken to be
+    return _kinds(anything)
+
+
+@functools.cache
+def _kinds(kind: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def check_type(name: str, field: str, value: object, kind: Any) -> None:
+    """Raise U102 unless the declared type of a field allows a value.
+
+    >>> check_type("ndcg", "gain", "exp3", Literal["identity", "exp2"])
+    Traceback (most recent call last):
+    recassay.errors.UsageError: [U102] ndcg does not know gain='exp3'.
+      Where: ndcg
+      Try:   did you mean 'exp2'?
+    """
+    kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, UnionType) else (kind,)
+    words = [word for one in kinds if typing.get_origin(one) is Literal for word in typing.get_args(one)]
+    plain = [one for one in kinds if typing.get_origin(one) is not Literal]
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    fits: dict[Any, bool] = {float: number, int: number and isinstance(value, int), str: isinstance(value, str)}
+    fits |= {bool: isinstance(value, bool), type(None): value is None, object: True}
+    if value in words or any(fits[one] for one in plain):
+        return
+    wanted = " or ".join("nothing" if one is type(None) else one.__name__ for one in plain)
+    hint = suggest(str(value), [str(word) for word in words]) if words else f"give a {wanted}"
+    raise UsageError("U102", f"{name} does not know {field}={value!r}", where=name, hint=hint)

@@ -1,0 +1,193 @@
+"""The registry: everything of one kind by name, from recassay, an installed package or a user's script.
+
+There is one registry for each kind of thing (metrics, splits, models). It holds
+
+* what recassay contains: classes or values in the modules of one package;
+* what installed packages contribute through entry points (the group ``recassay.metrics``, for instance);
+* what this process defines: a subclass in a script or notebook is found from the moment it exists.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from recassay.errors import UsageError
+from recassay.naming.grammar import Expression, parse, split, suggest
+from recassay.naming.named import Named
+
+Thing = TypeVar("Thing")
+OWN = "recassay"
+
+
+class Registry(Generic[Thing]):
+    """All things of one kind, such as all metrics, by name.
+
+    ``noun`` is the word for one of them in messages: "there is no split 'randm'". ``package`` is searched for
+    built-in things. Things are subclasses of ``kind`` that have a name or, with ``values``, objects of that class at
+    the top level of a module. ``group`` names the entry points of installed packages. ``key`` is the attribute that
+    holds the name, and ``missing`` the error code for an unknown name.
+    """
+
+    def __init__(
+        self, noun: str, package: str, kind: type[Any], *, group: str, values: bool = False, key: str = "name",
+        missing: str = "U115",
+    ) -> None:  # fmt: skip
+        self.noun, self.package, self.kind, self.group = noun, package, kind, group
+        self.values, self.key, self.missing = values, key, missing
+        self.broken: dict[str, str] = {}
+        """Entry points that could not be loaded, and why."""
+        self._added: dict[str, tuple[str, Thing]] = {}  # name -> the module that defines it, and the thing
+        self._modules: list[ModuleType] = []
+        self._values: list[tuple[str, str, Thing]] = []  # found in the modules, which are looked through once
+        self._packages: dict[str, str] = {}  # top-level module of an installed package -> its name and version
+
+    @property
+    def kinds(self) -> Mapping[str, Thing]:
+        """Return all things by name, in alphabetical order; raise U240 if two of different modules share a name.
+
+        A class that is defined again (a notebook cell run twice) replaces the earlier one.
+        """
+        return {name: thing for name, (_, thing) in self._by_name().items()}
+
+    @property
+    def names(self) -> Mapping[str, Thing]:
+        """Return all things by every name they have, aliases included."""
+        kinds = self.kinds
+        return {alias: thing for thing in kinds.values() for alias in getattr(thing, "aliases", ())} | dict(kinds)
+
+    @property
+    def built_in(self) -> Mapping[str, Thing]:
+        """Return the things that are part of recassay, by name."""
+        return {name: thing for name, (module, thing) in self._by_name().items() if module.partition(".")[0] == OWN}
+
+    def add(self, thing: Thing, name: str = "", module: str = "") -> Thing:
+        """Register a thing under its own name or ``name``, and return it.
+
+        This is for things that do not register themselves by being a subclass.
+        """
+        module = module or (thing.__module__ if isinstance(thing, type) else "__main__")
+        name = name or getattr(thing, self.key)
+        earlier = self._added.get(name)
+        if earlier is not None and earlier[0] != module:
+            raise self._clash(name, earlier[0], module)
+        self._added[name] = module, thing
+        return thing
+
+    def find(self, name: str, *, where: str = "") -> Thing:
+        """Return the thing with this name, in any letter case.
+
+        Raise an error that suggests a similar name if there is none.
+        """
+        known = self.names
+        thing = known.get(name) or {key.lower(): one for key, one in known.items()}.get(name.lower())
+        if thing is None:
+            failed = "".join(f"; not loaded: {point} ({why})" for point, why in self.broken.items())
+            hint = suggest(name, known) + failed
+            raise UsageError(self.missing, f"there is no {self.noun} '{name}'", where=where or name, hint=hint)
+        return thing
+
+    def parse(self, text: str | Any) -> Any:
+        """Return the object that a text describes, ``k_folds(k=5)`` for instance; an object is returned as it is."""
+        if isinstance(text, self.kind):
+            return text
+        expression = parse(str(text))
+        if expression.k is not None:
+            raise UsageError("U104", f"'{text}' does not parse: a {self.noun} has no cut-off", where=str(text))
+        return build(self.find(expression.name), expression)
+
+    def parse_list(self, texts: str | Any | Iterable[str | Any]) -> list[Any]:
+        """Return the objects of a list of texts, or of one text with commas or blanks between."""
+        if isinstance(texts, self.kind):
+            return [texts]
+        if isinstance(texts, str):
+            return [self.parse(text) for text in split(texts)]
+        return [one for text in typing.cast("Iterable[Any]", texts) for one in self.parse_list(text)]
+
+    def title(self, name: str) -> str:
+        """Return the first line of the docstring of a class."""
+        return (inspect.getdoc(self.kinds[name]) or "").partition("\n")[0]
+
+    def source(self, name: str) -> str:
+        """Return where a thing comes from: recassay, an installed package with its version, or a file."""
+        module = self._by_name()[name][0]
+        top = module.partition(".")[0]
+        file = getattr(sys.modules.get(module), "__file__", None)
+        return self._packages.get(top) or (OWN if top == OWN else Path(file).name if file else "this session")
+
+    def _by_name(self) -> dict[str, tuple[str, Thing]]:
+        """Return, for every name, the module that defines the thing, and the thing."""
+        found: dict[str, tuple[str, Thing]] = {}
+        for name, module, thing in self._all():
+            earlier = found.get(name)
+            if earlier is not None and earlier[0] != module and earlier[1] is not thing:
+                raise self._clash(name, earlier[0], module)
+            found[name] = module, thing
+        return dict(sorted(found.items()))
+
+    def _clash(self, name: str, one: str, other: str) -> UsageError:
+        what = f"two {self.noun}s are named '{name}': one in {one}, one in {other}"
+        return UsageError("U240", what, hint="rename one of them: a name has to mean one thing")
+
+    def _all(self) -> Iterator[tuple[str, str, Thing]]:
+        self._load()
+        if self.values:
+            yield from self._values
+        else:
+            for kind in _named_subclasses(self.kind):
+                yield kind.name, kind.__module__, kind
+        for name, (place, added) in self._added.items():
+            yield name, place, added
+
+    def _load(self) -> None:
+        """Import the modules of the package and of entry points, once."""
+        if self._modules:
+            return
+        home = importlib.import_module(self.package)
+        walked = pkgutil.walk_packages(home.__path__, f"{self.package}.")
+        self._modules = [importlib.import_module(module.name) for module in walked]
+        for point in entry_points(group=self.group):
+            try:
+                self._take(point, point.load())
+            except Exception as error:
+                self.broken[f"{point.name} = {point.value}"] = f"{type(error).__name__}: {error}"
+        if self.values:
+            self._values = [
+                (getattr(value, self.key), module.__name__, typing.cast("Thing", value))
+                for module in self._modules
+                for value in vars(module).values()
+                if isinstance(value, self.kind)
+            ]
+
+    def _take(self, point: EntryPoint, loaded: Any) -> None:
+        top = point.module.partition(".")[0]
+        self._packages[top] = f"{point.dist.name} {point.dist.version}" if point.dist else top
+        if isinstance(loaded, ModuleType):
+            self._modules.append(loaded)
+        elif not (isinstance(loaded, type) and issubclass(loaded, self.kind)):
+            self.add(loaded, getattr(loaded, self.key, "") or point.name, point.module)
+
+
+def build(kind: Any, expression: Expression) -> Any:
+    """Return ``kind(**parameters)`` for the parameters of an expression; raise U102 if they do not fit."""
+    if isinstance(kind, type) and issubclass(kind, Named):
+        return kind.build(expression)
+    try:
+        return kind(**expression.parameters)
+    except TypeError as error:
+        raise UsageError("U102", f"{expression.name} cannot be made: {error}", where=str(expression)) from error
+
+
+def _named_subclasses(kind: type[Any]) -> Iterator[Any]:
+    for child in kind.__subclasses__():
+        if vars(child).get("name"):  # one that only inherits its parent's name is not known by it
+            yield child
+        yield from _named_subclasses(child)

@@ -1,0 +1,43 @@
+"""CSV for people: no name from a file is run by the spreadsheet or the terminal that shows it.
+
+A spreadsheet runs a cell that begins with ``=``, ``+``, ``-`` or ``@``: such a text gets an apostrophe in front, unless
+it is a number. A terminal obeys control characters: they are written as escapes. Runs, folds and scores are for
+programs, and are written as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+
+from recassay.errors import printable
+
+CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"  # all but tabs and line ends
+FORMULA = r"^[=+\-@\t\r]"
+NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+
+
+def csv_text(frame: pl.DataFrame) -> str:
+    """Return a frame as CSV, with formulas and control characters in texts made harmless.
+
+    >>> csv_text(pl.DataFrame({"system": ["=cmd()", "als", "-1.5"], "mean": [0.5, -0.5, 1.0]}))
+    "system,mean\\n'=cmd(),0.5\\nals,-0.5\\n-1.5,1.0\\n"
+    """
+    texts = [column for column in frame.iter_columns() if column.dtype == pl.String]
+    risky = [column for column in texts if column.str.contains(f"{FORMULA}|{CONTROL}").any()]
+    safe = frame.with_columns(pl.Series(column.name, [cell(text) for text in column], pl.String) for column in risky)
+    return safe.rename({name: str(cell(name)) for name in safe.columns}).write_csv()
+
+
+def cell(value: Any) -> Any:
+    """Return a value as it stands in a cell.
+
+    >>> cell("@SUM(A1)"), cell("-0.5"), cell(-0.5), cell("\x1b[2J")
+    ("'@SUM(A1)", '-0.5', -0.5, '\\\\x1b[2J')
+    """
+    if not isinstance(value, str):
+        return value
+    text = re.sub(CONTROL, lambda found: printable(found[0]), value)
+    return f"'{text}" if re.match(FORMULA, text) and not re.match(NUMBER, text) else text

@@ -1,0 +1,234 @@
+"""Distributions behind the means: how many users reach each score, and how often one system beats another.
+
+Values per unit are read one metric at a time and reduced to counts, so the page stays small for any number of units.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.report.content._kernels import count_larger_equal_smaller, count_reaching, value_range
+from recassay.report.content.grids import design_of
+from recassay.results.exhibit import Exhibit
+from recassay.threads import each_block
+
+STEPS = 20  # from the smallest value to the largest
+TOLERANCE = 1e-9  # of the range: a value this close below a step counts as reaching it
+IDENTITY = ("dataset", "split", "protocol", "seed", "design", "system")
+Place = tuple[Any, ...]  # dataset, split, protocol, seed, design
+Values = NDArray[np.float64]
+UNITS = {"prequential": "events", "sequence": "sequences"}  # the unit of a protocol; other protocols score users
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """A range of consecutive rows, ``begin`` to ``end``, that one system has in the file of values."""
+
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class UnitValues:
+    """The values per unit in a ``scores.parquet`` file, read from the file when they are needed.
+
+    ``blocks`` are the row ranges of each system, by place (data set, split, protocol, design, seed).
+    """
+
+    path: Path
+    blocks: Mapping[Place, Mapping[str, tuple[RowBlock, ...]]]
+
+    @classmethod
+    def of(cls, path: Path) -> UnitValues | None:
+        """Index a ``scores.parquet``; return None if it is absent or the rows of a system are not consecutive."""
+        if not path.is_file():
+            return None
+        names = pl.read_parquet_schema(path)
+        if any(name not in names for name in IDENTITY):
+            return None
+        keys = [*IDENTITY, "fold"] if "fold" in names else list(IDENTITY)
+        runs = _constant_runs(path, keys)
+        if len({tuple(row[name] for name in keys) for row in runs}) < len(runs):
+            return None
+        blocks: dict[Place, dict[str, list[RowBlock]]] = {}
+        for row in runs:
+            place = (*(row[name] for name in IDENTITY[:4]), design_of(row))
+            blocks.setdefault(place, {}).setdefault(row["system"], []).append(RowBlock(row["begin"], row["end"]))
+        return cls(path, {place: {k: tuple(v) for k, v in systems.items()} for place, systems in blocks.items()})
+
+    def exhibits(
+        self, metrics: Mapping[str, bool | None], *, progress: Callable[[int, int], None] | None = None
+    ) -> dict[tuple[Place, str], tuple[Exhibit, ...]]:
+        """Return the distribution exhibits by place (data set, split, ...) and metric.
+
+        ``metrics`` maps each metric to whether higher is better.
+        """
+        known = set(pl.read_parquet_schema(self.path))
+        available = [metric for metric in metrics if metric in known]
+        paired = self._paired()
+        exhibits: dict[tuple[Place, str], tuple[Exhibit, ...]] = {}
+        for done, metric in enumerate(available, start=1):
+            column = pl.read_parquet(self.path, columns=[metric])[metric].cast(pl.Float64).fill_null(float("nan"))
+            values = column.to_numpy()
+            for place, systems in self.blocks.items():
+                by_system = {
+                    name: np.concatenate([values[block.begin : block.end] for block in parts])
+                    for name, parts in systems.items()
+                }
+                if any(not np.isnan(own).all() for own in by_system.values()):
+                    better = metrics[metric] if paired[place] else None
+                    exhibits[place, metric] = _exhibits(metric, by_system, better, _units(place))
+            if progress is not None:
+                progress(done, len(available))
+        return exhibits
+
+    def equal(self, place: Place, a: str, b: str) -> bool:
+        """Return whether two systems of a place (data set, split, ...) have the same values for the same units.
+
+        All metrics are compared.
+        """
+        ours, theirs = (self.blocks.get(place, {}).get(system, ()) for system in (a, b))
+        names = [name for name in pl.read_parquet_schema(self.path) if name not in (*IDENTITY, "fold")]
+        if not ours or len(ours) != len(theirs):
+            return False
+        whole = pl.scan_parquet(self.path).select(names)
+        return all(
+            whole.slice(ours_block.begin, ours_block.end - ours_block.begin).collect().equals(
+                whole.slice(theirs_block.begin, theirs_block.end - theirs_block.begin).collect()
+            )
+            for ours_block, theirs_block in zip(ours, theirs, strict=True)
+        )  # fmt: skip
+
+    def _paired(self) -> dict[Place, bool]:
+        """Return for each place (data set, split, ...) whether all systems have the same units in the same order."""
+        units = pl.read_parquet(self.path, columns=["unit"])["unit"]
+        answer = {}
+        for place, systems in self.blocks.items():
+            columns = [[units[block.begin : block.end] for block in parts] for parts in systems.values()]
+            answer[place] = all(
+                len(other) == len(columns[0]) and all(a.equals(b) for a, b in zip(other, columns[0], strict=True))
+                for other in columns[1:]
+            )
+        return answer
+
+
+def _constant_runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a record per run of consecutive rows with equal keys: the keys, ``begin`` and ``end``.
+
+    The columns are read one at a time, because the file may be larger than memory allows for all of them.
+    """
+    size, starts, held = 0, np.empty(0, np.int64), {}
+    for key in keys:
+        column = pl.read_parquet(path, columns=[key])[key]
+        size = len(column)
+        changes = column.ne_missing(column.shift(1)).arg_true().to_numpy()
+        changes = np.union1d(changes, [0]) if size else changes
+        held[key] = (changes, column.gather(changes).to_list())
+        starts = np.union1d(starts, changes)
+    ends = [*starts[1:].tolist(), size]
+    return [
+        {key: values[int(np.searchsorted(changes, start, "right")) - 1] for key, (changes, values) in held.items()}
+        | {"begin": start, "end": end}
+        for start, end in zip(starts.tolist(), ends, strict=True)
+    ]
+
+
+def _units(place: Place) -> str:
+    return UNITS.get(str(place[IDENTITY.index("protocol")]).partition("(")[0], "users")
+
+
+def _exhibits(
+    metric: str, values: Mapping[str, Values], higher_is_better: bool | None, units: str
+) -> tuple[Exhibit, ...]:
+    many = len(values) > 1 and higher_is_better is not None
+    wins = [win_shares(metric, values, bool(higher_is_better), units)] if many else []
+    return (share_reaching(metric, values, units), *wins)
+
+
+def share_reaching(metric: str, values: Mapping[str, Values], units: str = "users") -> Exhibit:
+    """Return the share of units whose score reaches each of a range of values, for every system.
+
+    >>> share_reaching("hit@1", {"a": np.array([0.0, 1, 1, 1])}).table.rows()[-1]
+    ('a', 1.0, 0.75, 3)
+    """
+    ranges = [value_range(own) for own in values.values()]
+    low, high = min([0.0, *(low for low, _ in ranges)]), max(high for _, high in ranges)
+    wide = high - low or 1.0
+    steps = [low + wide * step / STEPS for step in range(STEPS + 1)]
+    names = list(values.items())
+
+    def count(begin: int, _end: int) -> NDArray[np.int64]:
+        counts: NDArray[np.int64] = count_reaching(names[begin][1], low, wide / STEPS, STEPS, TOLERANCE * STEPS)
+        return counts
+
+    rows = []
+    for (name, _), counts in zip(names, each_block(count, len(names), size=1), strict=True):
+        n = int(counts[0])
+        rows += [
+            {"system": name, metric: step, f"share of {units}": reached / n, units: reached}
+            for step, reached in zip(steps, counts.tolist(), strict=True)
+            if n
+        ]
+    return Exhibit(
+        f"spread-{metric}",
+        f"Share of {units} reaching each score",
+        f"The share of {units} whose {metric} is at least the value on the axis. A mean does not show whether many "
+        f"{units} score a little or a few score a lot.",
+        pl.DataFrame(rows),
+        metric,
+        f"share of {units}",
+        "system",
+    )
+
+
+def win_shares(metric: str, values: Mapping[str, Values], higher_is_better: bool, units: str = "users") -> Exhibit:
+    """Return the share of units for which each system beats each other, over the units where both have a value.
+
+    >>> wins = win_shares("hit@1", {"a": np.array([0.0, 1, 1]), "b": np.array([0.0, 0, 1])}, True)
+    >>> wins.table.select("system", "against", "wins", "ties", "losses").rows()
+    [('a', 'b', 1, 2, 0), ('b', 'a', 0, 2, 1)]
+    """
+    names = list(values)
+    pairs = list(itertools.combinations(range(len(names)), 2))
+
+    def count(begin: int, _end: int) -> tuple[int, int, int]:
+        a, b = (values[names[number]] for number in pairs[begin])
+        more, equal, less = count_larger_equal_smaller(a, b)
+        return more, equal, less
+
+    rows: dict[tuple[int, int], dict[str, Any]] = {}
+    for (a, b), (more, equal, less) in zip(pairs, each_block(count, len(pairs), size=1), strict=True):
+        wins, losses = (more, less) if higher_is_better else (less, more)
+        rows[a, b] = _win_row(names, a, b, (wins, equal, losses), units)
+        rows[b, a] = _win_row(names, b, a, (losses, equal, wins), units)
+    return Exhibit(
+        f"wins-{metric}",
+        f"Share of {units} on which each system wins",
+        f"The share of {units} for which the system in the row has a better {metric} than the system in the column, "
+        f"over {units} where both have a value. The rest are ties.",
+        pl.DataFrame([rows[key] for key in sorted(rows)]),
+        "against",
+        "system",
+        kind="heat",
+        value="share won",
+        label="won",
+    )
+
+
+def _win_row(names: Sequence[str], a: int, b: int, counts: tuple[int, int, int], units: str) -> dict[str, Any]:
+    wins, ties, losses = counts
+    n = wins + ties + losses
+    share = wins / n if n else None
+    won = "–" if share is None else f"{100 * share:.0f} %"
+    return {
+        "system": names[a], "against": names[b], "share won": share, "won": won, "wins": wins, "ties": ties,
+        "losses": losses, units: n,
+    }  # fmt: skip

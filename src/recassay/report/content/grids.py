@@ -1,0 +1,201 @@
+"""The rows of a summary as grids of systems by designs, grouped by data set, split, protocol and seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from recassay.checks.base import TARGET_SET_COLUMN
+from recassay.errors import RecassayError
+from recassay.metrics.describe import describe
+from recassay.metrics.registry import parse_metric
+from recassay.report.content import wording
+from recassay.results.scores import PLACES
+from recassay.stats.agreement import kendall
+
+Row = Mapping[str, Any]
+PLACE = ("dataset", "split", "protocol", "seed")
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Results of all systems under all designs by one metric, on one data set, split, protocol and seed.
+
+    ``rows`` are by (system, design), and ``pairs`` are comparisons by (design, system, system).
+    """
+
+    metric: str
+    systems: tuple[str, ...]
+    designs: tuple[str, ...]
+    rows: Mapping[tuple[str, str], Row]  # by system and design
+    pairs: Mapping[tuple[str, str, str], Row]  # comparisons, by design and the two systems
+
+    @cached_property
+    def higher_is_better(self) -> bool | None:
+        """Return whether larger values are better; None if the metric has no better direction or is unknown."""
+        for row in self.rows.values():
+            if "higher_is_better" in row:
+                given: bool | None = row["higher_is_better"]
+                return given
+        try:
+            return parse_metric(self.metric).higher_is_better
+        except RecassayError:
+            return None
+
+    @cached_property
+    def title(self) -> str:
+        """Return a sentence that describes the metric; an empty string if the metric is unknown."""
+        try:
+            return describe(type(parse_metric(self.metric))).title
+        except RecassayError:
+            return ""
+
+    def value(self, system: str, design: str, name: str = "mean") -> float:
+        """Return the number called ``name`` in the row of a system under a design; NaN if it is undefined or absent."""
+        return real(self.rows.get((system, design), {}).get(name))
+
+    def means(self, design: str) -> list[float]:
+        """Return the means of all systems under a design; NaN where undefined."""
+        return [self.value(system, design) for system in self.systems]
+
+    def ranked(self, design: str) -> list[str]:
+        """Return the systems with a defined mean, best first; ties keep the order of ``systems``."""
+        sign = -1 if self.higher_is_better else 1
+        defined = [system for system in self.systems if not math.isnan(self.value(system, design))]
+        return sorted(defined, key=lambda system: sign * self.value(system, design))
+
+    def best(self, design: str) -> list[str]:
+        """Return the systems with the best mean; none if the metric has no better direction or there is one system."""
+        if self.higher_is_better is None or len(self.systems) < 2:
+            return []
+        ranked = self.ranked(design)
+        return [system for system in ranked if self.value(system, design) == self.value(ranked[0], design)]
+
+    def versus(self, design: str, a: str, b: str) -> Row | None:
+        """Return the comparison of two systems as ``a`` minus ``b``; None if they were not compared."""
+        pair = self.pairs.get((design, a, b))
+        if pair is None and (design, b, a) in self.pairs:
+            pair = swapped(self.pairs[design, b, a])
+        return pair
+
+    def beats(self, design: str, a: str, b: str) -> bool:
+        """Return whether ``a`` was compared with ``b`` and is significantly better."""
+        pair = self.versus(design, a, b)
+        if pair is None or self.higher_is_better is None or not pair["significant"]:
+            return False
+        return (real(pair["difference"]) > 0) == self.higher_is_better
+
+    def close_to_best(self, system: str, design: str) -> bool:
+        """Return whether a system was compared with a best system and does not differ significantly from it."""
+        best = self.best(design)
+        pairs = [self.versus(design, other, system) for other in best if other != system]
+        return system not in best and any(pair is not None and not pair["significant"] for pair in pairs)
+
+    def agreement(self, design: str) -> float:
+        """Return Kendall's tau of a design's order and the first design's, over systems with a mean under both."""
+        both = [
+            (left, right)
+            for left, right in zip(self.means(self.designs[0]), self.means(design), strict=True)
+            if not math.isnan(left) and not math.isnan(right)
+        ]
+        return kendall(*zip(*both, strict=True)) if both else math.nan
+
+    def same_order(self, design: str) -> bool:
+        """Return whether a design and the first one rank all systems in the same order; ties are no difference."""
+        ranked = [system for system in self.ranked(self.designs[0]) if not math.isnan(self.value(system, design))]
+        sign = 1 if self.higher_is_better else -1
+        steps = pairwise(sign * self.value(system, design) for system in ranked)
+        return all(before >= after for before, after in steps)
+
+
+@dataclass(frozen=True, eq=False)
+class ResultGrids:
+    """Results of one place (data set, split, protocol and seed): a grid per metric, single folds, and comparisons."""
+
+    place: tuple[Any, ...]  # dataset, split, protocol, seed
+    grids: tuple[Grid, ...]
+    folds: tuple[Row, ...] = ()
+    comparisons: tuple[Row, ...] = field(default=())
+
+
+def result_grids(rows: Iterable[Row], comparisons: Iterable[Row]) -> list[ResultGrids]:
+    """Return the rows and comparisons of a summary grouped by data set, split, protocol and seed, in row order.
+
+    >>> row = {"dataset": "ml", "split": "s", "design": "lists", "system": "pop", "metric": "ndcg@5", "mean": 0.25}
+    >>> [results] = result_grids([row], [])
+    >>> results.grids[0].ranked("lists"), results.grids[0].means("lists")
+    (['pop'], [0.25])
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_place(row), []).append(row)
+    compared: dict[tuple[Any, ...], list[Row]] = {}
+    for row in comparisons:
+        compared.setdefault(_place(row), []).append(row)
+    return [_results_at(place, group, compared.get(place, [])) for place, group in groups.items()]
+
+
+def _results_at(place: tuple[Any, ...], rows: list[Row], comparisons: list[Row]) -> ResultGrids:
+    whole = [row for row in rows if row.get("fold", "all") == "all"]
+    folds = [row for row in rows if row.get("fold", "all") != "all"]
+    if len({row["fold"] for row in folds}) == 1 and whole:
+        folds = []  # a single fold repeats the rows over all folds
+    metrics = dict.fromkeys(row["metric"] for row in whole)
+    return ResultGrids(
+        place, tuple(_grid(metric, whole, comparisons) for metric in metrics), tuple(folds), tuple(comparisons)
+    )
+
+
+def _grid(metric: str, rows: list[Row], comparisons: list[Row]) -> Grid:
+    chosen = {(row["system"], design_of(row)): row for row in rows if row["metric"] == metric}
+    pairs = {(design_of(row), row["a"], row["b"]): row for row in comparisons if row["metric"] == metric}
+    systems, designs = (tuple(dict.fromkeys(key[part] for key in chosen)) for part in (0, 1))
+    return Grid(metric, systems, designs, chosen, pairs)
+
+
+def depth_note(grid: Grid) -> str:
+    """Return a sentence on the depth at which a metric without a cut-off was computed; an empty string otherwise."""
+    lists = {
+        system: int(places)
+        for (system, _), row in grid.rows.items()
+        if (places := (row.get("parameters") or {}).get(PLACES)) is not None
+    }
+    parts = [wording.list_depths((grid.metric, system, places) for system, places in lists.items())]
+    if any(TARGET_SET_COLUMN in row for row in grid.rows.values()) and _is_uncut(grid.metric):
+        parts.append(f"{'Under a design it' if lists else grid.metric} is computed over every whole target set.")
+    return " ".join(filter(None, parts))
+
+
+def _is_uncut(metric: str) -> bool:
+    try:
+        return parse_metric(metric).is_uncut
+    except RecassayError:
+        return False
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in PLACE)
+
+
+def design_of(row: Row) -> str:
+    """Return the design of a row; ``lists`` (ranked lists as given) if the row names none."""
+    design = row.get("design") or "lists"
+    return "lists" if design == "given" else str(design)
+
+
+def real(value: Any) -> float:
+    """Return a number read from JSON as a float; null becomes NaN."""
+    return math.nan if value is None else float(value)
+
+
+def swapped(row: Row) -> Row:
+    """Return a comparison with its two systems swapped: differences, bounds and effect change their signs."""
+    negated = {
+        name: None if row.get(source) is None else -row[source]
+        for name, source in (("difference", "difference"), ("low", "high"), ("high", "low"), ("effect", "effect"))
+    }
+    return {**row, "a": row["b"], "b": row["a"], **negated}

@@ -1,0 +1,115 @@
+"""Facts that every format of a result table shows: the best system, the reference, significant wins, counts."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from recassay.report.content.wording import system_letters
+from recassay.results.scores import Scores, Summary
+
+if TYPE_CHECKING:
+    from recassay.comparison.compare import Comparison, Row
+
+COUNTS = ("missing", "short", "undefined", "duplicate")
+
+
+class CountNote(NamedTuple):
+    """Counts of one system (``n``, missing lists, ...), and the metrics for which the counts are these."""
+
+    system: str
+    metrics: tuple[str, ...]
+    counts: tuple[int, ...]  # n, then COUNTS
+
+
+@dataclass(frozen=True, eq=False)
+class ResultTable:
+    """Look-ups in scores and in their comparison, if there is one, for tables of any format."""
+
+    scores: Scores
+    comparison: Comparison | None = None
+
+    def groups(self) -> Iterator[tuple[str, list[Summary]]]:
+        """Yield each metric with the summaries of all systems; metrics and systems are in the order of ``scores``."""
+        for metric in self.scores.metrics:
+            yield metric, [self.row(system, metric) for system in self.scores.systems]
+
+    def row(self, system: str, metric: str) -> Summary:
+        """Return the summary of one system under one metric."""
+        return self._rows[system, metric]
+
+    def best(self, metric: str) -> frozenset[str]:
+        """Return the systems with the best mean; none if the metric has no better direction or there is one system."""
+        return self._best[metric]
+
+    def reference(self, metric: str) -> str | None:
+        """Return the system that others are compared with: the baseline, else the first of the best systems."""
+        if self.comparison is None:
+            return None
+        if self.comparison.baseline is not None:
+            return self.comparison.baseline
+        best = self.best(metric)
+        return next((system for system in self.scores.systems if system in best), None)
+
+    def versus(self, system: str, metric: str) -> Row | None:
+        """Return the comparison of a system with the reference, as system minus reference; None if there is none."""
+        reference = self.reference(metric)
+        return None if reference is None else self._pairs.get((metric, system, reference))
+
+    def beaten(self, system: str, metric: str) -> list[str]:
+        """Return the letters of the systems that this system is significantly better than."""
+        higher = self.row(system, metric).higher_is_better
+        if higher is None:
+            return []
+        sign = 1 if higher else -1
+        rows = {other: self._pairs.get((metric, system, other)) for other in self.scores.systems}
+        return [
+            self.letters[other] for other, row in rows.items() if row and row.significant and sign * row.difference > 0
+        ]
+
+    @functools.cached_property
+    def letters(self) -> dict[str, str]:
+        """Return the letter that stands for each system."""
+        return dict(zip(self.scores.systems, system_letters(len(self.scores.systems)), strict=True))
+
+    @functools.cached_property
+    def counts(self) -> tuple[str, ...]:
+        """Return the names of the counts that are not 0 in every row."""
+        return tuple(name for name in COUNTS if any(getattr(row, name) for row in self.scores.rows))
+
+    def count_notes(self) -> list[CountNote]:
+        """Return ``n`` and all counts of each system; metrics with equal counts share a row."""
+        shared: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+        for system in self.scores.systems:
+            for metric in self.scores.metrics:
+                row = self.row(system, metric)
+                key = (system, tuple(getattr(row, name) for name in ("n", *COUNTS)))
+                shared.setdefault(key, []).append(metric)
+        return [CountNote(system, tuple(metrics), counts) for (system, counts), metrics in shared.items()]
+
+    @functools.cached_property
+    def _rows(self) -> dict[tuple[str, str], Summary]:
+        return {(row.system, row.metric): row for row in self.scores.rows}
+
+    @functools.cached_property
+    def _best(self) -> dict[str, frozenset[str]]:
+        return {metric: _best_of(rows) for metric, rows in self.groups()}
+
+    @functools.cached_property
+    def _pairs(self) -> dict[tuple[str, str, str], Row]:
+        """Return every comparison in both directions, by metric and the two systems."""
+        rows = self.comparison.rows if self.comparison else ()
+        given = {(row.metric, row.a, row.b): row for row in rows}
+        return {(row.metric, row.b, row.a): row.swapped() for row in rows} | given
+
+
+def _best_of(rows: list[Summary]) -> frozenset[str]:
+    defined = [row for row in rows if not math.isnan(row.mean)]
+    if len(rows) < 2 or not defined or defined[0].higher_is_better is None:
+        return frozenset()
+    choose = max if defined[0].higher_is_better else min
+    top = choose(row.mean for row in defined)
+    return frozenset(row.system for row in defined if row.mean == top)

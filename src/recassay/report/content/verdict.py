@@ -1,0 +1,302 @@
+"""The verdict in sentences: who is best, by how much, how certain that is, and where it does not hold.
+
+This is the only wording of a verdict. The page, the terminal, ``recassay compare`` and JSON documents all show it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recassay.comparison.verdict import Lead, Verdict
+from recassay.report.content import wording
+from recassay.report.content.places import place_names
+from recassay.results.score_set import GIVEN, Place
+
+DIGITS = 4
+MAX_NAMED = 4  # places or systems that a sentence names; further ones are counted
+NO_VERDICT = "There is no verdict: no system has a value by a metric that says which system is better."
+AXIS_NAMES = {"dataset": "data set", "split": "split", "protocol": "protocol", "seed": "seed"}
+
+
+@dataclass(frozen=True)
+class VerdictText:
+    """The sentences of a verdict: the headline, details of the answer, and results ``against`` it."""
+
+    headline: str
+    details: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return all sentences, the headline first."""
+        return (self.headline, *self.details, *self.against)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the sentences as plain values."""
+        return {"headline": self.headline, "details": list(self.details), "against": list(self.against)}
+
+
+def verdict_text(verdict: Verdict) -> VerdictText:
+    """Return the verdict in sentences."""
+    leads = verdict.leads
+    if not leads:
+        return VerdictText(NO_VERDICT)
+    names = lead_names(leads)
+    headline = _single(leads[0], verdict.level, names) if len(leads) == 1 else _several(leads, names)
+    return VerdictText(headline, tuple(_against_baseline(leads)), tuple(_contradictions(verdict)))
+
+
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """Return the verdict with its sentences, as plain values for JSON."""
+    return {**verdict_text(verdict).to_dict(), **verdict.to_dict()}
+
+
+def lead_names(leads: Iterable[Lead]) -> Mapping[Place, str]:
+    """Return the name of every place of leads; a single coordinate (the data set, ...) if it distinguishes all.
+
+    >>> leads = [Lead(Place(name, "whole", seed=0), "mrr", (), "als", 0.5, 0.4, 0.6) for name in ("a", "b")]
+    >>> list(lead_names(leads).values()), list(lead_names(leads[:1]).values())
+    (['a', 'b'], ['a, whole'])
+    """
+    places = list(dict.fromkeys(_bare(lead) for lead in leads))
+    if len(places) == 1:
+        only = places[0]  # without a split the data set is a file that the reader has named
+        return {only: f"{only.dataset}, {only.split}" if only.split != GIVEN else ""}
+    for axis in AXIS_NAMES:
+        if len({getattr(place, axis) for place in places}) == len(places):
+            short = [Place(**{axis: getattr(place, axis)}) for place in places]
+            return dict(zip(places, place_names(short).values(), strict=True))
+    return place_names(places)
+
+
+def _bare(lead: Lead) -> Place:
+    return lead.place._replace(design=GIVEN)
+
+
+# --- the headline -----------------------------------------------------------------------------------------------------
+
+
+def _single(lead: Lead, level: float, names: Mapping[Place, str]) -> str:
+    where = f" on {names[_bare(lead)]}" if names[_bare(lead)] else ""
+    by = f"by {lead.metric}{where}"
+    mean = wording.number(lead.mean, DIGITS)
+    if lead.runner_up is None:
+        between = _interval(lead.low, lead.high, level)
+        return f"{lead.leader} has {mean}{between} {by}; there is no other system to compare it with."
+    if not lead.tested:
+        return f"{lead.leader} leads {by} with {mean}, but its lead over {lead.runner_up} was not tested."
+    above = f"{_ahead(lead)} {'above' if lead.higher_is_better else 'below'} {lead.runner_up}"
+    tested = f"{_interval_of_difference(lead, level)}{_p(lead)}"
+    if lead.significant:
+        return f"{lead.leader} is best {by}: {mean}, {above} ({tested})."
+    if not lead.difference:
+        return f"{lead.leader} and {lead.runner_up} tie {by} with {mean}.{_still_beats(lead)}"
+    return (
+        f"No system is established as best {by}: {lead.leader} leads with {mean}, {above}, which is not significant "
+        f"({tested}).{_still_beats(lead)}"
+    )
+
+
+def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
+    metric, places = leads[0].metric, _count_places(leads)
+    winners: dict[str, list[Lead]] = {}
+    for lead in leads:
+        winners.setdefault(lead.leader, []).append(lead)
+    if len(winners) > 1:
+        told = sorted(winners.items(), key=lambda one: -len(one[1]))
+        parts = [_leads_where(system, own, names, first=not at) for at, (system, own) in enumerate(told)]
+        return f"No system is best by {metric} on all {places}: {_series(parts, '; ')}."
+    leader, sure = leads[0].leader, [lead for lead in leads if lead.significant]
+    lead_range = f"by {_range_of_leads(leads)} over {_runner_up(leads)}"
+    if not any(lead.tested for lead in leads):
+        return f"{leader} leads by {metric} on all {places}, {lead_range}; no lead was tested."
+    if len(sure) == len(leads):
+        p = max(lead.p for lead in leads)
+        return (
+            f"{leader} is best by {metric} on all {places}, {lead_range}, significant on each ({_largest(p, leads)})."
+        )
+    unsure = [lead for lead in leads if not lead.significant]
+    if not sure:
+        return (
+            f"No system is established as best by {metric}: {leader} leads on all {places}, {lead_range}, and "
+            "significantly on none."
+        )
+    return (
+        f"{leader} leads by {metric} on all {places}, {lead_range}; the lead is significant on {len(sure)} and not on "
+        f"{_listed_places(unsure, names, with_p=True)}."
+    )
+
+
+def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *, first: bool) -> str:
+    """Return a phrase on where a system leads, by how much, and how certain that is.
+
+    ``own`` are its leads and ``names`` the names of places; ``first`` adds the word "leads".
+
+    ``own`` are its leads, ``names`` the names of places; ``first`` is true for the first sentence of the verdict.
+    """
+    sure = sum(lead.significant for lead in own)
+    how = "significantly" if sure == len(own) else "not significantly" if not sure else f"significantly on {sure}"
+    if not any(lead.tested for lead in own):
+        how = "not tested"
+    where = str(len(own)) if len(own) > MAX_NAMED else _listed_places(own, names)
+    return f"{system} {'leads ' if first else ''}on {where} (by {_range_of_leads(own)}, {how})"
+
+
+def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p: bool = False) -> str:
+    told = [f"{names[_bare(lead)]} ({wording.p_phrase(lead.p)})" if with_p else names[_bare(lead)] for lead in leads]
+    if len(told) > MAX_NAMED:
+        return f"{len(told)} places, such as {told[0]}"
+    return _series(told, "; " if any("," in one for one in told) else ", ")
+
+
+def _count_places(leads: Sequence[Lead]) -> str:
+    """Return the number of places in words: ``3 data sets``, or ``6 places (3 data sets, 2 splits)``."""
+    sizes = {name: len({getattr(lead.place, axis) for lead in leads}) for axis, name in AXIS_NAMES.items()}
+    for name, size in sizes.items():
+        if size == len(leads):
+            return f"{size} {name}s"
+    return f"{len(leads)} places ({', '.join(f'{size} {name}s' for name, size in sizes.items() if size > 1)})"
+
+
+def _range_of_leads(leads: Sequence[Lead]) -> str:
+    sizes = sorted(_ahead(lead) for lead in leads)
+    return sizes[0] if sizes[0] == sizes[-1] else f"{sizes[0]} to {sizes[-1]}"
+
+
+def _runner_up(leads: Sequence[Lead]) -> str:
+    seconds = {lead.runner_up for lead in leads}
+    return str(next(iter(seconds))) if len(seconds) == 1 else "the runner-up"
+
+
+def _ahead(lead: Lead) -> str:
+    """Return the size of a lead: the tested difference of the two systems."""
+    return wording.number(abs(lead.difference), DIGITS)
+
+
+def _still_beats(lead: Lead) -> str:
+    return f" It is significantly better than {listed(lead.beaten)}." if lead.beaten else ""
+
+
+def _interval(low: float, high: float, level: float) -> str:
+    return "" if math.isnan(low) else f" ({100 * level:.4g} % interval {wording.interval(low, high, DIGITS)})"
+
+
+def _interval_of_difference(lead: Lead, level: float) -> str:
+    if math.isnan(lead.difference_low):
+        return ""
+    low, high = lead.difference_low, lead.difference_high
+    if not lead.higher_is_better:  # the lead is how far the leader is below
+        low, high = -high, -low
+    return f"{100 * level:.4g} % interval of the difference {wording.interval(low, high, DIGITS)}; "
+
+
+def _p(lead: Lead) -> str:
+    return f"{wording.p_phrase(lead.p)}, {_over_pairs(lead)}"
+
+
+def _over_pairs(lead: Lead) -> str:
+    if lead.pairs == 1:
+        return "one pair of systems"
+    return f"{'not adjusted' if lead.correction == 'none' else 'adjusted'} over {lead.pairs:,} pairs of systems"
+
+
+def _largest(p: float, leads: Sequence[Lead]) -> str:
+    return f"largest {wording.p_phrase(p)}, {_over_pairs(max(leads, key=lambda lead: lead.pairs))}"
+
+
+# --- the baseline, and what contradicts the headline ------------------------------------------------------------------
+
+
+def _against_baseline(leads: Sequence[Lead]) -> Iterable[str]:
+    """Yield a sentence on the systems that are better or worse than the baseline, or neither, at every place."""
+    baseline = leads[0].baseline
+    if baseline is None:
+        return
+    everywhere = "" if len(leads) == 1 else " everywhere"
+    kinds = {
+        name: {kind for lead in leads for kind in ("better", "worse", "unclear") if name in getattr(lead, kind)}
+        for name in dict.fromkeys(name for lead in leads for name in (*lead.better, *lead.worse, *lead.unclear))
+    }
+    parts = []
+    for kind, text in (("better", "significantly better"), ("worse", "significantly worse")):
+        if names := [name for name, found in kinds.items() if found == {kind}]:
+            parts.append(f"{listed(names)} {_is(names)} {text}{everywhere}")
+    if names := [name for name, found in kinds.items() if found == {"unclear"}]:
+        parts.append(f"{listed(names)} {'does' if len(names) == 1 else 'do'} not differ significantly")
+    if names := [name for name, found in kinds.items() if len(found) > 1]:
+        parts.append(f"{listed(names)} {_is(names)} better or worse on some places only")
+    if parts:
+        yield f"Against the baseline {baseline}: {'; '.join(parts)}."
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _contradictions(verdict: Verdict) -> Iterable[str]:
+    """Yield a sentence per metric and design by which another system leads significantly, and one for the rest."""
+    main = {lead.place.without("design"): lead for lead in verdict.leads}
+    groups: dict[tuple[str, str], list[Lead]] = {}
+    metrics: dict[str, None] = {}
+    for lead in verdict.others:
+        first = main.get(lead.place.without("design"))
+        if first is None or lead.runner_up is None:
+            continue
+        if lead.place.design == first.place.design:
+            groups.setdefault((f"By {lead.metric}", lead.metric), []).append(lead)
+            metrics[lead.metric] = None
+        elif lead.metric == verdict.metric:
+            groups.setdefault((f"Under {lead.place.design}", ""), []).append(lead)
+    agree, unsure = 0, []
+    for (by, metric), leads in groups.items():
+        other = [lead for lead in leads if lead.leader != main[lead.place.without("design")].leader]
+        sure = [lead for lead in other if lead.significant]
+        agree += not other and bool(metric)
+        if sure:
+            yield f"{by}, {_other_leaders(sure, leads)}."
+        elif other:
+            unsure.append((by, other, leads))
+    if len(unsure) == 1:
+        by, other, leads = unsure[0]
+        yield f"{by}, {_other_leaders(other, leads)}."
+    elif unsure:
+        by = listed([one[0] if not at else one[0].removeprefix("By ") for at, one in enumerate(unsure)])
+        tested = any(lead.tested for _, other, _ in unsure for lead in other)
+        some = " on some places" if len(verdict.leads) > 1 else ""
+        yield f"{by}, another system leads{some}, {'but nowhere significantly' if tested else 'which was not tested'}."
+    if agree and agree < len(metrics):
+        yield f"{agree} of the {len(metrics)} other metrics {'has' if agree == 1 else 'have'} the same leader."
+
+
+def _other_leaders(other: Sequence[Lead], leads: Sequence[Lead]) -> str:
+    if len(leads) == 1:
+        return f"{other[0].leader} leads instead{_how_sure(other[0])}"
+    names = lead_names(leads)
+    told = [f"{lead.leader} on {names[_bare(lead)]}{_how_sure(lead)}" for lead in other[:2]]
+    more = f" and {len(other) - 2} more" if len(other) > 2 else ""
+    return f"another system leads on {len(other)} of {len(leads)} places: {'; '.join(told)}{more}"
+
+
+def _how_sure(lead: Lead) -> str:
+    if not lead.tested:
+        return ", not tested"
+    sure = "significantly" if lead.significant else "not significantly"
+    return f" ({_ahead(lead)} ahead of {lead.runner_up}, {sure}, {wording.p_phrase(lead.p)})"
+
+
+def listed(names: Sequence[str]) -> str:
+    """List names in a sentence; further ones are counted.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdefg"))
+    ('a', 'a, b and c', 'a, b, c, d and 3 more')
+    """
+    if len(names) > MAX_NAMED:
+        return f"{', '.join(names[:MAX_NAMED])} and {len(names) - MAX_NAMED} more"
+    return _series(names)
+
+
+def _series(parts: Sequence[str], separator: str = ", ") -> str:
+    return f"{separator.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]

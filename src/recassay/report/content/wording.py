@@ -1,0 +1,211 @@
+"""Formatting of numbers, names and conventions, the same in every table, figure and page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+
+from recassay.errors import printable as printable  # noqa: PLC0414  tables and pages take it from here
+from recassay.metrics.align import Conventions
+from recassay.results.scores import PLACES, Scores
+from recassay.stats.intervals import LARGE
+
+if TYPE_CHECKING:
+    from recassay.comparison.compare import Comparison
+
+NOTHING = "–"
+UNDEFINED = "undefined"
+
+INTERVALS = {
+    "bca": "bootstrap interval (BCa)",
+    "abc": "bootstrap interval (ABC)",
+    "percentile": "bootstrap interval (percentile)",
+    "normal": "interval (Student's t)",
+}
+TESTS = {
+    "permutation": "paired permutation test",
+    "bootstrap": "paired bootstrap test",
+    "t": "paired t test",
+    "wilcoxon": "Wilcoxon signed-rank test",
+    "wilcoxon-pratt": "Wilcoxon signed-rank test (zeros after Pratt)",
+    "sign": "sign test",
+    "mcnemar": "McNemar test",
+}
+CORRECTIONS = {
+    "holm": "Holm",
+    "bonferroni": "Bonferroni",
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+    "none": "uncorrected",
+}
+
+
+def number(value: float, digits: int) -> str:
+    """Return a mean as text with a fixed number of digits.
+
+    >>> number(0.26734, 4), number(float("nan"), 4), number(-0.00001, 4), number(float("inf"), 4)
+    ('0.2673', 'undefined', '0.0000', '∞')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return UNDEFINED if math.isnan(value) else f"{value:z.{digits}f}"
+
+
+def difference(value: float, digits: int) -> str:
+    """Return a difference as text, always with its sign.
+
+    >>> difference(-0.01234, 4), difference(0.5, 2), difference(0.0, 2)
+    ('-0.0123', '+0.50', '0.00')
+    """
+    if math.isnan(value):
+        return UNDEFINED
+    text = number(abs(value), digits)
+    return text if not math.isinf(value) and float(text) == 0 else f"{'-' if value < 0 else '+'}{text}"
+
+
+def p_value(p: float) -> str:
+    """Return a p-value as text, never as 0.
+
+    >>> p_value(0.0312), p_value(0.00002), p_value(float("nan"))
+    ('0.0312', '<0.0001', 'undefined')
+    """
+    if math.isnan(p):
+        return UNDEFINED
+    return f"{p:.4f}" if p >= 0.00005 else "<0.0001"
+
+
+def p_phrase(p: float) -> str:
+    """Return a p-value as a phrase for a sentence.
+
+    >>> p_phrase(0.0312), p_phrase(0.00002)
+    ('p = 0.0312', 'p <0.0001')
+    """
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def interval(low: float, high: float, digits: int) -> str:
+    """Return an interval as text; a dash if a bound is undefined.
+
+    >>> interval(0.25, 0.3, 2), interval(float("nan"), float("nan"), 2), interval(-0.1, 0.2, 1)
+    ('0.25–0.30', '–', '-0.1 to 0.2')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return NOTHING
+    between = " to " if low < 0 else "–"
+    return f"{number(low, digits)}{between}{number(high, digits)}"
+
+
+def shorten(name: str, width: int) -> str:
+    """Return a name shortened in the middle to at most ``width`` terminal columns.
+
+    >>> shorten("bert4rec-large-v2", 11), shorten("pop", 11)
+    ('bert4…ge-v2', 'pop')
+    """
+    if cell_len(name) <= width:
+        return name
+    head, tail = name[: len(name) // 2], name[len(name) // 2 :]
+    while cell_len(head) + cell_len(tail) >= width and (head or tail):
+        head, tail = (head[:-1], tail) if cell_len(head) > cell_len(tail) else (head, tail[1:])
+    return f"{head}…{tail}"
+
+
+def system_letters(count: int) -> list[str]:
+    """Return a letter, or a pair of letters, for each of ``count`` systems.
+
+    >>> system_letters(28)[-3:]
+    ['z', 'aa', 'ab']
+    """
+    alphabet = "abcdefghijklmnopqrstuvwxyz"
+    return [alphabet[i] if i < 26 else alphabet[i // 26 - 1] + alphabet[i % 26] for i in range(count)]
+
+
+def joined(chosen: Iterable[str]) -> str:
+    """Return the letters joined without a separator, or with commas if one of them is a pair of letters."""
+    letters = list(chosen)
+    return ("," if any(len(letter) > 1 for letter in letters) else "").join(letters)
+
+
+def conventions(scores: Scores) -> str:
+    """Return a sentence on those conventions of the scores that are not the defaults; an empty string if all are."""
+    defaults = asdict(Conventions())
+    parts = [f"profile={scores.settings['profile']}"] if scores.settings.get("profile") else []
+    used = scores.settings.get("conventions", {})
+    parts += [f"{name}={value}" for name, value in used.items() if value != defaults.get(name)]
+    renamed = {heading: full for heading, full in scores.settings.get("metrics", {}).items() if heading != full}
+    sentences = [f"Conventions: {', '.join(parts)}"] if parts else []
+    sentences += [f"{heading} is {full}" for heading, full in renamed.items()]
+    return f"{'; '.join(sentences)}." if sentences else ""
+
+
+def list_depths(known: Iterable[tuple[str, str, int]]) -> str:
+    """Return a sentence on the depth of metrics without a cut-off, from (metric, system, depth) triples.
+
+    >>> list_depths([("mrr", "a", 10), ("map", "a", 10)])
+    'mrr and map are computed over the first 10 ranks, the longest list of the run.'
+    >>> list_depths([("mrr", "a", 10), ("mrr", "b", 100)])
+    'mrr is computed over the longest list of each run: 10 ranks of a, 100 of b.'
+    """
+    known = list(known)
+    metrics = list(dict.fromkeys(metric for metric, _, _ in known))
+    depths = {system: depth for _, system, depth in known}
+    if not known:
+        return ""
+    which = f"{', '.join(metrics[:-1])} and {metrics[-1]} are" if len(metrics) > 1 else f"{metrics[0]} is"
+    if len(set(depths.values())) == 1:
+        depth = next(iter(depths.values()))
+        return f"{which} computed over the first {depth:,} ranks, the longest list of the run{'s' * (len(depths) > 1)}."
+    each = [f"{depth:,} of {printable(name)}" for name, depth in depths.items()]
+    each[0] = each[0].replace(" of ", " ranks of ", 1)
+    return f"{which} computed over the longest list of each run: {', '.join(each)}."
+
+
+def level(scores: Scores) -> str:
+    """Return the level of the intervals in percent."""
+    return f"{100 * scores.settings.get('interval', {}).get('level', 0.95):.4g} %"
+
+
+def method(scores: Scores, comparison: Comparison | None) -> str:
+    """Return a sentence that names the interval and the test that were used; an empty string if there is neither."""
+    parts = [part for part in (_interval_used(scores), test_phrase(comparison)) if part]
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def depth_note(scores: Scores) -> str:
+    """Return a sentence on the depth of metrics without a cut-off; an empty string if all have one."""
+    depths = ((row.metric, row.system, row.parameters.get(PLACES)) for row in scores.rows)
+    return list_depths((metric, system, depth) for metric, system, depth in depths if isinstance(depth, int))
+
+
+def _interval_used(scores: Scores) -> str:
+    options = scores.settings.get("interval", {})
+    with_interval = [row for row in scores.rows if not math.isnan(row.low)]
+    if not options.get("method") or not with_interval:
+        return ""
+    sizes = sorted({row.n for row in with_interval})
+    users = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    kinds = [options["method"]]
+    if kinds == ["bootstrap"]:
+        kinds = [kind for kind, used in (("bca", sizes[0] <= LARGE), ("abc", sizes[-1] > LARGE)) if used]
+    names = " or ".join(INTERVALS.get(kind, f"{kind} interval") for kind in kinds)
+    return f"{level(scores)} {names} over {users} {'user' if sizes == [1] else 'users'}"
+
+
+def test_phrase(comparison: Comparison | None) -> str:
+    """Return the name of the test and of the correction of its p-values; an empty string if nothing was tested."""
+    if comparison is None or not comparison.rows:
+        return ""
+    row = comparison.rows[0]
+    name = TESTS.get(row.test, f"{row.test} test")
+    pairs = len(comparison.rows)
+    if comparison.family == "metric":
+        pairs = sum(other.metric == row.metric for other in comparison.rows)
+    over = f"{pairs:,} pair{'' if pairs == 1 else 's'}{' per metric' if comparison.family == 'metric' else ''}"
+    if row.correction == "none":
+        return f"{name}, p uncorrected for {over}"
+    return f"{name}, {CORRECTIONS.get(row.correction, row.correction)} over {over}"

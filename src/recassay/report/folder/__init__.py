@@ -1,0 +1,1 @@
+"""Folders of results: writing, reading, running checks on them, and their report page."""

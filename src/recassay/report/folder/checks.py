@@ -1,0 +1,179 @@
+"""The outcome of every check on a folder of results: its findings, no problem, or why it does not apply."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from recassay.checks.base import (
+    ApproximationFacts,
+    Check,
+    ComparisonFacts,
+    CutoffFacts,
+    DesignFacts,
+    DriftFacts,
+    Facts,
+    FolderFacts,
+    HomeMetricFacts,
+    RemovedRowsFacts,
+    ReplacedRunFacts,
+    SampledFacts,
+    StreamFacts,
+    diagnose,
+    load,
+)  # fmt: skip
+from recassay.comparison.compare import SignificanceOptions
+from recassay.data.sequences import SequenceFold
+from recassay.evaluate.decisions.comparing import comparison_facts
+from recassay.report.content.distribution import UnitValues
+from recassay.report.content.grids import Row, design_of
+from recassay.report.folder.read import ResultFolder, read_results
+from recassay.report.folder.tables import SettingResults, parts
+from recassay.results.finding import Finding
+from recassay.results.score_set import Place, ScoreSet
+
+Outcome = Literal["finding", "fine", "not applicable"]
+SEQUENCES, STREAM = "sequences", "stream"
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """The outcome of one check on a folder: its findings, no problem, or why it does not apply (``why``)."""
+
+    check: Check
+    outcome: Outcome
+    findings: tuple[Row, ...] = ()
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as a dict that JSON can hold."""
+        about = {"code": self.check.code, "title": self.check.title, "answer": self.outcome}
+        return {**about, "why": self.why, "findings": [dict(finding) for finding in self.findings]}
+
+
+def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
+    """Return the outcome of every check, by code.
+
+    Checks that need only the tables of the folder are run now; the others have stored findings.
+    """
+    known = [facts for facts in (_stored(folder), _comparing(folder)) if facts is not None]
+    run_now = {type(facts) for facts in known}
+    rows: dict[str, list[Row]] = {}
+    for row in folder.findings:
+        rows.setdefault(str(row["code"]), []).append(row)
+    for facts in known:
+        for finding in diagnose(facts):
+            rows[finding.code] = [finding.to_dict()]
+    return [
+        _outcome(check, tuple(rows.get(code, ())), _why_not(check, folder, run_now)) for code, check in load().items()
+    ]
+
+
+def findings_in(folder: str | Path) -> list[Finding]:
+    """Return what all checks find in a folder of results."""
+    rows = [row for outcome in run_checks(read_results(folder)) for row in outcome.findings]
+    return [Finding(**{field.name: row.get(field.name, "") for field in fields(Finding)}) for row in rows]
+
+
+def _outcome(check: Check, findings: tuple[Row, ...], why_not: str) -> CheckOutcome:
+    if findings:
+        return CheckOutcome(check, "finding", findings)
+    return CheckOutcome(check, "not applicable", why=why_not) if why_not else CheckOutcome(check, "fine")
+
+
+def _why_not(check: Check, folder: ResultFolder, run_now: set[type]) -> str:
+    """Return why a check without findings does not apply; an empty string if it was run."""
+    designs = {design_of(row) for row in folder.rows}
+    target_set_designs = designs - {"lists", SEQUENCES, STREAM}
+    reasons: Mapping[type, str] = {
+        Facts: "" if "lists" in designs else "no ranked lists were scored",
+        DesignFacts: "" if target_set_designs else "no design was evaluated; add one to the study, such as TI-AR-AN",
+        SequenceFold: "" if SEQUENCES in designs else "no sequences were generated",
+        SampledFacts: "run by recassay correct, on ranks among sampled items",
+        ApproximationFacts: "run by ra.sampling_curve, on samples by popularity without replacement",
+        DriftFacts: _not_watched(folder, designs),
+        StreamFacts: "" if STREAM in designs else "no stream was evaluated",
+        RemovedRowsFacts: "" if folder.lock else "run on the folds of a study",
+        ReplacedRunFacts: "" if folder.lock else "run on the runs of a study",
+        CutoffFacts: "" if "lists" in designs else "no ranked lists were scored",
+        HomeMetricFacts: "run by ra.home_and_away, on systems and the metrics they optimise",
+        FolderFacts: "" if FolderFacts in run_now else "the folder has no rows",
+        ComparisonFacts: "" if ComparisonFacts in run_now else "no two systems were compared",
+    }
+    why = reasons.get(check.about, "needs data that the folder does not hold")
+    return why or _missing_input(check, folder)
+
+
+def _not_watched(folder: ResultFolder, designs: set[str]) -> str:
+    if STREAM not in designs:
+        return "no stream was evaluated"
+    watched = (folder.lock.get("over_time") or {}).get("detectors")
+    return "" if watched else "no drift detector was used"
+
+
+def _missing_input(check: Check, folder: ResultFolder) -> str:
+    """Return which input of a check was not given; an empty string if none is missing."""
+    if check.code == "L002" and any(row["code"] == "L004" for row in folder.findings):
+        return "cannot be decided, see L004"
+    if "fold" in check.needs:
+        return _no_times(folder)
+    if check.code == "P001" and not folder.settings.get("profile"):
+        return "no profile was used"
+    given = folder.settings.get("train", True) if not folder.lock else True
+    return "no training log was given" if "train" in check.needs and not given else ""
+
+
+def _no_times(folder: ResultFolder) -> str:
+    folds = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.path.glob("folds/**/*.json"))]
+    if not folds:
+        return "run on the folds of a study"
+    return "" if any(fold.get("times", True) for fold in folds) else "the log has no times"
+
+
+def _stored(folder: ResultFolder) -> FolderFacts | None:
+    return FolderFacts(folder.rows, tuple(_equal_systems(folder))) if folder.rows else None
+
+
+def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
+    """Yield pairs of systems with equal values for all units; values are read only if all means are equal."""
+    values = UnitValues.of(folder.scores)
+    if values is None:
+        return
+    settings = list(parts(folder))
+    for part in settings:
+        means = {
+            system: tuple(part.scores.row(system, metric).mean for metric in part.scores.metrics)
+            for system in part.scores.systems
+        }
+        for a, b in itertools.combinations(part.scores.systems, 2):
+            if np.array_equal(means[a], means[b], equal_nan=True) and values.equal(part.place, a, b):
+                yield f" ({part.heading})" if len(settings) > 1 else "", a, b
+
+
+def _comparing(folder: ResultFolder) -> ComparisonFacts | None:
+    """Return the facts that the checks of comparisons need, from the comparisons in the folder; None if it has none."""
+    compared_parts = [part for part in parts(folder) if part.comparison is not None]
+    if not compared_parts:
+        return None
+    sheets = {_place(part): part.scores for part in compared_parts}
+    compared = {_place(part): part.comparison for part in compared_parts if part.comparison is not None}
+    first = next(iter(compared.values()))
+    correction = first.rows[0].correction
+    return comparison_facts(
+        ScoreSet(sheets, folder.path),
+        compared,
+        first.baseline,
+        SignificanceOptions(correction=correction, level=folder.level),
+    )
+
+
+def _place(part: SettingResults) -> Place:
+    *named, seed, design = part.place
+    dataset, split, protocol, under = (str(part or "given") for part in (*named, design))
+    return Place(dataset, split, protocol, under, seed)

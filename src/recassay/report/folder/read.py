@@ -1,0 +1,196 @@
+"""Reading of a folder of results, written by a study, ``recassay score -o`` or the demo."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from recassay.comparison.verdict import Verdict
+from recassay.data.io.json_text import parse_json
+from recassay.data.io.manifest import files_of, manifest_of
+from recassay.data.io.yaml_text import parse_yaml
+from recassay.errors import InputError
+from recassay.naming.grammar import suggest
+from recassay.report.content.exhibits import EXHIBITS
+from recassay.results.exhibit import Exhibit
+from recassay.results.group_scores import GroupScores
+from recassay.results.score_set import AXES, GIVEN
+from recassay.results.scores import restored
+
+Row = Mapping[str, Any]
+SUMMARY, LOCK, SCORES, FINDINGS, FOLDS, TIMES, PAGE = (
+    "summary.json", "study.lock.yaml", "scores.parquet", "findings.jsonl", "folds", "times.json", "report.html",
+)  # fmt: skip
+REQUIRED = {"system", "metric", "mean"}  # keys of every row
+
+
+@dataclass(frozen=True, eq=False)
+class ResultFolder:
+    """The content of a folder of results: rows, comparisons, findings and exhibits.
+
+    ``lock`` is the resolved study, empty if no study wrote the folder.
+    """
+
+    path: Path
+    rows: tuple[Row, ...]
+    comparisons: tuple[Row, ...] = ()
+    findings: tuple[Row, ...] = ()
+    failures: tuple[Row, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+    lock: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    verdict: Verdict | None = None  # None in folders of older versions
+    groups: tuple[tuple[str, GroupScores], ...] = ()  # with the place of each, as text
+    compare: Mapping[str, Any] = field(default_factory=dict)  # options of the comparisons, if no study wrote them
+
+    @property
+    def scores(self) -> Path:
+        """Return the path of the values per unit; the file may be absent."""
+        return self.path / SCORES
+
+    @property
+    def level(self) -> float:
+        """Return the level of intervals and tests."""
+        given = (self.lock.get("judge") or self.settings.get("interval") or {}).get("level")
+        return float(given or 0.95)
+
+    @property
+    def testing(self) -> dict[str, Any]:
+        """Return the options of the comparisons: baseline, test, correction, level and seed, as far as known."""
+        judge = {name: value for name, value in (self.lock.get("judge") or {}).items() if name in ("level", "seed")}
+        return {**judge, **(self.lock.get("compare") or {}), **self.compare}
+
+
+def read_results(folder: str | Path) -> ResultFolder:
+    """Read a folder of results; raise if it has no summary or a file has another structure."""
+    home = Path(folder)
+    if not (home / SUMMARY).is_file():
+        raise InputError("I317", f"there is no {SUMMARY}", where=str(home), hint=_hint(home))
+    manifest_of(home).require_intact(files_read(home))
+    summary = _document(home / SUMMARY)
+    rows = tuple(restored(row) for row in _rows(summary, "rows", home))
+    comparisons = _rows(summary, "comparisons", home)
+    if any(REQUIRED - row.keys() for row in rows):
+        raise _malformed(home / SUMMARY, f"a row needs {', '.join(sorted(REQUIRED))}")
+    lock = _lock(home / LOCK) if (home / LOCK).is_file() else {}
+    return ResultFolder(
+        home,
+        rows,
+        comparisons,
+        _findings(home, summary),
+        _rows(summary, "failures", home),
+        _exhibits(home / EXHIBITS),
+        lock,
+        summary.get("settings") or {},
+        summary.get("command") or "",
+        _verdict(summary, home),
+        _groups(summary, home),
+        summary.get("compare") or {},
+    )
+
+
+def _verdict(summary: Mapping[str, Any], home: Path) -> Verdict | None:
+    if not summary.get("verdict"):
+        return None
+    try:
+        return Verdict.from_dict(summary["verdict"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise _malformed(home / SUMMARY, f"its verdict cannot be read: {error}") from None
+
+
+def files_read(home: Path) -> list[Path]:
+    """Return the files of a folder that tables, pages and comparisons are made from; some may be absent."""
+    named = [home / name for name in (SUMMARY, LOCK, FINDINGS, TIMES)]
+    return [
+        *named,
+        *files_of(home / SCORES),
+        *sorted((home / EXHIBITS).rglob("*.json")),
+        *sorted((home / FOLDS).rglob("*.json")),
+    ]
+
+
+def _lock(path: Path) -> dict[str, Any]:
+    try:
+        lock, _ = parse_yaml(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise _malformed(path, str(error)) from None
+    if not isinstance(lock, dict):
+        raise _malformed(path, "it does not hold a mapping of settings")
+    return lock
+
+
+def _groups(summary: Mapping[str, Any], home: Path) -> tuple[tuple[str, GroupScores], ...]:
+    """Return the means by group with the data set, split, protocol, design and seed they belong to."""
+    try:
+        rows = _rows(summary, "groups", home)
+        return tuple((_place_text(row), GroupScores.from_dict(row)) for row in rows)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _malformed(home / SUMMARY, f"its groups cannot be read: {error}") from None
+
+
+def _place_text(row: Mapping[str, Any]) -> str:
+    named = [str(row[axis]) for axis in AXES if axis != "seed" and row.get(axis) not in (None, GIVEN, "lists")]
+    return " · ".join([*named, *([f"seed {row['seed']}"] if row.get("seed") is not None else [])])
+
+
+def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
+    """Return the findings of ``findings.jsonl``, else those of the summary."""
+    path = home / FINDINGS
+    if not path.is_file():
+        return _rows(summary, "findings", home)
+    try:
+        rows = tuple(parse_json(line, str(path)) for line in path.read_text(encoding="utf-8").split("\n") if line)
+    except ValueError as error:
+        raise _malformed(path, str(error)) from None
+    if not all(isinstance(row, dict) for row in rows):
+        raise _malformed(path, "a line is not an object")
+    return rows
+
+
+def _exhibits(home: Path) -> tuple[Exhibit, ...]:
+    """Return the exhibits in the order of the study; titles name data set and split if there are several."""
+    documents = [_document(path) for path in sorted(home.rglob("*.json"))]
+    documents.sort(key=lambda document: document.get("order", 0))
+    several = len({(document.get("dataset"), document.get("split")) for document in documents}) > 1
+    exhibits = []
+    for document in documents:
+        where = ", ".join(str(document[key]) for key in ("dataset", "split") if document.get(key))
+        title = f"{document['title']} ({where})" if several and where else document["title"]
+        exhibits.append(Exhibit.from_dict({**document, "title": title}))
+    return tuple(exhibits)
+
+
+def _rows(summary: Mapping[str, Any], part: str, home: Path) -> tuple[Row, ...]:
+    rows = summary.get(part, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise _malformed(home / SUMMARY, f"'{part}' is not a list of objects")
+    return tuple(rows)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"), str(path))
+    except ValueError as error:
+        raise _malformed(path, str(error)) from None
+    if not isinstance(content, dict):
+        raise _malformed(path, "it does not hold a JSON object")
+    return content
+
+
+def _malformed(path: Path, why: str) -> InputError:
+    return InputError(
+        "I318", f"{path.name} does not have the structure that recassay writes: {why}", where=str(path),
+        hint="write it again with recassay run or recassay score -o",
+    )  # fmt: skip
+
+
+def _hint(home: Path) -> str:
+    """Return a hint with a folder of results beside the given one, or which folders are accepted."""
+    parent = home if home.is_dir() else home.parent
+    others = sorted(path.parent.name for path in parent.glob(f"*/{SUMMARY}")) if parent.is_dir() else []
+    if others:
+        return suggest(home.name, others)
+    return "give the folder that recassay run, score -o or demo wrote"

@@ -1,0 +1,116 @@
+"""The tables of a folder of results: scores and comparisons restored from its rows, in every format."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from recassay.comparison.compare import Comparison
+from recassay.comparison.compare import Row as Pair
+from recassay.errors import printable
+from recassay.report.content.csv_text import cell
+from recassay.report.content.grids import PLACE, ResultGrids, Row, design_of, real, result_grids
+from recassay.report.folder.read import ResultFolder
+from recassay.report.tables.csv import HEADINGS
+from recassay.report.tables.latex import to_latex
+from recassay.report.tables.markdown import to_markdown
+from recassay.results.scores import Scores, Summary
+
+
+def tables(folder: ResultFolder, form: str) -> str:
+    """Return tables of the results in every setting (data set, split, design, seed) of a folder.
+
+    Markdown and LaTeX have a heading and a table per setting; CSV has all rows in one table.
+    """
+    if form == "csv":
+        return _csv(folder)
+    write, heading = (to_latex, "% {}\n") if form == "latex" else (to_markdown, "## {}\n\n")
+    settings = list(parts(folder))
+    texts = [
+        (heading.format(printable(part.heading)) if len(settings) > 1 and part.heading else "")
+        + write(part.scores, part.comparison)
+        for part in settings
+        if part.scores.rows
+    ]
+    return "\n".join(texts)
+
+
+def _csv(folder: ResultFolder) -> str:
+    names = [*PLACE, "design", "fold", *HEADINGS]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in folder.rows:
+        writer.writerow("" if row.get(name) is None else cell(row[name]) for name in names)
+    return text.getvalue()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SettingResults:
+    """Scores and comparison of one data set, split and seed under one design, without values per unit."""
+
+    place: tuple[Any, ...]  # dataset, split, protocol, seed, design
+    scores: Scores
+    comparison: Comparison | None
+
+    @property
+    def heading(self) -> str:
+        """Return the data set, split, design and seed as a heading; empty if none is named."""
+        *named, seed, design = self.place
+        parts = [str(part) for part in (*named, design) if part not in (None, "given", "lists")]
+        return ", ".join([*parts, *([f"seed {seed}"] if seed is not None else [])])
+
+
+def parts(folder: ResultFolder) -> Iterator[SettingResults]:
+    """Yield the results in each setting (data set, split, design, seed) of a folder, in the order of its rows."""
+    for results in result_grids(folder.rows, folder.comparisons):
+        for design in dict.fromkeys(design for grid in results.grids for design in grid.designs):
+            scores = _scores(results, design, folder)
+            yield SettingResults((*results.place, design), scores, _comparison(results, design, folder))
+
+
+def _scores(results: ResultGrids, design: str, folder: ResultFolder) -> Scores:
+    rows = [
+        _summary(grid.rows[system, design], grid.higher_is_better)
+        for grid in results.grids
+        for system in grid.systems
+        if (system, design) in grid.rows
+    ]
+    systems, metrics = (tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("system", "metric"))
+    known = {(row.system, row.metric) for row in rows}
+    complete = tuple(metric for metric in metrics if all((system, metric) in known for system in systems))
+    rows = [row for row in rows if row.metric in complete]
+    settings = {**folder.settings, "interval": {"level": folder.level, **(folder.settings.get("interval") or {})}}
+    return Scores(pl.Series("unit", []), systems, complete, {}, rows=tuple(rows), settings=settings)
+
+
+def _summary(row: Row, higher_is_better: bool | None) -> Summary:
+    mean, low, high = (real(row.get(name)) for name in ("mean", "low", "high"))
+    n, missing, short, duplicate, undefined = (int(row.get(name) or 0) for name in Summary.COUNTS)
+    return Summary(
+        row["system"], row["metric"], mean, n, missing, short, duplicate, undefined,
+        low=low, high=high, higher_is_better=higher_is_better,
+    )  # fmt: skip
+
+
+def _comparison(results: ResultGrids, design: str, folder: ResultFolder) -> Comparison | None:
+    names = [field.name for field in dataclasses.fields(Pair)]
+    compared_rows = [row for row in results.comparisons if design_of(row) == design]
+    if not compared_rows:
+        return None
+    pairs = tuple(_pair({name: row.get(name) for name in names}) for row in compared_rows)
+    baseline = (folder.lock.get("compare") or {}).get("baseline")
+    second = {pair.b for pair in pairs}
+    if baseline is None and len(second) == 1 and len(pairs) > 1:
+        baseline = second.pop()
+    return Comparison(rows=pairs, baseline=baseline, family="metric", effect="d_z", level=folder.level, seed=0)
+
+
+def _pair(row: dict[str, Any]) -> Pair:
+    floats = ("difference", "low", "high", "p", "p_adjusted", "effect")
+    return Pair(**{**row, **{name: real(row[name]) for name in floats}, "note": row["note"] or ""})

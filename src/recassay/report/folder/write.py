@@ -1,0 +1,133 @@
+"""Writing of a folder of results: ``scores.parquet``, ``summary.json``, ``findings.jsonl`` and the report page.
+
+Every file is complete or absent, because it is written under another name and renamed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recassay._version import __version__
+from recassay.comparison.verdict import Verdict, leads_at, verdict_of
+from recassay.data.io import make_folder, write_json, write_text
+from recassay.data.io.folder_lock import locked
+from recassay.data.io.manifest import Checksum, Manifest, State, files_of, recording
+from recassay.data.io.write import json_text
+from recassay.errors import UsageError
+from recassay.report.content.verdict import verdict_document
+from recassay.report.folder.groups import write_groups
+from recassay.report.folder.page import write_page
+from recassay.report.folder.read import FINDINGS, LOCK, PAGE, SCORES, SUMMARY, read_results
+from recassay.results.first_hits import FIRST_HITS
+from recassay.results.score_set import AXES, Place
+from recassay.results.scores import Scores
+
+if TYPE_CHECKING:
+    from recassay.comparison.compare import Comparison
+
+Identity = dict[str, Any]
+
+
+def document(scores: Scores, comparison: Comparison | None = None, where: Identity | None = None) -> dict[str, Any]:
+    """Return the results as one JSON document: verdict, systems, comparisons, findings and settings."""
+    return {
+        "recassay": __version__,
+        "verdict": verdict_document(verdict_of_scores(scores, comparison, where)),
+        "systems": scores.to_dict(),
+        "comparisons": comparison.to_dicts() if comparison else [],
+        "findings": [finding.to_dict() for finding in scores.findings],
+        **({"groups": [groups.to_dict() for groups in scores.groups]} if scores.groups else {}),
+        "settings": dict(scores.settings),
+    }
+
+
+def verdict_of_scores(scores: Scores, comparison: Comparison | None, where: Identity | None = None) -> Verdict:
+    """Return the verdict on scores of one place; ``where`` names its data set, split, protocol, design and seed."""
+    level = float((scores.settings.get("interval") or {}).get("level") or 0.95)
+    known = {axis: value for axis, value in (where or {}).items() if axis in AXES and value is not None}
+    return verdict_of(leads_at(Place(**known), scores, comparison), level=comparison.level if comparison else level)
+
+
+def write_results(
+    scores: Scores,
+    comparison: Comparison | None,
+    folder: str | Path,
+    identity: Identity | None = None,
+    *,
+    command: str = "",
+) -> Path:
+    """Write all results into a folder, created if needed; ``command`` is the command line that reproduces them."""
+    target = make_folder(folder)
+    identity = identity or {}
+    with locked(target, wait=True), recording(target) as manifest:
+        _refuse_foreign_files(target, manifest)
+        if scores.unit_metrics:
+            scores.write(target / SCORES, **identity)
+            for path in files_of(target / SCORES):
+                if manifest.state(path) is not State.INTACT:  # written by tasks of Spark
+                    manifest.add(path, Checksum.of(path))
+        else:
+            (target / SCORES).unlink(missing_ok=True)  # of an earlier call, with other metrics
+        if scores.first_hits is None:
+            (target / FIRST_HITS).unlink(missing_ok=True)  # of earlier scores
+        else:
+            scores.first_hits.write(target)
+        write_groups(scores.groups, target)
+        write_json(_summary(scores, comparison, identity, command), target / SUMMARY)
+        write_text("".join(json_text(one.to_dict()) + "\n" for one in scores.findings), target / FINDINGS)
+        manifest.write()
+        write_page(read_results(target))
+    return target
+
+
+def _refuse_foreign_files(target: Path, manifest: Manifest) -> None:
+    """Raise U111 if the folder belongs to a study, or has files of these names that another program wrote."""
+    if (target / LOCK).exists():
+        raise UsageError(
+            "U111",
+            "the folder holds the results of a study, which scoring would replace",
+            where=str(target),
+            hint="choose another folder with -o",
+        )
+    for name in (SUMMARY, SCORES, FINDINGS, PAGE):
+        path = target / name
+        if path.exists() and not (manifest.exists or _is_summary(target / SUMMARY)):
+            raise UsageError(
+                "U111",
+                f"{name} is already there, and recassay did not write it",
+                where=str(path),
+                hint="move it away, or choose another folder with -o",
+            )
+
+
+def _is_summary(path: Path) -> bool:
+    """Return whether a file is a summary that recassay wrote, also a version of recassay that wrote no manifest."""
+    try:
+        return '"recassay"' in path.read_text(encoding="utf-8", errors="replace")[:100]
+    except OSError:
+        return False
+
+
+def _testing(comparison: Comparison) -> dict[str, Any]:
+    row = comparison.rows[0]
+    tested = {"baseline": comparison.baseline, "test": row.test, "correction": row.correction}
+    return {**tested, "level": comparison.level, "seed": comparison.seed}
+
+
+def _summary(scores: Scores, comparison: Comparison | None, identity: Identity, command: str) -> dict[str, Any]:
+    names = ("dataset", "split", "protocol", "design")
+    where = {**{name: identity.get(name) or "given" for name in names}, "seed": identity.get("seed")}
+    content = document(scores, comparison, identity)
+    rows = [{"system": row.system, **where, "metric": row.metric, **row.to_dict()} for row in scores.rows]
+    return {
+        "recassay": content["recassay"],
+        "verdict": content["verdict"],
+        "rows": rows,
+        "comparisons": [{**where, **row} for row in content["comparisons"]],
+        "findings": content["findings"],
+        **({"groups": [{**where, **groups} for groups in content["groups"]]} if scores.groups else {}),
+        "settings": content["settings"],
+        **({"compare": _testing(comparison)} if comparison else {}),
+        **({"command": command} if command else {}),
+    }

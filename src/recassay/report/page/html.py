@@ -1,0 +1,194 @@
+"""The report page: a single HTML file without external resources.
+
+Text, tables and SVG figures are all visible without JavaScript. The results of a large page are in ``noscript``
+elements: a browser without scripts shows them, and one with scripts reads them as text until they are selected, so that
+the page opens at once. A small script adds controls to select data, metric,
+cut-off and design, and buttons to save tables and figures (CSV, SVG, PNG).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from recassay.comparison.verdict import Verdict
+from recassay.errors import printable
+from recassay.report.content.findings import FindingGroup, finding_groups, where_of
+from recassay.report.content.grids import ResultGrids, Row, result_grids
+from recassay.report.page.card import card
+from recassay.report.page.figures import SizeBudget, figure, means, ranks
+from recassay.report.page.groups import groups_content
+from recassay.report.page.tables import results_content
+from recassay.report.page.verdict import picture, verdict_content, verdict_from_rows
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
+from recassay.results.group_scores import GroupScores
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+AXES = (
+    ("data", "Data"), ("split", "Split"), ("protocol", "Protocol"), ("seed", "Seed"), ("metric", "Metric"),
+    ("cut", "Cut-off"), ("design", "Design"),
+)  # fmt: skip
+MAX_VIEWS = 60  # tables of a page that are laid out when it opens; a larger page unpacks those that are selected
+Distributions = Mapping[tuple[tuple[Any, ...], str], Sequence[Exhibit]]  # by place with design, and metric
+
+
+def page(
+    title: str,
+    about: str,
+    rows: Iterable[Row],
+    *,
+    comparisons: Iterable[Row] = (),
+    findings: Iterable[Finding | Row] = (),
+    exhibits: Iterable[Exhibit] = (),
+    lock: Mapping[str, Any] | None = None,
+    failures: Iterable[Row] = (),
+    settings: Mapping[str, Any] | None = None,
+    command: str = "",
+    distributions: Distributions | None = None,
+    verdict: Verdict | None = None,
+    groups: Sequence[tuple[str, GroupScores]] = (),
+) -> str:
+    """Return a study as one HTML file: verdict, findings, card, results, exhibits, failures and settings.
+
+    ``rows``, ``comparisons``, ``findings`` and ``failures`` come from ``summary.json``. ``lock`` is the resolved
+    study; ``settings`` are those of a scoring without a study. ``distributions`` are exhibits of the distribution
+    behind each mean, ``groups`` the means by group, with the place of each. Equal input gives equal bytes. Without
+    ``verdict``, a verdict is derived from the rows. Rows of single folds follow those over all folds; undefined
+    numbers say "undefined".
+
+    >>> row = {"system": "Popular", "design": "lists", "metric": "ndcg@10", "mean": 0.25, "n": 40}
+    >>> text = page("First", "Is the popular good enough?", [row])
+    >>> "Popular has 0.2500 by ndcg@10; there is no other system" in text
+    True
+    """
+    lock, settings = dict(lock or {}), dict(settings or {})
+    comparisons = list(comparisons)
+    level = float((lock.get("judge") or settings.get("interval") or {}).get("level") or 0.95)
+    grids, budget = result_grids(rows, comparisons), SizeBudget()
+    several = len(grids) > 1
+    verdict = verdict if verdict is not None else verdict_from_rows(grids, level)
+    systems = picture(verdict, grids)
+    first = None if systems is None else figure(systems, "systems")
+    contents = [results_content(group, at, several=several) for at, group in enumerate(grids, start=1)]
+    _add_figures(grids, contents, distributions or {}, budget)
+    found = [_finding(group) for group in finding_groups(findings, verdict)]
+    template = _environment().get_template("page.html.jinja")
+    return template.render(
+        title=title,
+        about=about,
+        study=bool(lock),
+        groups=contents,
+        controls=_controls(contents),
+        left_out=budget.left_out,
+        packed=sum(len(grid.designs) for group in grids for grid in group.grids) > MAX_VIEWS,
+        level=f"{100 * level:.4g} %",
+        alpha=f"{_alpha(comparisons, level):.4g}",
+        verdict=verdict_content(verdict, grids),
+        picture=first,
+        facts=card(grids, lock, settings),
+        by_groups=groups_content(groups),
+        command=command,
+        findings=[one for one in found if one["weight"] == 2],
+        other_findings=[one for one in found if one["weight"] < 2],
+        exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(exhibits, start=1)],
+        failures=[_failure(row) for row in failures],
+        lock=_yaml(lock or settings) if lock or settings else "",
+    )
+
+
+@cache
+def _environment() -> Environment:
+    import jinja2
+    from markupsafe import Markup
+
+    home = files("recassay.report")
+
+    def text(value: Any) -> Any:
+        """Escape control characters in each line of text; leave markup as it is."""
+        if isinstance(value, str) and not isinstance(value, Markup):
+            return "\n".join(printable(line) for line in value.split("\n"))
+        return value
+
+    def source(name: str) -> Markup:
+        return Markup((home / name).read_text(encoding="utf-8"))
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (home / "page" / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        finalize=text,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["source"] = source
+    environment.filters["drawn"] = Markup  # figures escape their text when they are drawn
+    return environment
+
+
+def _add_figures(
+    groups: Sequence[ResultGrids],
+    contents: Sequence[dict[str, Any]],
+    distributions: Distributions,
+    budget: SizeBudget,
+) -> None:
+    """Add to the ``contents`` of each group its figures, as many as the size budget allows."""
+    for group, content in zip(groups, contents, strict=True):
+        for grid, grid_content in zip(group.grids, content["grids"], strict=True):
+            ordered = grid.higher_is_better is not None and len(grid.systems) > 1
+            rank_figures = (
+                [figure(ranks(grid), f"{grid_content['id']}-ranks")] if len(grid.designs) > 1 and ordered else []
+            )
+            grid_content["figures"] = [item for item in rank_figures if item["panels"] and budget.take(item)]
+            for number, view in enumerate(grid_content["views"], start=1):
+                name = view["id"] = f"{grid_content['id']}-{number}"
+                place = (*group.place, view["design"])
+                exhibits = [means(grid, view["design"]), *distributions.get((place, grid.metric), ())]
+                drawn = [figure(exhibit, f"{name}-{at}") for at, exhibit in enumerate(exhibits, start=1)]
+                view["figures"] = [item for item in drawn if item["panels"] and budget.take(item)]
+
+
+def _controls(contents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the controls of the page: every property of the results that has two or more values."""
+    values: dict[str, dict[str, None]] = {key: {} for key, _ in AXES}
+    for group in contents:
+        for key, value in group["place"].items():
+            values[key][value] = None
+        for grid in group["grids"]:
+            values["metric"][grid["base"]] = None
+            values["cut"][grid["cut"]] = None
+            values["design"].update(dict.fromkeys(view["design"] for view in grid["views"]))
+    return [
+        {"key": key, "label": label, "choices": list(values[key])} for key, label in AXES if len(values[key]) > 1
+    ]  # fmt: skip
+
+
+def _yaml(lock: Mapping[str, Any]) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(dict(lock), sort_keys=False, allow_unicode=True, width=100))
+
+
+def _alpha(comparisons: Iterable[Row], level: float) -> float:
+    """Return the largest p-value that counts as significant: the alpha that comparisons state, else 1 - level."""
+    stated = {row["alpha"] for row in comparisons if row.get("alpha")}
+    return float(stated.pop()) if len(stated) == 1 else 1 - level
+
+
+def _finding(group: FindingGroup) -> dict[str, Any]:
+    """Return a group of findings with its places; texts that repeat are shown once."""
+    cases = [{"where": " · ".join(where_of(row)), "detail": str(row["detail"])} for row in group.rows]
+    about = {"code": group.code, "severity": group.severity, "title": group.title, "weight": group.weight}
+    return {**about, "first": cases[0], "others": cases[1:], "count": group.count}
+
+
+def _failure(row: Row) -> dict[str, Any]:
+    where = [str(row[key]) for key in ("dataset", "split") if row.get(key)]
+    where += [f"{key} {row[key]}" for key in ("fold", "seed") if row.get(key) is not None]
+    texts = {key: str(row.get(key) or "") for key in ("system", "code", "message", "traceback")}
+    return {**texts, "where": " · ".join(where)}

@@ -1,0 +1,139 @@
+"""Values as printed in Python: a title and some lines, whatever their size."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+
+from recassay.api.evaluate import Evaluation
+from recassay.comparison.compare import Comparison
+from recassay.errors import printable
+from recassay.report.content import wording
+from recassay.report.listing import Explanation, explanation_text
+from recassay.report.nouns import counted, facts
+from recassay.results.design_scores import DesignScores
+from recassay.results.scores import Scores
+
+DIGITS = 4
+MAX_LINES = 24
+NUMERIC = frozenset("0123456789+-–") | {""}  # what a number begins with
+
+
+@singledispatch
+def text(value: Any) -> str:
+    """Return a value as some lines of text; types of results have their own functions, registered below."""
+    found = facts(value)
+    width = max(map(len, found.lines), default=0)
+    lines = "\n".join([found.title, *(f"  {name:<{width}}  {words}" for name, words in found.lines.items())])
+    if found.rows is None or not found.tabular:
+        return lines
+    rows = [[cell(value) for value in row] for row in found.rows.rows()]
+    return _columns(lines, found.rows.columns, rows, "its table has them all")
+
+
+@text.register
+def _scores_text(scores: Scores) -> str:
+    """Return the table of means, without notes."""
+    title = f"scores of {counted(len(scores.systems), 'system')} under {counted(len(scores.metrics), 'metric')}, "
+    title += f"for {scores.units.len():,} users or sequences; {counted(len(scores.findings), 'finding')}"
+    rows = [
+        [
+            row.metric,
+            row.system,
+            wording.number(row.mean, DIGITS),
+            wording.interval(row.low, row.high, DIGITS),
+            f"{row.n:,}",
+        ]
+        for row in sorted(scores.rows, key=lambda row: scores.metrics.index(row.metric))
+    ]
+    return _columns(title, ["metric", "system", "mean", f"{wording.level(scores)} interval", "n"], rows, ".summary()")
+
+
+@text.register
+def _comparison_text(comparison: Comparison) -> str:
+    """Return a line per pair and metric."""
+    rows = [
+        [
+            row.metric, f"{row.a} - {row.b}", wording.difference(row.difference, DIGITS),
+            wording.interval(row.low, row.high, DIGITS), wording.p_value(row.p_adjusted),
+        ]
+        for row in comparison.rows
+    ]  # fmt: skip
+    title = f"comparison of {counted(len(rows), 'pair of a metric', 'pairs of a metric')}; {how_tested(comparison)}"
+    return _columns(title, ["metric", "systems", "difference", "interval", "adjusted p"], rows, ".frame()")
+
+
+@text.register
+def _design_scores_text(scores: DesignScores) -> str:
+    """Return the means of all systems under each design and metric."""
+    title = f"scores of {counted(len(scores.systems), 'system')} under {counted(len(scores.designs), 'design')}"
+    means = {(row.metric, row.design, row.system): row.mean for row in scores.rows}
+    rows = [
+        [metric, design, *(wording.number(means[metric, design, system], DIGITS) for system in scores.systems)]
+        for metric in scores.metrics
+        for design in scores.designs
+    ]
+    return _columns(title, ["metric", "design", *scores.systems], rows, ".summary()")
+
+
+@text.register
+def _evaluation_text(found: Evaluation) -> str:
+    """Return how an evaluation was made, then its scores and tests."""
+    lines = [f"  {name:<10}  {words}" for name, words in found.stated.items() if words]
+    tested = [text(found.comparison)] if found.comparison.rows else []
+    return "\n".join([f"evaluation of {counted(len(found.runs), 'system')}", *lines, text(found.scores), *tested])
+
+
+@text.register
+def _explanation_text(page: Explanation) -> str:
+    """Return the page that ``recassay explain`` prints."""
+    printed = io.StringIO()
+    Console(file=printed, width=100, color_system=None).print(explanation_text(page))
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
+
+
+def _columns(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], everything: str) -> str:
+    """Return text: a title, and rows in columns, numbers to the right.
+
+    Rows beyond ``MAX_LINES`` are counted; ``everything`` says where to find them.
+    """
+    shown = [[printable(cell) for cell in row] for row in (headings, *rows[:MAX_LINES])]
+    columns = [_padded(column) for column in zip(*shown, strict=True)]
+    lines = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+    more = [f"... {len(rows) - MAX_LINES:,} more rows: {everything}"] if len(rows) > MAX_LINES else []
+    return "\n".join([title, *(f"  {line}" for line in [*lines, *more])])
+
+
+def _padded(column: Sequence[str]) -> list[str]:
+    """Return the cells of a column padded to one width: numbers to the right, text to the left."""
+    width = max(map(cell_len, column))
+    if all(cell[:1] in NUMERIC for cell in column[1:]):
+        return [" " * (width - cell_len(cell)) + cell for cell in column]
+    return [set_cell_size(cell, width) for cell in column]
+
+
+def how_tested(comparison: Comparison) -> str:
+    """Return the names of the tests and corrections of a comparison, as text."""
+    kinds = dict.fromkeys(
+        f"{wording.TESTS.get(row.test, row.test)}, {wording.CORRECTIONS.get(row.correction, row.correction)}"
+        for row in comparison.rows
+    )
+    return "; ".join(kinds)
+
+
+def cell(value: object) -> str:
+    """Return a value of a table as text.
+
+    >>> cell(0.25), cell(12_345), cell(None)
+    ('0.2500', '12,345', '–')
+    """
+    if value is None:
+        return wording.NOTHING
+    if isinstance(value, float):
+        return wording.number(value, DIGITS)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

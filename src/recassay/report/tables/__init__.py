@@ -1,0 +1,1 @@
+"""Tables of results as text for terminals, Markdown, LaTeX and spreadsheets."""

@@ -1,0 +1,90 @@
+"""Results as Markdown: a table of systems by metrics, and a table of counts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recassay.errors import printable
+from recassay.report.content import wording
+from recassay.report.content.results_table import COUNTS, ResultTable
+from recassay.results.scores import Scores
+
+if TYPE_CHECKING:
+    from recassay.comparison.compare import Comparison
+
+SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
+
+
+def to_markdown(scores: Scores, comparison: Comparison | None = None, *, digits: int = 4) -> str:
+    """Return a table of means with intervals, the best in bold, and a table of counts.
+
+    Superscript letters mark the systems that a system is significantly better than.
+    """
+    table = ResultTable(scores, comparison)
+    rows = [
+        [_named(table, system), *(_cell(table, system, metric, digits) for metric in scores.metrics)]
+        for system in scores.systems
+    ]
+    parts = [wording.conventions(scores)]
+    parts.append(_table(["system", *map(escape, scores.metrics)], rows))
+    parts.append(
+        " ".join(filter(None, [wording.method(scores, comparison), _legend(table), wording.depth_note(scores)]))
+    )
+    parts.append(_counts(table))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def escape(name: str) -> str:
+    """Return a name with the special characters of Markdown escaped.
+
+    >>> print(escape("a|b*c_[d]"))
+    a\\|b\\*c\\_\\[d\\]
+    """
+    return SPECIAL.sub(r"\\\1", printable(name))
+
+
+def _named(table: ResultTable, system: str) -> str:
+    return f"{table.letters[system]}: {escape(system)}" if table.comparison else escape(system)
+
+
+def _cell(table: ResultTable, system: str, metric: str, digits: int) -> str:
+    row = table.row(system, metric)
+    mean = wording.number(row.mean, digits)
+    mean = f"**{mean}**" if system in table.best(metric) else mean
+    beaten = wording.joined(table.beaten(system, metric))
+    raised = f"<sup>{beaten}</sup>" if beaten else ""
+    between = "" if math.isnan(row.low) else f" ({wording.interval(row.low, row.high, digits)})"
+    return mean + raised + between
+
+
+def _legend(table: ResultTable) -> str:
+    if not table.comparison:
+        return ""
+    level = f"{1 - table.comparison.level:.4g}"
+    return f"Superscripts: significantly better than the system with that letter (adjusted p ≤ {level})."
+
+
+def _counts(table: ResultTable) -> str:
+    rows = []
+    for note in table.count_notes():
+        applies_to_all = len(note.metrics) == len(table.scores.metrics)
+        metrics = "all" if applies_to_all else ", ".join(map(escape, note.metrics))
+        rows.append([escape(note.system), metrics, *(f"{count:,}" for count in note.counts)])
+    return _table(["system", "metrics", "n", *COUNTS], rows, text=2)
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> str:
+    """Return an aligned table: the first ``text`` columns to the left, the others to the right."""
+    widths = [max(3, *(len(row[i]) for row in (headings, *rows))) for i in range(len(headings))]
+    rule = ["-" * width if i < text else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
+    lined = [
+        [
+            cell.ljust(width) if i < text else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        for row in (headings, *rows)
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (lined[0], rule, *lined[1:]))

@@ -1,0 +1,98 @@
+"""Statistics of a log as a table for a terminal, those that matter most for a study first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recassay.columnar.time_kind import KINDS
+from recassay.data.stats import RatingStats, Stats, TimeStats
+
+UNDEFINED = "undefined"
+
+
+def stats_table(stats: Stats) -> RenderableType:
+    """Return a table with two columns: the name of a statistic and its value."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=False)
+    table.add_column("statistic", no_wrap=True)
+    table.add_column("value", overflow="fold")
+    for name, value in _lines(stats):
+        table.add_row(Text(name, style="bold"), Text(value))
+    return table
+
+
+def _lines(stats: Stats) -> Iterator[tuple[str, str]]:
+    yield "rows", f"{stats.rows:,}"
+    yield "users", f"{stats.users:,}"
+    yield "items", f"{stats.items:,}"
+    yield "pairs", f"{stats.pairs:,} distinct user-item pairs; {stats.duplicates:,} rows repeat a pair"
+    yield "density", f"{_percent(stats.density)} of all possible user-item pairs"
+    profile = stats.profile
+    middle = f"mean {_number(profile.mean)}, median {_number(profile.median)}"
+    yield "items per user", f"{middle}, range {_number(profile.min)} to {_number(profile.max)}"
+    top = stats.popularity
+    shares = (("1 %", top.top_1_percent), ("10 %", top.top_10_percent), ("20 %", top.top_20_percent))
+    yield "top items", ", ".join(f"{of} of items have {_percent(share)} of rows" for of, share in shares)
+    yield "", f"Gini {_number(top.gini)}; {_percent(top.items_with_one_row)} of items have one row"
+    if stats.times is None:
+        yield "time", KINDS[None]
+    else:
+        yield from _times(stats.times)
+    if stats.ratings is not None:
+        yield from _ratings(stats.ratings)
+
+
+def _times(times: TimeStats) -> Iterator[tuple[str, str]]:
+    yield (
+        "time",
+        f"{times.first} to {times.last} ({times.unit}){_missing(times.missing)}" if times.first else "all missing",
+    )
+    yield "", KINDS[times.kind]
+    if times.problem:
+        yield "", times.problem
+    yield (
+        "",
+        (
+            f"{_percent(times.tied)} of rows have the same time as another row of their user; "
+            f"for {_percent(times.last_unclear)} of users the last item is ambiguous"
+        ),
+    )
+
+
+def _ratings(ratings: RatingStats) -> Iterator[tuple[str, str]]:
+    if ratings.counts is not None:
+        shown = ", ".join(f"{value}: {count:,}" for value, count in ratings.counts.items()) or "none"
+    else:
+        shown = ", ".join(f"{name} {_number(value)}" for name, value in (ratings.quantiles or {}).items())
+    yield "ratings", shown + _missing(ratings.missing)
+
+
+def _missing(count: int) -> str:
+    return f"; {count:,} missing" if count else ""
+
+
+def _number(value: float) -> str:
+    """Return a number as text with at most three decimals.
+
+    >>> _number(32.0), _number(0.36061), _number(float("nan"))
+    ('32', '0.361', 'undefined')
+    """
+    if math.isnan(value):
+        return UNDEFINED
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}".rstrip("0")
+
+
+def _percent(share: float) -> str:
+    """Return a share as text in percent, with two significant digits below 10 %.
+
+    >>> _percent(0.4586), _percent(0.0456), _percent(0.00006), _percent(0.0)
+    ('46 %', '4.6 %', '0.006 %', '0 %')
+    """
+    if math.isnan(share):
+        return UNDEFINED
+    return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"

@@ -1,0 +1,107 @@
+"""Sudden Death for terminals, papers and CSV: shares of users won, with intervals, by cut-off; and results by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from recassay.comparison.sudden_death import SuddenDeath
+from recassay.errors import printable
+from recassay.report.content import wording
+from recassay.report.content.csv_text import csv_text
+from recassay.report.tables import formats
+from recassay.report.tables.latex import escape as escape_latex
+from recassay.report.tables.markdown import escape as escape_markdown
+from recassay.report.tables.text import bare_table
+
+SYSTEM_WIDTH = 24
+
+
+def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
+    """Return the shares of all systems by cut-off with intervals, and pairwise results at the deepest cut-off."""
+    note = (
+        f"Sudden Death over {contest.over()}; no system hits {contest.nobody():,} of them. Won: no competitor has its "
+        "first relevant item higher; outright: and none as high; hit: whatever the others do. Another competitor "
+        f"changes every number. {_settings(contest)}"
+    )
+    parts: list[RenderableType] = [
+        Text(f"Sudden death: {printable(title)}", style="bold"), _shares(contest), Text(),
+        Text(note, style="dim"), Text(),
+    ]  # fmt: skip
+    if len(contest.competitors) > 1:
+        parts += [Text(f"Duels within {contest.deepest} places", style="bold"), _duels(contest), Text()]
+    return Group(*parts)
+
+
+def _settings(contest: SuddenDeath) -> str:
+    """Return a sentence with the rules that are not the default, and the threshold of relevance."""
+    rules = contest.rules
+    stated = [f"ties {rules.ties}" if rules.ties != "share" else "", "all users" if rules.users == "all" else ""]
+    stated += ["the printed loop" if rules.loop == "printed" else "", f"relevant from {rules.relevant_from:g}"]
+    return f"Rules: {', '.join(filter(None, stated))}."
+
+
+def _shares(contest: SuddenDeath) -> Table:
+    table = bare_table()
+    table.add_column("system", no_wrap=True)
+    for heading in ("cut-off", "won", f"{100 * contest.confidence.level:.4g} % interval", "outright", "hit"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in contest.summary().iter_rows(named=True):
+        between = wording.NOTHING
+        if row["low"] == row["low"]:
+            between = f"{100 * row['low']:.1f}–{100 * row['high']:.1f} %"
+        shares = (f"{100 * row[part]:.1f} %" for part in ("sudden_death", "outright", "hit"))
+        won, *others = shares
+        table.add_row(_system(row["system"]), str(row["at"]), won, between, *others)
+    return table
+
+
+def _duels(contest: SuddenDeath) -> Table:
+    table = bare_table()
+    for heading in ("system", "against"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("wins", "losses", "together", "neither"):
+        table.add_column(heading, justify="right")
+    order = {name: line for line, name in enumerate(contest.competitors)}
+    for row in contest.duels().iter_rows(named=True):
+        if order[row["system"]] < order[row["against"]]:
+            shares = (f"{100 * row[part]:.1f} %" for part in ("wins", "losses", "together", "neither"))
+            table.add_row(_system(row["system"]), _system(row["against"]), *shares)
+    return table
+
+
+def sudden_death_table(contests: Mapping[str, SuddenDeath], form: str) -> str:
+    """Return the shares of every system as Markdown or LaTeX, with letters for significant wins; or as CSV."""
+    if form == "csv":
+        return csv_text(shares_frame(contests))
+    parts = []
+    for name, contest in contests.items():
+        comparison = contest.compare(contest.at) if len(contest.competitors) > 1 else None
+        write = formats.to_markdown if form == "markdown" else formats.to_latex
+        title = f"Sudden Death over {contest.over()}: {name}"
+        head = f"## {escape_markdown(title)}\n\n" if form == "markdown" else f"% {escape_latex(title)}\n"
+        parts.append(head + write(contest.scores(), comparison))
+    return "\n".join(parts)
+
+
+def shares_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
+    """Return a row per Sudden Death result, cut-off and system."""
+    named = [contest.summary().with_columns(contest=pl.lit(name)) for name, contest in contests.items()]
+    return pl.concat(named, how="diagonal_relaxed")
+
+
+def duels_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
+    """Return a row per Sudden Death result and ordered pair of systems, at the deepest cut-off."""
+    named = [
+        contest.duels().with_columns(at=pl.lit(contest.deepest), contest=pl.lit(name))
+        for name, contest in contests.items()
+    ]
+    return pl.concat(named, how="diagonal_relaxed")
+
+
+def _system(name: str) -> Text:
+    return Text(wording.shorten(printable(name), SYSTEM_WIDTH))

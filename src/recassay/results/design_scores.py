@@ -1,0 +1,126 @@
+"""Scores of systems under every design: the same recommendations, evaluated with different sets of candidates."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.results.finding import Finding
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
+from recassay.stats.agreement import kendall
+
+
+@dataclass(frozen=True)
+class DesignScore:
+    """The score of one system by one metric under one design.
+
+    ``mean`` is the expectation over the draw of candidates and the order of ties, ``low`` and ``high`` its interval
+    over users, ``sd_draws`` the standard deviation of one draw's mean around it. ``random`` is the exact mean of a
+    system that orders at random, ``best`` the largest mean there can be, and ``corrected`` is
+    (mean - random) / (best - random): 0 for chance, 1 for perfection. ``rho`` is the share of relevant items in a
+    target set, ``t`` the harmonic mean of their sizes. ``n`` counts users, ``sets`` target sets.
+    """
+
+    system: str
+    design: str
+    metric: str
+    mean: float
+    low: float
+    high: float
+    n: int
+    sd_draws: float
+    random: float
+    best: float
+    corrected: float
+    rho: float
+    t: float
+    sets: int
+    short: int
+    unlisted: int
+    undefined: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, ready for JSON; an undefined number is None."""
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in dataclasses.asdict(self).items()
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DesignScores(Displayable):
+    """Scores of every system under every design: rows of :class:`DesignScore`, and :class:`Scores` by design."""
+
+    systems: tuple[str, ...]
+    designs: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rows: tuple[DesignScore, ...]
+    by_design: Mapping[str, Scores]
+    findings: tuple[Finding, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def summary(self) -> pl.DataFrame:
+        """Return a table with a row per design, system and metric."""
+        return pl.DataFrame([dataclasses.asdict(row) for row in self.rows])
+
+    def row(self, system: str, design: str, metric: str) -> DesignScore:
+        """Return the row of one system under one design by one metric."""
+        for name, known, code in ((system, self.systems, "U108"), (metric, self.metrics, "U101")):
+            if name not in known:
+                raise UsageError(code, f"'{name}' was not judged", hint=suggest(name, known))
+        self._known(design)
+        return next(row for row in self.rows if (row.system, row.design, row.metric) == (system, design, metric))
+
+    def scores(self, design: str) -> Scores:
+        """Return values per user under one design, ready for :func:`~recassay.compare`."""
+        self._known(design)
+        return self.by_design[design]
+
+    def order(self, metric: str) -> pl.DataFrame:
+        """Return the rank of each system under each design by the mean of a metric; equal means share a rank."""
+        table = self._means(metric).unpivot(index="design", variable_name="system", value_name="mean")
+        ranked = table.with_columns(rank=pl.col("mean").rank("min", descending=True).over("design"))
+        return ranked.pivot("system", index="design", values="rank", maintain_order=True)
+
+    def agreement(self, metric: str) -> pl.DataFrame:
+        """Return Kendall's tau-b between the orders of systems, for every pair of designs."""
+        table = self._means(metric)
+        means = {design: table.row(place)[1:] for place, design in enumerate(self.designs)}
+        pairs = itertools.combinations(self.designs, 2)
+        return pl.DataFrame(
+            [{"a": a, "b": b, "tau": kendall(means[a], means[b])} for a, b in pairs],
+            schema={"a": pl.String, "b": pl.String, "tau": pl.Float64},
+        )
+
+    def _means(self, metric: str) -> pl.DataFrame:
+        """Return a table of the means by a metric, with a row per design and a column per system."""
+        if metric not in self.metrics:
+            raise UsageError("U101", f"'{metric}' was not judged", hint=suggest(metric, self.metrics))
+        found = {(row.design, row.system): row.mean for row in self.rows if row.metric == metric}
+        columns = {system: [found[design, system] for design in self.designs] for system in self.systems}
+        return pl.DataFrame({"design": list(self.designs), **columns})
+
+    def _known(self, design: str) -> None:
+        if design not in self.designs:
+            raise UsageError("U115", f"the design '{design}' was not judged", hint=suggest(design, self.designs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return rows, findings and settings, ready for JSON."""
+        return {
+            "rows": [row.to_dict() for row in self.rows],
+            "findings": [finding.to_dict() for finding in self.findings],
+            "settings": dict(self.settings),
+        }
+
+    def with_findings(self, *findings: Finding) -> DesignScores:
+        """Return a copy of these scores to which findings are added."""
+        return dataclasses.replace(self, findings=(*self.findings, *findings))

@@ -1,0 +1,150 @@
+"""Means by group of users, or of relevant items: which groups a system serves worse, and whether that is noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from recassay.shown import Displayable
+
+GroupKind = Literal["users", "items"]
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """The mean of one system under one metric in one group, and its difference from the mean over all users.
+
+    ``n`` counts the users with a value; of a group of items these are users with a relevant item in it. ``p`` is that
+    of the test of the difference, corrected over all groups.
+    """
+
+    system: str
+    metric: str
+    group: str
+    n: int
+    mean: float
+    low: float
+    high: float
+    difference: float
+    p: float
+    significant: bool
+
+
+@dataclass(frozen=True)
+class GroupGap:
+    """The difference of the best and the worst group of one system by one metric, and its test.
+
+    ``p`` is corrected over all ``pairs`` of groups, because the data chose the two. For a metric without a better
+    direction ``best`` has the highest mean.
+    """
+
+    system: str
+    metric: str
+    best: str
+    worst: str
+    gap: float
+    low: float
+    high: float
+    p: float
+    pairs: int
+    significant: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupScores(Displayable):
+    """Means of all systems by the groups of one column, and the gap between the best and the worst group.
+
+    ``kind`` says what is grouped: users, or relevant items. Groups with fewer than ``smallest`` users are ``hidden``:
+    their number, and their users. ``without`` counts users, or items, that the column gives no group. ``left_out``
+    says by metric why it has no groups; ``note`` says how values became groups, if they were numbers.
+    """
+
+    by: str
+    kind: GroupKind
+    rows: tuple[GroupRow, ...]
+    gaps: tuple[GroupGap, ...]
+    smallest: int
+    hidden: int = 0
+    hidden_users: int = 0
+    without: int = 0
+    level: float = 0.95
+    correction: str = "holm"
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Return the names of the groups that are shown."""
+        return tuple(dict.fromkeys(row.group for row in self.rows))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return the metrics that have groups."""
+        return tuple(dict.fromkeys(row.metric for row in self.rows))
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Return the systems."""
+        return tuple(dict.fromkeys(row.system for row in self.rows))
+
+    def row(self, system: str, metric: str, group: str) -> GroupRow | None:
+        """Return the row of one system, metric and group; None if too few users have a value."""
+        wanted = (system, metric, group)
+        return next((row for row in self.rows if (row.system, row.metric, row.group) == wanted), None)
+
+    def gap(self, system: str, metric: str) -> GroupGap | None:
+        """Return the gap of one system by one metric; None with fewer than two groups."""
+        return next((row for row in self.gaps if (row.system, row.metric) == (system, metric)), None)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row per system, metric and group."""
+        return self._stamped(pl.DataFrame([dataclasses.asdict(row) for row in self.rows], schema=_schema(GroupRow)))
+
+    def gaps_frame(self) -> pl.DataFrame:
+        """Return a row per system and metric: best and worst group, their gap, its interval and test."""
+        return self._stamped(pl.DataFrame([dataclasses.asdict(row) for row in self.gaps], schema=_schema(GroupGap)))
+
+    def _stamped(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.select(pl.lit(self.by).alias("by"), pl.lit(self.kind).alias("kind"), pl.all())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values for JSON; undefined and infinite numbers are None."""
+        about = {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in LISTS}
+        about["left_out"] = dict(self.left_out)
+        return {**about, **{name: [_finite(row) for row in getattr(self, name)] for name in LISTS}}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> GroupScores:
+        """Return the groups of a :meth:`to_dict`.
+
+        >>> row = GroupRow("pop", "ndcg@10", "de", 12, 0.25, math.nan, math.nan, 0.01, 0.5, False)
+        >>> made = GroupScores("country", "users", (row,), (), 10)
+        >>> GroupScores.from_dict(made.to_dict()).rows[0].mean
+        0.25
+        """
+        rows = tuple(GroupRow(**_restored(row)) for row in content["rows"])
+        gaps = tuple(GroupGap(**_restored(row)) for row in content["gaps"])
+        known = {one.name for one in dataclasses.fields(cls)} - set(LISTS)
+        return cls(**{name: value for name, value in content.items() if name in known}, rows=rows, gaps=gaps)
+
+
+LISTS = ("rows", "gaps")
+_TYPES = {"str": pl.String, "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean}
+
+
+def _schema(kind: type) -> dict[str, Any]:
+    return {one.name: _TYPES[str(one.type)] for one in dataclasses.fields(kind)}
+
+
+def _finite(row: Any) -> dict[str, Any]:
+    values = dataclasses.asdict(row)
+    return {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in values.items()}
+
+
+def _restored(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: math.nan if value is None else value for name, value in row.items()}

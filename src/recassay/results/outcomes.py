@@ -1,0 +1,172 @@
+"""The results of one system on a stream, event by event."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.identity import id_keys, value_keys
+from recassay.data.io.write import atomic, json_text
+from recassay.errors import InputError, UsageError
+from recassay.naming.grammar import suggest
+from recassay.results.timing import Timing
+from recassay.shown import Displayable
+
+EVENT, USER, TIME = "event", "user_id", "timestamp"
+ABOUT = "recassay outcomes"  # key in the metadata of a Parquet file, for what is no column
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcomes(Displayable):
+    """The results of a system on a stream: a row per scored event with its values by all metrics, its user and time.
+
+    ``event`` is the position of each event in the stream, from 0, and ``events`` the length of the stream; events that
+    were not scored have no row. A value is NaN where its metric is undefined. ``counts`` says how many events were
+    scored, and how many were not, by reason; ``settings`` how the stream was played. ``timing`` belongs to one run, and
+    the fingerprint leaves it out.
+
+    >>> made = Outcomes("Popular", np.array([1, 3, 4]), {"recall@2": np.array([0.0, 1.0, 0.0])}, events=6)
+    >>> len(made), made.metrics, round(made.mean("recall@2"), 4)
+    (3, ('recall@2',), 0.3333)
+    >>> made.frame().rows()
+    [(1, 0.0), (3, 1.0), (4, 0.0)]
+    >>> Outcomes.from_frame(made.frame(), "Popular", events=6).fingerprint == made.fingerprint
+    True
+    """
+
+    system: str
+    event: NDArray[np.int64]
+    values: Mapping[str, NDArray[np.float64]]
+    users: pl.Series | None = None
+    times: pl.Series | None = None
+    events: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timing: Timing | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        where = f"outcomes of {self.system}"
+        parts = {**self.values, "users": self.users, "times": self.times}
+        other = {name: len(part) for name, part in parts.items() if part is not None and len(part) != len(self)}
+        if other:
+            name, size = next(iter(other.items()))
+            what = f"{len(self):,} events were scored, and there are {size:,} {name}"
+            raise InputError("I381", what, where=where, hint="give a row for every scored event")
+        backwards = np.flatnonzero(self.event[1:] <= self.event[:-1])
+        if backwards.size:
+            before, after = self.event[backwards[0] : backwards[0] + 2]
+            what = f"scored events are not in the order of the stream: {after:,} comes after {before:,}"
+            raise InputError("I381", what, where=where, hint="sort the rows by event, each of them once")
+        if len(self) and not 0 <= self.event[0] <= self.event[-1] < self.events:
+            what = f"events {self.event[0]:,} to {self.event[-1]:,} were scored, and the stream has {self.events:,}"
+            raise InputError("I381", what, where=where, hint="count events from 0, and give events= all of them")
+
+    def __len__(self) -> int:
+        return int(self.event.size)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return the names of the metrics, which are the columns of values."""
+        return tuple(self.values)
+
+    def of(self, metric: str) -> NDArray[np.float64]:
+        """Return the value of every scored event; NaN where undefined."""
+        if metric not in self.values:
+            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.values))
+        return self.values[metric]
+
+    def losses(self, metric: str) -> NDArray[np.float64]:
+        """Return a loss for every scored event: 1 - the metric, or an error metric as it is.
+
+        >>> Outcomes("mine", np.arange(2), {"rr@10": np.array([0.25, 1.0])}, events=2).losses("rr@10").tolist()
+        [0.75, 0.0]
+        """
+        return self.of(metric) if is_error(metric) else 1 - self.of(metric)
+
+    def mean(self, metric: str) -> float:
+        """Return the mean over scored events at which the metric is defined."""
+        values = self.of(metric)
+        defined = values[~np.isnan(values)]
+        return float(defined.mean()) if defined.size else float("nan")
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row per scored event: event, user_id and timestamp if there are any, and a column per metric."""
+        about = {EVENT: self.event, USER: self.users, TIME: self.times}
+        return pl.DataFrame({**{name: part for name, part in about.items() if part is not None}, **self.values})
+
+    @classmethod
+    def from_frame(cls, frame: pl.DataFrame, system: str, *, events: int, **about: Any) -> Outcomes:
+        """Return outcomes from a table as :meth:`frame` returns it.
+
+        All columns except event, user_id and timestamp are metrics.
+
+        ``about`` are other fields of the outcomes.
+        """
+        if EVENT not in frame.columns:
+            what = f"outcomes of a stream have no column {EVENT}: there are {', '.join(frame.columns)}"
+            raise InputError("I201", what, where=system, hint="event is the place of each row in the stream, from 0")
+        users, times = (frame[name] if name in frame.columns else None for name in (USER, TIME))
+        metrics = [name for name in frame.columns if name not in (EVENT, USER, TIME)]
+        values = {name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in metrics}
+        return cls(system, frame[EVENT].cast(pl.Int64).to_numpy(), values, users, times, events, **about)
+
+    def write(self, path: str | Path, metadata: Mapping[str, str] | None = None) -> None:
+        """Write everything to one Parquet file; ``metadata`` is added to the file's key-value metadata."""
+        about: dict[str, Any] = {"system": self.system, "events": self.events}
+        about |= {"counts": self.counts, "settings": self.settings}
+        about["timing"] = None if self.timing is None else self.timing.to_dict()
+        with atomic(path) as temporary:
+            self.frame().write_parquet(temporary, metadata={**(metadata or {}), ABOUT: json_text(about)})
+
+    @classmethod
+    def read(cls, path: str | Path) -> Outcomes:
+        """Return the outcomes in a file that :meth:`write` wrote."""
+        if not Path(path).is_file():
+            raise InputError("I101", f"there is no file {Path(path).name}", where=str(path), hint="look at the path")
+        content = pl.read_parquet_metadata(path).get(ABOUT)
+        if content is None:
+            what = f"{Path(path).name} is a table, and says not of which system and stream"
+            raise InputError("I381", what, where=str(path), hint="Outcomes.from_frame(table, system, events=...)")
+        about = json.loads(content)
+        timing = about.pop("timing")
+        return cls.from_frame(pl.read_parquet(path), timing=timing and Timing.from_dict(timing), **about)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Return a digest (checksum) of everything but the timing."""
+        about: dict[str, Any] = {"counts": dict(sorted(self.counts.items()))}
+        about |= {"settings": dict(sorted(self.settings.items()))}
+        about |= {"system": self.system, "events": self.events, "metrics": self.metrics}
+        digest = hashlib.blake2b(json_text(about).encode(), digest_size=16)
+        for part in (self.event, *self.values.values()):
+            digest.update(part.tobytes())
+        for column, keys in ((self.users, id_keys), (self.times, value_keys)):
+            digest.update(b"none" if column is None else keys(column).tobytes())
+        return digest.hexdigest()
+
+
+class Played(Protocol):
+    """A protocol for the results of playing a system on a stream."""
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """Return the results, event by event."""
+
+
+def outcomes_of(one: Outcomes | Played) -> Outcomes:
+    """Return the outcomes of a played stream; outcomes are returned as they are."""
+    return one if isinstance(one, Outcomes) else one.outcomes
+
+
+def is_error(metric: str) -> bool:
+    """Return whether lower values of a metric are better."""
+    return metric in ("mae", "rmse") or metric.endswith("_error")

@@ -1,0 +1,162 @@
+"""Sets of scores: those of every data set, split, protocol, design and seed of a study."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.results.design_scores import DesignScores
+from recassay.results.scores import Scores
+from recassay.shown import Displayable
+
+GIVEN = "given"  # the value of a coordinate that is not stated
+AXES = ("dataset", "split", "protocol", "design", "seed")
+
+
+class Place(NamedTuple):
+    """A place in a study, which is where scores belong: a data set, split, protocol, design and seed."""
+
+    dataset: str = GIVEN
+    split: str = GIVEN
+    protocol: str = GIVEN
+    design: str = GIVEN
+    seed: int | None = None
+
+    @property
+    def on_events(self) -> bool:
+        """Return whether the units are events of a stream.
+
+        >>> Place(protocol="prequential(at=5)").on_events, Place(protocol="ranking").on_events
+        (True, False)
+        """
+        return self.protocol.partition("(")[0] == "prequential"
+
+    def without(self, *axes: str) -> tuple[Any, ...]:
+        """Return all coordinates except ``axes``. Two places with the same result differ in no other coordinate.
+
+        >>> Place("a", design="P1R").without("design", "seed")
+        ('a', 'given', 'given')
+        """
+        return tuple(value for axis, value in self._asdict().items() if axis not in axes)
+
+    def stamped(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the table with this place's coordinates as first columns."""
+        kinds = {axis: pl.Int64 if axis == "seed" else pl.String for axis in AXES}
+        where = [pl.lit(value, kinds[axis]).alias(axis) for axis, value in self._asdict().items()]
+        return table.select(*where, pl.all())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreSet(Displayable):
+    """Scores of a study: ``sheets`` maps each place (data set, split, protocol, design, seed) to its scores.
+
+    ``folder`` is the folder they were read from, if there is one.
+    """
+
+    sheets: Mapping[Place, Scores]
+    folder: Path | None = None
+
+    def __iter__(self) -> Iterator[tuple[Place, Scores]]:
+        return iter(self.sheets.items())
+
+    def __len__(self) -> int:
+        return len(self.sheets)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Return all systems, in order of first appearance."""
+        return tuple(dict.fromkeys(system for _, scores in self for system in scores.systems))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return all metrics that have values per unit at some place."""
+        return tuple(dict.fromkeys(metric for _, scores in self for metric in scores.unit_metrics))
+
+    def along(self, axis: str) -> tuple[Any, ...]:
+        """Return the distinct values of one coordinate, such as ``dataset``, in order of appearance."""
+        _check_axis(axis)
+        return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
+
+    def where(self, **wanted: Sequence[Any] | str | int | None) -> ScoreSet:
+        """Return the scores at places with these coordinates; a coordinate of None is not restricted.
+
+        >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
+        >>> [place.design for place, _ in both.where(design="U1R")]
+        ['U1R']
+        """
+        kept = dict(self.sheets)
+        for axis, values in wanted.items():
+            if values is None:
+                continue
+            chosen = [values] if isinstance(values, str | int) else list(values)
+            known = self.along(axis)
+            for one in chosen:
+                if one not in known:
+                    stated = [str(value) for value in known if value not in (GIVEN, None)]
+                    hint = suggest(str(one), stated) if stated else f"leave it out: they do not say their {axis}"
+                    raise UsageError("U212", f"there is no {axis} '{one}' in these scores", hint=hint)
+            kept = {place: scores for place, scores in kept.items() if getattr(place, axis) in chosen}
+        if not kept:
+            all_of = ", ".join(f"{axis} {values}" for axis, values in wanted.items() if values is not None)
+            raise UsageError("U212", f"no scores have all of {all_of}", hint="ask for one of them at a time")
+        return dataclasses.replace(self, sheets=kept)
+
+    def only(self, metrics: Sequence[str] | None) -> ScoreSet:
+        """Return the same scores with some of the metrics only; None keeps all."""
+        if not metrics:
+            return self
+        for metric in metrics:
+            if metric not in self.metrics:
+                raise UsageError("U101", f"'{metric}' has no value per user here", hint=suggest(metric, self.metrics))
+        return self._each(lambda scores: _with_metrics(scores, tuple(one for one in metrics if one in scores.metrics)))
+
+    def groups(self, *axes: str) -> dict[tuple[Any, ...], dict[Place, Scores]]:
+        """Return groups of places that differ only along ``axes``, keyed by their other coordinates."""
+        for axis in axes:
+            _check_axis(axis)
+        found: dict[tuple[Any, ...], dict[Place, Scores]] = {}
+        for place, scores in self:
+            found.setdefault(place.without(*axes), {})[place] = scores
+        return found
+
+    def _each(self, change: Callable[[Scores], Scores]) -> ScoreSet:
+        return dataclasses.replace(self, sheets={place: change(scores) for place, scores in self})
+
+
+def score_set(scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores]) -> ScoreSet:
+    """Return a set of scores, from scores of one place, scores by design, or scores by data set.
+
+    >>> import polars as pl
+    >>> one = Scores(pl.Series(["ann"]), ("a",), (), {})
+    >>> [place.dataset for place, _ in score_set({"ml-1m": one, "steam": one})]
+    ['ml-1m', 'steam']
+    """
+    if isinstance(scores, ScoreSet):
+        return scores
+    if isinstance(scores, DesignScores):
+        return ScoreSet({Place(design=design): one for design, one in scores.by_design.items()})
+    if isinstance(scores, Mapping):
+        return ScoreSet({Place(dataset=name): one for name, one in scores.items()})
+    return ScoreSet({Place(): scores})
+
+
+def _check_axis(axis: str) -> None:
+    if axis not in AXES:
+        raise UsageError("U215", f"scores cannot be grouped by {axis!r}", hint=suggest(axis, AXES))
+
+
+def _with_metrics(scores: Scores, metrics: tuple[str, ...]) -> Scores:
+    return dataclasses.replace(
+        scores,
+        metrics=metrics,
+        per_unit={key: one for key, one in scores.per_unit.items() if key[1] in metrics},
+        per_unit_weights={key: one for key, one in scores.per_unit_weights.items() if key[1] in metrics},
+        rows=tuple(row for row in scores.rows if row.metric in metrics),
+    )

@@ -1,0 +1,206 @@
+"""Scores: a value per system, metric and unit, and means with their counts and intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.data.io import write_parquet
+from recassay.errors import UsageError
+from recassay.naming.grammar import Value, suggest
+from recassay.results.finding import Finding, Findings
+from recassay.results.first_hits import FirstHits
+from recassay.results.group_scores import GroupScores
+from recassay.shown import Displayable, Picture, renderer
+
+Values = NDArray[np.float64]
+WEIGHT = "weight"  # the column of weights that all metrics share
+
+
+def weight_of(metric: str) -> str:
+    """Return the name of the column with the weights of one metric."""
+    return f"{WEIGHT} of {metric}"
+
+
+PLACES = "places"  # parameter of a metric without a cut-off: the length of the longest list it saw
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The mean of one system under one metric, with interval, counts and parameters.
+
+    Counts are of units: ``n`` have a value, ``missing`` have no list, ``short`` have a list below the cut-off,
+    ``duplicate`` a list with repeated items, ``undefined`` no value. ``accompanying`` holds numbers that a metric
+    reports beside its mean.
+    """
+
+    system: str
+    metric: str
+    mean: float
+    n: int
+    missing: int
+    short: int
+    duplicate: int
+    undefined: int
+    low: float = float("nan")
+    high: float = float("nan")
+    higher_is_better: bool | None = True
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    accompanying: Mapping[str, float] = field(default_factory=dict)
+
+    COUNTS = ("n", "missing", "short", "duplicate", "undefined")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return mean, bounds, counts and parameters, ready for JSON; undefined and infinite numbers are None.
+
+        ``infinite`` names the infinite numbers, and :func:`restored` puts them back.
+
+        >>> row = Summary("pop", "seq_perplexity", math.inf, 9, 0, 0, 0, 0, low=4.0, high=math.inf).to_dict()
+        >>> row["mean"], row["low"], row["high"], row["infinite"]
+        (None, 4.0, None, {'mean': 'inf', 'high': 'inf'})
+        >>> restored(row)["mean"]
+        inf
+        """
+        given = {name: getattr(self, name) for name in ("mean", "low", "high")}
+        numbers: dict[str, Any] = {name: _json_number(value) for name, value in given.items()}
+        infinite = {name: str(float(value)) for name, value in given.items() if math.isinf(value)}
+        counts = {name: getattr(self, name) for name in self.COUNTS}
+        accompanying = {name: _json_number(value) for name, value in self.accompanying.items()}
+        more = ({"infinite": infinite} if infinite else {}) | ({"accompanying": accompanying} if accompanying else {})
+        return {**numbers, **counts, "parameters": dict(self.parameters), **more}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(Displayable):
+    """Values of every system under every metric on the same units, with their summary, findings and settings.
+
+    A unit is a user, or a test sequence; its values are NaN where a metric is undefined. Metrics of the whole
+    catalogue, or pooled over all units, have a summary and no values per unit.
+    """
+
+    units: pl.Series
+    systems: tuple[str, ...]
+    metrics: tuple[str, ...]
+    per_unit: Mapping[tuple[str, str], Values]
+    per_unit_weights: Mapping[tuple[str, str], Values] = field(default_factory=dict)
+    rows: tuple[Summary, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    first_hits: FirstHits | None = None  # for Sudden Death, if they were kept
+    groups: tuple[GroupScores, ...] = ()  # means by group of users or items, if they were asked for
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "findings", Findings(self.findings))
+
+    @property
+    def unit_metrics(self) -> tuple[str, ...]:
+        """Return the metrics that have a value for every unit."""
+        return tuple(metric for metric in self.metrics if (self.systems[0], metric) in self.per_unit)
+
+    def values(self, system: str, metric: str) -> Values:
+        """Return the value of every unit; NaN where undefined."""
+        self._known(system, metric)
+        if (system, metric) not in self.per_unit:
+            raise UsageError(
+                "U105", f"{metric} is one number for everything and has no value per unit",
+                hint="see .summary()",
+            )  # fmt: skip
+        return self.per_unit[system, metric]
+
+    def weights(self, system: str, metric: str) -> Values | None:
+        """Return the weight of every unit in the mean; None for equal weights."""
+        return self.per_unit_weights.get((system, metric))
+
+    def _known(self, system: str, metric: str) -> None:
+        if system not in self.systems:
+            raise UsageError("U108", f"there is no system '{system}'", hint=suggest(system, self.systems))
+        if metric not in self.metrics:
+            raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.metrics))
+
+    def summary(self) -> pl.DataFrame:
+        """Return a row per system and metric: mean, low, high, n, missing, short, duplicate, undefined."""
+        names = ("system", "metric", "mean", "low", "high", *Summary.COUNTS)
+        return pl.DataFrame([{name: getattr(row, name) for name in names} for row in self.rows])
+
+    def row(self, system: str, metric: str) -> Summary:
+        """Return the summary of one system under one metric."""
+        self._known(system, metric)
+        return next(row for row in self.rows if (row.system, row.metric) == (system, metric))
+
+    def frame(self, **identity: str | int | None) -> pl.DataFrame:
+        """Return values per unit as a table: system, dataset, split, protocol, design, seed, unit, user, then metrics.
+
+        ``identity`` fills the columns dataset to seed.
+
+        Unequal weights of units are columns too: one column ``weight`` if all metrics share them, else
+        ``weight of METRIC`` for each metric with weights.
+        """
+        names = ("dataset", "split", "protocol", "design")
+        same = [pl.lit(identity.get(name) or "given").alias(name) for name in names]
+        same.append(pl.lit(identity.get("seed"), dtype=pl.Int64).alias("seed"))
+        parts = [
+            pl.DataFrame({metric: self.per_unit[system, metric] for metric in self.unit_metrics}).select(
+                pl.lit(system).alias("system"),
+                *same,
+                pl.Series("unit", self.units),
+                pl.Series("user", self.units),
+                *(pl.col(metric).fill_nan(None) for metric in self.unit_metrics),
+                *self._weight_columns(system),
+            )
+            for system in self.systems
+        ]
+        return pl.concat(parts, how="diagonal")
+
+    def write(self, path: str | Path, **identity: str | int | None) -> None:
+        """Write the table of :meth:`frame` as a Parquet file."""
+        write_parquet(self.frame(**identity), Path(path))
+
+    def _weight_columns(self, system: str) -> list[pl.Series]:
+        own = {metric: self.weights(system, metric) for metric in self.unit_metrics}
+        weighted = {metric: one for metric, one in own.items() if one is not None}
+        if not weighted:
+            return []
+        first = next(iter(weighted.values()))
+        if len(weighted) == len(own) and all(np.array_equal(one, first) for one in weighted.values()):
+            return [pl.Series(WEIGHT, first)]
+        return [pl.Series(weight_of(metric), one) for metric, one in weighted.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary rows by system and metric, ready for JSON."""
+        return {
+            system: {"metrics": {row.metric: row.to_dict() for row in self.rows if row.system == system}}
+            for system in self.systems
+        }
+
+    def plot(self, metric: str | None = None) -> Picture:
+        """Return a picture of the means and intervals of all systems under one metric, by default the first."""
+        return renderer().plot(self, metric=metric)
+
+    def report(self, path: str | Path, comparison: Any = None) -> Path:
+        """Write a page about these scores, as one HTML file, and return its path.
+
+        ``comparison`` is a result of :func:`~recassay.compare`; by default all pairs of systems are tested.
+        """
+        return renderer().report(self, comparison, path=Path(path))
+
+    def with_findings(self, *findings: Finding) -> Scores:
+        """Return a copy of these scores to which findings are added."""
+        return dataclasses.replace(self, findings=(*self.findings, *findings))
+
+
+def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row of :meth:`Summary.to_dict` with its infinite numbers put back."""
+    infinite = row.get("infinite")
+    return {**row, **{name: float(value) for name, value in infinite.items()}} if infinite else row
+
+
+def _json_number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

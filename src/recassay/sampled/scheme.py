@@ -1,0 +1,54 @@
+"""Sampling schemes: how candidates are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+
+By = Literal["uniform", "popularity"]
+WAYS: tuple[By, ...] = ("uniform", "popularity")
+
+
+@dataclass(frozen=True)
+class SamplingScheme:
+    """A way to draw candidates: ``by`` uniform chance or popularity; with ``replace``, one may be drawn twice.
+
+    The number of sampled candidates above an item is hypergeometric or binomial for uniform draws, and binomial for
+    draws by popularity with replacement; these are exact. For draws by popularity without replacement it depends on the
+    weight of every candidate above and below. Standings have only their numbers and mean weights, so the result is
+    ``approximate``; :mod:`recassay.sampled.exact` computes it exactly.
+    """
+
+    by: By
+    replace: bool
+
+    @property
+    def approximate(self) -> bool:
+        """Return whether the distribution can only be approximated from standings."""
+        return self.by == "popularity" and not self.replace
+
+    def __str__(self) -> str:
+        return f"{self.by}, {'with' if self.replace else 'without'} replacement"
+
+
+def sampling_schemes(by: str | Iterable[str], replace: bool | Iterable[bool] | None) -> tuple[SamplingScheme, ...]:
+    """Return every combination of ``by`` and ``replace``.
+
+    By default ``replace`` is false for uniform draws and true for draws by popularity, as in a design.
+
+    >>> [str(one) for one in sampling_schemes(["uniform", "popularity"], None)]
+    ['uniform, without replacement', 'popularity, with replacement']
+    """
+    ways = [by] if isinstance(by, str) else list(by)
+    choices = [replace] if replace is None or isinstance(replace, bool) else list(replace)
+    found = []
+    for way in ways:
+        if way not in WAYS:
+            raise UsageError("U102", f"there is no sampling by '{way}'", hint=suggest(way, WAYS))
+        kind: By = "popularity" if way == "popularity" else "uniform"
+        found += [SamplingScheme(kind, way == "popularity" if choice is None else choice) for choice in choices]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,151 @@
+"""Exact quantiles of a log in partitions: the sort keys at given ranks in the order of all rows, found by counting.
+
+>>> import polars as pl
+>>> from recassay.columnar.order import float_from_key, ordered_keys
+>>> from recassay.data.times import row_times
+>>> from recassay.split.partitions import WholeLog
+>>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [*"bab"], "timestamp": [4, 9, 7]}))
+>>> found = find_boundaries(WholeLog(log), lambda part: ordered_keys(row_times(part) * 1.0), lambda n: [0, n - 1])
+>>> [float_from_key(boundary.key) for boundary in found]
+[4.0, 9.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.columnar.order import Keys
+from recassay.data.interactions import Interactions
+from recassay.split.draws import draw_ranks
+from recassay.split.partitions import PartitionedLog, Rows
+
+DIGIT = 16  # bits of a key that search pass over the log counts
+FEW = 1 << 16  # at most this many keys are collected and sorted instead of counted
+
+KeyFunction = Callable[[Interactions], Keys]
+
+
+class Boundary(NamedTuple):
+    """A position in the order of rows by sort key.
+
+    Before it are the rows with a lower key and the first ``ties`` rows with the same ``key``.
+
+    Rows with equal keys are ordered by time, rating and row number. They must be of one user, as rows with
+    equal draws are.
+    """
+
+    rank: int
+    key: int
+    ties: int
+
+    def before(self, log: Interactions, keys: Keys) -> Rows:
+        """Return a mask of the log's rows that come before the boundary; ``keys`` are the sort keys of the rows."""
+        found = keys < np.uint64(self.key)
+        if self.ties:
+            same = np.flatnonzero(keys == np.uint64(self.key))
+            one_group = np.zeros(same.size, np.int32)
+            found[same[draw_ranks(log.take(same), one_group, keys[same]) < self.ties]] = True
+        return found
+
+
+@dataclass
+class _Search:
+    """The search for the key at ``rank`` in the order of all keys.
+
+    ``head`` are the digits of the key known so far, and ``rest`` is its rank among the keys that begin with them.
+    """
+
+    rank: int
+    head: int
+    rest: int
+
+
+def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[int], Sequence[int]]) -> list[Boundary]:
+    """Return the boundaries at the wanted ranks 0, 1, ... in the order of the keys of all rows.
+
+    ``wanted`` maps the number of keys to the ranks. Each pass counts 16 bits of the keys, from the highest, until few
+    keys are left. All rows are before a rank beyond the last key.
+    """
+    span = log.total(partial(_span, keys))
+    shift = -(-(span.low ^ span.high).bit_length() // DIGIT) * DIGIT
+    ranks = wanted(span.n)
+    searches = {rank: _Search(rank, span.low >> shift, rank) for rank in ranks if rank < span.n}
+    left = span.n
+    while searches and shift and left > FEW:
+        shift -= DIGIT
+        heads = sorted({search.head for search in searches.values()})
+        counts = dict(zip(heads, log.total(partial(_digits, keys, heads, shift)), strict=True))
+        left = sum(dict(_narrow(search, counts[search.head]) for search in searches.values()).values())
+    heads = sorted({search.head for search in searches.values()})
+    few = (
+        np.sort(np.concatenate(log.total(partial(_few, keys, heads, shift))))
+        if shift and heads
+        else np.empty(0, np.uint64)
+    )
+    found = {rank: _boundary(search, few, shift) for rank, search in searches.items()}
+    return [found.get(rank, Boundary(rank, span.high, span.n)) for rank in ranks]
+
+
+@dataclass(frozen=True)
+class _Span:
+    """The number of keys of a log, the lowest and the highest key; spans of partitions add up."""
+
+    n: int = 0
+    low: int = 0
+    high: int = 0
+
+    def __add__(self, other: _Span) -> _Span:
+        if not (self.n and other.n):
+            return self if self.n else other
+        return _Span(self.n + other.n, min(self.low, other.low), max(self.high, other.high))
+
+
+def _span(keys: KeyFunction, log: Interactions) -> _Span:
+    found = keys(log)
+    return _Span(found.size, int(found.min()), int(found.max())) if found.size else _Span()
+
+
+def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> NDArray[np.int64]:
+    """Return a count (heads, digits) of the keys of a log that begin with each head, by the digit that follows.
+
+    ``shift`` is the number of bits after that digit.
+    """
+    digits = keys(log) >> np.uint64(shift)
+    begins = digits >> np.uint64(DIGIT)
+    rows = (digits[begins == np.uint64(head)] & np.uint64((1 << DIGIT) - 1) for head in heads)
+    return np.array([np.bincount(row.astype(np.int64), minlength=1 << DIGIT) for row in rows])
+
+
+def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
+    """Append the next digit of the wanted key to the head of a search; return the head and the number of keys with it.
+
+    ``counts`` are the numbers of keys by their next digit.
+    """
+    ends = np.cumsum(counts)
+    digit = int(np.searchsorted(ends, search.rest, side="right"))
+    search.rest -= int(ends[digit] - counts[digit])
+    search.head = search.head << DIGIT | digit
+    return search.head, int(counts[digit])
+
+
+def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
+    """Return the keys of a log that begin with one of the ``heads``; ``shift`` is the number of bits after a head."""
+    found = keys(log)
+    return [found[np.isin(found >> np.uint64(shift), np.array(heads, np.uint64))]]
+
+
+def _boundary(search: _Search, few: NDArray[np.uint64], shift: int) -> Boundary:
+    """Return the boundary of a search whose head is the whole key, or from the ``few`` sorted keys that are left.
+
+    ``shift`` is the number of bits after the head; 0 means that the key is known.
+    """
+    if not shift:
+        return Boundary(search.rank, search.head, search.rest)
+    rank = int(np.searchsorted(few, np.uint64(search.head << shift))) + search.rest
+    return Boundary(search.rank, int(few[rank]), rank - int(np.searchsorted(few, few[rank])))

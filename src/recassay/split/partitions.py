@@ -1,0 +1,141 @@
+"""Logs in partitions, and facts about a whole log that add up over them.
+
+A partition has all rows of some users: a log in memory is one partition, a log on a cluster is many. The label of a row
+depends on the rows of its own user and on facts about all rows that add up over partitions: how often an item occurs,
+when the log begins, which draw is the thousandth (:mod:`.boundaries`).
+
+>>> import polars as pl
+>>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [*"bab"]}))
+>>> WholeLog(log).total(item_counts).values.tolist()
+[1, 2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.columnar.time_kind import HasTimes
+from recassay.columnar.vocabulary import Vocabulary, concat_ids
+from recassay.data.interactions import Interactions
+from recassay.errors import UsageError
+
+Found = TypeVar("Found")
+Rows = NDArray[np.bool_]
+Side = Literal["user", "item"]
+
+
+class PartitionedLog(Protocol):
+    """A log whose rows are in partitions, each with all rows of some users: in memory or on a cluster."""
+
+    def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
+        """Return the sum of ``look(partition)`` over partitions.
+
+        Each partition has all rows of some users, or of some items with ``whole="item"``.
+        """
+
+    def where(self, keep: Callable[[Interactions], Rows]) -> PartitionedLog:
+        """Return the log of the rows that ``keep`` selects; ``keep`` is pickled and sent to the workers."""
+
+    def bare(self) -> PartitionedLog:
+        """Return the log without times and ratings, which is smaller and enough for counting."""
+
+
+class RemoteLog(PartitionedLog, HasTimes, Protocol):
+    """A log that is not in memory, such as one on Spark, and is split where it is stored."""
+
+    def cut(self, split: Any) -> tuple[Any, ...]:
+        """Return the folds that a split makes of the log, as logs that are not in memory either."""
+
+    def filtered(self, filters: Sequence[Any]) -> Any:
+        """Return the log after several filters in order, with the number of removed rows by reason."""
+
+    def sequences(self, sequencer: Any) -> Any:
+        """Return the sequences that a rule such as :class:`~recassay.split.sessions.Sessions` makes of the log."""
+
+
+@dataclass(frozen=True)
+class WholeLog:
+    """A log in memory, as a partitioned log with one partition."""
+
+    log: Interactions
+
+    def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
+        """Return ``look(log)``: a log in memory is a single partition."""
+        return look(self.log)
+
+    def where(self, keep: Callable[[Interactions], Rows]) -> WholeLog:
+        """Return the log of the rows that ``keep`` selects."""
+        return WholeLog(self.log.take(keep(self.log)))
+
+    def bare(self) -> WholeLog:
+        """Return the log without times and ratings."""
+        return WholeLog(replace(self.log, timestamps=None, ratings=None))
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSums:
+    """Numbers per item that add up over partitions; an item that a partition lacks counts 0 there.
+
+    >>> one, other = (Vocabulary.dense(pl.Series(ids))[0] for ids in (["a", "c"], ["b", "c"]))
+    >>> both = ItemSums(one, np.array([1, 2])) + ItemSums(other, np.array([5, 7]))
+    >>> both.items.ids.to_list(), both.values.tolist()
+    (['a', 'b', 'c'], [1, 5, 9])
+    """
+
+    items: Vocabulary
+    values: NDArray[Any]
+
+    def __add__(self, other: ItemSums) -> ItemSums:
+        together, codes = Vocabulary.dense(concat_ids([ids_of(self.items), ids_of(other.items)]))
+        values = np.zeros((together.size, *self.values.shape[1:]), self.values.dtype)
+        np.add.at(values, codes, np.concatenate([self.values, other.values]))
+        return ItemSums(together, values)
+
+    def of(self, log: Interactions) -> NDArray[Any]:
+        """Return the numbers of the items of a log, indexed by their codes in that log."""
+        codes = log.item_vocabulary.translate(np.arange(log.n_items, dtype=np.int32), self.items)
+        found = np.zeros((log.n_items, *self.values.shape[1:]), self.values.dtype)
+        known = codes >= 0
+        found[known] = self.values[codes[known]]
+        return found
+
+    def only(self, which: Rows) -> ItemSums:
+        """Return the numbers of the items that a mask selects."""
+        return ItemSums(Vocabulary(ids_of(self.items).filter(pl.Series(which))), self.values[which])
+
+
+def item_counts(log: Interactions) -> ItemSums:
+    """Return the number of rows of each item of a log."""
+    return ItemSums(log.item_vocabulary, log.item_events)
+
+
+def require_remote_log(log: Any, where: str) -> RemoteLog:
+    """Return ``log`` if it is a log that is not in memory; raise U225 for any other object."""
+    if not hasattr(type(log), "total"):
+        what = f"a {type(log).__name__} is not a log"
+        hint = "ra.read_interactions(...) makes one of a path, a table or a dict, ra.spark_log(...) of a Spark table"
+        raise UsageError("U225", what, where=where, hint=hint)
+    found: RemoteLog = log
+    return found
+
+
+def needs_memory_error(why: str, how: str, where: str) -> UsageError:
+    """Return the error for an operation on a log in partitions that needs all rows in memory; ``why`` says for what.
+
+    ``how`` is the expression that loads the rows.
+    """
+    return UsageError(
+        "U225", f"{why}, and the rows are in partitions", where=where, hint=f"load them into memory: {how}"
+    )
+
+
+def ids_of(vocabulary: Vocabulary) -> pl.Series:
+    """Return the ids of a log's vocabulary, ascending."""
+    assert vocabulary.ids is not None, "a log's ids are dense"
+    return vocabulary.ids

@@ -1,0 +1,153 @@
+"""Rules that turn a table of means (data sets, systems) into one order of the systems.
+
+Different rules can name different winners. Every rule here is a function of sums over data sets, so that resamples of
+the data sets are resamples of these sums.
+
+References: Dolan and Moré, Benchmarking optimization software with performance profiles, Mathematical Programming 91
+(2002); Bradley and Terry, Rank analysis of incomplete block designs, Biometrika 39 (1952); Rofin et al., Vote'n'Rank,
+EACL 2023 (Copeland, minimax).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from recassay.portable.elementary import exp, log
+from recassay.stats.ranks import mid_ranks
+from recassay.stats.resampling import Floats
+
+WORST_RATIO = 3.0  # a performance profile is the area up to this ratio to the best
+STEPS = 200  # of the iteration for Bradley-Terry strengths
+
+
+@dataclass(frozen=True)
+class AggregationRule:
+    """A rule that scores systems from a table of means: ``terms`` of each data set are summed, ``finish`` makes scores.
+
+    ``terms`` returns an array (m, data sets), or None where the rule is not defined for the values. ``finish`` takes
+    sums (m, resamples) over ``n`` data sets and returns scores (systems, resamples); more is better.
+    """
+
+    name: str
+    about: str
+    terms: Callable[[Floats, bool], Floats | None]
+    finish: Callable[[Floats, int], Floats]
+
+    def scores(self, values: Floats, *, higher: bool = True) -> Floats | None:
+        """Return the score of every system in a table (data sets, systems); None where the rule is not defined.
+
+        >>> RULES["copeland"].scores(np.array([[3.0, 2.0, 1.0], [1.0, 3.0, 2.0], [3.0, 1.0, 2.0]])).tolist()
+        [2.0, 1.0, 0.0]
+        """
+        terms = self.terms(values, higher)
+        return None if terms is None else self.finish(terms.sum(axis=1)[:, None], len(values))[:, 0]
+
+
+def _ratios(values: Floats, higher: bool) -> Floats | None:
+    """Return how many times worse each value is than the best of its data set (1 for the best); None for a negative."""
+    if (values < 0).any() or not (values > 0).any(axis=1).all():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = values.max(axis=1, keepdims=True) if higher else values.min(axis=1, keepdims=True)
+        ratios = best / values if higher else values / best
+    return np.where(np.isnan(ratios), 1.0, ratios)  # 0/0: the best where lower is better
+
+
+def _rank_terms(values: Floats, higher: bool) -> Floats:
+    return -np.array([mid_ranks(-row if higher else row) for row in values]).T
+
+
+def _mean_terms(values: Floats, higher: bool) -> Floats:
+    return (values if higher else -values).T.copy()
+
+
+def _log_terms(values: Floats, higher: bool) -> Floats | None:
+    if not (values > 0).all():
+        return None
+    logs = log(values).T
+    return logs if higher else -logs
+
+
+def _relative_terms(values: Floats, higher: bool) -> Floats | None:
+    ratios = _ratios(values, higher)
+    return None if ratios is None else 1.0 / ratios.T
+
+
+def _profile_terms(values: Floats, higher: bool) -> Floats | None:
+    ratios = _ratios(values, higher)
+    return None if ratios is None else np.maximum(0.0, WORST_RATIO - ratios.T) / (WORST_RATIO - 1.0)
+
+
+def _win_terms(values: Floats, higher: bool) -> Floats:
+    """Return, for each ordered pair of systems and data set, 1 where the first is better and 1/2 where they tie."""
+    turned = (values if higher else -values).T
+    wins = np.where(turned[:, None] > turned[None], 1.0, np.where(turned[:, None] == turned[None], 0.5, 0.0))
+    return wins.reshape(-1, values.shape[0])
+
+
+def _divide(sums: Floats, n: int) -> Floats:
+    return sums / n
+
+
+def _divide_logs(sums: Floats, n: int) -> Floats:
+    return exp(sums / n)
+
+
+def _wins(sums: Floats) -> Floats:
+    """Return wins (systems, systems, resamples) with zeros on the diagonal."""
+    systems = round(len(sums) ** 0.5)
+    wins = sums.reshape(systems, systems, -1).copy()
+    wins[np.arange(systems), np.arange(systems)] = 0.0
+    return wins
+
+
+def _copeland(sums: Floats, n: int) -> Floats:
+    wins = _wins(sums)
+    beaten = np.where(wins > n / 2, 1.0, np.where(wins == n / 2, 0.5, 0.0))
+    beaten[np.arange(len(wins)), np.arange(len(wins))] = 0.0
+    scores: Floats = beaten.sum(axis=1)
+    return scores
+
+
+def _minimax(sums: Floats, n: int) -> Floats:  # noqa: ARG001
+    wins = _wins(sums)
+    largest: Floats = wins.max(axis=0)
+    return -largest
+
+
+def _bradley_terry(sums: Floats, n: int) -> Floats:
+    """Return strengths that add up to 1, by Hunter's iteration; half a win is added to each side of every pair.
+
+    Without it a system that wins on all data sets would have an infinite strength.
+    """
+    wins = _wins(sums)
+    systems = len(wins)
+    own = wins.sum(axis=1) + (systems - 1) / 2
+    strength = np.full(own.shape, 1.0 / systems)
+    for _ in range(STEPS):
+        met = (n + 1) / (strength[:, None] + strength[None])
+        met[np.arange(systems), np.arange(systems)] = 0.0
+        strength = own / met.sum(axis=1)
+        strength = strength / strength.sum(axis=0)
+    return strength
+
+
+RULES = {
+    rule.name: rule
+    for rule in (
+        AggregationRule("mean rank", "minus the mean rank over the data sets", _rank_terms, _divide),
+        AggregationRule("mean", "mean value", _mean_terms, _divide),
+        AggregationRule("geometric mean", "geometric mean of the values", _log_terms, _divide_logs),
+        AggregationRule("relative mean", "mean of value / best of the data set", _relative_terms, _divide),
+        AggregationRule(
+            "profile", f"area under Dolan and Moré's performance profile, ratios 1 to {WORST_RATIO:g}", _profile_terms,
+            _divide,
+        ),
+        AggregationRule("bradley-terry", "strength by who beats whom", _win_terms, _bradley_terry),
+        AggregationRule("copeland", "number of systems beaten on most data sets", _win_terms, _copeland),
+        AggregationRule("minimax", "minus the most losses to any one system", _win_terms, _minimax),
+    )
+}  # fmt: skip

@@ -1,0 +1,176 @@
+"""Anytime-valid bounds for the difference of two systems: they hold at all events of a stream at once.
+
+Let d_t in [-c, c] be the difference at event t, and mu_t its expectation given everything before t. S_t is the sum of
+the d so far and V_t the sum of their squares. Then exp(l (S_t - mu_1 - .. - mu_t) - psi(l) V_t) is a supermartingale
+for every l in [0, 1/c), with psi(l) = (-log(1 - c l) - c l) / c^2 (Fan, Grama and Liu 2015).
+
+Its mixture over l by a gamma distribution is a supermartingale too. The mixture has a closed form m(s, v) (Howard,
+Ramdas, McAuliffe and Sekhon 2021, proposition 9). By Ville's inequality it ever reaches 2 / alpha with probability at
+most alpha / 2. So with probability 1 - alpha or more, at all events t,
+
+    |S_t / t - (mu_1 + .. + mu_t) / t| < u(V_t) / t,        u(v) the s at which m(s, v) = 2 / alpha.
+
+This is the comparison of forecasters of Choe and Ramdas (2023), with 0 as the forecast of d_t. Where metrics are 0 or 1
+and two systems are close, V_t counts the events at which only one system was right. The only assumption is the range of
+d: events may depend on each other, and the mean may drift. The bounds are for the mean of the expected differences so
+far.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.errors import InputError, UsageError
+from recassay.portable.distributions import gamma_tail
+from recassay.portable.elementary import exp, exp2, log, log1p, log_gamma
+from recassay.stats._running import running_sums
+
+TUNED_FOR = 500.0  # sum of squares at which the bounds are tightest; for 0/1 metrics: events with one right system
+STEPS, CLOSE = 60, 1e-9  # Newton's method: most steps, and the relative step at which it stops; it takes about three
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class AnytimeBounds:
+    """The mean difference up to each event, with bounds that all hold at once with probability ``level``.
+
+    ``decided`` is the position of the first event (from 0) at which the bounds exclude 0, or None.
+    """
+
+    mean: Floats
+    low: Floats
+    high: Floats
+    alpha: float
+    largest: float
+    decided: int | None
+
+    @property
+    def level(self) -> float:
+        """Return the probability that all bounds hold."""
+        return 1 - self.alpha
+
+
+def anytime_bounds(
+    differences: Floats, *, alpha: float = 0.05, largest: float = 1.0, tuned_for: float = TUNED_FOR
+) -> AnytimeBounds:
+    """Return bounds at every event for the mean of the expected differences so far, valid for any stopping rule.
+
+    ``largest`` is the largest possible difference: 1 for metrics between 0 and 1. ``tuned_for`` is the sum of squared
+    differences (in units of ``largest``) at which the bounds are tightest. The bounds are valid for any ``tuned_for``.
+
+    >>> found = anytime_bounds(np.tile([1.0, 0, 0, 1, -1], 100))
+    >>> found.decided, found.low[-1].round(4).item(), found.high[-1].round(4).item()
+    (183, 0.0882, 0.3118)
+    """
+    d = np.asarray(differences, np.float64) / largest
+    _check(d, alpha, largest, tuned_for)
+    if not d.size:
+        return AnytimeBounds(d, d, d, alpha, largest, None)
+    rounded, errors = running_sums(d)
+    squares, square_errors = running_sums(d**2)
+    sums, spread = (rounded + errors)[1:], (squares + square_errors)[1:]
+    radius = boundary(spread, alpha / 2, tuned_for)
+    count = np.arange(1, d.size + 1)
+    outside = np.abs(sums) > radius
+    return AnytimeBounds(
+        mean=largest * sums / count,
+        low=largest * np.maximum((sums - radius) / count, -1.0),
+        high=largest * np.minimum((sums + radius) / count, 1.0),
+        alpha=alpha,
+        largest=largest,
+        decided=int(outside.argmax()) if outside.any() else None,
+    )
+
+
+def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: float = 1.0) -> Floats:
+    """Return u(v) for v = ``spread``: P(a sum with sum of squares v ever exceeds u(v)) is at most ``alpha``.
+
+    The sum is that of all differences so far, and the bound is one-sided. ``tuned_for`` is the v at which it is
+    tightest, and ``c`` is the largest size of a difference.
+
+    >>> boundary(np.array([100.0]), 0.05, 100.0, c=2.0).round(5).tolist()
+    [33.02017]
+    """
+    v, place = np.unique(spread, return_inverse=True)
+    rho, goal = best_rho(tuned_for, alpha), log(1 / alpha)
+    knots = _knots()  # u is smooth: a straight line between knots is a good starting point for Newton's method
+    knots = knots[: np.searchsorted(knots, v[-1]) + 1]
+    ends = goal + log1p(knots / rho)
+    at_knots = _root(np.sqrt(2 * (knots + rho) * ends) + 2 * c * ends, knots, rho, c, goal)
+    found: Floats = _root(np.interp(v, knots, at_knots), v, rho, c, goal)[place]
+    return found
+
+
+@functools.cache
+def _knots() -> Floats:
+    """Return the grid of sums of squares at which the boundary is computed; it is nearly straight in between.
+
+    The grid is computed at the first call.
+    """
+    return np.append(0.0, exp2(np.arange(-40, 241) / 4))
+
+
+def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
+    """Return the s at which log m(s, v) is ``goal``, by Newton's method from the starting points ``s``.
+
+    log m is convex in s, so the steps approach the root from above.
+    """
+    s, active = s.copy(), np.arange(v.size)
+    for _ in range(STEPS):
+        value, slope = _log_mixture(s[active], v[active], rho, c)
+        step = (value - goal) / slope
+        s[active] -= step
+        active = active[np.abs(step) > CLOSE * s[active]]
+        if not active.size:
+            break
+    return s
+
+
+def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
+    """Return the logarithm of the gamma-exponential mixture m(s, v).
+
+    >>> rho = best_rho(100.0, 0.05)
+    >>> log_mixture(np.array([10.0]), np.array([100.0]), rho, 2.0).round(7).tolist()
+    [-0.2490165]
+    """
+    return _log_mixture(s, v, rho, c)[0]
+
+
+def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
+    """Return log m(s, v) and its derivative with respect to s."""
+    r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
+    constant = r * log(r) - log_gamma(r) - log(1 - gamma_tail(r, r)) - r
+    below, log_factor, log_x = 1 - gamma_tail(a, x), log_gamma(a), log(x)
+    density = exp((a - 1) * log_x - x - log_factor) / below
+    return constant + log_factor + log(below) - a * log_x + x, (density - a / x + 1) / c
+
+
+def best_rho(tuned_for: float, alpha: float) -> float:
+    """Return the parameter of the mixture that nearly minimises u(tuned_for) for this one-sided alpha."""
+    level = log(1 / min(2 * alpha, 0.5))
+    return tuned_for / (2 * level + log(1 + 2 * level))
+
+
+def _check(d: Floats, alpha: float, largest: float, tuned_for: float) -> None:
+    """Raise if a parameter is outside its range, or a difference outside [-1, 1]; ``d`` is in units of ``largest``."""
+    checks = [
+        ("alpha", alpha, 0 < alpha < 1, "be between 0 and 1"),
+        ("largest", largest, largest > 0, "be above 0"),
+        ("tuned_for", tuned_for, tuned_for > 0, "be above 0"),
+    ]
+    for name, value, valid, rule in checks:
+        if not valid:
+            raise UsageError("U102", f"{name} must {rule}, got {value:g}", hint=f"leave {name} out for the default")
+    invalid = np.flatnonzero(~(np.abs(d) <= 1))
+    if invalid.size:
+        first = d[invalid[0]] * largest
+        raise InputError(
+            "I384",
+            f"{invalid.size:,} of {d.size:,} differences are undefined or larger than {largest:g}: {first:g}",
+            hint="give the largest possible difference: largest=4 for errors of ratings from 1 to 5",
+        )

@@ -1,0 +1,36 @@
+"""Inequality of counts: the Gini coefficient and the share of the largest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+TINY = 1e-9  # rounding may leave a product such as 0.1 * 30 slightly above the whole number
+
+
+def gini(counts: NDArray[np.int64]) -> float:
+    """Return the Gini coefficient of counts: 0 if all are equal; NaN if their sum is 0.
+
+    Formula: ``sum_{j=1..n} (2j - n - 1) x_(j) / (n S)``, x ascending, S their sum.
+
+    >>> gini(np.array([4, 3, 2, 1, 0])), gini(np.array([2, 2]))
+    (0.4, 0.0)
+    """
+    n, total = counts.size, int(counts.sum())
+    if total == 0:
+        return float("nan")
+    ascending = np.sort(counts).astype(np.float64)
+    return float((np.arange(1 - n, n, 2) * ascending).sum() / (n * total))
+
+
+def top_share(counts: NDArray[np.int64], share: float) -> float:
+    """Return the share of the sum held by the largest ``share`` of the counts; NaN if the sum is 0.
+
+    The number of counts is rounded up.
+
+    >>> top_share(np.array([6, 1, 1, 1, 1]), 0.2)
+    0.6
+    """
+    total = int(counts.sum())
+    largest = np.sort(counts)[::-1][: int(np.ceil(share * counts.size - TINY))]
+    return float(largest.sum() / total) if total else float("nan")

@@ -1,0 +1,116 @@
+"""Paired differences, stored as columns and pairs of columns: all pairs of 10 systems are 45 differences of 10 columns.
+
+A resampled sum of a - b is the resampled sum of a minus that of b, so columns are resampled, not pairs of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.stats.resampling import Floats
+
+Pairs = NDArray[np.intp]
+
+ROUNDING = 1e-12  # relative to the largest input value: differences closer to each other than this are equal
+
+
+def standard_deviation(values: Floats, scale: float) -> float:
+    """Return the standard deviation (n - 1) of values; 0 if they differ by no more than rounding.
+
+    ``scale`` is the largest value they were computed from: 0.3 - 0.2 and 0.2 - 0.1 count as equal.
+
+    >>> d = np.array([0.3, 0.2]) - np.array([0.2, 0.1])
+    >>> bool(d[0] == d[1]), standard_deviation(d, 0.3), standard_deviation(np.array([0.0, 1.0]), 1.0) ** 2
+    (False, 0.0, 0.5000000000000001)
+    """
+    return 0.0 if values.max() - values.min() <= ROUNDING * scale else float(values.std(ddof=1))
+
+
+def largest_magnitude(*columns: Floats) -> float:
+    """Return the largest finite absolute value in the columns; 0 if there is none.
+
+    >>> largest_magnitude(np.array([0.5, -2.0]), np.array([np.inf, 1.0]))
+    2.0
+    """
+    return max(float(np.abs(column).max(initial=0.0, where=np.isfinite(column))) for column in columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Differences of pairs of columns: difference j is column pairs[j, 0] minus column pairs[j, 1] of columns (n, k).
+
+    Without pairs, difference j is column j itself. ``largest`` (k,) gives the largest value each column was computed
+    from; by default it is the largest value in the column.
+
+    >>> d = Differences(np.array([[3.0, 1.0, 0.0]]), np.array([[0, 1], [0, 2]]))
+    >>> d.matrix.tolist()
+    [[2.0, 3.0]]
+    >>> d.resampled(lambda columns: columns.T * 10)(1).tolist()
+    [30.0]
+    """
+
+    columns: Floats
+    pairs: Pairs | None = None
+    largest: Floats | None = None
+
+    @property
+    def n(self) -> int:
+        """Return the number of units."""
+        return int(self.columns.shape[0])
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """Return the differences (n, m) in column order, so that a column's sum does not depend on other columns."""
+        if self.pairs is None:
+            return np.asfortranarray(self.columns)
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is undefined
+            return np.asfortranarray(self.columns[:, self.pairs[:, 0]] - self.columns[:, self.pairs[:, 1]])
+
+    @cached_property
+    def scale(self) -> Floats:
+        """Return the largest value (m,) that each difference is computed from, the unit of its rounding errors."""
+        largest = (
+            np.array([largest_magnitude(column) for column in self.columns.T]) if self.largest is None else self.largest
+        )
+        if self.pairs is None:
+            return largest
+        found: Floats = np.maximum(largest[self.pairs[:, 0]], largest[self.pairs[:, 1]])
+        return found
+
+    @cached_property
+    def constant(self) -> NDArray[np.bool_]:
+        """Return which differences (m,) are the same in all units, up to rounding."""
+        if not self.n:
+            return np.zeros(self.matrix.shape[1], np.bool_)
+        with np.errstate(invalid="ignore"):
+            found: NDArray[np.bool_] = np.ptp(self.matrix, axis=0) <= ROUNDING * self.scale
+        return found
+
+    def take(self, which: Sequence[int]) -> Differences:
+        """Return some of the differences, with the columns that they need."""
+        if self.pairs is None:
+            return replace(
+                self, columns=self.columns[:, which], largest=None if self.largest is None else self.largest[which]
+            )
+        pairs = self.pairs[which]
+        needed, places = np.unique(pairs, return_inverse=True)
+        largest = None if self.largest is None else self.largest[needed]
+        return Differences(self.columns[:, needed], places.reshape(pairs.shape), largest)
+
+    def finite(self) -> Differences:
+        """Return these differences with zeros for every column that has an infinite or NaN value."""
+        bad = ~np.isfinite(self.columns).all(axis=0)
+        return replace(self, columns=np.where(bad, 0.0, self.columns)) if bad.any() else self
+
+    def resampled(self, resample: Callable[[Floats], Floats]) -> Callable[[int], Floats]:
+        """Resample the columns once and return a function of j with the resampled sums (B,) of difference j.
+
+        ``resample`` turns columns (n, k) into sums (k, B) that are linear in the columns.
+        """
+        sums, pairs = resample(self.columns), self.pairs
+        return lambda j: sums[j] if pairs is None else sums[pairs[j, 0]] - sums[pairs[j, 1]]

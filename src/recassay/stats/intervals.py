@@ -1,0 +1,324 @@
+"""Confidence intervals for means over units: bootstrap (BCa, percentile, the analytic ABC) and Student's t.
+
+A mean is mean(v), or with weights the ratio sum(w v) / sum(w). Its uncertainty is the sampling error of the units.
+
+References: Efron (1987) for BCa; DiCiccio and Efron (1992) for ABC; Efron and Tibshirani (1993, chapters 14 and 22).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.portable.distributions import normal_cdf, normal_quantile, t_quantile
+from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
+from recassay.stats.moments import (
+    InfluenceSums,
+    IntervalMoments,
+    Totals,
+    acceleration_from_sums,
+    curvature_from_sums,
+    drop_unweighted_infinities,
+    standard_error,
+)
+from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums
+
+LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which then hardly differs from BCa
+
+NO_RESAMPLES = np.empty(0)
+Bounds = tuple[float, float]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Options of confidence intervals; with None as the method there are none."""
+
+    method: str | None = "bootstrap"
+    level: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+BOOTSTRAP = Uncertainty()
+
+
+@dataclass(frozen=True)
+class ColumnInfluence:
+    """The mean of one column (``estimate``), the ``influence`` L_i of each unit on it, and its ``resampled`` values.
+
+    ``jackknife`` is, for each unit, the mean of all leave-one-out estimates minus the estimate without the unit. The
+    class has the moments of :class:`~recassay.stats.moments.IntervalMoments`.
+    """
+
+    estimate: float
+    influence: Floats  # L_i: the change of the mean per share of weight moved to unit i; sums to 0
+    curvature: float  # k in t + lambda sigma / (1 + lambda k): 0 for a plain mean
+    jackknife: Floats  # u_i: mean of the leave-one-out means less the i-th
+    resampled: Floats  # the mean in every resample; empty for analytic methods
+
+    @property
+    def units(self) -> int:
+        """Return the number of units."""
+        return self.influence.size
+
+    @property
+    def squares(self) -> float:
+        """Return the sum of L_i^2."""
+        return float(np.sum(self.influence**2))
+
+    @property
+    def acceleration(self) -> float:
+        """Return a sixth of the skewness of the estimate."""
+        return acceleration(self.influence)
+
+
+def means(values: Floats, weights: Floats | None = None) -> Floats:
+    """Return the mean of each column of values (n, m): sum(w v) / sum(w), by default w = 1; NaN if sum(w) is 0.
+
+    >>> means(np.array([[1.0], [4.0]]), np.array([[2.0], [1.0]])).tolist()
+    [2.0]
+    """
+    values = np.asfortranarray(values)  # contiguous columns, so that a column's sum does not depend on other columns
+    if weights is None:
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is undefined
+            return values.sum(axis=0) / len(values) if len(values) else np.full(values.shape[1], np.nan)
+    weights = np.asfortranarray(weights)
+    values = drop_unweighted_infinities(values, weights)
+    total, mean = weights.sum(axis=0), np.full(values.shape[1], np.nan)
+    with np.errstate(invalid="ignore"):
+        np.divide((weights * values).sum(axis=0), total, out=mean, where=total != 0)
+    return mean
+
+
+def intervals(
+    values: Floats,
+    weights: Floats | None = None,
+    *,
+    method: str = "bootstrap",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Floats, Floats]:
+    """Return lower and upper bounds (m,) for the means of values (n, m); all columns share the same resamples.
+
+    ``bca`` corrects the bootstrap percentiles for bias and skewness. ``bootstrap`` is ``bca`` up to 50,000 units, above
+    that its analytic form ``abc``. ``percentile`` takes the plain percentiles. ``normal`` is mean ± t sd / sqrt(n).
+    Fewer than two units with weight give NaN, and so does an infinite or NaN value. If all values are equal, both
+    bounds are the mean.
+
+    >>> low, high = intervals(np.array([[0.50], [0.62], [0.30], [0.81]]), method="normal")
+    >>> float(low[0].round(6)), float(high[0].round(6))
+    (0.217118, 0.897882)
+    """
+    method = _resolve(method, values.shape[0])
+    _check_level(level)
+    options = ResamplingOptions(seed, resamples, threads, progress)
+    if method not in _RESAMPLING or not is_remembering():
+        return _bounds_of_columns(values, weights, method, level, options)
+    # one weight for all columns is stacked in another way, with the same sums
+    own = [None] * values.shape[1] if weights is None else column_digests(weights)
+    about = method, level, resamples, seed
+    keys = [digest_of(*about, *pair) for pair in zip(column_digests(values), own, strict=True)]
+
+    def compute(missing: list[int]) -> list[tuple[float, ...]]:
+        chosen = None if weights is None else weights[:, missing]
+        found = _bounds_of_columns(values[:, missing], chosen, method, level, options)
+        return list(zip(*(bounds.tolist() for bounds in found), strict=True))
+
+    low, high = np.array(remembered(keys, compute), np.float64).reshape(-1, 2).T
+    return low, high
+
+
+def _bounds_of_columns(
+    values: Floats, weights: Floats | None, method: str, level: float, options: ResamplingOptions
+) -> tuple[Floats, Floats]:
+    """Return lower and upper bounds (m,) for the means of values (n, m) by a method that is no alias."""
+    values = values if weights is None else drop_unweighted_infinities(values, weights)
+    estimate = means(values, weights)
+    low, high = np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
+    constant, varying = _constant_and_varying(values, weights)
+    low[constant] = high[constant] = estimate[constant]
+    columns = np.flatnonzero(varying)
+    if not columns.size:
+        return low, high
+    v, w = values[:, columns], None if weights is None else weights[:, columns]
+    resampled = np.empty((columns.size, 0))
+    if method in _RESAMPLING:
+        resampled = _resampled_means(v, w, options)
+    for i, column in enumerate(columns):
+        influence = column_influence(v[:, i], None if w is None else w[:, i], float(estimate[column]), resampled[i])
+        low[column], high[column] = (
+            _RESAMPLING[method](influence, level) if method in _RESAMPLING else _ANALYTIC[method](influence, level)
+        )
+    return low, high
+
+
+def bounds_from_moments(totals: Totals, spread: InfluenceSums, *, method: str, level: float) -> Bounds:
+    """Return the bounds of a mean from sums over its units, equal to :func:`intervals` of their values up to rounding.
+
+    ``totals`` give the mean and ``spread`` the moments of the units' influence. ``method`` is ``normal`` or ``abc``;
+    ``bootstrap`` is then ``abc``.
+    """
+    _check_level(level)
+    if not math.isfinite(totals.greatest - totals.least):
+        return np.nan, np.nan
+    if totals.constant:
+        return totals.mean, totals.mean
+    if not totals.varying:
+        return np.nan, np.nan
+    return _ANALYTIC["abc" if method == "bootstrap" else method](spread, level)
+
+
+def is_analytic(method: str, units: int, few: int = LARGE) -> bool:
+    """Return whether the interval method needs only moments; ``bootstrap`` resamples up to ``few`` units.
+
+    >>> is_analytic("bootstrap", 100), is_analytic("bootstrap", 100_000), is_analytic("normal", 100)
+    (False, True, True)
+    """
+    return _resolve(method, units, few) in _ANALYTIC
+
+
+def normal(moments: IntervalMoments, level: float) -> Bounds:
+    """Return the t interval estimate ± t_{n-1} sqrt(sum L_i^2 / (n (n - 1))); plainly, mean ± t sd / sqrt(n)."""
+    half_width = float(t_quantile((1 + level) / 2, moments.units - 1) * standard_error(moments))
+    return moments.estimate - half_width, moments.estimate + half_width
+
+
+def percentile(column: ColumnInfluence, level: float) -> Bounds:
+    """Return the (1 - level) / 2 and (1 + level) / 2 quantiles of the resampled means, linearly interpolated."""
+    return _quantiles(column.resampled, (1 - level) / 2, (1 + level) / 2)
+
+
+def bca(column: ColumnInfluence, level: float) -> Bounds:
+    """Return the bias-corrected and accelerated interval: the quantiles at Phi(z0 + (z0 + z) / (1 - a (z0 + z))).
+
+    z0 = Phi^-1(share of resampled means below the estimate + half of those equal to it). The share is kept half a
+    resample away from 0 and 1. a = sum u_i^3 / (6 (sum u_i^2)^1.5).
+    """
+    resampled = column.resampled[~np.isnan(column.resampled)]
+    if not resampled.size:
+        return np.nan, np.nan
+    gap = resampled - column.estimate
+    equal = np.abs(gap) <= 1e-12 * max(abs(column.estimate), float(np.abs(gap).max()))
+    share = (np.count_nonzero((gap < 0) & ~equal) + np.count_nonzero(equal) / 2) / resampled.size
+    z0 = normal_quantile(min(max(share, 0.5 / resampled.size), 1 - 0.5 / resampled.size))
+    a = acceleration(column.jackknife)
+    low, high = (normal_cdf(z0 + z / (1 - a * z)) for z in (z0 + end for end in _normal_bounds(level)))
+    return _quantiles(resampled, low, high)
+
+
+def _normal_bounds(level: float) -> Bounds:
+    """Return the two standard normal quantiles that enclose the probability ``level``."""
+    return normal_quantile((1 - level) / 2), normal_quantile((1 + level) / 2)
+
+
+def abc(moments: IntervalMoments, level: float) -> Bounds:
+    """Return the approximate bootstrap confidence interval: BCa without resampling, from the influence of the units.
+
+    a = sum L_i^3 / (6 (sum L_i^2)^1.5), sigma = sqrt(sum L_i^2) / n, w = z0 + z, lambda = w / (1 - a w)^2, with z
+    the normal quantile of the bound. The bound is the mean under the weights 1/n + lambda L_i / (n^2 sigma). For a
+    mean, and for a ratio of means, z0 is exactly a: bias and curvature along the least favourable direction cancel. The
+    bound is then t + lambda sigma / (1 + lambda k), with k = sum L_i w_i / (n^2 sigma mean(w)), which is 0 without
+    weights.
+    """
+    a = moments.acceleration
+    sigma = float(np.sqrt(moments.squares)) / moments.units
+    w = a + np.array(_normal_bounds(level))
+    lam = w / (1 - a * w) ** 2
+    low, high = moments.estimate + lam * sigma / (1 + lam * moments.curvature)
+    return float(low), float(high)
+
+
+def acceleration(influence: Floats) -> float:
+    """Return the BCa acceleration, a sixth of the skewness of the estimate; 0 if no unit has any influence.
+
+    Units that differ only by a rounding error have no influence.
+
+    >>> acceleration(np.array([-1.0, 0.0, 1.0])), acceleration(np.zeros(3))
+    (0.0, 0.0)
+    """
+    largest = np.abs(influence).max()
+    if largest == 0:
+        return 0.0
+    scaled = influence / largest  # cubes of tiny numbers would underflow
+    squares = scaled * scaled
+    return acceleration_from_sums(np.sum(squares), np.sum(squares * scaled))
+
+
+_RESAMPLING: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {"bca": bca, "percentile": percentile}
+_ANALYTIC: dict[str, Callable[[IntervalMoments, float], Bounds]] = {"abc": abc, "normal": normal}
+METHODS = ("bootstrap", *_RESAMPLING, *_ANALYTIC)
+
+
+def _resolve(method: str, units: int, few: int = LARGE) -> str:
+    if method == "bootstrap":
+        return "bca" if units <= few else "abc"
+    if method not in METHODS:
+        raise UsageError("U107", f"there is no interval method '{method}'", hint=suggest(method, METHODS))
+    return method
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise UsageError("U102", f"the level must be between 0 and 1, got {level}", hint="for example 0.95")
+
+
+def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags, Flags]:
+    """Return two flags per column: whether its values are all equal, and whether they differ.
+
+    Only units with a weight count; with fewer than two of them, or an infinite value, both flags are false.
+    """
+    if values.shape[0] < 2:
+        neither = np.zeros(values.shape[1], bool)
+        return neither, neither
+    if weights is None:
+        low, high = values.min(axis=0), values.max(axis=0)
+        finite = np.isfinite(low) & np.isfinite(high)
+        return finite & (low == high), finite & (high > low)
+    counted = weights > 0
+    low = np.min(values, axis=0, where=counted, initial=np.inf)
+    high = np.max(values, axis=0, where=counted, initial=-np.inf)
+    enough = (counted.sum(axis=0) >= 2) & np.isfinite(low) & np.isfinite(high)
+    return enough & (low == high), enough & (high > low)
+
+
+def _resampled_means(v: Floats, w: Floats | None, options: ResamplingOptions) -> Floats:
+    """Return the mean of each column in every resample (m, resamples); NaN where a resample has no weight."""
+    resamples = options.n_resamples(10_000)
+    if w is None:
+        return bootstrap_sums(v.T, resamples, options) / float(v.shape[0])
+    shared = w[:, :1] if np.array_equal(w, np.broadcast_to(w[:, :1], w.shape)) else w
+    m = v.shape[1]
+    stacked = np.concatenate([(v * w).T, shared.T])
+    sums = bootstrap_sums(stacked, resamples, options)
+    bottom = np.broadcast_to(sums[m:], (m, resamples))
+    ratio = np.full((m, resamples), np.nan)
+    np.divide(sums[:m], bottom, out=ratio, where=bottom != 0)
+    return ratio
+
+
+def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Floats = NO_RESAMPLES) -> ColumnInfluence:
+    """Return the influence of each unit of a column ``v`` with weights ``w`` on its mean ``estimate``."""
+    n = v.size
+    if w is None:
+        influence = v - estimate
+        return ColumnInfluence(estimate, influence, 0.0, influence / (n - 1), resampled)
+    mean_weight = w.mean()
+    influence = w * (v - estimate) / mean_weight
+    curvature = curvature_from_sums(n, np.sum(influence**2), np.sum(influence * w), mean_weight)
+    leave_one_out = estimate - w * (v - estimate) / (w.sum() - w)
+    return ColumnInfluence(estimate, influence, curvature, leave_one_out.mean() - leave_one_out, resampled)
+
+
+def _quantiles(resampled: Floats, low: float, high: float) -> Bounds:
+    bounds = np.nanquantile(resampled, [low, high])
+    return float(bounds[0]), float(bounds[1])

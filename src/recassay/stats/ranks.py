@@ -1,0 +1,40 @@
+"""Mid-ranks and signed ranks for the rank tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recassay.stats.resampling import Floats
+
+# Before ranking, differences are rounded to this many decimals relative to the largest value they were computed from:
+# 0.50 - 0.45 must tie with 0.40 - 0.35, and 5e8 - 4e8 with 4e8 - 3e8.
+DIGITS = 10
+
+
+def mid_ranks(x: Floats) -> Floats:
+    """Return ranks from 1; equal values share the mean of their ranks.
+
+    >>> mid_ranks(np.array([3.0, 1.0, 3.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return ranks
+
+
+def signed_ranks(d: Floats, *, scale: float = 1.0, rank_zeros: bool = False) -> Floats:
+    """Return the sign of each difference times the mid-rank of its absolute value, without the zeros.
+
+    Zeros are dropped before ranking, or with ``rank_zeros`` after it (Pratt 1959). ``scale`` is the largest value that
+    the differences were computed from. An infinite difference ranks above all others.
+
+    >>> signed_ranks(np.array([0.2, 0.0, -0.1])).tolist()
+    [2.0, -1.0]
+    >>> signed_ranks(np.array([0.2, 0.0, -0.1]), rank_zeros=True).tolist()
+    [3.0, -2.0]
+    """
+    d = np.round(d / scale, DIGITS) if scale > 0 else d
+    if not rank_zeros:
+        d = d[d != 0]
+    ranks: Floats = (np.sign(d) * mid_ranks(np.abs(d)))[d != 0]
+    return ranks

@@ -1,0 +1,263 @@
+"""Paired two-sided significance tests: could the difference of two systems come from the sampling of units?
+
+A test takes differences (n units, m comparisons) and resampling options, and returns one p-value per comparison.
+To add a test, write one function with the decorator :func:`significance_test`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.portable.distributions import chi2_tail, coin_cdf, normal_cdf, t_both_tails
+from recassay.stats.differences import ROUNDING, Differences
+from recassay.stats.intervals import means
+from recassay.stats.memo import column_digests, digest_of, is_remembering, remembered
+from recassay.stats.ranks import signed_ranks
+from recassay.stats.resampling import Floats, ResamplingOptions, bootstrap_sums, flipped_sums, signed_sums
+
+SMALLEST_P = sys.float_info.min  # p-values are in (0, 1]: one that rounds to 0 is reported as this
+EXACT_FLIPS = 16  # up to this many units all 2^n sign patterns are enumerated
+EXACT_RANKS = 12  # up to this many signed ranks all 2^n sign patterns are enumerated
+EXACT_DISCORDANT = 25  # below this many discordant units McNemar's test is the exact binomial
+
+
+@dataclass(frozen=True)
+class PValues:
+    """The p-values of a test, in (0, 1], NaN without units, and the number of resamples (0 if it needs none)."""
+
+    p: Floats
+    resamples: int = 0
+
+
+Test = Callable[[Differences, ResamplingOptions], PValues]
+TESTS: dict[str, Test] = {}
+RESAMPLING_TESTS = ("permutation", "bootstrap")
+ORDER_TESTS: set[str] = set()  # tests that use only the order of differences, which may therefore be infinite
+
+
+def significance_test(name: str, *, order_only: bool = False) -> Callable[[Test], Test]:
+    """Register the decorated test under ``name``; ``order_only`` marks tests that accept infinite differences."""
+
+    def register(function: Test) -> Test:
+        TESTS[name] = function
+        ORDER_TESTS.update({name} if order_only else ())
+        return function
+
+    return register
+
+
+def run_test(name: str, differences: Floats | Differences, options: ResamplingOptions | None = None) -> PValues:
+    """Return the p-values of the named test, one per column of differences, which may be a plain matrix (n, m).
+
+    p is NaN without units or with an undefined difference. With an infinite difference, tests of means give NaN; tests
+    of order (sign, Wilcoxon) rank it above all others. A p-value that rounds to 0 (from a difference without variance)
+    becomes the smallest normal float.
+
+    >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
+    [0.375]
+    """
+    if name not in TESTS:
+        raise UsageError("U107", f"there is no test '{name}'", hint=suggest(name, TESTS))
+    if not isinstance(differences, Differences):
+        differences = Differences(differences)
+    d = differences.matrix
+    if not differences.n:
+        return PValues(np.full(d.shape[1], np.nan))
+    undefined = np.isnan(d).any(axis=0) if name in ORDER_TESTS else ~np.isfinite(d).all(axis=0)
+    test = _remembered_test if name in RESAMPLING_TESTS and is_remembering() else _test
+    found = test(name, differences if name in ORDER_TESTS else differences.finite(), options or ResamplingOptions())
+    p = np.where(undefined, np.nan, found.p)
+    return PValues(np.clip(p, SMALLEST_P, 1.0), found.resamples)
+
+
+def _test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
+    return TESTS[name](differences, options)
+
+
+def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
+    """Return what the test returns, and compute only the differences that are not remembered."""
+    columns, about = column_digests(differences.columns), (name, options.seed, options.resamples)
+    of = differences.pairs if differences.pairs is not None else np.arange(len(columns))[:, None]
+    scale = differences.scale.tolist()
+    keys = [digest_of(*about, one, *(columns[at] for at in pair)) for one, pair in zip(scale, of.tolist(), strict=True)]
+
+    def compute(missing: list[int]) -> list[tuple[float, ...]]:
+        found = _test(name, differences.take(missing), options)
+        return [(p, float(found.resamples)) for p in found.p.tolist()]
+
+    p, resamples = np.array(remembered(keys, compute), np.float64).reshape(-1, 2).T
+    return PValues(p, int(resamples[0]))
+
+
+@significance_test("permutation")
+def permutation(differences: Differences, options: ResamplingOptions) -> PValues:
+    """Return p of the randomisation test of the mean: under the null, the sign of every d_i is random.
+
+    p is the share of sign patterns with |mean| >= the observed one (minus a rounding tolerance of 1e-12). For n <= 16
+    all 2^n patterns are used, else p = (count + 1) / (B + 1) over B random ones (Phipson and Smyth 2010). By default
+    B = 100,000; above 20,000 units it is smaller, so that n B <= 2e9, but at least 10,000.
+    """
+    n = differences.n
+    if n <= EXACT_FLIPS:
+        extreme = _count_extreme(differences, signed_sums)
+        return PValues(extreme / 2**n, 2**n)
+    resamples = options.n_resamples(min(100_000, max(10_000, int(2e9) // n)))
+    extreme = _count_extreme(differences, lambda columns: flipped_sums(columns.T, resamples, options))
+    return PValues((extreme + 1) / (resamples + 1), resamples)
+
+
+@significance_test("bootstrap")
+def bootstrap(differences: Differences, options: ResamplingOptions) -> PValues:
+    """Return p of the shift bootstrap of the mean: (count + 1) / (B + 1).
+
+    It counts the resamples with |mean of the resampled d - mean(d)| >= |mean(d)|.
+    """
+    resamples = options.n_resamples(10_000)
+
+    def shifted(columns: Floats) -> Floats:
+        centred = np.asfortranarray(columns - means(columns))
+        return bootstrap_sums(centred.T, resamples, options)
+
+    return PValues((_count_extreme(differences, shifted) + 1) / (resamples + 1), resamples)
+
+
+@significance_test("t")
+def paired_t(differences: Differences, _options: ResamplingOptions) -> PValues:
+    """Return p of Student's t = mean / (sd / sqrt(n)) with n - 1 degrees of freedom; NaN for one unit.
+
+    Without variance, p is 1 if all differences are 0, and otherwise 0 (reported as the smallest float).
+    """
+    n, d = differences.n, differences.matrix
+    if n < 2:
+        return PValues(np.full(d.shape[1], np.nan))
+    mean, constant = d.mean(axis=0), differences.constant
+    error = np.where(constant, 1.0, d.std(axis=0, ddof=1)) / np.sqrt(n)
+    zero = np.abs(mean) <= ROUNDING * differences.scale
+    return PValues(np.where(constant, np.where(zero, 1.0, 0.0), t_both_tails(mean / error, n - 1)))
+
+
+@significance_test("wilcoxon", order_only=True)
+def wilcoxon(differences: Differences, _options: ResamplingOptions) -> PValues:
+    """Return p of Wilcoxon's signed-rank test without zeros: exact up to 12 units, then normal with tie correction."""
+    return _signed_rank_tests(differences, rank_zeros=False)
+
+
+@significance_test("wilcoxon-pratt", order_only=True)
+def wilcoxon_pratt(differences: Differences, _options: ResamplingOptions) -> PValues:
+    """Return p of Wilcoxon's signed-rank test with zeros ranked, then dropped (Pratt 1959)."""
+    return _signed_rank_tests(differences, rank_zeros=True)
+
+
+@significance_test("sign", order_only=True)
+def sign(differences: Differences, _options: ResamplingOptions) -> PValues:
+    """Return p of the sign test: are positive and negative differences equally frequent? 1 without either.
+
+    It is a binomial test without the zeros.
+    """
+    d, rounding = differences.matrix, ROUNDING * differences.scale
+    return PValues(_binomial((d > rounding).sum(axis=0), (d < -rounding).sum(axis=0)))
+
+
+@significance_test("mcnemar")
+def mcnemar(differences: Differences, _options: ResamplingOptions) -> PValues:
+    """Return p of McNemar's test for 0/1 metrics: chi-square (n10 - n01)^2 / (n10 + n01), exact if n10 + n01 < 25."""
+    d = differences.matrix
+    other = d[~np.isin(d, (-1.0, 0.0, 1.0))]
+    if other.size:
+        raise UsageError(
+            "U114",
+            f"McNemar's test is for metrics of 0 or 1, but {other.size} differences are neither -1, 0 nor 1",
+            where=f"a difference of {other[0]:g}",
+            hint="use a metric such as hit@10, or the permutation test",
+        )
+    wins, losses = (d > 0).sum(axis=0), (d < 0).sum(axis=0)
+    return PValues(mcnemar_p(wins, losses))
+
+
+def mcnemar_p(
+    wins: Floats | NDArray[np.intp],
+    losses: Floats | NDArray[np.intp],
+    *,
+    correction: bool = False,
+    exact: bool | None = None,
+) -> Floats:
+    """Return McNemar's p from the number of units where only a was right (wins) and only b was right (losses).
+
+    It uses chi-square with one degree of freedom, or the exact binomial test; with ``exact=None`` the exact test is
+    used below 25 such units.
+
+    >>> mcnemar_p(np.array([35, 20, 8]), np.array([10, 6, 0])).round(6).tolist()
+    [0.000194, 0.00604, 0.007812]
+    """
+    discordant = wins + losses
+    is_exact = discordant < EXACT_DISCORDANT if exact is None else np.full(discordant.shape, exact)
+    p: Floats = chi2_tail(np.abs(mcnemar_signed(wins, losses, correction=correction)), 1)
+    p[is_exact] = _binomial(wins[is_exact].astype(np.intp), losses[is_exact].astype(np.intp))
+    return np.clip(p, SMALLEST_P, 1.0)
+
+
+def mcnemar_signed(
+    wins: Floats | NDArray[np.intp], losses: Floats | NDArray[np.intp], *, correction: bool = False
+) -> Floats:
+    """Return McNemar's chi-square with the sign of wins - losses; 0 without wins and losses.
+
+    With the continuity ``correction``, |wins - losses| is reduced by 1, to no less than 0. Reference: Gama, Sebastiao
+    and Rodrigues (2009).
+
+    >>> wins, losses = np.array([20, 6, 0]), np.array([6, 20, 0])
+    >>> mcnemar_signed(wins, losses).round(6).tolist(), mcnemar_signed(wins, losses, correction=True)[0].item()
+    ([7.538462, -7.538462, 0.0], 6.5)
+    """
+    ahead, discordant = wins - losses, wins + losses
+    by = np.maximum(np.abs(ahead) - 1, 0) if correction else np.abs(ahead)
+    signed: Floats = np.sign(ahead) * by**2 / np.where(discordant > 0, discordant, 1)
+    return signed
+
+
+def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats]) -> Floats:
+    """Return, per difference, the number of resampled means at least as far from 0 as the observed mean.
+
+    ``resample`` turns columns into resampled sums. A rounding tolerance is subtracted from the observed mean.
+    """
+    n, m = differences.matrix.shape
+    tolerance = 1e-12 * np.minimum(1.0, differences.scale)
+    threshold = n * (np.abs(means(differences.matrix)) - tolerance)
+    sums = differences.resampled(resample)
+    return np.array([np.count_nonzero(np.abs(sums(j)) >= threshold[j]) for j in range(m)], np.float64)
+
+
+def _binomial(wins: NDArray[np.intp], losses: NDArray[np.intp]) -> Floats:
+    """Return the exact two-sided p-value of ``wins`` heads and ``losses`` tails of a fair coin, elementwise."""
+    p: Floats = np.minimum(1.0, 2 * coin_cdf(np.minimum(wins, losses), wins + losses))
+    return p
+
+
+def _signed_rank_tests(differences: Differences, *, rank_zeros: bool) -> PValues:
+    """Return p of Wilcoxon's signed-rank test for each column of differences."""
+    columns = zip(differences.matrix.T, differences.scale.tolist(), strict=True)
+    return PValues(np.array([_wilcoxon(d, scale, rank_zeros=rank_zeros) for d, scale in columns]))
+
+
+def _wilcoxon(d: Floats, scale: float, *, rank_zeros: bool) -> float:
+    """Return p of Wilcoxon's signed-rank test for one column of differences; NaN if one is undefined.
+
+    ``scale`` is the largest value that the differences were computed from; with ``rank_zeros`` zeros get ranks (Pratt).
+    """
+    if np.isnan(d).any():
+        return np.nan
+    ranks = signed_ranks(d, scale=scale, rank_zeros=rank_zeros)
+    if not ranks.size:
+        return 1.0
+    observed = abs(float(ranks.sum()))  # W+ - W-, which has mean 0 under the null
+    if ranks.size <= EXACT_RANKS:
+        patterns = np.abs(signed_sums(np.abs(ranks)[:, None])[0])
+        return float(np.count_nonzero(patterns >= observed - 1e-9) / patterns.size)
+    # The variance of W+ - W- is the sum of squared mid-ranks, which accounts for ties and zeros.
+    return 2 * float(normal_cdf(-observed / np.sqrt(np.sum(ranks**2))))

@@ -1,0 +1,1 @@
+"""Study files: the schema, YAML with line numbers, parameters and data sources."""

@@ -1,0 +1,157 @@
+"""Reading of a YAML file as plain values, with the line of every key for error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from recassay.data.io.yaml_text import LONGEST, YamlError, parse_yaml
+from recassay.errors import InputError, RecassayError, UsageError
+
+Key = tuple[str | int, ...]
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class Document:
+    """The content of a file, and the line of every key in it."""
+
+    path: Path
+    content: dict[str, Any]
+    lines: Mapping[Key, int]
+
+    def where(self, key: Key) -> str:
+        """Return a text with file, line and key.
+
+        A key without a line of its own gets that of the nearest enclosing key.
+
+        >>> document = Document(Path("a.yaml"), {}, {("models",): 3, ("models", "als"): 5})
+        >>> document.where(("models", "als")), document.where(("models", 1))
+        ('a.yaml, line 5, models.als', 'a.yaml, line 3, models.1')
+        """
+        around = next((key[:size] for size in range(len(key), 0, -1) if key[:size] in self.lines), None)
+        line = f", line {self.lines[around]}" if around else ""
+        return f"{self.path}{line}, {'.'.join(map(str, key))}" if key else str(self.path)
+
+    def locate(self, key: Key, error: RecassayError) -> RecassayError:
+        """Return an error of the same type and code that also names the place of ``key`` in the file."""
+        where = self.where(key) + (f" ({error.where})" if error.where else "")
+        return type(error)(error.code, error.what, where=where, hint=error.hint)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Parses texts of a study file, and adds their place in the file to errors.
+
+    ``replaced`` are the keys that the ``quick`` part of the file replaces.
+    """
+
+    document: Document
+    replaced: frozenset[str]
+
+    def key(self, *key: str | int) -> Key:
+        """Return the key as it is in the file: with ``quick`` in front if the quick part replaces it.
+
+        The number of a data set is left out where the file has a single one, which is no list.
+        """
+        quick = key[0] in self.replaced
+        content = self.document.content.get("quick", {}) if quick else self.document.content
+        if key[0] == "data" and len(key) > 1 and not isinstance(content.get("data"), list):
+            key = ("data", *key[2:])
+        return ("quick", *key) if quick else key
+
+    def locate(self, key: Key, error: RecassayError) -> RecassayError:
+        """Return an error of the same type and code that also names the place of ``key`` in the file."""
+        return self.document.locate(self.key(*key), error)
+
+    def parse(self, key: Key, text: str, parse: Callable[[str], Thing]) -> Thing:
+        """Return ``parse(text)``; errors name the place of ``key`` in the file."""
+        try:
+            return parse(text)
+        except RecassayError as error:
+            raise self.locate(key, error) from None
+
+    def parse_list(self, key: str | Key, texts: list[str], parse: Callable[[str], Thing]) -> list[Thing]:
+        """Return ``parse(text)`` for each text in the list under ``key``."""
+        whole = (key,) if isinstance(key, str) else key
+        self._refuse_cut(whole, texts)
+        return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
+
+    def _refuse_cut(self, key: Key, texts: list[str]) -> None:
+        """Raise U133 for a text that YAML has cut at a comma."""
+        for number, text in enumerate(texts):
+            if text.count("(") > text.count(")"):
+                end = next((at for at in range(number, len(texts)) if _is_closed(texts[number : at + 1])), number)
+                whole = ", ".join(texts[number : end + 1]) if end > number else f"{text}...)"
+                what = f"'{text}' lacks its closing bracket, because YAML cuts a list at every comma"
+                raise self.error((*key, number), what, f'quote what has a comma: {key[-1]}: ["{whole}"]')
+
+    def error(self, key: Key, what: str, hint: str) -> UsageError:
+        """Return the error U133 for an invalid value at ``key``; ``what`` and ``hint`` are its texts."""
+        return UsageError("U133", what, where=self.document.where(self.key(*key)), hint=hint)
+
+
+def _is_closed(texts: list[str]) -> bool:
+    whole = ",".join(texts)
+    return whole.count("(") == whole.count(")")
+
+
+def read_document(path: str | Path) -> Document:
+    """Return a YAML file as a document; raise U131 if it has a repeated key, or no mapping at the top."""
+    path = Path(path)
+    try:
+        text = _text_of(path)
+    except FileNotFoundError:
+        raise InputError("I101", f"there is no study {path.name}", where=str(path), hint="check the path") from None
+    except OSError as error:
+        raise InputError(
+            "I110", f"the study cannot be opened: {error.strerror}", where=str(path), hint="give a file you may read"
+        ) from None
+    except UnicodeDecodeError:
+        raise _broken(path, "its bytes are not UTF-8 text") from None
+    try:
+        content, root = parse_yaml(text)
+    except YamlError as error:
+        raise _broken(path, str(error)) from None
+    if not isinstance(content, dict) or root is None:
+        raise _broken(path, "its top level must be a mapping of keys to values")
+    if strange := next((key for key in content if not isinstance(key, str)), None):
+        raise _broken(path, f"the key {strange!r} is not text")
+    return Document(path, content, dict(_lines(root, (), path)))
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a study file; I110 if it is a folder, or larger than any study."""
+    with path.open("rb") as file:
+        content = file.read(LONGEST + 1)
+    return content.decode("utf-8")
+
+
+def _lines(node: yaml.Node, key: Key, path: Path) -> Iterator[tuple[Key, int]]:
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for name, value in node.value:
+            label, line = str(name.value), name.start_mark.line + 1
+            inner = (*key, label)
+            if label in seen:
+                raise _broken(path, f"line {line}: the key {label} is repeated")
+            seen.add(label)
+            yield inner, line
+            yield from _lines(value, inner, path)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            yield (*key, number), value.start_mark.line + 1
+            yield from _lines(value, (*key, number), path)
+
+
+def _broken(path: Path, why: str) -> UsageError:
+    return UsageError(
+        "U131",
+        f"the study does not parse: {why}",
+        where=str(path),
+        hint="a study is YAML: `key: value`, nested keys are indented; quote text with a colon or a #",
+    )

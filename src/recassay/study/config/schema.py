@@ -1,0 +1,291 @@
+"""The schema of a study file: its keys, the types of their values, and their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from recassay.errors import UsageError
+from recassay.naming.grammar import suggest
+from recassay.study.config.parameters import PARAMETERS, Value, fill_parameters
+from recassay.study.config.reading import Document, Key
+
+QUICK = "quick"
+
+
+def _several(value: Any) -> Any:
+    """Return the value as a list: a single value becomes a list of one."""
+    return value if isinstance(value, list) or value is None else [value]
+
+
+Texts = Annotated[list[str], BeforeValidator(_several)]
+
+
+class ConfigSection(BaseModel):
+    """A mapping with exactly these keys; values must have the right type, nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Data(ConfigSection):
+    """The source of a log: a `path`, a `generate` text, or a `name` to look up in the data folder."""
+
+    name: Annotated[str | None, Field(description="the data set in the data folder, or a name for the data")] = None
+    path: Annotated[str | None, Field(description="a file, relative to the study file")] = None
+    columns: Annotated[dict[str, str], Field(description="column names that are not recognised: `{user: uid}`")] = {}
+    table: Annotated[
+        str | None,
+        Field(description="the table in the data folder, if it is not found by name: `ml-1m/stream_positive`"),
+    ] = None
+    format: Annotated[str | None, Field(description="the file's format, if it is not recognised: `lines`")] = None
+    times: Annotated[
+        Literal["clock", "global", "user"] | None,
+        Field(
+            description="the kind of its times, if not recognised: `clock`, `global` (an order of all events) or "
+            "`user` (an order within each user)"
+        ),
+    ] = None
+    filters: Annotated[Texts, Field(description="filters of this log, applied before those of all logs")] = []
+    split: Annotated[Texts, Field(description="the splits of this log, in place of those of the study")] = []
+    generate: Annotated[
+        str | None,
+        Field(
+            description="`log(users=600, items=300, events=12000)`, `power_law(users=600, items=300, ratings=12000)`, "
+            "or a stream that changes, `drifting(users=600, items=300, events=12000, changes=1)`"
+        ),
+    ] = None
+    items: Annotated[
+        str | None,
+        Field(
+            description="item features, for re-ranking and diversity: a file (relative to the study, or "
+            "in the folder of a named data set), or `item_features(items=300)` for a generated log"
+        ),
+    ] = None
+    users: Annotated[
+        str | None,
+        Field(description="a file with a row per user, placed like `items`, for `by`; none: the log has the columns"),
+    ] = None
+    similarities: Annotated[
+        str | None,
+        Field(
+            description="similarities of items, for `seq_diversity(similarity='given')`: a file, placed like `items`, "
+            "with columns item_id, other_id and similarity"
+        ),
+    ] = None
+    primitive: Annotated[
+        str | None,
+        Field(
+            description="the recommender of obvious items, for `seq_serendipity(primitive='given')`: the text of a "
+            "model of sequences (`MostPopular`, `mine.py:Obvious`), or a file, placed like `items`, with a column "
+            "item_id, the most obvious item first"
+        ),
+    ] = None
+    sequences: Annotated[
+        str | None,
+        Field(
+            description="the rule that makes sequences, for `protocol: sequence`: `sessions(gap=3600)`, `ready_made`"
+        ),
+    ] = None
+    protocol: Annotated[
+        str | None, Field(description="the protocol of this stream, if it differs from that of the study")
+    ] = None
+
+
+class Judge(ConfigSection):
+    """The settings under ``judge``: users of a mean, intervals, and users with too few candidates for a design."""
+
+    users: Annotated[
+        Literal["all", "with_relevant"],
+        Field(description="users of a mean; with `all`, users without relevant items count 0"),
+    ] = "all"
+    short: Annotated[
+        Literal["error", "all"],
+        Field(description="fewer candidates than a design samples: an error, or use all of them"),
+    ] = "error"
+    interval: Annotated[
+        Literal["bootstrap", "bca", "percentile", "abc", "normal", "none"], Field(description="interval of a mean")
+    ] = "bootstrap"
+    level: Annotated[float, Field(gt=0, lt=1, description="level of intervals and tests")] = 0.95
+    resamples: Annotated[int, Field(ge=1, description="resamples of a bootstrap")] = 10_000
+    seed: Annotated[int, Field(description="seed of the resamples")] = 0
+
+    @property
+    def method(self) -> str | None:
+        """Return the interval method as functions take it: None for ``none``."""
+        return None if self.interval == "none" else self.interval
+
+
+class Compare(ConfigSection):
+    """Settings of the comparison of systems over all folds."""
+
+    baseline: Annotated[
+        str | None, Field(description="the system that all others are compared with; none: all pairs")
+    ] = None
+    test: Annotated[
+        Literal["permutation", "bootstrap", "t", "wilcoxon", "wilcoxon-pratt", "sign", "mcnemar"],
+        Field(description="the paired test"),
+    ] = "permutation"
+    correction: Annotated[
+        Literal["holm", "bonferroni", "bh", "by", "none"],
+        Field(description="correction for several pairs of one metric"),
+    ] = "holm"
+
+
+class OverTimeConfig(ConfigSection):
+    """Settings of results over time, for streams."""
+
+    metric: Annotated[str | None, Field(description="the metric of curves and alarms; none: the first")] = None
+    how: Annotated[Literal["moving", "fading", "cumulative"], Field(description="the kind of averages")] = "moving"
+    by: Annotated[
+        Literal["scored", "event", "time"],
+        Field(description="the unit of windows; time is in seconds, or in the unit of the log"),
+    ] = "scored"
+    window: Annotated[
+        int | float | None, Field(gt=0, description="its size; none: a fiftieth of the stream, at most 5,000 events")
+    ] = None
+    fading: Annotated[float | None, Field(gt=0, lt=1, description="of fading averages; none: 1 - 1 / window")] = None
+    alpha: Annotated[
+        float, Field(gt=0, lt=1, description="level of signed McNemar, of the final tests and of bounds")
+    ] = 0.01
+    largest: Annotated[float, Field(gt=0, description="the largest possible difference at one event")] = 1.0
+    detectors: Annotated[Texts, Field(description="drift detectors; `[]`: none")] = ["ADWIN", "PageHinkley"]
+
+
+class Tune(ConfigSection):
+    """Tuning: settings of models chosen on the first part of every stream."""
+
+    share: Annotated[
+        float,
+        Field(
+            gt=0,
+            lt=1,
+            description="the first part, as a share of the events: all systems learn it, none is scored on it",
+        ),
+    ] = 0.2
+    metric: Annotated[str | None, Field(description="the metric to optimise there; none: that of `over_time`")] = None
+    grid: Annotated[
+        dict[str, dict[str, list[int | float | bool | str]]],
+        Field(description="values to try, by system and parameter: `{isgd: {factors: [5, 10], rate: [0.01, 0.1]}}`"),
+    ] = {}
+
+
+class Study(ConfigSection):
+    """A study: data x filters x splits x models x designs x metrics x seeds."""
+
+    study: Annotated[str, Field(min_length=1, description="its name")]
+    about: Annotated[str, Field(description="the question it answers")] = ""
+    plugins: Annotated[
+        Texts,
+        Field(description="Python files with metrics, models, splits or checks of your own"),
+    ] = []
+    data: Annotated[list[Data], BeforeValidator(_several), Field(min_length=1, description="one log or several")]
+    filters: Annotated[Texts, Field(description="filters of every log, applied in this order")] = []
+    split: Annotated[
+        Texts, Field(description="one split or several, for all data that has none of its own; none for streams")
+    ] = []
+    protocol: Annotated[str, Field(description="the queries that systems answer")] = "ranking"
+    models: Annotated[
+        list[str] | dict[str, str],
+        Field(
+            min_length=1,
+            description="systems, as a list, or as a mapping from names: models, or run files such as "
+            "`runs/{data}/{fold}.csv`",
+        ),
+    ]
+    designs: Annotated[
+        Texts,
+        Field(min_length=1, description="target sets; `lists`: the ranked lists, as `score` reads them"),
+    ] = ["lists"]
+    metrics: Annotated[Texts, Field(min_length=1, description="metrics, under every design")]
+    seeds: Annotated[
+        list[int], Field(min_length=1, description="a seed for each repetition of models that have one")
+    ] = [0]
+    by: Annotated[
+        Texts, Field(description="columns of users: means by group are shown too, with the gap between groups")
+    ] = []
+    smallest_group: Annotated[int, Field(ge=2, description="users of the smallest group that is shown")] = 10
+    judge: Annotated[Judge, Field(description="see below")] = Judge()
+    compare: Annotated[Compare, Field(description="see below")] = Compare()
+    over_time: Annotated[OverTimeConfig, Field(description="of streams; see below")] = OverTimeConfig()
+    tune: Annotated[Tune | None, Field(description="of streams; see below")] = None
+    experiments: Annotated[
+        Texts,
+        Field(description="experiments on bias or diversity, on the first fold of each split with the first seed"),
+    ] = []
+    parameters: Annotated[
+        dict[str, int | float | bool | str],
+        Field(description="values of `{name}` in the texts above; `--set name=value` changes them"),
+    ] = {}
+    quick: Annotated[dict[str, Any], Field(description="keys that replace those above with `--quick`")] = {}
+
+
+def read_study(document: Document, *, quick: bool = False, values: Mapping[str, Value] | None = None) -> Study:
+    """Return the study of a document; with ``quick`` the keys under ``quick`` replace those at the top.
+
+    ``values`` override its parameters.
+    """
+    content, quick_part = dict(document.content), document.content.get(QUICK)
+    if quick and not quick_part:
+        raise UsageError(
+            "U132",
+            "the study has no quick part",
+            where=document.where((QUICK,)),
+            hint="remove --quick, or add a `quick:` part with keys that replace others",
+        )
+    if isinstance(quick_part, dict):
+        _known(document, (QUICK,), quick_part, set(Study.model_fields) - {QUICK, "study"})
+        content |= quick_part if quick else {}
+    replacing = set(quick_part) if quick and isinstance(quick_part, dict) else set()
+    at = (QUICK, PARAMETERS) if PARAMETERS in replacing else (PARAMETERS,)
+    if isinstance(content.get(PARAMETERS, {}), dict):
+        content = fill_parameters(document, content, values or {}, at)
+    try:
+        return Study.model_validate(content)
+    except ValidationError as error:
+        problems = sorted(
+            error.errors(), key=lambda one: one["type"] != "extra_forbidden"
+        )  # a misspelt key comes first
+        raise _refusal(document, problems[0], content, replacing) from None
+
+
+def _known(document: Document, key: Key, content: dict[str, Any], known: set[str]) -> None:
+    for name in content:
+        if name not in known:
+            raise _unknown(document, (*key, name), known)
+
+
+def _unknown(document: Document, key: Key, known: set[str]) -> UsageError:
+    return UsageError(
+        "U132",
+        f"a study has no key '{key[-1]}' here",
+        where=document.where(key),
+        hint=suggest(str(key[-1]), known),
+    )
+
+
+def _refusal(document: Document, problem: Any, content: dict[str, Any], replaced: set[str]) -> UsageError:
+    """Return the first problem that pydantic found as an error of the study, with its place in the file.
+
+    ``replaced`` are the keys that the quick part replaces.
+    """
+    key = tuple(part for part in problem["loc"] if not str(part).startswith(("list[", "dict[")))
+    if key and not isinstance(content.get(key[0]), list) and key[1:2] == (0,):
+        key = (key[0], *key[2:])  # a single value became a list of one
+    place = (QUICK, *key) if key and key[0] in replaced else key
+    if problem["type"] == "extra_forbidden":
+        parts: dict[str, type[ConfigSection]] = {"data": Data, "judge": Judge, "compare": Compare}
+        parts |= {"over_time": OverTimeConfig, "tune": Tune}
+        part = Study if len(key) == 1 else parts[str(key[0])]
+        return _unknown(document, place, set(part.model_fields))
+    if problem["type"] == "missing":
+        return UsageError(
+            "U132", f"the study lacks the key '{key[-1]}'", where=document.where(place[:-1]), hint=f"add `{key[-1]}:`"
+        )
+    given = f": {problem['input']!r}" if not isinstance(problem["input"], dict | list) else ""
+    message = str(problem["msg"])
+    hint = f"{message[:1].lower()}{message[1:]}"
+    return UsageError(
+        "U133", f"{'.'.join(map(str, key))} has the wrong value{given}", where=document.where(place), hint=hint
+    )

@@ -1,0 +1,180 @@
+"""Sources of the logs of a study: files, a folder of data sets, or a generator."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import polars as pl
+
+from recassay.data.features import Features
+from recassay.data.interactions import Interactions
+from recassay.data.io.sources import table_files
+from recassay.data.memberships import Memberships
+from recassay.data.read import read_interactions, read_items, read_memberships
+from recassay.data.synthetic import tastes as synthetic
+from recassay.data.synthetic.drifting import drifting
+from recassay.data.synthetic.power_law import power_law
+from recassay.errors import InputError, UsageError
+from recassay.naming.grammar import parse, suggest
+from recassay.naming.run_names import TABLE_SUFFIXES
+from recassay.study.config.schema import Data
+
+Made = TypeVar("Made")
+
+DATA_VARIABLE = "RECASSAY_DATA"
+LOGS = ("ratings", "sequences", "events")  # DIR/NAME/ratings.csv
+GENERATORS: Mapping[str, Callable[..., Interactions]] = {
+    "log": synthetic.log,
+    "power_law": power_law,
+    "drifting": drifting,
+}
+ITEM_GENERATORS: Mapping[str, Callable[..., pl.DataFrame]] = {"item_features": synthetic.item_features}
+NOT_TEXT = {"values"}  # a parameter that cannot be written as text
+
+
+def load_log(data: Data, study_folder: Path, data_folder: Path | None = None) -> Interactions:
+    """Return the log that a data entry describes: read from a file or a data folder, or generated.
+
+    >>> load_log(Data(generate="log(users=20, items=30, events=100)"), Path()).n_users
+    20
+    """
+    if data.generate:
+        return read_interactions(generate_log(data.generate), times=data.times)
+    path = log_file(data, study_folder, data_folder)
+    return read_interactions(path, columns=data.columns or None, format=data.format, times=data.times)
+
+
+def log_file(data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:
+    """Return the path of the log of a data entry that is not generated."""
+    return study_folder / data.path if data.path else find_data_file(data.name, data_folder, data.table)
+
+
+def items_file(data: Data, study_folder: Path, data_folder: Path | None = None) -> Path | None:
+    """Return the path of the item features of a data entry; None if it has none, or if they are generated."""
+    if data.items is None or "(" in data.items:
+        return None
+    return file_beside(data.items, data, study_folder, data_folder)
+
+
+def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) -> Features | None:
+    """Return the item features of a data entry; None if it has none.
+
+    >>> load_items(Data(generate="log(...)", items="item_features(items=30)"), Path()).n_items
+    30
+    """
+    if data.items is not None and "(" in data.items:
+        return read_items(_made(data.items, ITEM_GENERATORS))
+    path = items_file(data, study_folder, data_folder)
+    return None if path is None else read_items(path)
+
+
+def load_user_groups(data: Data, by: str, study_folder: Path, data_folder: Path | None = None) -> Memberships:
+    """Return the groups that a column of users makes, from the users of a data entry or from its log.
+
+    Raise U105 for a generated log without a file of users.
+    """
+    if data.users is not None:
+        return read_memberships(file_beside(data.users, data, study_folder, data_folder), by, "users")
+    if data.generate:
+        what = f"groups by '{by}' need a table of users, and a generated log has none"
+        raise UsageError("U105", what, hint="add `users: users.csv` to the data")
+    path = log_file(data, study_folder, data_folder)
+    return read_memberships(path, by, "users", columns=data.columns or None)
+
+
+def file_beside(name: str, data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:
+    """Return the path of a file about items that a data entry names.
+
+    It is beside the study file, or for a named data set beside its file in the data folder.
+    """
+    if data.path or data.generate:
+        return study_folder / name
+    return find_data_file(data.name, data_folder, data.table).parent / name
+
+
+def names_table(text: str) -> bool:
+    """Return whether a text is the name of a table, such as ``items.csv``, and not the text of a model.
+
+    >>> names_table("obvious.csv"), names_table("NGram(smoothing=0.5)"), names_table("mine.py:Obvious")
+    (True, False, False)
+    """
+    return Path(text.removesuffix(".gz")).suffix in TABLE_SUFFIXES
+
+
+def source_files(data: Data, study_folder: Path, data_folder: Path | None = None) -> list[Path]:
+    """Return the files of a data entry, its log and its item features; none for what is generated.
+
+    The folders of a log of several files are among them, because a new file in one changes the log.
+    """
+    found: list[Path] = []
+    if not data.generate:
+        log = log_file(data, study_folder, data_folder)
+        files = table_files(log)
+        found = files if log.is_file() else [*{file.parent: None for file in files}, *files]
+    if (items := items_file(data, study_folder, data_folder)) is not None:
+        found.append(items)
+    if data.users is not None:
+        found.append(file_beside(data.users, data, study_folder, data_folder))
+    return [path.resolve() for path in found if path.exists()]
+
+
+def generate_log(text: str) -> Interactions:
+    """Return a synthetic log from a text such as ``log(users=600, items=300, events=12000, seed=1)``."""
+    return _made(text, GENERATORS)
+
+
+def _made(text: str, makers: Mapping[str, Callable[..., Made]]) -> Made:
+    call = parse(text)
+    make = makers.get(call.name)
+    if make is None or call.k is not None:
+        hint = suggest(call.name, makers)
+        raise UsageError("U115", f"there is no generator '{call.name}'", where=text, hint=hint)
+    known = {name: parameter for name, parameter in inspect.signature(make).parameters.items() if name not in NOT_TEXT}
+    for name in call.parameters:
+        if name not in known:
+            raise UsageError("U102", f"{call.name} has no parameter '{name}'", where=text, hint=suggest(name, known))
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in call.parameters:
+            raise UsageError("U102", f"{call.name} needs {name}", where=text, hint=f"write {call.name}({name}=...)")
+    return make(**call.parameters)
+
+
+def find_data_file(name: str | None, folder: Path | None = None, table: str | None = None) -> Path:
+    """Return the file of a data set in the data folder: ``NAME/ratings.*`` (or sequences, events), or ``NAME.*``.
+
+    ``table`` is another path in the folder, without the suffix. Raise I111 if there is no file.
+    """
+    wanted = str(table or name)
+    given = folder or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
+    if given is None:
+        files = f"{table}.parquet" if table else f"{name}/{LOGS[0]}.csv or {name}.csv"
+        raise InputError(
+            "I111",
+            f"the study names data '{wanted}', and no data folder was given",
+            hint=f"name the folder that has {files}: --data DIR, or the variable {DATA_VARIABLE}",
+        )
+    stems = () if table else LOGS
+    places = *((given / wanted, stem) for stem in stems), ((given / wanted).parent, Path(wanted).name)
+    for place, stem in places:
+        if found := _files(place, stem):
+            return found[0]
+    looked = ", ".join(f"{place}/{stem}.*" for place, stem in places)
+    raise InputError(
+        "I111",
+        f"there is no data '{wanted}'",
+        where=looked,
+        hint=f"put it there as Parquet or CSV, or give another folder with --data DIR or {DATA_VARIABLE}",
+    )
+
+
+def _files(folder: Path, stem: str) -> list[Path]:
+    """Return the tables of a folder with a stem, Parquet first, then by name."""
+    if not folder.is_dir():
+        return []
+    found = [path for path in folder.iterdir() if path.is_file() and path.name.partition(".")[0] == stem]
+    tables = [path for path in found if Path(path.name.removesuffix(".gz")).suffix in TABLE_SUFFIXES]
+    return sorted(tables, key=lambda path: (path.suffix != ".parquet", path.name))

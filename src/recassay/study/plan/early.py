@@ -1,0 +1,179 @@
+"""What a study file and the headers of its data tell about mistakes, before any row is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recassay.columnar.time_kind import TimeKind, require_order, require_times, validated_kind
+from recassay.columnar.time_scale import TimeScale
+from recassay.data.interactions import no_ratings_to_compare
+from recassay.data.io import read_header
+from recassay.data.io.roles import RATING, TIMESTAMP
+from recassay.errors import RecassayError, UsageError
+from recassay.models.base.model import BuiltIn, no_ratings_to_learn
+from recassay.models.rerank.base import Reranker
+from recassay.split.base import Cut
+from recassay.study.config.reading import read_document
+from recassay.study.config.schema import Data, read_study
+from recassay.study.config.sources import items_file, log_file
+from recassay.study.plan.plan import AnyPlan, Plan, SequencePlan, make_plan
+from recassay.study.plan.run_files import RunFiles
+from recassay.study.plan.systems import System
+
+OPTION = re.compile(r"--columns (?P<pairs>\S.*)$")
+
+
+def read_plan(
+    path: str | Path, *, data: str | Path | None = None, quick: bool = False, values: Mapping[str, Any] | None = None
+) -> AnyPlan:
+    """Return the plan of the study in a file; raise the first mistake that the file and the headers of its data tell.
+
+    The arguments are those of :func:`~recassay.study.run.study.run_study`.
+    """
+    document = read_document(path)
+    plan = make_plan(document, read_study(document, quick=quick, values=values), quick=quick)
+    refuse_early(plan, None if data is None else Path(data))
+    return plan
+
+
+def refuse_early(plan: AnyPlan, data_folder: Path | None) -> None:
+    """Raise the first mistake that the study file and the first bytes of its data files tell, with its line."""
+    if isinstance(plan, Plan):
+        _check_paths(plan)
+        _check_items(plan)
+        _check_rerankers(plan)
+    for name, data in plan.data.items():
+        _check_data(plan, name, data, data_folder)
+        for split in plan.splits_of(name):
+            require_run_files(plan, name, str(split))
+
+
+def require_run_files(plan: AnyPlan, name: str, split: str, folds: Sequence[int] | None = None) -> None:
+    """Raise if a system has no run file at some place of a split; ``folds`` are the numbers of folds, if known."""
+    for system, runs in _systems_with_runs(plan):
+        try:
+            runs.require(system.name, name, split, plan.study.seeds, folds)
+        except RecassayError as error:
+            raise plan.document.locate(system.key, error) from None
+
+
+def _systems_with_runs(plan: AnyPlan) -> list[tuple[System, RunFiles]]:
+    return [(system, system.model) for system in plan.systems if isinstance(system.model, RunFiles)]
+
+
+def _check_paths(plan: Plan) -> None:
+    """Raise U133 for run files whose path does not tell data sets, or the splits of one, from each other."""
+    several = {"data": len(plan.data), "split": max(len(plan.splits_of(name)) for name in plan.data)}
+    things = {"data": "data sets", "split": "splits"}
+    for system, runs in _systems_with_runs(plan):
+        for name, number in several.items():
+            if number > 1 and name not in runs.names:
+                what = f"{system.name} has one run file for {number} {things[name]}: {runs}"
+                hint = f"write a file for each, and {{{name}}} in the path"
+                raise UsageError("U133", what, where=plan.document.where(system.key), hint=hint)
+
+
+def _check_items(plan: Plan) -> None:
+    """Raise U105 if a metric needs the features of items, and some data set has none."""
+    needing = [heading for heading, metric in plan.metrics.items() if "items" in metric.needed]
+    lacking = [name for name, data in plan.data.items() if data.items is None]
+    if needing and lacking:
+        what = f"{needing[0]} needs the features of items, and {lacking[0]} has none"
+        error = UsageError("U105", what, hint="name their file beside the data, `items: FILE`, or remove the metric")
+        raise plan.locate_metric(needing[0], error)
+
+
+def _check_rerankers(plan: Plan) -> None:
+    """Raise U201 if a re-ranker needs the features of items, and some data set has none."""
+    lacking = [name for name, data in plan.data.items() if data.items is None]
+    for system in plan.systems:
+        model = system.model
+        while isinstance(model, Reranker) and lacking:
+            if model.needs_items:
+                what = f"{model.name} needs the features of items, and {lacking[0]} has none"
+                error = UsageError("U201", what, hint="name their file beside the data, `items: FILE`")
+                raise plan.document.locate(system.key, error)
+            model = model.of
+
+
+def _check_data(plan: AnyPlan, name: str, data: Data, data_folder: Path | None) -> None:
+    """Raise if the files of a data set are missing, or lack a column that the study needs."""
+    try:
+        items = items_file(data, plan.folder, data_folder)
+        if items is not None:
+            read_header(items, "items")
+    except RecassayError as error:
+        raise plan.locate_data(name, _in_yaml(error), "items") from None
+    if data.generate is not None:
+        return
+    try:
+        path = log_file(data, plan.folder, data_folder)
+        header = read_header(path, "log", columns=data.columns or None, format=data.format)
+    except RecassayError as error:
+        more = ("columns",) if data.columns else ()
+        raise plan.locate_data(name, _in_yaml(error), *more) from None
+    if header is None:
+        return
+    try:
+        stated = validated_kind(data.times, has_times=TIMESTAMP in header, where=str(path))
+    except RecassayError as error:
+        raise plan.locate_data(name, error, "times") from None
+    if TIMESTAMP not in header or stated is not None:
+        _check_times(plan, name, HeaderTimes(stated, str(path)))
+    if RATING not in header:
+        _check_ratings(plan, str(path))
+
+
+@dataclass(frozen=True)
+class HeaderTimes:
+    """What a header and the study file tell about the times of a log: None if the log has none."""
+
+    times: TimeKind | None
+    origin: str
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """Raise: only the values tell the magnitude of times."""
+        raise NotImplementedError("a header has no values")
+
+
+def _check_times(plan: AnyPlan, name: str, log: HeaderTimes) -> None:
+    """Raise if a split needs times that the log does not have, or of another kind than the study file states."""
+    for number, split in enumerate(plan.splits_of(name)):
+        try:
+            _require(log, split)
+        except RecassayError as error:
+            raise plan.locate_split(name, number, error) from None
+    if isinstance(plan, SequencePlan):
+        try:
+            _require(log, plan.sequencers[name])
+        except RecassayError as error:
+            raise plan.locate_data(name, error, "sequences") from None
+
+
+def _require(log: HeaderTimes, rule: Cut) -> None:
+    if log.times is None:
+        require_times(log, rule.needs, rule)
+    require_order(log.times, rule.needs, rule, log.origin)
+
+
+def _check_ratings(plan: AnyPlan, path: str) -> None:
+    """Raise I307 if the protocol or a model reads ratings, which a log does not have."""
+    if isinstance(plan, Plan) and plan.protocol.relevant_from is not None:
+        raise plan.reader.locate(("protocol",), no_ratings_to_compare(plan.protocol.relevant_from, path))
+    for system in plan.systems:
+        if isinstance(system.model, BuiltIn) and system.model.reads_ratings:
+            raise plan.document.locate(system.key, no_ratings_to_learn(system.model.name, path))
+
+
+def _in_yaml(error: RecassayError) -> RecassayError:
+    """Return an error about columns whose hint is what to write in a study file, not on a command line."""
+
+    def written(match: re.Match[str]) -> str:
+        return f"columns: {{{match['pairs'].replace('=', ': ').replace(',', ', ')}}}"
+
+    return type(error)(error.code, error.what, where=error.where, hint=OPTION.sub(written, error.hint))

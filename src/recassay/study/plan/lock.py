@@ -1,0 +1,214 @@
+"""The lock of a study: all versions, data and parameters that its results depend on.
+
+It holds no time, absolute path or machine name: the same study on the same data gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import platform
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from recassay._version import __version__
+from recassay.data.interactions import Interactions
+from recassay.data.io.manifest import CACHE, Manifest, State
+from recassay.data.io.yaml_text import YamlError, parse_yaml
+from recassay.designs import Design
+from recassay.errors import UsageError
+from recassay.naming.named import Named
+from recassay.study.plan.plan import AnyPlan, StreamPlan
+from recassay.study.plan.run_files import RunFiles
+from recassay.study.plan.systems import System
+
+NAME = "study.lock.yaml"
+LIBRARIES = ("numpy", "scipy", "numba", "polars")
+SHARED = ("versions", "protocol", "protocols", "plugins")  # keys that the answers of all systems depend on
+IDENTITY = ("study", "quick", "data", "filters", "splits")  # keys that must not change in a folder of results
+
+
+def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
+    """Return the lock of a study as plain values: versions, data, and all parsed parameters."""
+    study = plan.study
+    return {
+        "study": study.study,
+        "about": study.about,
+        "quick": plan.quick,
+        "versions": {"recassay": __version__, "python": platform.python_version()}
+        | {library: version(library) for library in LIBRARIES},
+        "data": [_data(plan, name, log) for name, log in logs.items()],
+        "filters": [_named(step) for step in plan.filters],
+        "splits": [_named(split) for split in plan.splits],
+        "protocol": _named(plan.protocol),
+        "models": {system.name: _system(system) for system in plan.systems},
+        "designs": {str(design): _design(design) for design in plan.designs},
+        "metrics": {
+            heading: {"name": metric.name, "k": metric.k, **metric.parameters}
+            for heading, metric in plan.metrics.items()
+        },
+        "seeds": list(study.seeds),
+        **({"by": list(study.by), "smallest_group": study.smallest_group} if study.by else {}),
+        "judge": study.judge.model_dump(),
+        "compare": study.compare.model_dump(),
+        "experiments": [_named(experiment) for experiment in plan.experiments],
+        "parameters": dict(study.parameters),
+        **({"plugins": _digests(plan)} if study.plugins else {}),
+        **(_of_streams(plan) if isinstance(plan, StreamPlan) else {}),
+    }
+
+
+def _digests(plan: AnyPlan) -> dict[str, str]:
+    """Return a digest of each plugin file of the study, because other content makes it another study."""
+    folder = plan.document.path.parent
+    return {
+        name: hashlib.blake2b((folder / name).read_bytes(), digest_size=16).hexdigest() for name in plan.study.plugins
+    }
+
+
+def _of_streams(plan: StreamPlan) -> dict[str, Any]:
+    """Return the entries of the lock file that only studies of streams have."""
+    study = plan.study
+    tried = {name: [str(model) for model in models] for name, models in plan.settings.items()}
+    tune = study.tune and study.tune.model_dump() | {"metric": study.tune.metric or plan.over_time, "tried": tried}
+    return {
+        "protocols": {name: _named(protocol) for name, protocol in plan.protocols.items()},
+        "over_time": study.over_time.model_dump() | {"metric": plan.over_time},
+        "tune": tune,
+    }
+
+
+def to_yaml(lock: Mapping[str, Any]) -> str:
+    """Return the lock as YAML text."""
+    return str(yaml.safe_dump(dict(lock), sort_keys=False, allow_unicode=True, width=120))
+
+
+def stored_lock(folder: Path) -> dict[str, Any]:
+    """Return the lock in a folder; empty if there is none that can be read."""
+    try:
+        found, _ = parse_yaml((folder / NAME).read_text(encoding="utf-8", errors="replace"))
+    except (OSError, YamlError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def changed_systems(before: Mapping[str, Any], lock: Mapping[str, Any]) -> dict[str, str]:
+    """Return the systems whose answers an earlier lock does not cover, each with the reason.
+
+    >>> changed_systems({"models": {"a": 1, "b": 1}}, {"models": {"a": 1, "b": 2, "c": 3}})
+    {'b': 'its definition changed', 'c': 'it is new in the study'}
+    """
+    now = yaml.safe_load(to_yaml(lock))
+    for part in SHARED if before else ():
+        if before.get(part) != now.get(part):
+            return dict.fromkeys(now["models"], f"the {part} changed")
+    known = before.get("models", {})
+    return {
+        name: "its definition changed" if name in known else "it is new in the study"
+        for name, entry in now["models"].items()
+        if known.get(name) != entry
+    }
+
+
+def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
+    """Return whether a folder already has this lock; raise U111 or U134 if it belongs to something else.
+
+    The name, data, filters, splits and ``--quick`` of a study must not change within a folder. Models, designs,
+    metrics, seeds, protocol and the rest may change: results that are still valid are kept, others are computed again.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        is_study = (folder / CACHE).is_dir() and Manifest.read(folder).exists  # its lock was deleted
+        if not is_study and folder.is_dir() and any(not path.name.startswith(".") for path in folder.iterdir()):
+            raise UsageError(
+                "U111",
+                "the folder has files that no study wrote",
+                where=str(folder),
+                hint="choose a new folder with -o",
+            )
+        return False
+    if Manifest.read(folder).state(path) is State.CHANGED:
+        raise UsageError(
+            "U134",
+            f"{NAME} was changed since the study wrote it, so it is unknown which study the folder holds",
+            where=str(path),
+            hint="put the file back; or delete it, and the same study computes again what is not its own",
+        )
+    before = stored_lock(folder)
+    for part in IDENTITY:
+        if before.get(part) != lock[part]:
+            raise UsageError(
+                "U134",
+                f"the folder holds results of another study: its {part} was {_shown(before.get(part))} "
+                f"and is {_shown(lock[part])}",
+                where=str(path),
+                hint="choose another folder with -o; models, designs, metrics and seeds may change in the same one",
+            )
+    return path.read_text(encoding="utf-8") == to_yaml(lock)
+
+
+def code_files(plan: AnyPlan) -> list[Path]:
+    """Return the file of a study, and the run files and Python files that it names.
+
+    The folders of run files are among them, because a new file in one may be a new system.
+    """
+    study = plan.document.path
+    runs = [path for one in plan.systems if isinstance(one.model, RunFiles) for path in one.model.sources()]
+    named = re.findall(r"[^\s'\"\[\]{},:]+\.py\b", study.read_text(encoding="utf-8"))
+    return [path.resolve() for path in (study, *runs, *(plan.folder / name for name in named)) if path.exists()]
+
+
+def _data(plan: AnyPlan, name: str, log: Interactions) -> dict[str, Any]:
+    data = plan.data[name]
+    source = data.generate or data.table or (Path(data.path).name if data.path else name)
+    counts = {"users": log.n_users, "items": log.n_items, "events": len(log)}
+    about = {"name": name, "source": source, "columns": dict(data.columns), "fingerprint": log.fingerprint, **counts}
+    more: dict[str, Any] = {
+        "format": data.format,
+        "filters": data.filters,
+        "sequences": data.sequences,
+        "item_features": data.items,
+    }
+    more["splits"] = [_named(split) for split in plan.own_splits.get(name, ())]
+    return about | {key: value for key, value in more.items() if value}
+
+
+def _named(thing: Named) -> dict[str, Any]:
+    return {"name": thing.name, **thing.parameters}
+
+
+def _design(design: str | Design) -> dict[str, Any]:
+    return {} if isinstance(design, str) else dataclasses.asdict(design)
+
+
+def _system(system: System) -> dict[str, Any]:
+    model = system.model
+    written: dict[str, Any] = {"model": system.text}
+    if isinstance(model, RunFiles):
+        return {"run_files": system.text, "digests": model.digests()}
+    if dataclasses.is_dataclass(model) and not isinstance(model, type):
+        values = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
+        written["parameters"] = {
+            name: value if isinstance(value, str | int | float | bool | None) else str(value)
+            for name, value in values.items()
+        }
+    return {**written, "file_digest": system.source} if system.source else written
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown(each) for each in value) or "nothing"
+    if isinstance(value, dict):
+        digest = value.get("fingerprint")
+        return f"{value.get('name')} ({digest[:8]})" if digest else _call(value)
+    return str(value)
+
+
+def _call(value: dict[str, Any]) -> str:
+    inside = ", ".join(f"{key}={each!r}" for key, each in value.items() if key != "name")
+    return f"{value.get('name')}({inside})"

@@ -1,0 +1,233 @@
+"""Run files as systems of a study: lists that another program made, one file for every place of the study.
+
+A path such as ``runs/{data}/{fold}.csv`` names the file of a place by its data set, split, fold and seed. In a path
+with ``*`` every match is a system of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from recassay.data.io.columns import parse_columns
+from recassay.data.io.file_names import file_name
+from recassay.data.io.roles import ITEM, USER
+from recassay.data.io.sources import table_files, table_suffixes
+from recassay.data.read import read_run, read_with_shared_names
+from recassay.data.run import Run
+from recassay.errors import InputError, UsageError
+from recassay.models.base.files import is_file_model
+from recassay.study.config.parameters import PLACE_NAMES
+from recassay.study.store.folder import StudyCell
+
+PLACE = re.compile(r"\{(" + "|".join(PLACE_NAMES) + r")\}")
+TOKEN = re.compile(PLACE.pattern + r"|(\*)")
+EDGES = "-_. "  # around the names of places in a file name
+
+Columns = Mapping[str, str]
+
+
+def names_run_files(text: str) -> bool:
+    """Return whether a text under ``models`` is a path of run files, and not the text of a model.
+
+    >>> [names_run_files(text) for text in ("runs/als.csv", "als-{fold}.parquet", "runs/*", "runs/{fold}/als")]
+    [True, True, True, True]
+    >>> [names_run_files(text) for text in ("Popular", "ALS(alpha=0.5)", "mine.py:Model(path='a/b.csv')")]
+    [False, False, False]
+    """
+    if is_file_model(text) or text.endswith(".py"):
+        return False
+    before = text.partition("(")[0]
+    return "/" in before or "*" in before or _suffix(text) in table_suffixes()
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The run files of one system: a path with ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` for its place.
+
+    ``columns`` are the names of the columns of each data set, which apply to run files that have them.
+
+    >>> files = RunFiles(Path("study"), "runs/{data}/{fold}.csv")
+    >>> files.at(StudyCell("shop", "k_folds(k=2)", 1, 0)).path.as_posix()
+    'study/runs/shop/1.csv'
+    """
+
+    folder: Path
+    text: str
+    columns: Mapping[str, Columns] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names of places that the path has, such as ``fold``."""
+        return frozenset(PLACE.findall(self.text))
+
+    def at(self, cell: StudyCell) -> RunFile:
+        """Return the file of a place of the study."""
+        text = self._filled(data=cell.dataset, split=cell.split, fold=cell.fold, seed=cell.seed)
+        return RunFile(self.folder / text, text, self.columns.get(cell.dataset, {}))
+
+    def files(self) -> list[Path]:
+        """Return the files of all places, also of those that the study does not have, relative to its folder."""
+        return [Path(path) for path in sorted(glob.glob(_pattern(self.text), root_dir=self.folder))]
+
+    def sources(self) -> list[Path]:
+        """Return the paths of all files, and of their folders."""
+        files = [part for path in self.files() for part in table_files(self.folder / path)]
+        return [*{file.parent: None for file in files}, *files]
+
+    def digests(self) -> dict[str, str]:
+        """Return a digest of the content of every file, by its path relative to the study."""
+        return {path.as_posix(): digest_of_files(table_files(self.folder / path)) for path in self.files()}
+
+    def exists(self, **place: str | int) -> bool:
+        """Return whether some path with these values exists; names of places without a value match anything."""
+        return bool(glob.glob(str(Path(glob.escape(str(self.folder)), _pattern(self._filled(**place))))))
+
+    def require(self, system: str, dataset: str, split: str, seeds: Sequence[int], folds: Sequence[int] | None) -> None:
+        """Raise I120 if the file of some place is missing, and U133 if several folds have one file.
+
+        While the numbers of the ``folds`` are unknown, one file of any fold will do.
+        """
+        if folds is not None and len(folds) > 1 and "fold" not in self.names:
+            what = f"{system} has one run file for the {len(folds)} folds of {dataset}, {split}"
+            raise UsageError("U133", what, where=self.text, hint="write a file for each fold, and {fold} in the path")
+        places: list[dict[str, str | int]] = [
+            {"data": dataset, "split": split, "seed": seed, **({} if fold is None else {"fold": fold})}
+            for fold in (folds or (None,))
+            for seed in seeds
+        ]
+        if missing := [place for place in places if not self.exists(**place)]:
+            where = ", ".join(
+                f"{name} {value}" if isinstance(value, int) else value for name, value in missing[0].items()
+            )
+            raise InputError(
+                "I120",
+                f"{system} lacks {len(missing)} of {len(places)} run files, the first for {where}",
+                where=str(self.folder / self._filled(**missing[0])),
+                hint="write it: recassay split LOG -o DIR has the training log of every fold, under its number",
+            )
+
+    def _filled(self, **place: str | int) -> str:
+        known = {name: file_name(str(value)) for name, value in place.items()}
+        return PLACE.sub(lambda match: known.get(match[1], match[0]), self.text)
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """The run file of a system at one place of a study."""
+
+    path: Path
+    text: str
+    columns: Columns = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        named = ", ".join(f"{meaning}={column}" for meaning, column in self.columns.items())
+        return f"{self.text} ({named})" if named else self.text
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of the content of the file, or of the part files of a folder."""
+        return digest_of_files(table_files(self.path))
+
+    def read(self, name: str) -> Run:
+        """Return the run in the file, under the name of its system."""
+        chosen = {meaning: column for meaning, column in parse_columns(self.columns).items() if meaning in (USER, ITEM)}
+        return read_with_shared_names(lambda names: read_run(self.path, name, columns=names), chosen or None)
+
+
+def digest_of_files(paths: Iterable[Path]) -> str:
+    """Return a digest of the content of files, in this order."""
+    return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths))
+
+
+@functools.lru_cache(maxsize=4096)
+def _digest(stamped: tuple[tuple[str, int, int], ...]) -> str:
+    """Return a digest of the content of files, computed again if the size or the time of one changes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path, *_ in stamped:
+        with Path(path).open("rb") as file:
+            digest.update(hashlib.file_digest(file, "blake2b").digest())
+    return digest.hexdigest()
+
+
+def expand(text: str, folder: Path, name: str | None) -> dict[str, str]:
+    """Return a path of run files for every system that it names.
+
+    A path with ``*`` names a system for every match: the text in place of ``*``, behind ``name-`` if there is a name.
+    Any other path is one system, called ``name`` or else by its file. Two matches of one name are U109.
+
+    >>> expand("runs/als-{fold}.csv.gz", Path(), None), expand("runs/als/{fold}.csv", Path(), None)
+    ({'als': 'runs/als-{fold}.csv.gz'}, {'als': 'runs/als/{fold}.csv'})
+    >>> expand("runs/{fold}.csv", Path(), "mine")
+    {'mine': 'runs/{fold}.csv'}
+    """
+    if "*" not in text:
+        return {name or _label(text): text}
+    found = dict[str, str]()
+    fits = re.compile(_expression(text))
+    for path in sorted(glob.glob(_pattern(text), root_dir=folder)):
+        if match := fits.fullmatch(Path(path).as_posix()):
+            stars = [value for key, value in match.groupdict().items() if key.startswith("star")]
+            label = "-".join(([name] if name else []) + [_without_suffixes(star) for star in stars])
+            whole = "".join(map("".join, itertools.zip_longest(text.split("*"), stars, fillvalue="")))
+            if found.setdefault(label, whole) != whole:
+                what = f"two systems have the name {label!r}"
+                raise UsageError("U109", what, where=f"{found[label]} and {whole}", hint="rename one of the files")
+    return found
+
+
+def _pattern(text: str) -> str:
+    """Return the glob of a path: ``*`` for stars and for the names of places, everything else as it is."""
+    return "".join("*" if part == "*" else glob.escape(part) for part in _tokens(text))
+
+
+def _tokens(text: str) -> Iterable[str]:
+    """Yield the parts of a path, with ``*`` for every star and every name of a place."""
+    at = 0
+    for match in TOKEN.finditer(text):
+        yield text[at : match.start()]
+        yield "*"
+        at = match.end()
+    yield text[at:]
+
+
+def _expression(text: str) -> str:
+    """Return a regular expression of a path, with a group for every star; equal names of places have equal values."""
+    parts, seen, at = list[str](), set[str](), 0
+    for number, match in enumerate(TOKEN.finditer(text)):
+        parts.append(re.escape(text[at : match.start()]))
+        if match[1] is None:
+            parts.append(f"(?P<star{number}>[^/]*)")
+        else:
+            parts.append(f"(?P={match[1]})" if match[1] in seen else f"(?P<{match[1]}>[^/]+)")
+            seen.add(match[1])
+        at = match.end()
+    return "".join((*parts, re.escape(text[at:])))
+
+
+def _label(text: str) -> str:
+    """Return the name of a path: its file without suffixes and places, or the nearest folder that has a name."""
+    for part in reversed(Path(text).parts):
+        if label := PLACE.sub("", _without_suffixes(part)).strip(EDGES):
+            return label
+    return ""
+
+
+def _suffix(text: str) -> str:
+    return Path(text.removesuffix(".gz")).suffix.lower()
+
+
+def _without_suffixes(name: str) -> str:
+    bare = name.removesuffix(".gz")
+    while Path(bare).suffix.lower() in table_suffixes():
+        bare = bare[: -len(Path(bare).suffix)]
+    return bare

@@ -1,0 +1,186 @@
+"""The systems of a study: models and run files with names."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recassay.errors import InputError, RecassayError, UsageError
+from recassay.models.base.capabilities import WrapsModel
+from recassay.naming.grammar import suggest
+from recassay.study.config.reading import Key, Reader
+from recassay.study.plan.run_files import Columns, RunFiles, expand, names_run_files
+from recassay.study.store.folder import ADDRESS, StudyCell
+
+FILE_MODEL = re.compile(r"^\s*(?P<file>[^:()]+\.py):")
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A named system of a study, the text that defines it, and a digest of its Python file or its run file, if any.
+
+    The model of a system that has answered elsewhere is its run files. ``key`` is the key of the system in the study
+    file.
+    """
+
+    name: str
+    text: str
+    model: Any
+    key: Key = ()
+    source: str = ""
+
+    def seeded(self, seed: int) -> Any:
+        """Return the model with ``seed``, the seed of a repetition, added to its own seed, if it has one.
+
+        Seed 0 changes nothing.
+        """
+        return _seeded(self.model, seed)
+
+    def at(self, cell: StudyCell) -> System:
+        """Return the system at a place of the study: its model with the seed of the place, or the run file there."""
+        if isinstance(self.model, RunFiles):
+            file = self.model.at(cell)
+            return dataclasses.replace(self, model=file, source=file.digest)
+        return dataclasses.replace(self, model=self.seeded(cell.seed))
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    """Return the model with ``seed`` added to its own seed; in a wrapper, to that of the model it wraps."""
+    if not dataclasses.is_dataclass(model) or isinstance(model, type):
+        return model
+    named: Any = model
+    if isinstance(model, WrapsModel):
+        return dataclasses.replace(named, of=_seeded(model.base_model(), seed))
+    own = getattr(model, "seed", None)
+    is_field = "seed" in {field.name for field in dataclasses.fields(model)}
+    return dataclasses.replace(named, seed=own + seed) if is_field and own is not None else model
+
+
+def parse_systems(
+    reader: Reader,
+    models: list[str] | dict[str, str],
+    parse: Callable[[str], Any],
+    columns: Mapping[str, Columns] | None = None,
+) -> tuple[System, ...]:
+    """Return the systems of a study, each parsed from its text; raise U133 for a name that cannot be a file name.
+
+    ``columns`` are column names by data set, for run files.
+    """
+    named = models if isinstance(models, dict) else dict.fromkeys(models, "")
+    found: dict[str, System] = {}
+    for number, (name, given) in enumerate(named.items()):
+        key: Key = ("models", name) if given else ("models", number)
+        for system in _systems_of(
+            reader, key, given or name, name if isinstance(models, dict) else None, parse, columns
+        ):
+            _add(found, system, reader, key)
+    wrapped = _Wrapped(reader, {system.name: system for system in found.values()}, parse)
+    return tuple(wrapped(system) for system in found.values())
+
+
+def _systems_of(
+    reader: Reader,
+    key: Key,
+    text: str,
+    name: str | None,
+    parse: Callable[[str], Any],
+    columns: Mapping[str, Columns] | None,
+) -> list[System]:
+    """Return the systems of one entry under ``models``: one, or those that a path with ``*`` matches."""
+    folder = reader.document.path.parent
+    if names_run_files(text):
+        paths = reader.parse(key, text, lambda path: expand(path, folder, name))
+        if not paths:
+            error = InputError("I101", f"no file matches {text}", where=str(folder), hint="check the pattern")
+            raise reader.document.locate(reader.key(*key), error)
+        return [
+            System(label, path, RunFiles(folder, path, columns or {}), reader.key(*key))
+            for label, path in paths.items()
+        ]
+    found_at, source = _resolve_file(text, folder)
+    model = reader.parse(key, found_at, parse)
+    return [System(name or _label(model, text), text, model, reader.key(*key), source)]
+
+
+def _add(found: dict[str, System], system: System, reader: Reader, key: Key) -> None:
+    """Add a system to those found, by its name in lower case; raise U133 for a name that cannot be used."""
+    label = system.name
+    if not label.strip() or label.startswith(".") or re.search(r"[/\\\x00-\x1f]", label) or len(label) > 100:
+        raise reader.error(
+            key,
+            f"'{label}' cannot be a system's name, because files are named after it",
+            "a short name without / or \\",
+        )
+    if label.lower() in found:
+        other = found[label.lower()].name
+        raise reader.error(key, f"the names '{other}' and '{label}' are the same to some file systems", "rename one")
+    found[label.lower()] = system
+
+
+def parse_model_text(reader: Reader, key: Key, text: str, parse: Callable[[str], Any]) -> Any:
+    """Return the model that a text under ``key`` names, for models that are no system.
+
+    A Python file in the text is relative to the study file.
+    """
+    return reader.parse(key, _resolve_file(text, reader.document.path.parent)[0], parse)
+
+
+@dataclass(frozen=True, eq=False)
+class _Wrapped:
+    """Resolves names of systems in wrappers: ``MMR(of='mf')`` re-ranks the system that the study calls mf."""
+
+    reader: Reader
+    systems: Mapping[str, System]
+    parse: Callable[[str], Any]
+
+    def __call__(self, system: System, above: tuple[str, ...] = ()) -> System:
+        outer: Any = system.model
+        of = getattr(outer, "of", None)
+        if not isinstance(of, str) or not isinstance(system.model, WrapsModel):
+            return system
+        if system.name in above:
+            chain = " of ".join((*above, system.name))
+            raise self._wrong(
+                system, f"the models wrap each other in a circle: {chain}", "wrap a model that is not a re-ranker"
+            )
+        named = self.systems.get(of)
+        base = self._unnamed(system, of) if named is None else self(named, (*above, system.name))
+        if isinstance(base.model, RunFiles):
+            hint = "re-rank the file itself: recassay rerank"
+            raise self._wrong(system, f"{system.name} wraps '{of}', which is a run file and no model", hint)
+        model = dataclasses.replace(outer, of=base.model)
+        return dataclasses.replace(system, model=model, source=system.source + base.source)
+
+    def _unnamed(self, system: System, of: str) -> System:
+        """Return the system with its wrapped model ``of`` parsed: a text, which is not the name of a system."""
+        found_at, source = _resolve_file(of, self.reader.document.path.parent)
+        try:
+            return System(of, of, self.parse(found_at), source=source)
+        except RecassayError:
+            what = f"{system.name} wraps '{of}', which is neither a system of the study nor the text of a model"
+            others = [name for name in self.systems if name != system.name]
+            raise self._wrong(system, what, suggest(of, others) if others else "of='ALS(factors=64)'") from None
+
+    def _wrong(self, system: System, what: str, hint: str) -> UsageError:
+        return UsageError("U133", what, where=self.reader.document.where(system.key), hint=hint)
+
+
+def _label(model: Any, text: str) -> str:
+    """Return the name of a model: its ``str``, or the expression ``text`` if ``str`` only shows a memory address."""
+    described = str(model)
+    return text.rpartition(".py:")[2].strip() if ADDRESS.search(described) else described
+
+
+def _resolve_file(text: str, folder: Path) -> tuple[str, str]:
+    """Return the text with the path of its Python file made absolute, and a digest of the file (or "")."""
+    match = FILE_MODEL.match(text)
+    if not match:
+        return text, ""
+    file = folder / match["file"].strip()
+    digest = hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest() if file.is_file() else ""
+    return f"{file}{text[match.end('file') :]}", digest

@@ -1,0 +1,1 @@
+"""Runs of a study: ranked lists, generated sequences and streams, with tuning and dry runs."""

@@ -1,0 +1,122 @@
+"""Scoring of the runs of one fold under every design, and comparison of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from recassay.api.judge import judge
+from recassay.api.score import score
+from recassay.comparison.compare import Comparison, compare
+from recassay.data.fold import Fold
+from recassay.data.run import Run
+from recassay.designs import Design
+from recassay.designs.sets import Short
+from recassay.evaluate.options import DesignOptions
+from recassay.metrics.credit import NoFormula
+from recassay.results.design_scores import DesignScore
+from recassay.results.finding import Finding
+from recassay.results.scores import Scores
+from recassay.split.base import Split
+from recassay.stats.intervals import Uncertainty
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan
+from recassay.study.run.verdict import Verdict
+
+UNIFORM = "uniform_items"
+
+
+def judge_fold(
+    plan: Plan,
+    split: Split,
+    fold: Fold,
+    runs: Mapping[str, Run],
+    *,
+    dry_run: bool = False,
+    short: Short | None = None,
+    threads: int | None = None,
+) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+    """Return the scores of the runs of one fold by design, and the findings about all designs together.
+
+    A dry run computes no intervals and variances. ``short`` overrides the study's setting for too few candidates.
+    """
+    findings: tuple[Finding, ...] = ()
+    designs = designs_for(plan, split)
+    found = {LISTS: Verdict(_score_lists(plan, fold, runs, dry_run, threads))} if LISTS in designs else {}
+    closed = [design for design in designs if isinstance(design, Design)]
+    if closed:
+        how = plan.study.judge
+        design_scores = judge(
+            runs,
+            closed,
+            metrics_by_design(plan),
+            options=DesignOptions(how.users, short or how.short, variance=not dry_run),
+            uncertainty=_uncertainty(plan, dry_run),
+            threads=threads,
+        )
+        findings = design_scores.findings
+        by_design: dict[str, dict[tuple[str, str], DesignScore]] = {str(design): {} for design in closed}
+        for row in design_scores.rows:
+            by_design[row.design][row.system, row.metric] = row
+        found |= {design: Verdict(design_scores.scores(design), rows) for design, rows in by_design.items()}
+    return {str(design): found[str(design)] for design in designs}, findings
+
+
+def metrics_by_design(plan: Plan) -> list[str]:
+    """Return the metrics that can be computed under target-set designs; others are computed from ranked lists alone.
+
+    Without ranked lists in the study all metrics are returned, so that a metric that cannot be computed gives an error.
+    """
+    by_ranks = [name for name, metric in plan.metrics.items() if not isinstance(metric.rank_formula(), NoFormula)]
+    return by_ranks if by_ranks and LISTS in plan.designs else list(plan.metrics)
+
+
+def designs_for(plan: Plan, split: Split) -> tuple[str | Design, ...]:
+    """Return the designs of a study that fit a split; a design that fits no split is kept, so that it gives an error.
+
+    U1R and UAR need uniform test items. On such a split, items that are no candidates are certain misses, which rules
+    out AI.
+    """
+    return tuple(
+        design
+        for design in plan.designs
+        if _fits(design, split) or not any(_fits(design, other) for other in plan.all_splits)
+    )
+
+
+def _fits(design: str | Design, split: Split) -> bool:
+    if isinstance(design, str):
+        return True
+    return design.base != "AI" if split.name == UNIFORM else not design.uniform_items
+
+
+def _score_lists(plan: Plan, fold: Fold, runs: Mapping[str, Run], dry_run: bool, threads: int | None) -> Scores:
+    return score(
+        dict(runs),
+        plan.protocol.truth(fold),
+        list(plan.metrics),
+        train=fold.train,
+        items=fold.items,
+        uncertainty=_uncertainty(plan, dry_run),
+        threads=threads,
+    )
+
+
+def _uncertainty(plan: Plan, dry_run: bool) -> Uncertainty:
+    """Return the options of intervals that the study states; a dry run has no intervals."""
+    how = plan.study.judge
+    return Uncertainty(None if dry_run else how.method, how.level, how.resamples, how.seed)
+
+
+def compare_systems(plan: AnyPlan, scores: Scores, *, threads: int | None = None) -> Comparison | None:
+    """Return the comparison of a study, of all pairs if the baseline failed; None for fewer than two systems."""
+    how, level, seed = plan.study.compare, plan.study.judge.level, plan.study.judge.seed
+    if len(scores.systems) < 2 or not scores.unit_metrics:
+        return None
+    return compare(
+        scores,
+        baseline=how.baseline if how.baseline in scores.systems else None,
+        test=how.test,
+        correction=how.correction,
+        level=level,
+        seed=seed,
+        threads=threads,
+    )

@@ -1,0 +1,204 @@
+"""The record of a running study: its results in order, and the files that summarise them."""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from recassay._version import __version__
+from recassay.checks.base import TARGET_SET_COLUMN, CutoffFacts, diagnose
+from recassay.comparison.compare import Comparison
+from recassay.comparison.verdict import Lead, leads_at, verdict_of
+from recassay.data.fold import Fold
+from recassay.data.io import write_json, write_text
+from recassay.data.io.file_names import file_name
+from recassay.data.sequences import SequenceFold
+from recassay.errors import RecassayError
+from recassay.evaluate.streams.result import StreamError
+from recassay.report.folder.groups import write_groups
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
+from recassay.results.group_scores import GroupScores
+from recassay.results.score_set import AXES, Place
+from recassay.results.scores import Scores
+from recassay.study.plan.plan import AnyPlan
+from recassay.study.run.verdict import Verdict, pool_verdicts
+from recassay.study.store.folder import FAILURES, FOLDS, StudyCell, StudyFolder
+from recassay.study.store.notes import about_fold, merged_findings
+from recassay.study.store.page import write_report
+from recassay.study.store.results import Results, Row
+from recassay.study.store.stream_fold import StreamFold
+from recassay.study.store.times import NAME as TIMES
+from recassay.study.store.values import Values
+
+ALL = "all"  # the fold name of results over all folds
+
+
+@dataclass
+class Record:
+    """Results of a running study so far: rows, comparisons, findings, failures, exhibits and times."""
+
+    plan: AnyPlan
+    out: Path
+    trust: bool = False  # whether pickles of another process may be read
+    rows: list[Row] = field(default_factory=list)
+    comparisons: list[Row] = field(default_factory=list)
+    findings: list[Row] = field(default_factory=list)
+    failures: list[Row] = field(default_factory=list)
+    exhibits: int = 0  # number written so far
+    times: list[Row] = field(default_factory=list)
+    calls: list[Row] = field(default_factory=list)  # times of queries and updates on streams
+    command: str = ""  # that makes these results
+    leads: list[Lead] = field(default_factory=list)
+    groups: list[tuple[Row, GroupScores]] = field(default_factory=list)  # with the place of each
+    protocols: dict[str, str] = field(default_factory=dict)  # protocols of data sets that have their own
+
+    @cached_property
+    def store(self) -> StudyFolder:
+        """Return the folder of the study."""
+        return StudyFolder(self.out, names=tuple(self.plan.data), trust=self.trust)
+
+    @cached_property
+    def values(self) -> Values:
+        """Return the table of the values of all units, which is built on disk."""
+        return Values(self.out / "cache" / "values")
+
+    def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
+        """Write an exhibit of a cell (fold and seed); reports show exhibits in the order of these calls."""
+        self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits)
+        self.exhibits += 1
+
+    def note_failure(self, cell: StudyCell, name: str, error: Exception) -> None:
+        """Record that a system or experiment failed, and write the error with its traceback into the folder."""
+        about: Row = {
+            "system": name,
+            **self.identity(cell),
+            "fold": cell.fold,
+            "code": error.code if isinstance(error, RecassayError) else type(error).__name__,
+            "message": str(error),
+            "traceback": "".join(traceback.format_exception(error)),
+        }
+        description, scored = self._failure_places(cell, name)
+        self.failures.append(about)
+        write_json(about, description)
+        scored.unlink(missing_ok=True)
+        if isinstance(error, StreamError):  # keep what was scored before the failure
+            error.stream.copies[-1].write(scored)
+
+    def note_remote_failure(self, cell: StudyCell, name: str, about: Row) -> None:
+        """Record the failure of ``name``, whose files another process has written; ``about`` describes it."""
+        self._failure_places(cell, name)
+        self.failures.append(about)
+
+    def _failure_places(self, cell: StudyCell, name: str) -> list[Path]:
+        """Return the paths of two files about a failure: its description, and what was scored before it."""
+        home = self.store.of_cell(cell)
+        return [self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
+
+    def note_time(self, cell: StudyCell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
+        """Record how long a step of a system took, if that is known; ``what`` names the step, such as ``fit``."""
+        if noted:
+            self.times.append({"system": system, **vars(cell), "what": what, **noted})
+
+    def note_fold(
+        self, name: str, split: Any, fold: Fold | SequenceFold | StreamFold, findings: Iterable[Finding] = ()
+    ) -> None:
+        """Write the description of a fold into the folder, and record the findings about it."""
+        write_json(
+            about_fold(fold),
+            self.store.place(FOLDS, self.store.of_split(name, str(split)), f"fold-{fold.number}.json"),
+        )
+        self.note_findings(findings, StudyCell(name, str(split), fold.number, 0), None)
+
+    def note(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+        """Record the scores of one fold under one design: rows, values per user and findings."""
+        identity, scores = self.identity(cell) | {"design": design}, verdict.scores
+        self._rows(identity, cell.fold, verdict)
+        if scores.unit_metrics:
+            table = verdict.frame(**identity)
+            self.values.add(table.insert_column(table.columns.index("unit"), pl.lit(cell.fold).alias("fold")))
+        self.note_findings(scores.findings, cell, design)
+
+    def _rows(self, identity: Row, fold: int | str, verdict: Verdict) -> None:
+        self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in verdict.rows()]
+
+    def note_findings(self, findings: Iterable[Finding], cell: StudyCell, design: str | None) -> None:
+        """Record findings with their data set, split, design, fold and seed."""
+        about = {"dataset": cell.dataset, "split": cell.split, "design": design}
+        self.findings += [{**found.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for found in findings]
+
+    def pool_folds(
+        self, cell: StudyCell, design: str, parts: list[Verdict], folds: int, threads: int | None
+    ) -> Verdict | None:
+        """Record and return the results over all folds, of the systems that have results in each.
+
+        None if there are none. ``parts`` are the results of the folds, of which there are ``folds``.
+        """
+        whole = [system for system in parts[0].scores.systems if all(system in part.scores.systems for part in parts)]
+        if len(parts) < folds or not whole:
+            return None
+        powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
+        verdict = pool_verdicts(
+            [part.of(whole) for part in parts], self.plan.study.judge, powers=powers, threads=threads
+        )
+        self._rows(self.identity(cell) | {"design": design}, ALL, verdict)
+        return verdict
+
+    def note_comparisons(self, cell: StudyCell, design: str, rows: Iterable[Row]) -> None:
+        """Record comparisons of systems."""
+        identity = self.identity(cell) | {"design": design}
+        self.comparisons += [{**identity, **row} for row in rows]
+
+    def note_groups(self, cell: StudyCell, design: str, groups: GroupScores) -> None:
+        """Record means by group of users."""
+        self.groups.append((self.identity(cell) | {"design": design}, groups))
+
+    def note_leads(self, cell: StudyCell, design: str, scores: Scores, comparison: Comparison | None) -> None:
+        """Record the best system by each metric, and the test of its lead."""
+        place = Place(**self.identity(cell), design=design)
+        self.leads += leads_at(place, scores, comparison)
+
+    def _note_lengths(self) -> None:
+        """Record findings about metrics without a cut-off on lists of different lengths."""
+        places: dict[tuple[Any, ...], list[Row]] = {}
+        for row in self.rows:
+            places.setdefault((row["dataset"], row["split"], row["seed"]), []).append(row)
+        for (dataset, split, seed), rows in places.items():
+            if any(TARGET_SET_COLUMN in row for row in rows):
+                self.note_findings(diagnose(CutoffFacts.of(rows)), StudyCell(dataset, split, 0, seed), None)
+
+    def write(self) -> Results:
+        """Write the summary files and the report page, remove outdated files, and return the results."""
+        self._note_lengths()
+        found = tuple(merged_findings(self.findings))
+        failures, times, calls = tuple(self.failures), tuple(self.times), tuple(self.calls)
+        damaged = tuple(sorted(map(self.store.manifest.name_of, self.store.damaged)))
+        verdict = verdict_of(self.leads, level=self.plan.study.judge.level)
+        results = Results(
+            self.out, tuple(self.rows), tuple(self.comparisons), found, failures, times, calls, verdict, damaged,
+            tuple({**place, **groups.to_dict()} for place, groups in self.groups),
+        )  # fmt: skip
+        self.values.write(self.out / "scores.parquet")
+        places = {axis: [place[axis] for place, _ in self.groups] for axis in AXES}
+        write_groups([groups for _, groups in self.groups], self.out, **places)
+        write_json(results.document(), self.out / "summary.json")
+        write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found), self.out / "findings.jsonl")
+        calls_noted = {"calls": self.calls} if self.calls else {}
+        command = {"command": self.command} if self.command else {}
+        write_json({"recassay": __version__, **command, "rows": self.times, **calls_noted}, self.out / TIMES)
+        self.store.remove_outdated()
+        self.store.manifest.write()  # before the page, which is made from files that the manifest lists
+        write_report(self.out)
+        return results
+
+    def identity(self, cell: StudyCell) -> Row:
+        """Return the data set, split, protocol and seed of a cell."""
+        protocol = self.protocols.get(cell.dataset, str(self.plan.protocol))
+        return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}

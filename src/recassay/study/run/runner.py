@@ -1,0 +1,390 @@
+"""The order of work of a study of any kind; every result is written as soon as it is computed."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from recassay.checks.base import RemovedRowsFacts, ReplacedRunFacts, diagnose
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.io import make_folder, require_possible_folder, write_text
+from recassay.data.io.folder_lock import locked
+from recassay.data.io.manifest import LOG, Manifest, recording
+from recassay.data.sequences import SequenceFold
+from recassay.errors import RecassayError
+from recassay.models.base.capabilities import CanFit
+from recassay.models.base.training import Listener
+from recassay.results.finding import Finding
+from recassay.split import filters
+from recassay.study.config.sources import load_log, source_files
+from recassay.study.plan import lock as locks
+from recassay.study.plan.plan import AnyPlan
+from recassay.study.plan.run_files import RunFiles
+from recassay.study.plan.systems import System
+from recassay.study.run.judging import compare_systems
+from recassay.study.run.record import Record
+from recassay.study.run.verdict import Verdict
+from recassay.study.run.work import Work
+from recassay.study.store import state
+from recassay.study.store.folder import StudyCell, StudyFolder, digest_of, model_key
+from recassay.study.store.results import Results, Row
+from recassay.study.store.statistics import stored_statistics
+from recassay.study.store.stream_fold import StreamFold
+from recassay.study.store.times import ANSWER, FIT, JUDGE, TIMES, Clock
+from recassay.threads import available
+
+ReportProgress = Callable[[str, int, int], None]  # stage, done, of
+Logs = Mapping[str, Interactions]  # by the name of the data
+Failures = Mapping[tuple[StudyCell, str], Row]  # by cell and system
+UNTRUSTED = "U236"  # a pickle of another process
+AFold = TypeVar("AFold", Fold, SequenceFold, StreamFold)
+Answer = TypeVar("Answer")
+
+
+TOO_FEW_CANDIDATES = "U120"
+
+
+@dataclass
+class Runner(ABC, Generic[AFold, Answer]):
+    """One run of a study.
+
+    Subclasses define folds, fitting, answers and scores for a kind of study (lists, sequences, streams).
+
+    An answer is what a fitted system gives on a fold: ranked lists, generated sequences, or outcomes of a stream.
+    """
+
+    plan: AnyPlan
+    out: Path
+    data: Path | None
+    threads: int | None
+    report: ReportProgress
+    trust: bool = False  # whether pickles of another process may be read
+    wait: bool = False  # for another process that uses the folder
+    asked: Mapping[str, Any] | None = None  # what is asked for, to recognise an unchanged study
+    read: dict[str, state.Stamp | None] = field(default_factory=dict)  # files, as they were before
+    make_ahead: Callable[[Any, Logs], Failures] | None = None  # computes answers before the runner needs them
+    failures_ahead: Failures = field(default_factory=dict)  # of make_ahead
+    work: Work = field(default_factory=Work)
+    filtered: dict[str, tuple[int, Mapping[str, int]]] = field(
+        default_factory=dict
+    )  # by log: rows before filters, and removed rows by reason
+
+    @cached_property
+    def record(self) -> Record:
+        """Return the record of results."""
+        return Record(self.plan, self.out, trust=self.trust)
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock that stores how long steps took."""
+        return Clock(self.out / TIMES, self.threads or available(), self.store.manifest.is_intact)
+
+    @property
+    def store(self) -> StudyFolder:
+        """Return the folder of the study."""
+        return self.record.store
+
+    @abstractmethod
+    def folds(self, name: str, log: Interactions, split: Any) -> Several[AFold]:
+        """Return the folds that a split makes of the log of data set ``name``."""
+
+    @abstractmethod
+    def dry_run(self, cell: StudyCell, split: Any, fold: AFold) -> None:
+        """Run and score every system on a small part of the fold of a cell; raise the first error."""
+
+    @abstractmethod
+    def fit(self, model: Any, fold: AFold, checkpoint: Path, listener: Listener) -> Any:
+        """Return the model fitted on the training part of a fold; ``listener`` is called with its progress."""
+
+    @abstractmethod
+    def protocol_text(self, fold: AFold, seed: int) -> str:
+        """Return the protocol for a seed as text; it is part of the key of an answer."""
+
+    @abstractmethod
+    def answer(self, fitted: Any, fold: AFold, name: str, seed: int, checkpoint: Path, listener: Listener) -> Answer:
+        """Return the answer of a fitted system (lists, sequences or outcomes) on a fold.
+
+        A slow one may write a ``checkpoint`` and report its progress to ``listener``.
+        """
+
+    @abstractmethod
+    def store_answer(self, cell: StudyCell, name: str, answered: Answer, fold: AFold, key: str) -> None:
+        """Write the answer of a system (lists, sequences or outcomes) into the folder, under ``key``."""
+
+    @abstractmethod
+    def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
+        """Return the stored answer of a system if it has this key, else None."""
+
+    @abstractmethod
+    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
+        """Return whether an answer of the system is stored with this key."""
+
+    @abstractmethod
+    def judge(
+        self, split: Any, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False
+    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+        """Return scores by design, and findings, for the answers of all systems on a fold.
+
+        A dry run computes no intervals.
+        """
+
+    @abstractmethod
+    def make_exhibits(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> None:
+        """Write the exhibits of a fold; called for the first fold of each split with the first seed."""
+
+    def findings_of_fold(self, fold: AFold) -> tuple[Finding, ...]:
+        """Return findings about a fold itself, such as leaks from the future."""
+        return ()
+
+    def systems(self, fold: AFold) -> tuple[System, ...]:
+        """Return the systems of the study for a fold, with tuned settings if there is tuning."""
+        return self.plan.systems
+
+    def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+        """Compare the systems over all folds by their pooled results, and record the comparison."""
+        comparison = compare_systems(self.plan, verdict.scores, threads=self.threads)
+        self.record.note_leads(cell, design, verdict.scores, comparison)
+        if comparison is not None and comparison.baseline == self.plan.study.compare.baseline:
+            self.record.note_comparisons(cell, design, comparison.to_dicts())
+
+    def conclude(self) -> None:
+        """Record results that need all folds, such as corrections of p-values over all streams."""
+
+    def prepare(self, fold: AFold) -> None:
+        """Compute what all systems of a fold share, before the first system is timed."""
+
+    def run(self) -> Results:
+        """Run all stages of the study in order, with the folder locked, and return the results."""
+        require_possible_folder(self.out)
+        self.read |= state.stamps(locks.code_files(self.plan))
+        logs = {name: self.log(name) for name in self.plan.data}
+        lock, before = locks.build_lock(self.plan, logs), locks.stored_lock(self.out)
+        self.work.changed = locks.changed_systems(before, lock)
+        if not locks.claim_folder(self.out, lock):
+            self._dry_run_all(logs)
+        make_folder(self.out)
+        with locked(self.out, wait=self.wait, tell=self._tell), recording(self.out, log=LOG) as manifest:
+            state.forget_state(self.out)
+            if not locks.claim_folder(self.out, lock):  # again: another process may have begun a study there
+                write_text(locks.to_yaml(lock), self.out / locks.NAME)
+            results = self._run_all(logs, manifest)
+            if self.asked is not None and not results.failures:  # a model that failed is tried again
+                state.store_state(self.out, self.asked, self.read)
+            return results
+
+    def _tell(self, text: str) -> None:
+        self.report(text, 0, 1)
+
+    def _run_all(self, logs: Logs, manifest: Manifest) -> Results:
+        """Run all stages that write files, and return the results."""
+        if self.make_ahead is not None:
+            self.failures_ahead = self.make_ahead(self, logs)
+            manifest.reread()
+        with stored_statistics(self.out) as memo:
+            for name, log in logs.items():
+                for split in self.plan.splits_of(name):
+                    self._split(name, log, split)
+            self.conclude()
+        return replace(self.record.write(), work=self.work.told(memo))
+
+    @property
+    def untried(self) -> tuple[System, ...]:
+        """Return the systems of the dry run: those that are new or changed; without any the first, to try the rest."""
+        return tuple(one for one in self.plan.systems if one.name in self.work.changed) or self.plan.systems[:1]
+
+    def log(self, name: str) -> Interactions:
+        """Return the log of data set ``name`` after all filters."""
+        data = self.plan.data[name]
+        self.report(f"reading {name}", 0, 1)
+        try:
+            self.read |= state.stamps(source_files(data, self.plan.folder, self.data))
+            log = load_log(data, self.plan.folder, self.data)
+            self.check_log(name, log)
+            if steps := (*self.plan.own_filters[name], *self.plan.filters):
+                whole, found = len(log), filters.apply(log, steps)
+                log, self.filtered[name] = found.log, (whole, found.removed)
+        except RecassayError as error:
+            raise self.plan.locate_data(name, error) from error
+        self.report(f"reading {name}", 1, 1)
+        return log
+
+    def check_log(self, name: str, log: Interactions) -> None:
+        """Raise if the log of a data set lacks what the study needs of it, before any work is done."""
+
+    def _dry_run_all(self, logs: Mapping[str, Interactions]) -> None:
+        of, done = sum(len(self.plan.splits_of(name)) for name in logs), 0
+        for name, log in logs.items():
+            for split in self.plan.splits_of(name):
+                self.report("dry run on a small part", done, of)
+                fold = self.folds(name, log, split)[0]
+                self.dry_run(StudyCell(name, str(split), fold.number, self.plan.study.seeds[0]), split, fold)
+                done += 1
+                self.report("dry run on a small part", done, of)
+
+    def _split(self, name: str, log: Interactions, split: Any) -> None:
+        """Run and score all folds of one split of one log, and pool them."""
+        folds = self.folds(name, log, split)
+        verdicts: dict[tuple[int, str], list[Verdict]] = defaultdict(list)
+        first: dict[str, Answer] = {}  # of the first fold and seed, for exhibits
+        steps = itertools.count(1)
+        of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
+        for fold in folds:
+            self.record.note_fold(name, split, fold, self.findings_of_fold(fold))
+            self._note_removed(name, split, fold)
+            systems = self.systems(fold)
+            for seed in self.plan.study.seeds:
+                cell = StudyCell(name, str(split), fold.number, seed)
+                answers: dict[str, Answer] = {}
+                for system in systems:
+                    answered = self._answer(cell, system, fold)
+                    if answered is not None:
+                        answers[system.name] = answered
+                        if fold is folds[0] and len(answers) == 1:  # shows an error before hours are spent on others
+                            self._drop_unscorable(cell, split, fold, answers)
+                        self._note_changed(cell, system.name)
+                    self.report(f"{name}, {split}", next(steps), of)
+                if not answers:
+                    continue
+                first = first or answers
+                key = digest_of(JUDGE, str(cell))
+                with self.clock.timed(key):
+                    judged, findings = self._judged(cell, split, fold, answers)
+                self._note_times(cell, None, {JUDGE: key})
+                self.record.note_findings(findings, cell, None)
+                for design, verdict in judged.items():
+                    verdicts[seed, design].append(verdict)
+                    self.record.note(cell, design, verdict)
+        if first:
+            self.make_exhibits(
+                StudyCell(name, str(split), folds[0].number, self.plan.study.seeds[0]), split, folds[0], first
+            )
+        for (seed, design), parts in verdicts.items():
+            cell = StudyCell(name, str(split), 0, seed)
+            pooled = self.record.pool_folds(cell, design, parts, len(folds), self.threads)
+            if pooled is not None:
+                self.compare(cell, design, pooled)
+
+    def _judged(
+        self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]
+    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+        """Return scores by design and findings of a fold.
+
+        A system that cannot be scored is recorded as failed and left out.
+        """
+        try:
+            return self.judge(split, fold, answers)
+        except Exception:
+            if not self._drop_unscorable(cell, split, fold, answers):
+                raise
+            return self.judge(split, fold, answers) if answers else ({}, ())
+
+    def _drop_unscorable(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> bool:
+        """Score each system of a cell by itself, record and remove those that fail, and return whether any did."""
+        before = len(answers)
+        for name, answered in list(answers.items()):
+            try:
+                self.judge(split, fold, {name: answered}, dry_run=True)
+            except Exception as error:
+                if getattr(error, "code", None) == TOO_FEW_CANDIDATES:  # the study's mistake: no system can answer
+                    raise
+                self.record.note_failure(cell, name, error)
+                del answers[name]
+        return len(answers) < before
+
+    def _note_removed(self, name: str, split: Any, fold: AFold) -> None:
+        """Record a finding if filters or the split removed many rows; sequences of one event are not counted."""
+        by_step = {"filters": self.filtered[name]} if name in self.filtered else {}
+        if isinstance(fold, Fold):
+            parts = (fold.train, fold.test, fold.validation)
+            kept = sum(len(part) for part in parts if part is not None)
+            by_step["the split"] = kept + sum(fold.removed.values()), fold.removed
+        self.record.note_findings(
+            diagnose(RemovedRowsFacts(by_step)), StudyCell(name, str(split), fold.number, 0), None
+        )
+
+    def _note_changed(self, cell: StudyCell, system: str) -> None:
+        """Record a finding if the run file of a system was replaced by another one, which is scored as it is."""
+        replaced = self.store.newly_replaced()
+        self.record.note_findings(diagnose(ReplacedRunFacts(system, replaced)), cell, None)
+
+    def _answer(self, cell: StudyCell, system: System, fold: AFold) -> Answer | None:
+        """Return the answer of a system on a fold: the stored one, or a new one; None if the system fails."""
+        if about := self.failures_ahead.get((cell, system.name)):
+            self.record.note_remote_failure(cell, system.name, about)
+            return None
+        keys = self.keys(cell, system, fold)
+        answered = self.load_answer(cell, system.name, fold, keys[ANSWER])
+        self.work.note(system.name, computed=answered is None)
+        if answered is None:
+            if not self.make_answer(cell, system, fold):
+                return None
+            answered = self.load_answer(
+                cell, system.name, fold, keys[ANSWER]
+            )  # read it back, so that a resumed run gets the same
+        if not isinstance(system.model, RunFiles):  # nobody knows how long the other program took
+            self._note_times(cell, system.name, keys)
+        return answered
+
+    def keys(self, cell: StudyCell, system: System, fold: AFold) -> dict[str, str]:
+        """Return the keys of a fitted system and of its answer: digests of everything that they depend on."""
+        placed = system.at(cell)
+        fitted = model_key(placed.text, placed.source, placed.model, fold)
+        return {FIT: fitted, ANSWER: digest_of(fitted, self.protocol_text(fold, cell.seed))}
+
+    def make_answer(self, cell: StudyCell, system: System, fold: AFold) -> bool:
+        """Compute and store the answer of a system, and return True.
+
+        If it fails, record the failure and return False.
+        """
+        keys = self.keys(cell, system, fold)
+        try:
+            fitted = self.fitted(system.name, system.at(cell).model, fold, keys[FIT])
+            self.prepare(fold)
+            checkpoint = self.store.checkpoint(keys[ANSWER])
+            with self.clock.timed(keys[ANSWER], resumed=checkpoint.is_file()) as note:
+                listener = self._listener(system.name, note)
+                answered = self.answer(fitted, fold, system.name, cell.seed, checkpoint, listener)
+        except Exception as error:
+            if isinstance(error, RecassayError) and error.code == UNTRUSTED:
+                raise  # only the user can decide, and nothing is wrong with the model
+            self.record.note_failure(cell, system.name, error)
+            return False
+        self.store_answer(cell, system.name, answered, fold, keys[ANSWER])
+        return True
+
+    def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
+        """Record how long the fitting and answering of a system took when the stored results were computed.
+
+        ``keys`` are the keys of these results, by step.
+        """
+        for what, key in keys.items():
+            self.record.note_time(cell, system, what, self.clock.times(key))
+
+    def _listener(self, name: str, note: Callable[[], None]) -> Listener:
+        """Return a function that reports the progress of a system and stores the time so far."""
+
+        def listener(text: str, done: int, of: int) -> None:
+            note()
+            self.report(f"{name}: {text}", done, of)
+
+        return listener
+
+    def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
+        """Return the model fitted on a fold: the stored one with this key, or a new one, which is stored."""
+        if not isinstance(model, CanFit):
+            return model
+        fitted = self.store.fitted(key, fold.train)
+        if fitted is None:
+            checkpoint = self.store.checkpoint(key)
+            with self.clock.timed(key, resumed=checkpoint.is_file()) as note:
+                fitted = self.fit(model, fold, checkpoint, self._listener(name, note))
+            self.store.store_fitted(key, fitted, fold.train)
+        return fitted

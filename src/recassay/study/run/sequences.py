@@ -1,0 +1,196 @@
+"""The runner of studies of generated sequences."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.data.generated import Generated
+from recassay.data.interactions import Interactions
+from recassay.data.io import read_table
+from recassay.data.sequences import SequenceFold
+from recassay.errors import RecassayError, UsageError
+from recassay.evaluate.sequences.exhibits import by_position, item_frequency, parallel_view
+from recassay.evaluate.sequences.generate import generate
+from recassay.evaluate.sequences.given import GivenData
+from recassay.evaluate.sequences.score import score_sequences
+from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
+from recassay.models.base.training import Listener, Training
+from recassay.models.sequence.base import fitted_on_sequences
+from recassay.protocols.sequence import Sequence
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
+from recassay.split.sequences import SequenceSplit
+from recassay.study.config.sources import file_beside, load_items
+from recassay.study.plan.plan import SEQUENCES, SequencePlan
+from recassay.study.run.judging import compare_systems
+from recassay.study.run.runner import Runner
+from recassay.study.run.verdict import Verdict
+from recassay.study.store.folder import StudyCell
+from recassay.study.store.generated import generated_frame, generated_from
+
+FIRST_SEQUENCE = "first"  # in ``how`` of a fold: the number of its first test sequence, counted over all folds
+DATA = "data"  # in ``how`` of a fold: the name of its data set
+DRY_RUN_SEQUENCES = 100  # sequences, of training and of test
+
+Runs = tuple[Generated, ...]  # of one system, with each seed of the protocol
+
+
+@dataclass
+class SequenceRunner(Runner[SequenceFold, Runs]):
+    """One run of a study of generated sequences."""
+
+    plan: SequencePlan
+
+    @functools.cached_property
+    def given(self) -> Callable[[str], GivenData]:
+        """Return a function from the name of a data set to what metrics read beside its sequences, read once."""
+        return functools.cache(self._given)
+
+    def _given(self, name: str) -> GivenData:
+        data, folder = self.plan.data[name], self.plan.folder
+        try:
+            similarities = data.similarities and file_beside(data.similarities, data, folder, self.data)
+            primitive = self.plan.primitives.get(name)
+            if data.primitive and primitive is None:
+                path = file_beside(data.primitive, data, folder, self.data)
+                primitive = read_table(path, "items")["item_id"]
+            return GivenData(load_items(data, folder, self.data), similarities, primitive)
+        except RecassayError as error:
+            raise self.plan.locate_data(name, error) from error
+
+    def folds(self, name: str, log: Interactions, split: SequenceSplit) -> list[SequenceFold]:
+        """Return the folds that a split makes of the sequences of a log; events in no sequence count as removed."""
+        try:
+            sequences = self.plan.sequencers[name](log)
+        except RecassayError as error:
+            raise self.plan.locate_data(name, error) from error
+        found, first = [], 0
+        for fold in split(sequences):
+            how, removed = {**fold.how, FIRST_SEQUENCE: first, DATA: name}, {**sequences.removed, **fold.removed}
+            found.append(dataclasses.replace(fold, how=how, removed=removed))
+            first += len(fold.test)
+        return found
+
+    def dry_run(self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold) -> None:
+        """Fit, generate and score every system with the first sequences of each part; items keep their codes."""
+        few = np.arange(DRY_RUN_SEQUENCES)
+        train, test = fold.train.take(few[: len(fold.train)]), fold.test.take(few[: len(fold.test)])
+        part = dataclasses.replace(fold, train=train, test=test)
+        answers: dict[str, Runs] = {}
+        for system in self.untried:
+            try:
+                model, protocol = system.model, self._protocol(0)
+                fitted = fitted_on_sequences(model, train, training=Training(max_epochs=1))
+                answers[system.name] = generate(fitted, part, protocol, name=system.name, threads=self.threads)
+            except RecassayError as error:
+                raise self.plan.document.locate(system.key, error) from error
+            except Exception as error:
+                raise UsageError(
+                    "U135",
+                    f"{system.name} failed on {len(train):,} sequences: {type(error).__name__}: {error}",
+                    where=self.plan.document.where(system.key),
+                    hint="the traceback above shows where; fix the model, or remove it",
+                ) from error
+        judged, _ = self.judge(split, part, answers, dry_run=True)
+        for verdict in judged.values():
+            compare_systems(self.plan, verdict.scores, threads=self.threads)
+
+    def fit(self, model: Any, fold: SequenceFold, checkpoint: Path, listener: Listener) -> Any:
+        """Return the model fitted on sequences, or on a log in which every sequence is a user."""
+        return fitted_on_sequences(model, fold.train, training=Training(checkpoint=checkpoint, listener=listener))
+
+    def protocol_text(self, fold: SequenceFold, seed: int) -> str:
+        """Return the protocol with the seed of its draws."""
+        return str(self._protocol(seed))
+
+    def answer(
+        self, fitted: Any, fold: SequenceFold, name: str, seed: int, checkpoint: Path, listener: Listener
+    ) -> Runs:
+        """Return the sequences that are generated with each seed of the protocol."""
+        return generate(fitted, fold, self._protocol(seed), name=name, threads=self.threads)
+
+    def _protocol(self, seed: int) -> Sequence:
+        """Return the protocol for one seed of the study; different seeds have different draws."""
+        protocol = self.plan.protocol
+        return dataclasses.replace(protocol, seed=protocol.seed + seed * protocol.seeds)
+
+    def store_answer(self, cell: StudyCell, name: str, made: Runs, fold: SequenceFold, key: str) -> None:
+        """Write the generated sequences of a system as one table, with its key."""
+        frame = generated_frame(made, fold.test.item_vocabulary, int(fold.how[FIRST_SEQUENCE]))
+        self.store.store_table(cell, name, frame, key)
+
+    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
+        """Return whether generated sequences of the system are stored with this key."""
+        return self.store.has_table(cell, name, key)
+
+    def load_answer(self, cell: StudyCell, name: str, fold: SequenceFold, key: str) -> Runs | None:
+        """Return the generated sequences stored with this key; None if there are none."""
+        frame = self.store.table(cell, name, key)
+        return None if frame is None else generated_from(frame, name, fold.test.item_vocabulary)
+
+    def judge(
+        self, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False
+    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+        """Return the scores against the true continuations; a unit is a test sequence."""
+        how, given = self.plan.study.judge, self.given(fold.how[DATA])
+        scores = score_sequences(
+            fold,
+            answers,
+            list(self.plan.metrics),
+            items=given.items,
+            similarities=given.similarities,
+            primitive=given.primitive,
+            interval=None if dry_run else how.method,
+            level=how.level,
+            resamples=how.resamples,
+            seed=how.seed,
+            threads=self.threads,
+        )
+        users = fold.test.user_vocabulary.decode(fold.test.users)
+        numbered = dataclasses.replace(scores, units=scores.units + int(fold.how[FIRST_SEQUENCE]))
+        return {SEQUENCES: Verdict(numbered, users=users)}, ()
+
+    def make_exhibits(
+        self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs]
+    ) -> None:
+        """Write item frequencies, the parallel view of metrics, and scores by position."""
+        self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
+        for exhibit in self._exhibits(split, fold, answers):
+            self.record.write_exhibit(cell, exhibit)
+        self.report(f"{cell.dataset}, {cell.split}: exhibits", 1, 1)
+
+    def _exhibits(self, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs]) -> Iterator[Exhibit]:
+        how, metrics = self.plan.study.judge, self.plan.metrics
+        yield item_frequency(fold, answers)
+        judged, _ = self.judge(split, fold, answers, dry_run=True)
+        yield _finite(parallel_view(judged[SEQUENCES].scores))
+        by_place = {
+            heading: metric for heading, metric in metrics.items() if isinstance(metric, WholeSequenceMetric | PlaceSum)
+        }
+        if by_place:
+            yield by_position(
+                fold,
+                answers,
+                list(by_place),
+                interval=how.method,
+                level=how.level,
+                resamples=how.resamples,
+                seed=how.seed,
+                threads=self.threads,
+                given=self.given(fold.how[DATA]).used_by(by_place),
+            )
+
+
+def _finite(exhibit: Exhibit) -> Exhibit:
+    """Return the exhibit with null in place of infinite numbers, which JSON does not have."""
+    table = exhibit.table.with_columns(pl.col(pl.Float64).replace(math.inf, None))
+    return dataclasses.replace(exhibit, table=table)

@@ -1,0 +1,286 @@
+"""Scores of systems on streams: means, comparisons, and exhibits over time."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay.checks.base import DriftFacts, StreamFacts, diagnose
+from recassay.checks.drift import drifts
+from recassay.comparison.over_time.compare import OverTime, compare_over_time, declared
+from recassay.comparison.over_time.curves import exhibit, made_of, over_time
+from recassay.evaluate.lists.summary import interval_bounds, merge_findings
+from recassay.evaluate.streams.result import mean
+from recassay.metrics.base import Metric
+from recassay.portable import elementary
+from recassay.results.exhibit import Exhibit
+from recassay.results.finding import Finding
+from recassay.results.outcomes import EVENT, TIME, USER, Outcomes
+from recassay.results.scores import Scores, Summary, Values
+from recassay.stats.intervals import Uncertainty
+from recassay.study.config.schema import Judge
+from recassay.study.plan.plan import StreamPlan
+from recassay.study.run.verdict import Verdict
+from recassay.study.store.folder import StudyCell
+from recassay.study.store.results import Row
+
+NOT_SCORED = (
+    "scored",
+    "first",
+    "repeats",
+    "warmup",
+    "sampled_out",
+    "unpredicted",
+)  # the fate of an event: exactly one of these
+COUNTED = ("again", "unseen", "moved")  # counts of scored events, except for the last
+RMSE = "rmse"  # not a mean over events, so it has no difference per event
+
+Key = tuple[str, str]  # system, heading
+
+
+def stream_verdict(
+    played: Mapping[str, Outcomes],
+    metrics: Mapping[str, Metric],
+    judge: Judge,
+    *,
+    dry_run: bool = False,
+    threads: int | None = None,
+) -> Verdict:
+    """Return the scores of every system at every event that was scored for at least one of them.
+
+    Intervals resample users with all their events, because events of one user are not independent.
+    """
+    about = _events(played)
+    columns = {
+        (name, heading): _column(outcomes, made_of(outcomes, heading).column, about)
+        for name, outcomes in played.items()
+        for heading in metrics
+    }
+    powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in metrics.items()}
+    uncertainty = Uncertainty(None if dry_run else judge.method, judge.level, judge.resamples, judge.seed)
+    bounds = _bounds(columns, about, powers, uncertainty, threads)
+    rows = [
+        _row(outcomes, name, heading, metric, columns[name, heading], bounds.get((name, heading)))
+        for name, outcomes in played.items()
+        for heading, metric in metrics.items()
+    ]
+    scores = Scores(about[EVENT], tuple(played), tuple(metrics), columns, rows=tuple(rows))
+    times = about[TIME] if TIME in about.columns else None
+    if times is not None and times.dtype.is_integer():
+        times = times.cast(pl.Int64)  # any integer width
+    return Verdict(scores, users=about[USER], times=times)
+
+
+def _events(played: Mapping[str, Outcomes]) -> pl.DataFrame:
+    """Return a table of the events that were scored for at least one system, with their user and time."""
+    parts = [outcomes.frame().select(pl.col(EVENT, USER), pl.col(f"^{TIME}$")) for outcomes in played.values()]
+    return pl.concat(parts).unique(EVENT, keep="first").sort(EVENT)
+
+
+def _column(outcomes: Outcomes, heading: str, about: pl.DataFrame) -> Values:
+    column = np.full(about.height, np.nan)
+    column[about[EVENT].search_sorted(pl.Series(outcomes.event)).to_numpy()] = outcomes.of(heading)
+    return column
+
+
+def _bounds(
+    columns: Mapping[Key, Values],
+    about: pl.DataFrame,
+    powers: Mapping[str, float],
+    uncertainty: Uncertainty,
+    threads: int | None,
+) -> Mapping[Key, tuple[float, float]]:
+    """Return an interval of every mean over events: users are resampled with all their events.
+
+    ``columns`` are values by system and metric, and ``about`` has the user of each event.
+    """
+    if uncertainty.method is None or not about.height:
+        return {}
+    user = about[USER].rank("dense").to_numpy().astype(np.int64) - 1
+    size = int(user.max()) + 1
+    means, weights = {}, {}
+    for key, column in columns.items():
+        known, power = ~np.isnan(column), powers[key[1]]
+        weights[key] = np.bincount(user[known], minlength=size).astype(np.float64)
+        total = np.bincount(user[known], weights=column[known] ** power, minlength=size)
+        share = np.divide(total, weights[key], out=np.full(size, np.nan), where=weights[key] > 0)
+        means[key] = elementary.power(share, 1 / power) if power != 1 else share
+    return interval_bounds(means, weights, uncertainty, powers, threads)
+
+
+def _row(
+    outcomes: Outcomes, name: str, heading: str, metric: Metric, column: Values, bounds: tuple[float, float] | None
+) -> Summary:
+    low, high = bounds or (math.nan, math.nan)
+    known = int(np.count_nonzero(~np.isnan(column)))
+    return Summary(
+        system=name,
+        metric=heading,
+        mean=mean(outcomes, heading),
+        n=known,
+        missing=0,
+        short=outcomes.counts.get("short", 0),
+        duplicate=0,
+        undefined=len(outcomes) - known,
+        low=low,
+        high=high,
+        higher_is_better=metric.higher_is_better,
+        parameters=metric.parameters,
+        accompanying={what: outcomes.counts[what] for what in (*NOT_SCORED, *COUNTED) if outcomes.counts.get(what)},
+    )
+
+
+# --- one against another --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class DeclaredComparisons:
+    """Comparisons of systems on all streams, by metric and seed; each of these is one family for the correction."""
+
+    families: dict[tuple[str, int], dict[StudyCell, OverTime]] = field(default_factory=lambda: defaultdict(dict))
+
+    def add(self, cell: StudyCell, verdict: Verdict, plan: StreamPlan) -> None:
+        """Add the comparisons on one stream under every metric, if it has two systems and the baseline."""
+        played = verdict_outcomes(verdict)
+        for metric in plan.metrics:
+            if metric != RMSE and comparable(played, plan) and _is_bounded(played, metric, plan):
+                self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan)
+
+    def rows(self, plan: StreamPlan) -> Iterator[tuple[StudyCell, list[Row]]]:
+        """Yield the final tests, with p adjusted for all pairs and streams, and bounds that hold at every event."""
+        correction, level = plan.study.compare.correction, plan.study.over_time.alpha
+        for family in self.families.values():
+            table = declared({str(number): each for number, each in enumerate(family.values())}, correction=correction)
+            for number, cell in enumerate(family):
+                own = table.filter(stream=str(number)).drop("stream")
+                yield cell, [_comparison_row(row, correction, level) for row in own.to_dicts()]
+
+
+def verdict_outcomes(verdict: Verdict) -> dict[str, Outcomes]:
+    """Return the outcomes of every system at the events that were scored for it."""
+    scores, found = verdict.scores, {}
+    headings = scores.metrics
+    events = int(scores.units[-1]) + 1 if scores.units.len() else 0  # later events were not scored
+    for name in scores.systems:
+        there = ~np.isnan(scores.values(name, headings[0]))
+        values = {heading: scores.values(name, heading)[there] for heading in headings}
+        times = None if verdict.times is None else verdict.times.filter(pl.Series(there))
+        place = scores.units.filter(pl.Series(there)).to_numpy()
+        found[name] = Outcomes(name, place, values, times=times, events=events)
+    return found
+
+
+def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
+    """Return whether there are two scored systems, and the baseline if one is given."""
+    baseline = plan.study.compare.baseline
+    return len(played) > 1 and all(map(len, played.values())) and (baseline is None or baseline in played)
+
+
+def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
+    """Return whether bounds over time exist: novelty has no largest difference, and diversity may be undefined."""
+    known = plan.metrics.get(metric)
+    if known is None or known.family != "beyond":
+        return True
+    values = np.concatenate([outcomes.of(metric) for outcomes in played.values()])
+    return bool(np.ptp(values) <= plan.study.over_time.largest)  # False for a value that is undefined
+
+
+def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> OverTime:
+    """Return the comparison of systems on a stream under a metric, with the options of the study."""
+    how, of = plan.study.over_time, plan.study.compare
+    test = of.test if "test" in of.model_fields_set else "auto"
+    return compare_over_time(
+        dict(played),
+        metric=metric,
+        baseline=of.baseline,
+        window=how.window,
+        how=how.how,
+        by=how.by,
+        fading=how.fading,
+        alpha=how.alpha,
+        test=test,
+        correction=of.correction,
+        largest=how.largest,
+    )
+
+
+def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
+    """Return a comparison over time as a row of the study's comparisons."""
+    decided = "the bounds include 0 at every event"
+    if row["decided"] is not None:
+        decided = f"the bounds first exclude 0 at event {row['decided']:,}, with {row['for']} better up to there"
+    about = {name: row[name] for name in ("metric", "a", "b", "difference", "low", "high", "p", "p_adjusted")}
+    counts = {name: row[name] for name in ("n", "dropped", "only_a", "only_b", "decided")}
+    tested = {"test": row["test"], "correction": correction, "significant": row["significant"], "alpha": alpha}
+    finite = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in about.items()}
+    return {**finite, "effect": None, **counts, **tested, "resamples": 0, "note": decided}
+
+
+# --- the course of it -----------------------------------------------------------------------------------------------
+
+
+def stream_findings(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[Finding, ...]:
+    """Return findings about drift alarms and about unscored events."""
+    unscored = [found for outcomes in played.values() for found in diagnose(StreamFacts.of(outcomes))]
+    return merge_findings(unscored) + tuple(
+        found for outcomes in played.values() for found in diagnose(_watched(outcomes, plan))
+    )
+
+
+def _watched(outcomes: Outcomes, plan: StreamPlan) -> DriftFacts:
+    return DriftFacts.of(outcomes, made_of(outcomes, plan.over_time).column, plan.detectors)
+
+
+def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan) -> Iterator[Exhibit]:
+    """Yield curves, signed McNemar and bounds of pairs, alarms on curves, and counts of scored events."""
+    how, scored = plan.study.over_time, {name: outcomes for name, outcomes in played.items() if len(outcomes)}
+    curves = [
+        over_time(outcomes, plan.over_time, window=how.window, how=how.how, by=how.by, fading=how.fading)
+        for outcomes in scored.values()
+    ]
+    if curves:
+        yield exhibit(curves)
+    if plan.over_time != RMSE and comparable(scored, plan) and _is_bounded(scored, plan.over_time, plan):
+        yield from compare_streams(scored, plan.over_time, plan).exhibits()[1:]  # the first one repeats the curves
+    marked = [curve.marked(alarm.mark for alarm in drifts(_watched(scored[curve.system], plan))) for curve in curves]
+    if any(curve.marks for curve in marked):
+        alarms = exhibit(marked, "alarms")
+        yield replace(alarms, title=f"Alarms of drift in {plan.over_time}", series=None, facet="system")
+    yield _counted(played)
+
+
+def _counted(played: Mapping[str, Outcomes]) -> Exhibit:
+    """Return an exhibit of the numbers of events that were scored, and not scored by reason.
+
+    There is one series if these numbers are the same for all systems.
+    """
+    rows: list[dict[str, Any]] = [
+        {"what": what.replace("_", " "), "events": outcomes.counts.get(what, 0), "system": name}
+        for name, outcomes in played.items()
+        for what in NOT_SCORED
+    ]
+    table = pl.DataFrame(rows)
+    table = table.filter(pl.col("events").max().over("what") > 0)
+    same = table.unique(["what", "events"], maintain_order=True)
+    alike = same.height == same["what"].n_unique()
+    unseen = ", ".join(f"{outcomes.counts.get('unseen', 0):,} of {name}" for name, outcomes in played.items())
+    return Exhibit(
+        "events",
+        "Scored and unscored events",
+        "An event is not scored if its user is new (first), if the user had the item before (repeats), if it belongs "
+        "to "
+        "the warm-up, if it was not sampled, or if no rating was predicted. The item of some scored events was new, "
+        "and "
+        f"could be hit only if it was a candidate: {unseen}.",
+        same.drop("system") if alike else table,
+        "what",
+        "events",
+        None if alike else "system",
+        kind="bar",
+    )

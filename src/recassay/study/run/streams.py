@@ -1,0 +1,222 @@
+"""The runner of studies of streams: every system is played event by event, and all are scored at the same events."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from recassay.data.features import Features
+from recassay.data.interactions import Interactions
+from recassay.errors import RecassayError, UsageError
+from recassay.evaluate.lists.score_sets import read_scores
+from recassay.evaluate.streams.run import play_stream
+from recassay.models.base.training import Listener
+from recassay.results.finding import Finding
+from recassay.results.outcomes import Outcomes
+from recassay.results.timing import Timing
+from recassay.study.config.sources import load_items
+from recassay.study.plan.plan import STREAM, StreamPlan
+from recassay.study.plan.systems import System
+from recassay.study.plan.tuning import Setting, best_setting, play_setting, setting_path, tuning_exhibit
+from recassay.study.run.judging import compare_systems
+from recassay.study.run.runner import Runner
+from recassay.study.run.stream_scores import DeclaredComparisons, stream_exhibits, stream_findings, stream_verdict
+from recassay.study.run.verdict import Verdict
+from recassay.study.store.folder import StudyCell
+from recassay.study.store.stream_fold import StreamFold, WholeStream, dry_run_protocol
+
+DRY_RUN_EVENTS = 1_000  # events
+
+
+@dataclass
+class StreamRunner(Runner[StreamFold, Outcomes]):
+    """One run of a study of streams."""
+
+    plan: StreamPlan
+    declared: DeclaredComparisons = field(default_factory=DeclaredComparisons)
+    settings: dict[str, dict[str, list[Setting]]] = field(
+        default_factory=dict
+    )  # results of tuning, by data set and system
+
+    def folds(self, name: str, log: Interactions, split: WholeStream) -> list[StreamFold]:
+        """Return the whole log as one fold; with tuning, its first part is a warm-up."""
+        protocol, tune = self.plan.protocols[name], self.plan.study.tune
+        tuned_on = int(len(log) * tune.share) if tune else 0
+        try:
+            with_warmup = dataclasses.replace(protocol, warmup=max(protocol.warmup, tuned_on))
+        except RecassayError as error:
+            raise self.plan.document.locate(("tune", "share"), error) from error
+        self.record.protocols[name] = str(protocol)
+        return [StreamFold(log, with_warmup, name, tuned_on, items=self._items(name))]
+
+    def _items(self, name: str) -> Features | None:
+        """Return the item features of a data set."""
+        try:
+            return load_items(self.plan.data[name], self.plan.folder, self.data)
+        except RecassayError as error:
+            raise self.plan.locate_data(name, error) from error
+
+    def dry_run(self, cell: StudyCell, split: WholeStream, fold: StreamFold) -> None:
+        """Play every system on the first events of a stream, and score it."""
+        events = min(DRY_RUN_EVENTS, len(fold.log))
+        part = fold.first(events, dry_run_protocol(fold.protocol, events))
+        played = {}
+        for system in self.untried:
+            try:
+                played[system.name] = self._played(system.model, part, system.name)
+            except RecassayError as error:
+                raise self.plan.document.locate(system.key, error) from error
+            except Exception as error:
+                raise UsageError(
+                    "U135",
+                    f"{system.name} failed on {events:,} events: {type(error).__name__}: {error}",
+                    where=self.plan.document.where(system.key),
+                    hint="the traceback above shows where; fix the model, or remove it",
+                ) from error
+        self.judge(split, part, played, dry_run=True)
+
+    def systems(self, fold: StreamFold) -> tuple[System, ...]:
+        """Return the systems with the settings that were best on the first part of the stream."""
+        if not self.plan.settings:
+            return self.plan.systems
+        metric, part = self._tuned_by, self._tuned_on(fold)
+        done, of = 0, sum(map(len, self.plan.settings.values()))
+        found, settings = [], dict[str, list[Setting]]()
+        self.settings[fold.dataset] = settings
+        for system in self.plan.systems:
+            models = self.plan.settings.get(system.name, ())
+            for model in models:
+                self.report(f"{fold.dataset}: settings", done, of)
+                settings.setdefault(system.name, []).append(play_setting(system, model, part, metric, self.out))
+                done += 1
+            chosen = models[best_setting(settings[system.name], metric)] if models else system.model
+            found.append(dataclasses.replace(system, model=chosen))
+        self.report(f"{fold.dataset}: settings", done, of)
+        return tuple(found)
+
+    def unplayed_settings(self, fold: StreamFold) -> list[tuple[str, int]]:
+        """Return the settings without a result on the first part of the stream, as pairs of system and index."""
+        if not self.plan.settings:
+            return []
+        part, metric = self._tuned_on(fold), self._tuned_by
+        return [
+            (system.name, number)
+            for system in self.plan.systems
+            for number, model in enumerate(self.plan.settings.get(system.name, ()))
+            if not self.store.manifest.is_intact(setting_path(system, model, part, metric, self.out))
+        ]
+
+    def play_one_setting(self, fold: StreamFold, system: str, number: int) -> None:
+        """Play setting ``number`` of a system on the first part of a stream, and store its result."""
+        whole = next(each for each in self.plan.systems if each.name == system)
+        play_setting(whole, self.plan.settings[system][number], self._tuned_on(fold), self._tuned_by, self.out)
+
+    def _tuned_on(self, fold: StreamFold) -> StreamFold:
+        return fold.first(fold.tuned_on, self.plan.protocols[fold.dataset])
+
+    @property
+    def _tuned_by(self) -> str:
+        tune = self.plan.study.tune
+        return (tune and tune.metric) or self.plan.over_time
+
+    def fitted(self, name: str, model: Any, fold: StreamFold, key: str) -> Any:
+        """Return the model itself: it learns during the stream."""
+        return model
+
+    def fit(self, model: Any, fold: StreamFold, checkpoint: Path, listener: Listener) -> Any:
+        """Return the model as it is: it learns during the stream."""
+        return model
+
+    def protocol_text(self, fold: StreamFold, seed: int) -> str:
+        """Return the protocol and the metrics, the same for every seed, so that all are scored at the same events."""
+        return f"{fold.protocol} by {', '.join(self.plan.metrics)}"
+
+    def answer(
+        self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path, listener: Listener
+    ) -> Outcomes:
+        """Return the outcomes at every event; resume from a checkpoint if the model can be stored in one."""
+        done = 0
+
+        def progress(walked: int) -> None:
+            nonlocal done
+            done += walked
+            listener("events", done, len(fold.log))
+
+        try:
+            return self._played(fitted, fold, name, checkpoint=checkpoint, trust=self.trust, progress=progress)
+        except UsageError as error:
+            if error.code != "U193" or checkpoint.is_file():
+                raise
+        done = 0
+        return self._played(fitted, fold, name, progress=progress)
+
+    def _played(self, model: Any, fold: StreamFold, name: str, **how: Any) -> Outcomes:
+        metrics = list(self.plan.metrics) if fold.protocol.predict == "items" else None
+        items = fold.items if metrics else None
+        return play_stream(model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, **how).outcomes
+
+    def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
+        """Write the outcomes of a system, a row per scored event; times of calls are stored separately."""
+        self.store.store_outcomes(cell, made, key)
+        if made.timing is not None:
+            self.clock.store(_calls(key), made.timing.to_dict())
+        self.store.checkpoint(key).unlink(missing_ok=True)
+
+    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
+        """Return whether outcomes of the system are stored with this key."""
+        return self.store.has_table(cell, name, key)
+
+    def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
+        """Return the outcomes stored with this key; None if there are none."""
+        return self.store.outcomes(cell, name, key)
+
+    def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
+        super()._note_times(cell, system, keys)
+        for key in keys.values():
+            if noted := self.clock.times(_calls(key)):
+                timing = Timing.from_dict(noted).to_dict()
+                self.record.calls.append({"system": system, **vars(cell), **timing})
+
+    def judge(
+        self, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes], *, dry_run: bool = False
+    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+        """Return the scores at every scored event, and findings about drift and unscored events."""
+        verdict = stream_verdict(
+            answers, self.plan.metrics, self.plan.study.judge, dry_run=dry_run, threads=self.threads
+        )
+        return {STREAM: verdict}, () if dry_run else stream_findings(answers, self.plan)
+
+    def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+        """Add the comparisons of a stream; the correction is over all streams together.
+
+        Leads are tested by user, as ``recassay compare`` does, because events of one user are not independent.
+        """
+        self.declared.add(cell, verdict, self.plan)
+        by_user = read_scores(verdict.frame(**self.record.identity(cell), design=design))
+        for _, scores in by_user:  # one place
+            pooled = dataclasses.replace(scores, rows=verdict.scores.rows)
+            self.record.note_leads(cell, design, pooled, compare_systems(self.plan, pooled, threads=self.threads))
+
+    def conclude(self) -> None:
+        """Record the final tests of all streams; there is one family of tests per metric and seed."""
+        for cell, rows in self.declared.rows(self.plan):
+            self.record.note_comparisons(cell, STREAM, rows)
+
+    def make_exhibits(
+        self, cell: StudyCell, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes]
+    ) -> None:
+        """Write curves, signed McNemar, bounds, alarms, counts of events, and the settings that were tried."""
+        self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
+        for exhibit in stream_exhibits(answers, self.plan):
+            self.record.write_exhibit(cell, exhibit)
+        if settings := self.settings.get(fold.dataset):
+            self.record.write_exhibit(cell, tuning_exhibit(settings, self._tuned_by, fold.tuned_on))
+        self.report(f"{cell.dataset}, {cell.split}: exhibits", 1, 1)
+
+
+def _calls(key: str) -> str:
+    """Return the key under which the times of a result's queries and updates are stored."""
+    return f"{key}-calls"

@@ -1,0 +1,279 @@
+"""``run_study``, and the runner of studies of ranked lists."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from recassay.api.choice import choose
+from recassay.checks.future_leaks import fold_findings
+from recassay.columnar.time_kind import require_times
+from recassay.data.features import Features
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.memberships import Memberships
+from recassay.data.run import Run
+from recassay.errors import RecassayError, UsageError
+from recassay.errors.arguments import checks_types
+from recassay.evaluate.lists.groups import GroupRules, user_groups
+from recassay.evaluate.options import Execution
+from recassay.evaluate.ranks.play import play_fitted, ranking_task
+from recassay.evaluate.ranks.standings import standings_of_lists
+from recassay.evaluate.ranks.task import RankingTask
+from recassay.metrics.base import UnitMetric
+from recassay.models.base.capabilities import fitted_on_fold
+from recassay.models.base.training import Listener
+from recassay.protocols.base import UserProtocol
+from recassay.results.finding import Finding
+from recassay.split.base import Split
+from recassay.stats.intervals import Uncertainty
+from recassay.study.config.sources import load_items, load_user_groups
+from recassay.study.plan.early import read_plan, require_run_files
+from recassay.study.plan.plan import AnyPlan, Plan, SequencePlan, StreamPlan
+from recassay.study.plan.run_files import RunFile
+from recassay.study.run.dry_run import FEW_USERS, USERS, dry_run
+from recassay.study.run.judging import judge_fold
+from recassay.study.run.runner import UNTRUSTED, ReportProgress, Runner
+from recassay.study.run.sequences import SequenceRunner
+from recassay.study.run.spark import make_answers_ahead
+from recassay.study.run.streams import StreamRunner
+from recassay.study.run.verdict import Verdict
+from recassay.study.store import state
+from recassay.study.store.folder import StudyCell, digest_of, model_key
+from recassay.study.store.results import Results
+
+
+@checks_types
+def run_study(
+    path: str | Path,
+    out: str | Path,
+    *,
+    data: str | Path | None = None,
+    quick: bool = False,
+    values: Mapping[str, Any] | None = None,
+    threads: int | None = None,
+    engine: str = "local",
+    trust: bool = False,
+    wait: bool = False,
+    progress: ReportProgress | None = None,
+) -> Results:
+    """Run the study in a YAML file, write all results into a folder, and return them.
+
+    A study that was interrupted resumes when it is started again, and ends with the same files, except for times.
+    ``data`` is the folder in which data sets are looked up by name. ``quick`` runs the small version of the study, and
+    ``values`` override its parameters. A model that fails is listed under failures; the others are scored without it.
+    With ``protocol: sequence(k=5)`` systems generate sequences. With ``protocol: prequential(at=10)`` they predict
+    every event of a stream and then learn it.
+
+    Fitted models of recassay are stored as arrays and JSON. Models of other packages may need a pickle, which can run
+    any code when it is read: a pickle that another process wrote is refused (U236) unless ``trust``.
+
+    Results that were damaged since they were stored are computed again. A run that somebody else wrote into ``runs`` is
+    scored as it is (R010). One process at a time uses a folder: another one gets U237, or waits with ``wait``.
+
+    With ``engine="spark"`` tasks of Spark compute the answers, each on ``threads`` threads (default 1), and write them
+    into ``out``, which all nodes must see. Scoring is local, and all files are the same, bit for bit.
+
+    >>> import tempfile
+    >>> study = '''
+    ... study: tiny
+    ... data: {generate: "log(users=40, items=30, events=400)"}
+    ... split: random(test=0.2)
+    ... models: [Popular, Random]
+    ... metrics: recall@5
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "tiny.yaml").write_text(study)
+    ...     found = run_study(Path(folder) / "tiny.yaml", Path(folder) / "out")
+    >>> [(row["system"], row["metric"], row["n"]) for row in found.rows if row["fold"] == "all"]
+    [('Popular', 'recall@5', 32), ('Random', 'recall@5', 32)]
+    """
+    if not isinstance(values, Mapping | None):
+        raise UsageError("U102", f"values must be a dict of parameters, got {values!r:.80}")
+    backend = choose(execution=Execution(engine=engine))
+    asked = state.request(path, data=data, quick=quick, values=values)
+    plan = read_plan(path, data=data, quick=quick, values=values)
+    folder = None if data is None else Path(data)
+    runner = RUNNERS[type(plan)](plan, Path(out), folder, threads, progress or _silent, trust, wait)
+    runner.record.command = run_command(path, out, data=data, quick=quick, values=values)
+    runner.asked = asked
+    if (tasks := backend.tasks()) is not None:
+        runner.make_ahead = functools.partial(make_answers_ahead, tasks)
+    return runner.run()
+
+
+def run_command(
+    path: str | Path, out: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, Any] | None
+) -> str:
+    """Return the command that makes these results.
+
+    >>> run_command("my study.yaml", "out", data=None, quick=True, values={"epochs": 5})
+    "recassay run 'my study.yaml' -o out --quick --set epochs=5"
+    """
+    given = [part for name, value in (values or {}).items() for part in ("--set", f"{name}={value}")]
+    where = [] if data is None else ["--data", str(data)]
+    return shlex.join(["recassay", "run", str(path), "-o", str(out), *where, *["--quick"] * quick, *given])
+
+
+def _cached_task() -> Callable[[Fold, UserProtocol], RankingTask]:
+    """Return a function that makes the task of a fold once for all systems, and keeps only the last one."""
+    return functools.lru_cache(maxsize=1)(ranking_task)
+
+
+@dataclass
+class _ListRunner(Runner[Fold, Run]):
+    """One run of a study of ranked lists."""
+
+    plan: Plan
+    task: Callable[[Fold, UserProtocol], RankingTask] = field(default_factory=_cached_task)
+    dry_runs: int = 0
+
+    @functools.cached_property
+    def items(self) -> Callable[[str], Features | None]:
+        """Return a function that reads the item features of a data set, once."""
+        return functools.cache(self._features)
+
+    def folds(self, name: str, log: Interactions, split: Split) -> tuple[Fold, ...]:
+        """Return the folds of a split, with the item features of the data; its groups of users are read first."""
+        for by in self.plan.study.by:
+            self.user_groups(name, by)  # so that a mistake is found before models are fitted
+        items, folds = self.items(name), split(log)
+        require_run_files(self.plan, name, str(split), [fold.number for fold in folds])
+        return folds if items is None else tuple(replace(fold, items=items) for fold in folds)
+
+    def _features(self, name: str) -> Features | None:
+        try:
+            return load_items(self.plan.data[name], self.plan.folder, self.data)
+        except RecassayError as error:
+            raise self.plan.locate_data(name, error, "items") from error
+
+    @functools.cached_property
+    def user_groups(self) -> Callable[[str, str], Memberships]:
+        """Return a function that reads the groups of the users of a data set by a column, once."""
+        return functools.cache(self._user_groups)
+
+    def _user_groups(self, name: str, by: str) -> Memberships:
+        try:
+            return load_user_groups(self.plan.data[name], by, self.plan.folder, self.data)
+        except RecassayError as error:
+            raise self.plan.locate_data(name, error) from error
+
+    def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+        """Compare the systems over all folds, and their means by group of users if the study asks for groups."""
+        super().compare(cell, design, verdict)
+        study, judge = self.plan.study, self.plan.study.judge
+        metrics = {heading: metric for heading, metric in self.plan.metrics.items() if isinstance(metric, UnitMetric)}
+        how = Uncertainty(judge.method, judge.level, judge.resamples, judge.seed)
+        rules = GroupRules(study.smallest_group, study.compare.correction, judge.level)
+        for by in study.by:
+            groups = user_groups(verdict.scores, self.user_groups(cell.dataset, by), metrics, how, rules, self.threads)
+            self.record.note_groups(cell, design, groups)
+
+    def check_log(self, name: str, log: Interactions) -> None:
+        """Raise if a split needs times that the log does not have, with the line of the split."""
+        for number, split in enumerate(self.plan.splits_of(name)):
+            try:
+                require_times(log, split.needs, split)
+            except RecassayError as error:
+                raise self.plan.locate_split(name, number, error) from None
+
+    def dry_run(self, cell: StudyCell, split: Split, fold: Fold) -> None:
+        """Fit every system on a small part of a fold, and score its lists under every design."""
+        self.dry_runs += 1
+        users = USERS if self.dry_runs == 1 else FEW_USERS
+        dry_run(self.plan, self.untried, cell, split, fold, users=users, threads=self.threads)
+
+    def findings_of_fold(self, fold: Fold) -> tuple[Finding, ...]:
+        """Return findings about training events that are later than test events."""
+        return fold_findings(fold)
+
+    def fitted(self, name: str, model: Any, fold: Fold, key: str) -> Any:
+        """Return the fitted model of a system, or the run in its run file."""
+        return model.read(name) if isinstance(model, RunFile) else super().fitted(name, model, fold, key)
+
+    def fit(self, model: Any, fold: Fold, checkpoint: Path, listener: Listener) -> Any:
+        """Return the model fitted on the training part."""
+        return fitted_on_fold(model, fold, checkpoint=checkpoint, listener=listener)
+
+    def protocol_text(self, fold: Fold, seed: int) -> str:
+        """Return the protocol, which is the same for every seed."""
+        return str(self.plan.protocol)
+
+    def prepare(self, fold: Fold) -> None:
+        """Make the ranking task of the fold, which all systems share."""
+        self.task(fold, self.plan.protocol)
+
+    def answer(self, fitted: Any, fold: Fold, name: str, seed: int, checkpoint: Path, listener: Listener) -> Run:
+        """Return the run of a fitted system: its ranked lists and standings."""
+        task = self.task(fold, self.plan.protocol)
+        return play_fitted(fitted, task, name, k=self.plan.protocol.k, threads=self.threads)
+
+    def store_answer(self, cell: StudyCell, name: str, made: Run, fold: Fold, key: str) -> None:
+        """Write the lists and the standings of a run, and last the file with its key, which makes them valid."""
+        self.store.store_answer(cell, made, key)
+
+    def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
+        """Return whether a run of the system is stored with this key."""
+        return self.store.has_answer(cell, name, key)
+
+    def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
+        """Return the run with its standings, None if it is not stored; those of a replaced run are of its lists."""
+        run = self.store.answer(cell, name, key)
+        if run is None or run.standings is not None:
+            return run
+        task = self.task(fold, self.plan.protocol)
+        return replace(run, standings=standings_of_lists(task, run, threads=self.threads))
+
+    def judge(
+        self, split: Split, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False
+    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+        """Return the scores of all runs of a fold by design, and the findings."""
+        return judge_fold(self.plan, split, fold, answers, dry_run=dry_run, threads=self.threads)
+
+    def make_exhibits(self, cell: StudyCell, split: Split, fold: Fold, answers: dict[str, Run]) -> None:
+        """Run every experiment on the systems of a fold, and write its exhibits.
+
+        A failure is recorded like that of a system.
+        """
+        if not self.plan.experiments:
+            return
+        systems = [system.at(cell) for system in self.plan.systems if system.name in answers]
+        models = {system.name: system.model for system in systems}
+        keys = {each.name: model_key(each.text, each.source, models[each.name], fold) for each in systems}
+
+        from recassay.experiments.base import Trial  # few studies have experiments
+
+        @functools.cache
+        def trial() -> Trial:
+            fitted = {name: self.fitted(name, model, fold, keys[name]) for name, model in models.items()}
+            described = {name: fitted[name] if isinstance(model, RunFile) else model for name, model in models.items()}
+            return Trial(fold, self.plan.protocol, described, fitted, answers, self.threads)
+
+        for done, experiment in enumerate(self.plan.experiments):
+            self.report(f"{cell.dataset}, {cell.split}: experiments", done, len(self.plan.experiments))
+            key = digest_of(keys, str(self.plan.protocol), str(experiment))
+            try:
+                if self.store.exhibits(key) is None:
+                    self.store.store_exhibits(key, experiment(trial()))
+            except Exception as error:
+                if isinstance(error, RecassayError) and error.code == UNTRUSTED:
+                    raise
+                self.record.note_failure(cell, str(experiment), error)
+                continue
+            for exhibit in self.store.exhibits(key) or ():
+                self.record.write_exhibit(cell, exhibit)
+
+
+RUNNERS: Mapping[type[AnyPlan], Callable[..., Runner[Any, Any]]] = {
+    Plan: _ListRunner,
+    SequencePlan: SequenceRunner,
+    StreamPlan: StreamRunner,
+}
+
+
+def _silent(_stage: str, _done: int, _of: int) -> None:
+    """Ignore progress: the callback of a study that reports none."""

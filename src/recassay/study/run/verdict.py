@@ -1,0 +1,211 @@
+"""Scores of the systems of a study, per fold and pooled over folds.
+
+Over folds, every pair of user and fold has the weight that it has in its fold. A user's value is the weighted mean of
+the user's values, and the weight is the sum of their weights. So the mean is that of all pairs. The interval resamples
+users with all their folds, because values of one user in different folds are not independent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.portable import elementary
+from recassay.results.design_scores import DesignScore
+from recassay.results.scores import PLACES, Scores, Summary, Values
+from recassay.stats.intervals import intervals, means
+from recassay.study.config.schema import Judge
+
+Key = tuple[str, str]  # system, metric
+COUNTS = ("missing", "short", "duplicate", "undefined")
+DESIGN_COLUMNS = ("rho", "t", "random", "best", "corrected", "sd_draws", "sets", "unlisted")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The scores of all systems under one design, on a fold or pooled over folds.
+
+    ``design_rows`` are further numbers of the design by system and metric (none for ranked lists). ``users`` holds the
+    user of every unit if units are not users, and ``times`` the times of units that have one.
+    """
+
+    scores: Scores
+    design_rows: Mapping[Key, DesignScore] = field(default_factory=dict)
+    users: pl.Series | None = None
+    times: pl.Series | None = None
+
+    def frame(self, **identity: str | int | None) -> pl.DataFrame:
+        """Return the values of all units as a table."""
+        table = self.scores.frame(**identity)
+        if self.users is not None:
+            table = table.with_columns(user=self._of_all(self.users))
+        if self.times is not None:
+            table.insert_column(table.columns.index("user") + 1, self._of_all(self.times).alias("time"))
+        return table
+
+    def _of_all(self, column: pl.Series) -> pl.Series:
+        """Return a column with a value per unit, repeated for every system."""
+        return pl.concat([column] * len(self.scores.systems))
+
+    def of(self, systems: Sequence[str]) -> Verdict:
+        """Return the verdict with only these systems."""
+        scores = self.scores
+        return dataclasses.replace(
+            self,
+            scores=dataclasses.replace(
+                scores,
+                systems=tuple(systems),
+                per_unit={key: column for key, column in scores.per_unit.items() if key[0] in systems},
+                per_unit_weights={key: column for key, column in scores.per_unit_weights.items() if key[0] in systems},
+                rows=tuple(row for row in scores.rows if row.system in systems),
+            ),
+            design_rows={key: row for key, row in self.design_rows.items() if key[0] in systems},
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row per system and metric, ready for JSON."""
+        found = []
+        for row in self.scores.rows:
+            design_row = self.design_rows.get((row.system, row.metric))
+            more = {} if design_row is None else {name: design_row.to_dict()[name] for name in DESIGN_COLUMNS}
+            found.append({"system": row.system, "metric": row.metric, **row.to_dict(), **more})
+        return found
+
+
+def pool_verdicts(
+    folds: Sequence[Verdict], judge: Judge, *, powers: Mapping[str, float], threads: int | None = None
+) -> Verdict:
+    """Return the pooled verdict of the same systems in several folds.
+
+    A metric without values per user gets the mean over folds. ``n`` counts users; ``missing`` and similar counts are
+    sums over folds.
+    """
+    if len(folds) == 1:
+        return folds[0]
+    scores = [fold.scores for fold in folds]
+    units = pl.concat([fold.units for fold in scores]).unique().sort()
+    places = [units.search_sorted(fold.units).to_numpy() for fold in scores]
+    keys = [(row.system, row.metric) for row in scores[0].rows]
+    merged = {
+        key: _merged(scores, places, units.len(), key, powers.get(key[1], 1.0))
+        for key in keys
+        if key[1] in scores[0].unit_metrics
+    }
+    values = {key: column for key, (column, _) in merged.items()}
+    weights = {key: column for key, (_, column) in merged.items()}
+    bounds = _bounds(values, weights, judge, powers, threads)
+    rows = []
+    for key in keys:
+        row = _summed([fold.row(*key) for fold in scores])
+        if key in bounds:
+            mean, low, high = bounds[key]
+            row = dataclasses.replace(row, mean=mean, low=low, high=high, n=int((weights[key] > 0).sum()))
+        rows.append(row)
+    design_rows = {
+        key: _pooled_row(row, [fold.design_rows[key] for fold in folds], [_weight(fold, key) for fold in scores])
+        for key, row in zip(keys, rows, strict=True)
+        if key in folds[0].design_rows
+    }
+    whole = dataclasses.replace(
+        scores[0], units=units, per_unit=values, per_unit_weights=weights, rows=tuple(rows), findings=()
+    )
+    return Verdict(whole, design_rows)
+
+
+def _merged(
+    folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int, key: Key, power: float
+) -> tuple[Values, Values]:
+    total, weight = np.zeros(size), np.zeros(size)
+    for fold, place in zip(folds, places, strict=True):
+        column, counts = fold.values(*key), _weights(fold, key)
+        total[place] += np.where(counts > 0, column, 0.0) ** power * counts
+        weight[place] += counts
+    value = np.full(size, np.nan)
+    np.divide(total, weight, out=value, where=weight > 0)
+    return elementary.power(value, 1 / power) if power != 1 else value, weight
+
+
+def _weights(scores: Scores, key: Key) -> Values:
+    """Return the weight of every unit, 0 if its value is undefined."""
+    own = scores.weights(*key)
+    defined = ~np.isnan(scores.values(*key))
+    return defined.astype(np.float64) if own is None else np.where(defined, own, 0.0)
+
+
+def _weight(scores: Scores, key: Key) -> float:
+    return float(_weights(scores, key).sum())
+
+
+def _bounds(
+    values: Mapping[Key, Values],
+    weights: Mapping[Key, Values],
+    judge: Judge,
+    powers: Mapping[str, float],
+    threads: int | None,
+) -> dict[Key, tuple[float, float, float]]:
+    """Return mean, low and high of every column of values; columns of equal weights share their resamples."""
+    alike: dict[tuple[bytes, float], list[Key]] = {}
+    for key, own in weights.items():
+        alike.setdefault((own.tobytes(), powers.get(key[1], 1.0)), []).append(key)
+    found: dict[Key, tuple[float, float, float]] = {}
+    for (_, power), keys in alike.items():
+        counted = weights[keys[0]] > 0
+        table = np.column_stack([values[key][counted] for key in keys]) ** power
+        share = np.repeat(weights[keys[0]][counted, None], len(keys), axis=1)
+        low = high = np.full(len(keys), np.nan)
+        if judge.method is not None and counted.any():
+            how = {"method": judge.method, "level": judge.level, "resamples": judge.resamples, "seed": judge.seed}
+            low, high = intervals(table, share, threads=threads, **how)  # type: ignore[arg-type]
+        columns = np.column_stack([means(table, share), low, high])
+        if power != 1:
+            columns = elementary.power(np.maximum(columns, 0), 1 / power)
+        found |= {key: (mean, low, high) for key, (mean, low, high) in zip(keys, columns.tolist(), strict=True)}
+    return found
+
+
+def _summed(rows: Sequence[Summary]) -> Summary:
+    """Return the summary over folds of a metric without values per user: counts are sums, the mean is that of means."""
+    counts = {name: sum(getattr(row, name) for row in rows) for name in ("n", *COUNTS)}
+    accompanying = {
+        name: float(np.mean([row.accompanying.get(name, math.nan) for row in rows])) for name in rows[0].accompanying
+    }
+    mean = float(np.mean([row.mean for row in rows]))
+    parameters = dict(rows[0].parameters)
+    if PLACES in parameters:
+        parameters[PLACES] = max(int(row.parameters.get(PLACES, 0)) for row in rows)  # type: ignore[arg-type]
+    return dataclasses.replace(
+        rows[0], mean=mean, low=math.nan, high=math.nan, parameters=parameters, accompanying=accompanying, **counts
+    )
+
+
+def _pooled_row(row: Summary, folds: Sequence[DesignScore], weights: Sequence[float]) -> DesignScore:
+    """Return the numbers of a design over folds, weighted by fold; counts, such as the number of sets, are sums."""
+    share = np.array(weights) / sum(weights) if sum(weights) else np.full(len(weights), np.nan)
+
+    def mean(name: str) -> float:
+        return float(np.sum(share * np.array([getattr(fold, name) for fold in folds])))
+
+    random, best = mean("random"), mean("best")
+    room = best - random
+    inverse = float(np.sum(share * np.array([1 / fold.t for fold in folds])))
+    return dataclasses.replace(
+        folds[0],
+        mean=row.mean,
+        low=row.low,
+        high=row.high,
+        n=row.n,
+        sd_draws=math.sqrt(float(np.sum((share * np.array([fold.sd_draws for fold in folds])) ** 2))),
+        random=random,
+        best=best,
+        corrected=(row.mean - random) / room if room else float("nan"),
+        rho=mean("rho"),
+        t=1 / inverse if inverse else float("nan"),
+        **{name: sum(getattr(fold, name) for fold in folds) for name in ("sets", "short", "unlisted", "undefined")},
+    )

@@ -1,0 +1,51 @@
+"""What a run of a study computed, what it took from its folder, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from recassay.stats.memo import Memo
+
+
+@dataclass
+class Work:
+    """Answers that were computed and taken, by system, and why systems had to answer."""
+
+    changed: dict[str, str] = field(default_factory=dict)  # the reason, by system
+    computed: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
+
+    def note(self, system: str, *, computed: bool) -> None:
+        """Count an answer of a system."""
+        (self.computed if computed else self.taken)[system] += 1
+
+    def told(self, memo: Memo) -> tuple[str, ...]:
+        """Return the work in words, a line for each system that answered.
+
+        >>> work = Work({"svd": "it is new in the study"})
+        >>> work.note("svd", computed=True)
+        >>> work.note("popular", computed=False)
+        >>> print(*work.told(Memo({}, taken=40, computed=20)), sep="\\n")
+        svd was fitted and answered on 1 fold: it is new in the study
+        1 answer of 1 other system was taken from the folder
+        20 of 60 intervals and tests were computed, the others taken from the folder
+        """
+        lines = [
+            f"{name} was fitted and answered on {_counted(folds, 'fold')}: "
+            f"{self.changed.get(name, 'the folder had no such answers')}"
+            for name, folds in self.computed.items()
+        ]
+        if self.taken:
+            systems = _counted(len(self.taken), "other system" if self.computed else "system")
+            answers = self.taken.total()
+            were = "was" if answers == 1 else "were"
+            lines.append(f"{_counted(answers, 'answer')} of {systems} {were} taken from the folder")
+        if whole := memo.taken + memo.computed:
+            rest = ", the others taken from the folder" if memo.taken else ""
+            lines.append(f"{memo.computed:,} of {whole:,} intervals and tests were computed{rest}")
+        return tuple(lines)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""The folder of a study: every stored result, and conversion of results to files and back."""

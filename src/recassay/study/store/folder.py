@@ -1,0 +1,306 @@
+"""The folder of a study: the paths of all stored results, each of which is complete or absent.
+
+A stored result is used again if its key, a digest of everything that it depends on, is unchanged. So an interrupted
+study resumes, and a study whose designs or metrics changed fits no model again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import pickle
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from recassay._version import __version__
+from recassay.data.fold import Fold
+from recassay.data.interactions import Interactions
+from recassay.data.io import archive, atomic, write_json, write_parquet, write_text
+from recassay.data.io.file_names import file_name
+from recassay.data.io.manifest import Manifest, State, manifest_of
+from recassay.data.read import read_run
+from recassay.data.run import Run
+from recassay.data.sequences import SequenceFold, Sequences
+from recassay.errors import RecassayError
+from recassay.report.content.csv_text import csv_text
+from recassay.results.exhibit import Exhibit
+from recassay.results.outcomes import Outcomes
+from recassay.study.store.standings import standings_from, standings_parts
+from recassay.study.store.stream_fold import StreamFold
+
+RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS = "runs", "standings", "folds", "failures", "exhibits"
+FITTED, TRAINING, FOUND = "cache/fitted", "cache/training", "cache/exhibits"
+MADE_FROM = "made from"  # the entry of the key in the metadata of a table
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in the default text of Python objects
+
+
+@dataclass(frozen=True)
+class StudyCell:
+    """One unit of a study: a fold of a split of a data set, with a seed."""
+
+    dataset: str
+    split: str
+    fold: int
+    seed: int
+
+
+def digest_of(*parts: object) -> str:
+    """Return a digest of some plain values, as text."""
+    return hashlib.blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
+
+
+@dataclass
+class StudyFolder:
+    """The stored results of a study, and the set of files that belong to the current study.
+
+    ``names`` are those of the data sets: names that differ only in case get different file names, because some file
+    systems ignore case.
+    """
+
+    folder: Path
+    current: set[Path] = field(default_factory=set)
+    names: tuple[str, ...] = ()
+    trust: bool = False  # whether pickles of another process may be read
+    replaced: set[Path] = field(default_factory=set)  # runs that somebody else wrote, and that are scored
+    told: set[Path] = field(default_factory=set)  # replaced runs that a finding names
+    damaged: set[Path] = field(default_factory=set)  # files that are computed again
+
+    @property
+    def manifest(self) -> Manifest:
+        """Return the checksums of the files in the folder."""
+        return manifest_of(self.folder)
+
+    def of_fold(self, cell: StudyCell) -> Path:
+        """Return the path, relative to the study folder, of results of a fold that all seeds share."""
+        return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
+
+    def of_split(self, dataset: str, split: str) -> Path:
+        """Return the path, relative to the study folder, of a split of a data set."""
+        return Path(file_name(dataset, self.names), file_name(split))
+
+    def of_cell(self, cell: StudyCell) -> Path:
+        """Return the path, relative to the study folder, of a fold with a seed."""
+        return self.of_fold(cell) / f"seed-{cell.seed}"
+
+    def place(self, *parts: str | Path) -> Path:
+        """Return the path of a file of the current study, whose folder is created."""
+        path = self.folder.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.current.add(path)
+        return path
+
+    def remove_outdated(self) -> None:
+        """Remove files of systems, seeds and folds that left the study, and temporary files of killed runs."""
+        for path in self.folder.rglob(".*.tmp"):
+            path.unlink(missing_ok=True)  # an abandoned task may still run, and remove it itself
+        for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS):
+            for path in sorted((self.folder / kind).rglob("*"), reverse=True):
+                if path.is_file() and path not in self.current:
+                    path.unlink()
+                elif path.is_dir() and not any(path.iterdir()):
+                    path.rmdir()
+            if (self.folder / kind).is_dir() and not any((self.folder / kind).iterdir()):
+                (self.folder / kind).rmdir()
+
+    # --- answers of ranked lists: a run and its standings -----------------------------------------------------------
+
+    def answer(self, cell: StudyCell, system: str, key: str) -> Run | None:
+        """Return a run with its standings if both are stored with this key, else None.
+
+        A run that somebody else wrote comes without standings.
+        """
+        if not self.has_answer(cell, system, key):
+            return None
+        run, pairs, mark = self._answer_places(cell, system)
+        if run in self.replaced:
+            return read_run(run, system)
+        counts, queries, items, users = map(pl.read_parquet, (pairs, *self._shared_places(cell)))
+        about = json.loads(mark.read_text(encoding="utf-8"))
+        standings = standings_from(system, (counts, queries, items, users, about))
+        return dataclasses.replace(read_run(run, system), standings=standings)
+
+    def has_answer(self, cell: StudyCell, system: str, key: str) -> bool:
+        """Return whether a run and its standings are stored with this key."""
+        run, *others = self._answer_places(cell, system)
+        *_, mark = others
+        intact = self._are_intact(*others, *self._shared_places(cell)) and _marked(mark, key)
+        return intact and (self._are_intact(run) or self._is_replaced(run, system))
+
+    def store_answer(self, cell: StudyCell, run: Run, key: str) -> None:
+        """Write a run and its standings, and last the mark that makes them valid.
+
+        A mark with the same key is kept: a process that writes at the same time writes the same bytes.
+        """
+        assert run.standings is not None, "a played run has standings"
+        pairs, *shared, about = standings_parts(run.standings)
+        lists, counts, mark = self._answer_places(cell, run.name)
+        self._set_aside(lists)
+        if not (self.manifest.is_intact(mark) and _marked(mark, key)):
+            mark.unlink(missing_ok=True)
+        for table, path in zip(shared, self._shared_places(cell), strict=True):
+            write_parquet(table, path)
+        write_parquet(run.frame(), lists)
+        write_parquet(pairs, counts)
+        write_json({"key": key, **about}, mark)
+
+    def _shared_places(self, cell: StudyCell) -> list[Path]:
+        names = "asked.parquet", "items.parquet", "users.parquet"
+        return [self.place(STANDINGS, self.of_fold(cell), name) for name in names]
+
+    def _answer_places(self, cell: StudyCell, system: str) -> tuple[Path, Path, Path]:
+        name = file_name(system)
+        return (
+            self._run_place(cell, system),
+            self.place(STANDINGS, self.of_cell(cell), f"{name}.parquet"),
+            self.place(STANDINGS, self.of_cell(cell), f"{name}.json"),
+        )
+
+    # --- answers of other kinds: one table ----------------------------------------------------------------------------
+
+    def table(self, cell: StudyCell, system: str, key: str) -> pl.DataFrame | None:
+        """Return the table of a system's results on a cell (fold and seed) if it is stored with this key, else None."""
+        return pl.read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
+
+    def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
+        """Return whether a table of a system's results on a cell (fold and seed) is stored with this key."""
+        path = self._run_place(cell, system)
+        return self._are_intact(path) and pl.read_parquet_metadata(path).get(MADE_FROM) == key
+
+    def _run_place(self, cell: StudyCell, system: str) -> Path:
+        return self.place(RUNS, self.of_cell(cell), f"{file_name(system)}.parquet")
+
+    def store_table(self, cell: StudyCell, system: str, answer: pl.DataFrame, key: str) -> None:
+        """Write the table of a system, with the key in the same file, so that both are whole or absent."""
+        path = self._run_place(cell, system)
+        self._set_aside(path)
+        with atomic(path) as temporary:
+            answer.write_parquet(temporary, metadata={MADE_FROM: key})
+
+    def store_outcomes(self, cell: StudyCell, outcomes: Outcomes, key: str) -> None:
+        """Write the outcomes of a system on a stream, without times, with the key in the same file."""
+        path = self._run_place(cell, outcomes.system)
+        self._set_aside(path)
+        dataclasses.replace(outcomes, timing=None).write(path, {MADE_FROM: key})
+
+    def outcomes(self, cell: StudyCell, system: str, key: str) -> Outcomes | None:
+        """Return the outcomes of a system if they are stored with this key, else None."""
+        return Outcomes.read(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
+
+    # --- exhibits of experiments ------------------------------------------------------------------------------------
+
+    def exhibits(self, key: str) -> list[Exhibit] | None:
+        """Return the exhibits of an experiment that are stored under this key; None if there are none."""
+        path = self.folder / FOUND / f"{key}.json"
+        if not self._are_intact(path):
+            return None
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [Exhibit(**{**row, "table": pl.DataFrame(row["table"], infer_schema_length=None)}) for row in found]
+
+    def store_exhibits(self, key: str, exhibits: Iterable[Exhibit]) -> None:
+        """Write the exhibits of an experiment under a key."""
+        path = self.folder / FOUND / f"{key}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json([{**vars(exhibit), "table": exhibit.table.to_dicts()} for exhibit in exhibits], path)
+
+    def write_exhibit(self, dataset: str, split: str, exhibit: Exhibit, *, order: int = 0) -> None:
+        """Write an exhibit for readers: its table as CSV, and its description, origin and order as JSON."""
+        home = EXHIBITS / self.of_split(dataset, split)
+        name = file_name(exhibit.name)
+        write_text(csv_text(exhibit.table), self.place(home, f"{name}.csv"))
+        about = {"dataset": dataset, "split": split, "order": order}
+        write_json({**exhibit.to_dict(), **about}, self.place(home, f"{name}.json"))
+
+    # --- fitted models ----------------------------------------------------------------------------------------------
+
+    def fitted(self, key: str, log: Interactions | Sequences) -> Any | None:
+        """Return the model that was fitted under a key, on its log; None if there is none that can be read.
+
+        Raise U236 if the model is in a pickle that another process wrote, unless the folder is trusted.
+        """
+        stored, pickled = self._fitted_places(key)
+        try:
+            if self._are_intact(stored):
+                return archive.load_archive(stored, {"log": log})
+            if pickled.is_file() and (self._are_intact(pickled) or not self.trust):  # U236 comes before any check
+                return archive.load_pickle(pickled, {"log": log}, trust=self.trust)
+        except RecassayError:
+            raise
+        except Exception:  # damaged, of another version, or of a class that has moved: the model is fitted again
+            return None
+        return None
+
+    def store_fitted(self, key: str, fitted: Any, log: Interactions | Sequences) -> None:
+        """Store a fitted model without its log: as an archive, else as a pickle, else not at all."""
+        stored, pickled = self._fitted_places(key)
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            try:
+                archive.save_archive(stored, fitted, {"log": log})
+            except archive.NotStorableError:  # a model of another package
+                archive.save_pickle(pickled, fitted, {"log": log})
+        except (pickle.PicklingError, TypeError, AttributeError):
+            return
+        self.checkpoint(key).unlink(missing_ok=True)
+
+    def _fitted_places(self, key: str) -> tuple[Path, Path]:
+        """Return two paths where a fitted model may be stored: as an archive, and as a pickle."""
+        return self.folder / FITTED / f"{key}.npz", self.folder / FITTED / f"{key}.pickle"
+
+    def checkpoint(self, key: str) -> Path:
+        """Return the path of the checkpoint of a model that is being trained under this key."""
+        path = self.folder / TRAINING / f"{key}.checkpoint"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not self._are_intact(path):
+            path.unlink(missing_ok=True)  # the work begins again
+        return path
+
+    # --- damage -----------------------------------------------------------------------------------------------------
+
+    def _are_intact(self, *paths: Path) -> bool:
+        """Return whether all files are as recassay wrote them; remember those that are damaged."""
+        for path in paths:
+            if self.manifest.state(path) is State.CHANGED:
+                self.damaged.add(path)
+        return self.manifest.is_intact(*paths)
+
+    def _is_replaced(self, run: Path, system: str) -> bool:
+        """Return whether somebody put a readable run in the place of a stored one; it is scored as it is."""
+        if not self.manifest.is_replaced(run):
+            return False
+        try:
+            read_run(run, system)
+        except RecassayError:
+            return False
+        self.damaged.discard(run)
+        self.replaced.add(run)
+        return True
+
+    def newly_replaced(self) -> tuple[str, ...]:
+        """Return the replaced runs that were found since the last call."""
+        found = tuple(map(self.manifest.name_of, sorted(self.replaced - self.told)))
+        self.told |= self.replaced
+        return found
+
+    def _set_aside(self, path: Path) -> None:
+        """Keep a copy of a file that recassay did not write, or that was damaged, before another takes its place."""
+        if self.manifest.state(path) is State.CHANGED or self.manifest.is_replaced(path):
+            self.replaced.discard(path)
+            self.damaged.add(path)
+            self.manifest.set_aside(path)
+
+
+def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold | StreamFold) -> str:
+    """Return the key of a fitted model: a digest of its text, file, seed, fold and library versions."""
+    return digest_of(__version__, np.__version__, text, source, ADDRESS.sub("", str(model)), fold.fingerprint)
+
+
+def _marked(mark: Path, key: str) -> bool:
+    """Return whether the file ``mark`` exists and names this key: the results beside it are then valid."""
+    return mark.is_file() and bool(json.loads(mark.read_text(encoding="utf-8"))["key"] == key)

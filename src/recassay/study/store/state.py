@@ -1,0 +1,125 @@
+"""Detection of changes to a study since its results were written, from the sizes and times of files.
+
+Files that are shown must also have their checksums, because damage can keep size and time. This module imports little,
+because an unchanged study is answered from its files. A file that was only touched counts as changed: the study then
+runs, and finds its stored answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recassay._version import __version__
+
+if TYPE_CHECKING:
+    from recassay.study.store.results import Results
+
+STATE = Path("cache", "state.json")
+LIBRARIES = ("numpy", "scipy", "numba", "polars")
+Stamp = list[int]  # size, and time of the last change in nanoseconds
+
+
+def request(
+    study: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the arguments of a run, and the versions that its numbers depend on, as plain values."""
+    return {
+        "study": str(Path(study).resolve()),
+        "data": None if data is None else str(Path(data).resolve()),
+        "data variable": os.environ.get("RECASSAY_DATA"),
+        "quick": quick,
+        "values": dict(values or {}),
+        "versions": {"recassay": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in LIBRARIES},
+    }
+
+
+def stamps(paths: Iterable[Path]) -> dict[str, Stamp | None]:
+    """Return the size and time of last change of each file, by path."""
+    return {str(path): stamp(path) for path in paths}
+
+
+def store_state(out: Path, asked: Mapping[str, Any], read: Mapping[str, Stamp | None]) -> None:
+    """Record a finished run: what was asked for, the stamps of the files it read, and of all that it wrote."""
+    state = {"asked": asked, "read": read, "written": _written(out)}
+    (out / STATE).parent.mkdir(parents=True, exist_ok=True)
+    (out / STATE).write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
+
+
+def forget_state(out: Path) -> None:
+    """Remove the record of an earlier run, so that an interrupted run never counts as finished."""
+    (out / STATE).unlink(missing_ok=True)
+
+
+def changes(out: str | Path, asked: Mapping[str, Any]) -> list[str]:
+    """Return sentences on what has changed since the folder was written; an empty list if nothing has changed.
+
+    >>> changes("no such folder", {})
+    ['there are no finished results']
+    """
+    folder = Path(out)
+    try:
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        before, read, written = state["asked"], state["read"], state["written"]
+    except (OSError, ValueError, KeyError):
+        return ["there are no finished results"]
+    told = [f"{name} changed" for name in asked if before.get(name) != asked[name]]
+    told += [f"{path} changed" for path, known in read.items() if stamp(Path(path)) != known]
+    now = _written(folder)
+    told += [f"{name} in the folder changed" for name, known in written.items() if now.get(name) != known]
+    told += [f"{name} in the folder is new" for name in now if name not in written]
+    return told or _damaged(folder)
+
+
+def _damaged(folder: Path) -> list[str]:
+    """Return sentences on damaged files among those from which stored results are shown."""
+    from recassay.data.io.manifest import Manifest, State
+    from recassay.report.folder.read import PAGE, files_read
+
+    manifest = Manifest.read(folder)
+    states = {path: manifest.state(path) for path in (*files_read(folder), folder / PAGE)}
+    told = [f"{path.name} in the folder is damaged" for path in states if states[path] is State.CHANGED]
+    return told or ["the manifest of the folder is damaged"] * bool(manifest.damaged)
+
+
+def stored_results(out: str | Path, asked: Mapping[str, Any]) -> Results | None:
+    """Return the results in a folder if nothing has changed since they were written, else None."""
+    folder = Path(out)
+    if changes(folder, asked):
+        return None
+    from recassay.comparison.verdict import Verdict
+    from recassay.study.store.results import Results
+
+    summary, times = (
+        json.loads((folder / name).read_text(encoding="utf-8")) for name in ("summary.json", "times.json")
+    )
+    rows, comparisons, findings, failures = (
+        tuple(summary[name]) for name in ("rows", "comparisons", "findings", "failures")
+    )
+    seconds, calls = (tuple(times.get(name, ())) for name in ("rows", "calls"))
+    verdict = Verdict.from_dict(summary["verdict"])
+    groups = tuple(summary.get("groups", ()))
+    return Results(folder, rows, comparisons, findings, failures, seconds, calls, verdict, groups=groups)
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Return the size and the time of the last change of a file; None if there is none."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return [about.st_size, about.st_mtime_ns]
+
+
+def _written(out: Path) -> dict[str, Stamp | None]:
+    """Return the stamps of files of results by relative path; the cache and the lock of the folder are left out."""
+    from recassay.data.io.folder_lock import NAME as LOCK
+
+    files = {path.relative_to(out): path for path in sorted(out.rglob("*")) if path.is_file()}
+    return {str(name): stamp(path) for name, path in files.items() if name.parts[0] not in ("cache", LOCK)}

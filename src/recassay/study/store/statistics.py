@@ -1,0 +1,48 @@
+"""Results of resampling in the folder of a study, so that a new system or metric does not draw for the others again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from recassay._version import __version__
+from recassay.data.io import write_text
+from recassay.stats.memo import Memo, digest_of, remembering
+
+STATISTICS = Path("cache", "statistics.json")
+VERSIONS = [__version__, np.__version__]  # results of other versions may differ
+
+
+@contextmanager
+def stored_statistics(folder: Path) -> Iterator[Memo]:
+    """Remember results of resampling within the block, and keep those that it used in the folder.
+
+    A block that fails keeps what was known too, because it did not come to use it.
+    """
+    known = _known(folder / STATISTICS)
+    with remembering(known) as memo:
+        kept = known
+        try:
+            yield memo
+            kept = {}
+        finally:
+            if memo.used:
+                (folder / STATISTICS).parent.mkdir(parents=True, exist_ok=True)
+                results = json.dumps(dict(sorted((kept | memo.used).items())))
+                about = {"versions": VERSIONS, "digest": digest_of(results), "results": results}
+                write_text(json.dumps(about), folder / STATISTICS)
+
+
+def _known(path: Path) -> dict[str, tuple[float, ...]]:
+    """Return the results in a file; none if there is no file, or if it is damaged or of another version."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["versions"] != VERSIONS or document["digest"] != digest_of(document["results"]):
+            return {}
+        return {key: tuple(numbers) for key, numbers in json.loads(document["results"]).items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}

@@ -1,0 +1,85 @@
+"""``recassay split``, ``fit`` and ``recommend``: from a log to run files and their scores without Python."""
+
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.data.synthetic.tastes import log
+
+LOG = log(users=60, items=40, events=1200, seed=1)
+
+
+@pytest.fixture
+def mine(folder):
+    rows = LOG.frame().rename({"user_id": "who", "item_id": "what", "timestamp": "at"})
+    rows.write_csv(folder / "mine.csv")
+    return folder
+
+
+NAMES = ("--columns", "user=who,item=what,timestamp=at")
+
+
+def test_the_folds_of_files_are_those_of_python(recassay, mine):
+    answer = recassay("split", "mine.csv", *NAMES, "--split", "k_folds(k=2)", "-o", "folds", "--json")
+    assert answer.code == 0
+    assert [fold["folder"] for fold in answer.json["folds"]] == ["folds/0", "folds/1"]
+    for fold in ra.split.k_folds(k=2)(LOG):
+        read = ra.read_fold(f"folds/{fold.number}")
+        assert read.train.frame().equals(fold.train.frame())
+        assert read.test.frame().sort(pl.all()).equals(fold.test.frame().select("user_id", "item_id").sort(pl.all()))
+        assert (read.leakage, read.number, dict(read.how)) == (fold.leakage, fold.number, dict(fold.how))
+
+
+def test_a_run_of_files_is_that_of_python(recassay, mine):
+    recassay("split", "mine.csv", *NAMES, "--split", "global_time(quantile=0.8)", "-o", "folds")
+    assert recassay("recommend", "PureSVD(factors=4)", "folds/0", "-k", 20, "-o", "folds/0/runs/svd.parquet").code == 0
+    fold = ra.split.global_time(quantile=0.8)(LOG)[0]
+    played = ra.play("PureSVD(factors=4)", fold, ra.protocols.ranking(k=20, bins=0))
+    assert ra.read_run("folds/0/runs/svd.parquet").frame()["item_id"].equals(played.frame()["item_id"])
+    answer = recassay("score", "folds/0", "folds/0/runs", "-m", "ndcg@10 efd@10", "--json")
+    expected = ra.score(played, fold, "ndcg@10 efd@10")
+    found = answer.json["systems"]["svd"]["metrics"]
+    assert {name: found[name]["mean"] for name in found} == {row.metric: row.mean for row in expected.rows}
+
+
+def test_a_fitted_model_in_a_file_recommends_as_the_model_by_name(recassay, mine):
+    recassay("split", "mine.csv", *NAMES, "-o", "folds")
+    assert recassay("fit", "PureSVD(factors=4)", "folds/0", "-o", "svd.npz").code == 0
+    recassay("recommend", "svd.npz", "folds/0", "-o", "stored.csv")
+    recassay("recommend", "PureSVD(factors=4)", "folds/0", "-o", "named.csv")
+    assert (mine / "stored.csv").read_bytes() == (mine / "named.csv").read_bytes()
+
+
+def test_all_users_of_a_log_get_lists(recassay, mine):
+    answer = recassay("recommend", "Popular", "mine.csv", *NAMES, "-k", 5, "-o", "all.tsv", "--json")
+    assert answer.json == {"output": "all.tsv", "users": 60, "lists": 60, "rows": 300}
+
+
+def test_ratings_are_gains_and_filters_come_first(recassay, folder):
+    (folder / "rated.csv").write_text("user_id,item_id,rating\n1,7,5\n1,8,5\n1,9,5\n2,7,3\n")
+    once = ("--filter", "core(users=2, items=1)", "--split", "k_folds(k=3)")
+    answer = recassay("split", "rated.csv", *once, "-o", "folds")
+    assert answer.code == 0, answer.err
+    truth = pl.read_parquet("folds/0/truth.parquet")
+    assert truth.columns == ["user_id", "item_id", "gain"]
+    assert set(truth["gain"]) == {5.0}
+    assert 2 not in pl.read_parquet("folds/0/train.parquet")["user_id"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "advice"),
+    [
+        (("recommend", "Popular", "folds", "-o", "run.csv"), "I118", "give one of its folds, such as folds/0"),
+        (("recommend", "Popular", "folds/0", "-o", "run.xlsx"), "U111", ".parquet, .csv or .tsv"),
+        (("recommend", "no.npz", "folds/0", "-o", "run.csv"), "U123", "recassay fit MODEL FOLD -o FILE"),
+        (("fit", "Popular", "folds/0", "-o", "popular.bin"), "U111", "ends in .npz"),
+        (("fit", "Populer", "folds/0", "-o", "popular.npz"), "U115", "did you mean 'Popular'?"),
+        (("split", "mine.csv", *NAMES, "--split", "lasst", "-o", "other"), "U115", "did you mean 'last'?"),
+    ],
+)
+def test_a_mistake_is_refused_with_what_to_write(recassay, mine, arguments, code, advice):
+    recassay("split", "mine.csv", *NAMES, "-o", "folds")
+    answer = recassay(*arguments)
+    assert answer.code == 2
+    assert code in answer.err
+    assert advice in answer.err

@@ -1,0 +1,175 @@
+"""``make flip``: bits flipped in results folders. No output may change without a word, no process may abort.
+
+A study is run once. Then a copy of its folder gets one flipped bit, which changes neither the size nor the times of the
+file. The study runs again, or the folder is read, or asked whether anything has changed, for as long as it is told.
+Either every output has the bits of the first run, or an error with a code names a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import multiprocessing
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from recassay.errors import RecassayError
+
+from .cases import fault
+
+STUDIES = {
+    "ranking": """study: ranking
+data: {generate: "log(users=40, items=30, events=600)"}
+split: random(test=0.3)
+models: {pop: Popular, svd: "PureSVD(factors=4)"}
+metrics: [recall@5]
+designs: [lists, AI-AR-AN]
+judge: {interval: normal}
+""",
+    "stream": """study: stream
+data: {generate: "log(users=60, items=40, events=500)"}
+protocol: prequential(at=5)
+models: [StreamPopular, StreamRandom]
+metrics: [recall@5]
+judge: {interval: normal}
+""",
+    "sequence": """study: sequence
+data: {generate: "log(users=60, items=40, events=600)", sequences: sessions(gap=3600)}
+split: random_sequences(test=0.3)
+protocol: sequence(k=3)
+models: [Unigram, MostPopular]
+metrics: [seq_precision@3]
+judge: {interval: normal}
+""",
+}
+NOT_COMPARED = ("cache", "times.json", "report.html")  # they hold times
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """Return the outputs that are the same on every run."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.relative_to(folder).parts[0] not in NOT_COMPARED
+    }
+
+
+def read_all(folder: Path) -> str:
+    """Return all that commands make of a folder: its tables and its comparisons."""
+    import recassay as ra
+    from recassay.report.folder.read import read_results
+    from recassay.report.folder.tables import tables
+
+    scores = ra.read_scores(folder)
+    return tables(read_results(folder), "csv") + str(ra.decide(scores, resamples=50).to_dict())
+
+
+def flip(folder: Path, rng: random.Random) -> str:
+    """Flip one bit of a file of a folder, and return where."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
+    path = rng.choice(files)
+    data = bytearray(path.read_bytes())
+    bit = rng.randrange(8 * len(data))
+    data[bit // 8] ^= 1 << bit % 8
+    times = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return f"{path.relative_to(folder).as_posix()} bit {bit}"
+
+
+def work(pipe: Connection, seed: int, seconds: float, first: int) -> None:
+    """Flip bits for some seconds, once the studies have run, and send what came of each."""
+    import recassay as ra
+    from recassay.study.store import state
+
+    with tempfile.TemporaryDirectory(prefix="recassay-flip-") as place:
+        home = Path(place)
+        sound: dict[str, tuple[dict[str, bytes], str, dict[str, Any]]] = {}
+        for name, text in STUDIES.items():
+            (home / f"{name}.yaml").write_text(text)
+            document = ra.run_study(home / f"{name}.yaml", home / name).document()
+            sound[name] = outputs(home / name), read_all(home / name), document
+        number, until = first, time.time() + seconds
+        while time.time() < until:
+            rng = random.Random(f"{seed} {number}")
+            name, how = rng.choice(list(STUDIES)), rng.choice(("run", "read", "answer"))
+            copy = home / "copy"
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(home / name, copy)
+            where = flip(copy, rng)
+            pipe.send((number, f"{name} {how} {where}", None))
+            try:
+                if how == "run":
+                    ra.run_study(home / f"{name}.yaml", copy)
+                    same = outputs(copy) == sound[name][0]
+                elif how == "read":
+                    same = read_all(copy) == sound[name][1]
+                else:
+                    asked = state.request(home / f"{name}.yaml", data=None, quick=False, values=None)
+                    found = state.stored_results(copy, asked)
+                    same = found is None or found.document() == sound[name][2]
+                outcome = "same bits" if same else "FAULT other outputs"
+            except RecassayError as error:
+                outcome = f"refused {error.code}"
+            except BaseException as error:
+                outcome = fault(error)
+            pipe.send((number, f"{name} {how} {where}", outcome))
+            number += 1
+    pipe.send((number, "", "END"))
+
+
+def attack(seed: int, seconds: float) -> tuple[collections.Counter[str], list[str]]:
+    """Return how many flips ended how, and the faults."""
+    context = multiprocessing.get_context("spawn")
+    counts: collections.Counter[str] = collections.Counter()
+    faults: list[str] = []
+    number, where, outcome = 0, "", None
+    while outcome != "END":
+        ours, theirs = context.Pipe()
+        process = context.Process(target=work, args=(theirs, seed, seconds, number), daemon=True)
+        process.start()
+        theirs.close()
+        while outcome != "END":
+            try:
+                number, where, outcome = ours.recv()
+            except EOFError:
+                process.join()
+                outcome = f"FAULT abort with status {process.exitcode}"
+            if outcome not in (None, "END"):
+                counts[" ".join([where.split(" ")[1] if where else "", outcome])] += 1
+                if outcome.startswith("FAULT"):
+                    faults.append(f"{where}: {outcome}")
+                if not where:
+                    raise RuntimeError("the studies do not run: see the error above")
+                if "abort" in outcome:
+                    number += 1
+                    break
+        ours.close()
+    return counts, faults
+
+
+def main() -> int:
+    """Flip for a while, and print what happened."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--seed", type=int, default=None)
+    given = options.parse_args()
+    seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
+    print(f"flip: seed {seed}, {given.seconds:g} s; again: make flip SEED={seed}", flush=True)
+    counts, faults = attack(seed, given.seconds)
+    for what, count in sorted(counts.items()):
+        print(f"{count:9,}  {what}")
+    print(f"{sum(counts.values()):9,}  flips, {len(faults):,} faults")
+    print("\n".join(faults[:20]))
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

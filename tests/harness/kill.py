@@ -1,0 +1,113 @@
+"""``make kill``: studies that are killed at random moments, twice started, or out of disk; then run to their end.
+
+The outputs must have the bits of a study that nobody disturbed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .flip import STUDIES, outputs
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+STUDY = """
+import os, resource, sys, threading, time
+import recassay as ra
+from recassay.errors import RecassayError
+_, study, out, seconds, number, blocks = sys.argv
+ra.parse_metric("recall@5"), __import__("recassay.study.run.study")
+if int(blocks):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(blocks), int(blocks)))
+    __import__("signal").signal(__import__("signal").SIGXFSZ, __import__("signal").SIG_IGN)
+if float(seconds):
+    end = lambda: (time.sleep(float(seconds)), os.kill(os.getpid(), int(number)))
+    threading.Thread(target=end, daemon=True).start()
+try:
+    ra.run_study(study, out, wait=True)
+except RecassayError as error:
+    print(error.code)
+    sys.exit(2)
+"""
+
+
+def run(study: Path, out: Path, seconds: float = 0.0, number: int = 0, blocks: int = 0) -> subprocess.Popen[str]:
+    """Start a study that kills itself after some seconds, or whose files may have so many bytes."""
+    arguments = [sys.executable, "-c", STUDY, str(study), str(out), str(seconds), str(number), str(blocks)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """Return how a process ended: "done", "killed", a code, or the last line of what it raised."""
+    out, err = process.communicate(timeout=120)
+    if process.returncode == 0:
+        return "done"
+    if process.returncode == 2:
+        return out.strip()
+    if process.returncode < 0 or "KeyboardInterrupt" in err:
+        return "killed"
+    return "FAULT " + (err.strip().splitlines() or ["nothing said"])[-1][:120]
+
+
+def main() -> int:
+    """Disturb for a while, and print what happened."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--seed", type=int, default=None)
+    given = options.parse_args()
+    seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
+    print(f"kill: seed {seed}, {given.seconds:g} s; again: make kill SEED={seed}", flush=True)
+    rng, counts, faults = random.Random(seed), collections.Counter[str](), list[str]()
+    until = time.time() + given.seconds
+    with tempfile.TemporaryDirectory(prefix="recassay-kill-") as place:
+        home, sound, number = Path(place), dict[str, dict[str, bytes]](), 0
+        took: dict[str, float] = {}
+        for name, text in STUDIES.items():
+            (home / f"{name}.yaml").write_text(text)
+        while time.time() < until:
+            number += 1
+            name = rng.choice(list(STUDIES))
+            study, out = home / f"{name}.yaml", home / f"{name}-{number}"
+            if name not in sound:
+                began = time.time()
+                said = ended(run(study, home / name))
+                sound[name], took[name] = outputs(home / name), time.time() - began
+                if said != "done":
+                    faults.append(f"{name}: {said}")
+            how = rng.choice(("kill", "kill", "kill", "two", "full"))
+            if how == "kill":
+                for _ in range(rng.choice((1, 1, 2))):
+                    said = ended(run(study, out, rng.uniform(0, 0.6 * took[name]), rng.choice(SIGNALS)))
+                    counts[f"kill: {said}"] += 1
+            elif how == "two":
+                both = [run(study, out) for _ in range(2)]
+                counts.update(f"two at once: {ended(one)}" for one in both)
+            else:
+                said = ended(run(study, out, blocks=rng.randrange(1, 20_000)))
+                counts[f"full: {said}"] += 1
+            said = ended(run(study, out))
+            same = said == "done" and outputs(out) == sound[name]
+            counts[f"{how}, then to the end: {'same bits' if same else 'FAULT'}"] += 1
+            if not same:
+                theirs = outputs(out) if out.is_dir() else {}
+                differ = sorted(
+                    path for path in theirs.keys() | sound[name].keys() if theirs.get(path) != sound[name].get(path)
+                )
+                faults.append(f"{name} after {how} ({said}): {', '.join(differ[:5])}")
+    faults += [what for what in counts if "FAULT" in what and "to the end" not in what]
+    for what, count in sorted(counts.items()):
+        print(f"{count:9,}  {what}")
+    print(f"{number:9,}  disturbed studies, {len(faults):,} faults")
+    print("\n".join(faults[:20]))
+    return int(bool(faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

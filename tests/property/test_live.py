@@ -1,0 +1,331 @@
+"""Live evaluation against dicts and loops over one ordered list, and its bits against batches, partitions and kills."""
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import recassay as ra
+from recassay.live.events.durations import HOUR, MINUTE
+from recassay.live.events.schema import read_lines
+from recassay.live.settings import WatchSettings
+from recassay.live.watcher import Watcher
+
+LONG = bool(os.environ.get("RECASSAY_LONG"))  # make test-all
+SETTINGS = WatchSettings(
+    metrics=("ndcg@5", "hit@5", "mrr@5", "precision@5", "recall@5"), window=30 * MINUTE, lateness=10 * MINUTE,
+    remember=HOUR, every=MINUTE, user_window=HOUR, idle=1 << 60, ahead=1 << 60, segments=("arm",),
+)  # fmt: skip
+
+
+def micro(event):
+    return round(event["time"] * 1_000_000)
+
+
+def identity(event):
+    if "items" in event:
+        return ("exposure", event["request_id"])
+    kind = event.get("kind", "click")
+    if "request_id" in event:
+        return ("feedback", event["request_id"], event["item_id"], kind)
+    return ("feedback", event["user_id"], event["item_id"], kind, micro(event))
+
+
+def by_time(event):
+    """Exposures before feedback at one time, then by content."""
+    texts = [event.get(name) for name in ("request_id", "user_id", "item_id")]
+    rest = (event.get("kind", "click"), event.get("arm", "all"), "\x1f".join(event.get("items", [])))
+    return (micro(event), "items" not in event, *((one is not None, one or "") for one in texts), *rest)
+
+
+def replay(events):
+    """Every exposure with its feedback, in order, and counts."""
+    counts, kept_at, exposures = Counter(received=len(events)), {}, []
+    for event in sorted(events, key=by_time):
+        name = identity(event)
+        if name in kept_at and micro(event) - kept_at[name] <= SETTINGS.remember:
+            counts["duplicate"] += 1
+            continue
+        kept_at[name] = micro(event)
+        if "items" in event:
+            exposures.append((event, []))
+            continue
+        if "request_id" in event:
+            own = [one for one in exposures if one[0]["request_id"] == event["request_id"]]
+        else:
+            own = [
+                one
+                for one in exposures
+                if one[0]["user_id"] == event["user_id"] and event["item_id"] in one[0]["items"]
+            ]
+        if own and micro(event) - micro(own[-1][0]) <= SETTINGS.window:
+            own[-1][1].append(event)
+        else:
+            counts["orphans"] += 1
+    return exposures, counts
+
+
+def values(event, feedback, k=5):
+    """Metrics of one exposure, from their definitions."""
+    clicked = {one["item_id"] for one in feedback}
+    items = list(dict.fromkeys(event["items"]))
+    ranks = [rank for rank, item in enumerate(items[:k], 1) if item in clicked]
+    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(clicked)) + 1))
+    return {
+        f"hit@{k}": float(bool(ranks)),
+        f"mrr@{k}": 1 / ranks[0] if ranks else 0.0,
+        f"precision@{k}": len(ranks) / k,
+        f"recall@{k}": len(ranks) / len(clicked) if clicked else 0.0,
+        f"ndcg@{k}": sum(1 / math.log2(rank + 1) for rank in ranks) / ideal if clicked else 0.0,
+    }
+
+
+def user_means(judged, metric):
+    """By arm the mean of each user over the exposures of the user's first hour, in the arm of the first one."""
+    first, lists, by_arm = {}, defaultdict(list), defaultdict(list)
+    for event, found in judged:
+        user, arm = event["user_id"], event["arm"]
+        first.setdefault(user, (micro(event), arm))
+        if micro(event) < first[user][0] + SETTINGS.user_window and arm == first[user][1]:
+            lists[user].append(found[metric])
+    for user, own in lists.items():
+        by_arm[first[user][1]].append(sum(own) / len(own))
+    return by_arm
+
+
+def make_events(n, seed):
+    """Exposures and feedback with ties, repeats, feedback without a request or an exposure, and users in two arms."""
+    draw, events, now = random.Random(seed), [], 1_700_000_000.0
+    for number in range(n):
+        now += draw.choice([0, 1, 3, 10, 60])
+        items = [f"i{draw.randrange(30)}" for _ in range(draw.randrange(8))]
+        user = f"u{draw.randrange(max(3, n // 5))}"
+        arm = "new" if (int(user[1:]) + (draw.random() < 0.02)) % 2 else "old"
+        events.append({"request_id": f"r{number}", "user_id": user, "items": items, "time": now, "arm": arm})
+        for item in items:
+            if draw.random() < 0.2:
+                feedback = {"item_id": item, "time": now + draw.choice([1, 5, 60, 600, 5000])}
+                feedback |= {"request_id": f"r{number}"} if draw.random() < 0.7 else {"user_id": user}
+                events.append(feedback | ({"kind": "buy"} if draw.random() < 0.3 else {}))
+        if draw.random() < 0.1:
+            events.append(dict(draw.choice(events)))
+        if draw.random() < 0.05:
+            events.append({"request_id": f"r{draw.randrange(n)}", "item_id": "zz", "time": now})
+        if draw.random() < 0.05:  # the same request again, with another list
+            events.append({**draw.choice([one for one in events if "items" in one]), "items": ["i1"]})
+    return events
+
+
+def watched(events, seed, folder=None, partitions=1, kills=False):
+    """Watch events within the lateness, in random batches and partitions; a kill loses what is not committed."""
+    draw, slack = random.Random(seed), SETTINGS.lateness / 1e6 * 0.99
+    parts = [[] for _ in range(partitions)]
+    for event in sorted(events, key=lambda event: event["time"] + draw.random() * slack):
+        draw.choice(parts).append(json.dumps(event).encode())
+
+    def start():
+        watcher = Watcher(SETTINGS, folder)
+        for part in range(partitions):
+            watcher.clock.expect(str(part), 0)
+        at = [watcher.positions.get(str(part), 0) for part in range(partitions)]
+        for part in range(partitions):
+            watcher.clock.partitions[str(part)].ended = at[part] >= len(parts[part])
+        return watcher, at
+
+    watcher, at = start()
+    while left := [part for part in range(partitions) if at[part] < len(parts[part])]:
+        part = draw.choice(left)
+        lines = parts[part][at[part] : at[part] + draw.choice([1, 3, 20, 100])]
+        at[part] += len(lines)
+        watcher.take(str(part), read_lines(lines, SETTINGS.segments), 0, position=at[part])
+        if at[part] >= len(parts[part]):
+            watcher.clock.end(str(part))
+        if draw.random() < 0.7:
+            watcher.step(0)
+            watcher.commit()
+        elif kills and draw.random() < 0.5:
+            watcher.close()
+            watcher, at = start()
+    watcher.step(0)
+    watcher.finish()
+    watcher.commit()
+    return watcher
+
+
+def bits(watcher):
+    """Everything that a watch knows, as text."""
+    tally = watcher.tally
+    sums = [
+        [list(period), store.of(period).to_bytes().hex()]
+        for store in (tally.sums, tally.unit_sums, tally.assigned)
+        for period in sorted(store.rows)
+    ]
+    counts = {name: n for name, n in tally.counts.items() if n}
+    parts = [
+        sums,
+        tally.evidence.to_dict(),
+        watcher.bins(),
+        counts,
+        tally.positions.tolist(),
+        tally.alarms,
+        tally.versions,
+    ]
+    return json.dumps(parts, sort_keys=True)
+
+
+def test_means_are_those_of_dicts_and_loops():
+    events = make_events(300, seed=1)
+    exposures, counts = replay(events)
+    watcher = watched(events, seed=0)
+    assert watcher.bins() == {
+        "received": len(events), "judged": len(events) - counts["duplicate"], "pending": 0,
+        "duplicate": counts["duplicate"], "late": 0, "malformed": 0,
+    }  # fmt: skip
+    assert counts["duplicate"] > 20 < counts["orphans"] == watcher.counts["orphans"]
+    judged = [(event, values(event, feedback)) for event, feedback in exposures]
+    for arm in ("new", "old"):
+        sums, units = watcher.tally.sums.select(arm=arm), watcher.tally.unit_sums.select(arm=arm)
+        for at, metric in enumerate(SETTINGS.metrics):
+            own = [found[metric] for event, found in judged if event["arm"] == arm]
+            assert sums.counts[0, at] == len(own)
+            assert float(sums.total(0, at)) == pytest.approx(math.fsum(own), rel=1e-12)
+            assert float(sums.squares(0, at)) == pytest.approx(math.fsum(one**2 for one in own), rel=1e-12)
+            means = user_means(judged, metric)[arm]
+            assert units.counts[0, at] == len(means)
+            assert float(units.total(0, at)) == pytest.approx(math.fsum(means), rel=1e-12)
+        assert float(watcher.tally.sums.select(segment=f"arm={arm}").counts[0, 0]) == sums.counts[0, 0]
+
+
+@settings(max_examples=30 if LONG else 6)
+@given(st.integers(0, 1 << 30), st.integers(1, 4), st.booleans(), st.sampled_from([40, 150]))
+def test_bits_do_not_depend_on_batches_partitions_order_and_kills(tmp_path_factory, seed, partitions, kills, n):
+    events = make_events(n, seed)
+    folder = tmp_path_factory.mktemp("state") / "state" if kills else None
+    found = watched(events, seed + 1, folder, partitions, kills)
+    assert bits(found) == bits(watched(events, seed + 2))
+    found.close()
+
+
+def test_a_state_that_is_opened_again_has_the_same_bits(tmp_path):
+    watcher = watched(make_events(60, seed=3), 1, tmp_path)
+    before = bits(watcher)
+    watcher.close()
+    again = Watcher(SETTINGS, tmp_path)
+    assert bits(again) == before
+    again.close()
+
+
+FIELDS = ("request_id", "user_id", "items", "item_id", "time", "kind", "propensity", "value", "event")
+THINGS = ("a", "", None, 7, -1, 1e18, 1.5, True, [], ["a"], ["a", None], [["a"]], {"a": 1}, "x" * 2000, "nan",
+          "2023-11-14T22:13:20Z",
+          0.5, [0.5], ["0.5"], "exposure", "feedback", 1_700_000_000, 9e11)  # fmt: skip
+
+
+def malformed(draw):
+    kind = draw.randrange(6)
+    if kind == 0:
+        return bytes(draw.randrange(256) for _ in range(draw.randrange(30))).replace(b"\n", b" ")
+    if kind == 1:
+        return json.dumps(draw.choice(THINGS)).encode()
+    event = {name: draw.choice(THINGS) for name in FIELDS if draw.random() < 0.6}
+    text = json.dumps(event).encode()
+    return text[: draw.randrange(len(text))] if kind == 2 else text
+
+
+def test_every_line_of_a_fuzz_is_in_one_bin(tmp_path):
+    draw, n = random.Random(5), 100_000 if LONG else 1_500
+    lines = [malformed(draw) for _ in range(n // 2)]
+    for event in sorted(make_events(n // 4, seed=5), key=lambda event: event["time"]):
+        event["time"] += draw.choice([0] * 20 + [-9_000, 200_000_000])  # late; in the future
+        lines.append(json.dumps(event).encode())
+    long = {"request_id": "big", "user_id": "u", "items": ["i"] * 1_000_001, "time": 1_700_000_000}
+    lines.append(json.dumps(long).encode())
+    watcher = Watcher(WatchSettings(metrics=("hit@5",)), tmp_path)
+    for begin in range(0, len(lines), 1000):
+        watcher.take("a", read_lines(lines[begin : begin + 1000]), 1_800_000_000_000_000)
+        watcher.step(1_800_000_000_000_000)
+        watcher.commit()
+    bins = watcher.bins()
+    assert bins["received"] == len(lines) == sum(bins.values()) - bins["received"]
+    assert min(bins[name] for name in ("judged", "duplicate", "late", "malformed")) > 10
+    assert {"too-large", "future", "not-json", "wrong-type", "bad-time", "late"} <= set(watcher.reasons)
+    letters = (tmp_path / "dead-letters.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(letters) == bins["malformed"] + bins["late"]
+    watcher.close()
+
+
+def test_what_becomes_of_a_line_does_not_depend_on_its_neighbours():
+    draw = random.Random(6)
+    lines = [malformed(draw) for _ in range(300)]
+    whole = read_lines(lines)
+    rows = whole.events.rows()
+    alone = [read_lines([line]) for line in lines]
+    assert rows == [row for one in alone for row in one.events.rows()]
+    assert [(one.row, one.reason) for one in whole.refused] == [
+        (at, one.refused[0].reason) for at, one in enumerate(alone) if one.refused
+    ]
+
+
+@pytest.mark.parametrize("kills", [200 if LONG else 4])
+def test_a_process_killed_at_any_moment_ends_with_the_bits_of_one_that_was_not(tmp_path, kills):
+    events = sorted(make_events(6000 if LONG else 1500, seed=9), key=lambda event: event["time"])
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(json.dumps(event) + "\n" for event in events), encoding="utf-8")
+    script = tmp_path / "watch.py"
+    script.write_text(
+        "import sys; from pathlib import Path\n"
+        "from recassay.live import loop\n"
+        "from recassay.live.sources import files\n"
+        "from recassay.live.sources.opening import open_sources\n"
+        "from recassay.live.watch import build_settings\n"
+        "from recassay.live.watcher import Watcher\n"
+        "files.CHUNK, loop.PER_COMMIT = 3000, 1\n"  # some lines a commit
+        "w = Watcher(build_settings('ndcg@5 hit@5', lateness='2h', user_window='1h'), Path(sys.argv[2]))\n"
+        "print('begun', flush=True)\n"
+        "loop.Loop(w, open_sources(sys.argv[1], follow=False), finish=True).run()\n",
+        encoding="utf-8",
+    )
+    draw, killed = random.Random(1), 0
+    command = [sys.executable, str(script), str(path), str(tmp_path / "state")]
+    while killed < kills:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        time.sleep(draw.random() * 0.25)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        killed += 1
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    given = {"lateness": "2h", "user_window": "1h"}
+    replayed = ra.watch(events, "ndcg@5 hit@5", **given)
+    resumed = ra.watch(str(path), "ndcg@5 hit@5", output=tmp_path / "state", **given)
+    assert bits(resumed.watcher) == bits(replayed.watcher)
+    assert resumed.watcher.bins()["received"] == len(events)
+
+
+def test_late_events_of_a_live_watch_are_late_in_a_replay_with_its_journal(tmp_path):
+    events = sorted(make_events(200, seed=4), key=lambda event: event["time"])
+    draw = random.Random(2)
+    arrived = sorted(events, key=lambda event: event["time"] + (draw.random() < 0.05) * 7200)
+    live = ra.watch(arrived, "hit@5", output=tmp_path / "live", lateness="10m", user_window="1h")
+    assert live.watcher.bins()["late"] > 5
+    again = ra.watch(events, "hit@5", journal=tmp_path / "live", lateness="10m", user_window="1h")
+    assert bits(again.watcher) == bits(live.watcher)
+
+
+def test_two_clicks_of_the_same_kind_on_one_item_are_one():
+    shown = {"request_id": "r", "user_id": "u", "items": ["a"], "time": 100}
+    click = {"request_id": "r", "item_id": "a", "time": 101}
+    found = ra.watch([shown, click, {**click, "time": 105}], "hit@1")
+    assert found.watcher.bins()["duplicate"] == 1
+    assert np.array_equal(found.watcher.tally.positions[1, 0, :2], [1, 0])

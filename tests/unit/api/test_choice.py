@@ -1,0 +1,89 @@
+"""The back end that a call gets, and options given as values or as keywords."""
+
+import pytest
+
+import recassay as ra
+from recassay.api.choice import choose
+from recassay.backends.base import Remote
+from recassay.evaluate.options import one_of
+
+TRUTH = {"ann": ["x", "y"], "bob": ["z"]}
+RUNS = {"mine": {"ann": ["y", "q"], "bob": ["q", "z"]}, "other": {"ann": ["q", "x"], "bob": ["q", "q2"]}}
+
+
+class OnCluster(Remote):
+    """A value that stays on a cluster."""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "execution", "name"),
+    [
+        (({"ann": ["x"]}, "run.csv"), ra.Execution(), "local"),
+        ((OnCluster(),), ra.Execution(), "spark"),
+        (({"mine": OnCluster()},), ra.Execution(), "spark"),
+        ((["run.csv", OnCluster()],), ra.Execution(), "spark"),
+        (("run.csv",), ra.Execution(engine="spark"), "spark"),
+        (("run.csv",), ra.Execution(memory="1GB"), "out of core"),
+        ((OnCluster(),), ra.Execution(engine="local"), "local"),
+    ],
+)
+def test_inputs_and_execution_decide_on_the_back_end(inputs, execution, name):
+    assert choose(*inputs, execution=execution).name == name
+
+
+def test_options_as_values_give_the_numbers_of_the_keywords():
+    keywords = ra.score(RUNS, TRUTH, "ndcg@2 mrr", ties="id_descending", level=0.9, seed=3, threads=1)
+    values = ra.score(
+        RUNS,
+        TRUTH,
+        "ndcg@2 mrr",
+        conventions=ra.ConventionOptions(ties="id_descending"),
+        uncertainty=ra.Uncertainty(level=0.9, seed=3),
+        execution=ra.Execution(threads=1),
+    )
+    assert repr(values.rows) == repr(keywords.rows)
+    assert values.settings == keywords.settings
+
+
+def test_compare_takes_its_tests_as_one_value():
+    scores = ra.score(RUNS, TRUTH, "ndcg@2", interval=None)
+    keywords = ra.compare(scores, test="t", correction="none")
+    assert repr(ra.compare(scores, testing=ra.SignificanceOptions(test="t", correction="none"))) == repr(keywords)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "keywords", "said"),
+    [
+        ("uncertainty", ra.Uncertainty(), ra.Uncertainty(level=0.9), "level= and uncertainty="),
+        ("uncertainty", ra.Uncertainty(), ra.Uncertainty(method=None), "interval= and uncertainty="),
+        ("execution", ra.Execution(), ra.Execution(threads=2), "threads= and execution="),
+        ("reading", ra.ReadOptions(), ra.ReadOptions(nan="last"), "nan= and reading="),
+    ],
+)
+def test_an_option_given_twice_is_refused(name, given, keywords, said):
+    with pytest.raises(ra.UsageError, match=said):
+        one_of(name, given, keywords)
+
+
+@pytest.mark.parametrize(
+    ("make", "code"),
+    [
+        (lambda: ra.Execution(threads=0), "U102"),
+        (lambda: ra.Execution(engine="sparks"), "U107"),
+        (lambda: ra.ReadOptions(nan="lats"), "U107"),
+        (lambda: ra.ReadOptions(negative="unjugded"), "U107"),
+        (lambda: ra.ConventionOptions(ties="expekted"), "U107"),
+        (lambda: ra.ConventionOptions(order="allow"), "U107"),
+        (lambda: ra.DesignOptions(method="exat"), "U102"),
+    ],
+)
+def test_options_are_checked_when_they_are_made(make, code):
+    with pytest.raises(ra.UsageError) as refused:
+        make()
+    assert refused.value.code == code
+
+
+def test_a_memory_budget_is_for_scoring_only():
+    budget = ra.Execution(memory="1GB")
+    with pytest.raises(ra.UsageError, match="no budget of memory"):
+        ra.judge([], "TI-AR-AN", "recall@5", execution=budget)

@@ -1,0 +1,77 @@
+"""``ra.evaluate``: one call from a log to tested scores, with every default stated."""
+
+import pytest
+
+import recassay as ra
+from recassay.data.synthetic.tastes import log
+from recassay.errors import UsageError
+
+LOG = log(users=80, items=60, events=2000, seed=1)
+FOUND = ra.evaluate(LOG, ["PureSVD(factors=4)", ra.models.Random()])
+
+
+def test_it_does_what_the_verbs_do_one_after_another():
+    fold = ra.split.global_time(quantile=0.8)(LOG)[0]
+    run = ra.play("PureSVD(factors=4)", fold, ra.protocols.ranking(bins=0))
+    assert FOUND.runs["PureSVD(factors=4)"].frame().equals(run.frame())
+    expected = ra.score(run, fold, "ndcg@10").row("PureSVD(factors=4)", "ndcg@10")
+    assert FOUND.scores.row("PureSVD(factors=4)", "ndcg@10").mean == expected.mean
+    assert FOUND.comparison == ra.compare(FOUND.scores)
+
+
+def test_references_are_added_once_and_marked():
+    assert FOUND.references[0] == "Popular (reference)"
+    assert FOUND.scores.systems == ("PureSVD(factors=4)", "Random", *FOUND.references)
+    given = ra.evaluate(LOG, {"mine": "Popular"}, "ndcg@10")
+    assert [name for name in given.scores.systems if name.startswith("Popular")] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "split"),
+    [
+        (LOG, "global_time(quantile=0.8), chosen"),
+        ({user: ["x", "y", "z"] for user in "abc"}, "last, chosen"),
+        ([(user, item) for user in "abcdef" for item in "uvwxyz"], "random(test=0.2), chosen"),
+        (ra.split.leave_out(n=1)(LOG)[0], "leave_out, given as a fold"),
+    ],
+)
+def test_the_split_is_the_strictest_that_the_times_allow_and_is_stated(source, split):
+    found = ra.evaluate(source, "Popular", "ndcg@10", references=False)
+    assert found.stated["split"].startswith(split)
+    assert found.comparison.rows == ()
+
+
+def test_several_folds_are_refused_with_what_to_write():
+    with pytest.raises(UsageError, match=r"U124.*3 folds"):
+        ra.evaluate(LOG, "Popular", split="k_folds(k=3)")
+
+
+def test_two_systems_of_one_name_are_refused():
+    with pytest.raises(UsageError, match="U109"):
+        ra.evaluate(LOG, ["Popular", "Popular"])
+
+
+def test_it_prints_and_shows_what_it_did():
+    text = repr(FOUND)
+    assert text.startswith("evaluation of 4 systems")
+    assert "chosen by the times of the log" in text
+    assert "PureSVD(factors=4) - Random" in text
+    assert "Popular (reference)" in FOUND._repr_html_()
+
+
+def test_the_page_of_scores_is_one_file(tmp_path):
+    path = FOUND.report(tmp_path / "page.html")
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "PureSVD(factors=4)" in page
+    assert sorted(tmp_path.iterdir()) == [path]
+    assert FOUND.scores.report(str(tmp_path / "other.html")).is_file()
+
+
+def test_an_explanation_is_the_page_of_the_command_line(capfd):
+    page = ra.explain("ndcg")
+    assert page.name == "ndcg[@k]"
+    assert "discount" in repr(page)
+    assert page._repr_html_().startswith("<pre>")
+    with pytest.raises(UsageError):
+        ra.explain("ndgc")

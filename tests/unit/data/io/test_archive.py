@@ -1,0 +1,170 @@
+"""Archives hold what recassay makes, come back with the same bits, and run no code when they are read."""
+
+import functools
+import json
+import os
+import pickle
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+import recassay as ra
+from recassay.data.interactions import Interactions
+from recassay.data.io import archive
+from recassay.data.synthetic.tastes import log
+from recassay.errors import UsageError
+from recassay.models.base.registry import REGISTRY
+from recassay.models.incremental._lists import GrowingLists
+
+LOG = log(users=30, items=20, events=300, seed=4)
+RATED = Interactions.from_frame(LOG.frame().with_columns(rating=pl.Series(np.arange(len(LOG)) % 5 + 1.0)))
+
+
+class Planted:
+    """An object whose pickle makes a file when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.fixture
+def there(tmp_path):
+    """Return a value after it went through an archive."""
+
+    def through(value, shared=None):
+        archive.save_archive(tmp_path / "a.npz", value, shared)
+        return archive.load_archive(tmp_path / "a.npz", shared)
+
+    return through
+
+
+def test_plain_values_and_containers_come_back_equal(there):
+    value = {
+        "numbers": [1, -(2**80), 0.1, float("inf"), True, None],
+        (1, "a"): ("b", {2, 3}, frozenset({4}), b"\x00\xff"),
+        3: {"deep": [[], {}, ()]},
+    }
+    assert there(value) == value
+    assert type(there(MappingProxyType({"a": 1}))) is MappingProxyType
+
+
+def test_arrays_and_tables_come_back_with_their_types(there):
+    for array in (np.arange(6, dtype=np.int32).reshape(2, 3).T, np.array(2.5), np.zeros((0, 3)), np.array(["a", "bc"])):
+        back = there(array)
+        assert (back.dtype, back.shape, back.flags.f_contiguous) == (array.dtype, array.shape, array.flags.f_contiguous)
+        assert (back == array).all()
+    scalar = there(np.float32(0.1))
+    assert (type(scalar), scalar) == (np.float32, np.float32(0.1))
+    frame = pl.DataFrame({"a": [1, None], "b": ["x", "y"], "c": pl.Series([1, 2], dtype=pl.Datetime("us"))})
+    assert there(frame).equals(frame)
+    assert there(frame).schema == frame.schema
+    assert there(frame["b"]).equals(frame["b"])
+    matrix = sparse.csr_matrix(np.eye(3, dtype=np.float32))
+    assert (there(matrix) != matrix).nnz == 0
+
+
+def test_what_is_shared_stays_shared_and_cycles_end(there):
+    one, both = np.arange(3), []
+    both += [one, one, both]
+    first, second, whole = there(both)
+    assert first is second
+    assert whole[0] is first
+    lists = GrowingLists()
+    assert there([LOG, lists], {"log": LOG})[0] is LOG
+
+
+def test_objects_of_recassay_come_back_without_what_is_computed_again(there):
+    assert LOG.fingerprint
+    back = there(LOG)
+    assert type(back) is Interactions
+    assert "fingerprint" not in vars(back)
+    assert back.fingerprint == LOG.fingerprint
+
+
+def test_the_same_value_gives_the_same_bytes(tmp_path):
+    for name in "ab":
+        archive.save_archive(tmp_path / name, [LOG, {"a": np.arange(3)}])
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Path("a"), print, functools.partial(print), np.array([object()]), pl.Series([object()]), Planted("a"), Planted],
+    ids=["path", "function", "partial", "objects", "series", "instance", "class"],
+)
+def test_what_no_archive_holds_is_refused(value, there):
+    with pytest.raises(archive.NotStorableError):
+        there([value])
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY.names))
+def test_every_built_in_model_that_fits_a_log_needs_no_pickle(name, there):
+    kind = REGISTRY.names[name]
+    quick = {"epochs": 1, "dim": 8, "heads": 2, "batch": 32}  # networks train for minutes otherwise
+    model = kind(**{key: value for key, value in quick.items() if key in kind.__dataclass_fields__})
+    try:
+        fitted = model.fit(RATED)
+    except (UsageError, AttributeError, TypeError):
+        pytest.skip("it needs more than a log, or a library that is not installed")
+    back = there(fitted, {"log": RATED})
+    users = np.arange(5, dtype=np.int32)
+    if hasattr(fitted, "scores"):
+        assert np.array_equal(back.scores(users), fitted.scores(users))
+    else:
+        assert type(back) is type(fitted)
+
+
+def forged(path, row):
+    """Write an archive whose only object is given by a row of its table."""
+    document = json.dumps({"root": ["object", 0], "objects": [row]}).encode()
+    with path.open("wb") as file:
+        np.savez(file, state=np.frombuffer(document, np.uint8))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os:system", "subprocess:Popen", "recassay.models.base.files:Path", "recassay.data.io.archive:_Unpickler",
+     "recassay.models.base.registry:REGISTRY", "recassayed:Thing", "recassay.datab:Thing"],
+)  # fmt: skip
+@pytest.mark.parametrize("tag", ["instance", "named"])
+def test_a_forged_archive_makes_no_object_of_another_package(name, tag, tmp_path):
+    forged(tmp_path / "a", [tag, name, {} if tag == "instance" else []])
+    with pytest.raises((ValueError, ModuleNotFoundError)):
+        archive.load_archive(tmp_path / "a")
+
+
+def test_pickled_members_of_an_archive_are_not_read(tmp_path):
+    path, trap = tmp_path / "a", tmp_path / "trap"
+    with path.open("wb") as file:
+        np.savez(file, state=np.array([Planted(trap)], object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        archive.load(path)
+    assert not trap.exists()
+
+
+def test_a_pickle_is_read_only_if_this_process_wrote_it_or_the_user_trusts_it(tmp_path):
+    path, trap = tmp_path / "a", tmp_path / "trap"
+    archive.save(path, [Path("own")])
+    assert path.read_bytes()[:1] == b"\x80"
+    assert archive.load(path) == [Path("own")]
+    path.write_bytes(pickle.dumps(Planted(trap)))
+    with pytest.raises(UsageError, match="recassay run --trust") as caught:
+        archive.load(path)
+    assert (caught.value.code, trap.exists()) == ("U236", False)
+    archive.load(path, trust=True)
+    assert trap.exists()
+
+
+def test_the_checkpoint_of_a_stream_runs_no_code_without_trust(tmp_path):
+    path, trap = tmp_path / "stream.checkpoint", tmp_path / "trap"
+    path.write_bytes(pickle.dumps({"about": {}, "state": Planted(trap)}))
+    with pytest.raises(UsageError, match="U236"):
+        ra.play(ra.models.incremental.ISGD(), LOG, ra.protocols.prequential(), checkpoint=path)
+    assert not trap.exists()

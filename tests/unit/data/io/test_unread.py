@@ -1,0 +1,270 @@
+"""Unread columns and unknown orders are rejected, remarked on, or accepted if requested."""
+
+import gzip
+import json
+import re
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.data.io import open_row_ranges, open_table
+from recassay.data.io.padded import may_have_padded
+from recassay.data.order_signs import MIN_LENGTH, count_contrary_scores, count_rank_like_scores
+from recassay.errors import InputError, UsageError
+
+# Items 7 and 9 of user 1, of which 9 has the higher score and the lower row.
+ROWS = [(1, 7, 0.2), (1, 9, 0.9), (2, 7, 0.4), (2, 8, 0.1)]
+PAIRS = pl.DataFrame([row[:2] for row in ROWS], ["user", "item"], orient="row")
+
+
+def written(path, header="user,item,Punkte"):
+    path.write_text(header + "\n" + "".join(f"{user},{item},{score}\n" for user, item, score in ROWS))
+    return path
+
+
+def items(run, user=1):
+    return run.frame().filter(user_id=user)["item_id"].to_list()
+
+
+class TestOrder:
+    def test_an_unread_numeric_column_is_an_error(self, tmp_path):
+        with pytest.raises(InputError) as caught:
+            ra.read_run(written(tmp_path / "run.csv"))
+        assert caught.value.code == "I204"
+        assert "'Punkte'" in caught.value.what
+        assert "--columns score=Punkte" in caught.value.hint
+        assert "--order row" in caught.value.hint
+
+    def test_choosing_the_column_orders_by_it(self, tmp_path):
+        path = written(tmp_path / "run.csv")
+        assert items(ra.read_run(path, columns="score=Punkte")) == [9, 7]
+        assert items(ra.read_run(path, order="row")) == [7, 9]
+
+    def test_the_hint_distinguishes_ranks_from_scores(self):
+        frame = PAIRS.with_columns(Platz=pl.Series([1, 2, 1, 2]))
+        with pytest.raises(InputError, match="--columns rank=Platz"):
+            ra.read_run(frame)
+
+    @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow", "columns", "records", "parquet"])
+    def test_unread_numbers_are_found_in_every_source_type(self, kind, tmp_path):
+        frame = PAIRS.with_columns(Punkte=pl.Series([row[2] for row in ROWS]))
+        frame.write_parquet(tmp_path / "run.parquet")
+        source = {
+            "polars": frame,
+            "lazy": frame.lazy(),
+            "pandas": frame.to_pandas(),
+            "arrow": frame.to_arrow(),
+            "columns": frame.to_dict(as_series=False),
+            "records": frame.to_dicts(),
+            "parquet": tmp_path / "run.parquet",
+        }[kind]
+        with pytest.raises(InputError) as caught:
+            ra.read_run(source, "mine")
+        assert caught.value.code == "I204"
+        assert items(ra.read_run(source, "mine", order="row")) == [7, 9]
+
+    def test_the_hint_for_unknown_names_includes_the_score(self, tmp_path):
+        with pytest.raises(InputError) as caught:
+            ra.read_run(written(tmp_path / "run.csv", "Kunde,Artikel,Punkte"))
+        assert caught.value.code == "I201"
+        assert caught.value.hint.endswith("--columns user=Kunde,item=Artikel,score=Punkte")
+        with pytest.raises(InputError) as caught:
+            ra.read_truth(written(tmp_path / "truth.csv", "Kunde,Artikel,Note"))
+        assert caught.value.hint.endswith("--truth-columns user=Kunde,item=Artikel,gain=Note")
+
+    @pytest.mark.parametrize("values", [("31.05.2020 10:30", "02.06.2020 9:15"), ("1590921000", "1591082100")])
+    def test_the_hint_for_the_columns_of_a_log_includes_its_times(self, tmp_path, values):
+        (tmp_path / "log.csv").write_text("Kunde;Artikel;Menge;wann\n1;7;2;{}\n1;9;1;{}\n".format(*values))
+        with pytest.raises(InputError) as caught:
+            ra.read_interactions(tmp_path / "log.csv")
+        assert caught.value.hint.endswith("--columns user=Kunde,item=Artikel,timestamp=wann")
+
+    def test_columns_that_cannot_order_lists_are_not_an_error(self):
+        one_value = PAIRS.with_columns(fold=pl.lit(3))
+        index = pl.DataFrame({"Unnamed: 0": range(4)}).hstack(PAIRS)
+        words = PAIRS.with_columns(title=pl.lit("Up"))
+        for frame in (one_value, index, words):
+            assert ra.read_run(frame).remarks.keys() == {"R001"}
+
+    @pytest.mark.parametrize(
+        "source",
+        [{1: [7, 9], 2: [7, 8]}, [(1, 7), (1, 9), (2, 7)], {1: [(7, 0.9), (9, 0.1)]}, {1: {7: 0.9, 9: 0.1}}],
+        ids=["dict of lists", "list of pairs", "dict of pairs", "dict of dicts"],
+    )
+    def test_lists_are_ordered_without_a_remark(self, source, tmp_path):
+        assert ra.read_run(source, "mine").remarks == {}
+        assert items(ra.read_run(source, "mine")) == [7, 9]
+
+    def test_lists_in_files_are_ordered(self, tmp_path):
+        (tmp_path / "run.json").write_text(json.dumps({"1": [9, 7], "2": [7]}))
+        (tmp_path / "run.txt").write_text("1 9\n1 7\n2 7\n")
+        for name in ("run.json", "run.txt"):
+            run = ra.read_run(tmp_path / name)
+            assert (items(run), run.remarks) == ([9, 7], {})
+
+    def test_row_order_is_remarked_on_unless_requested(self):
+        truth = {1: [9], 2: [7]}
+        said = ra.score({"mine": PAIRS}, truth, "mrr", interval=None)
+        meant = ra.score({"mine": PAIRS}, truth, "mrr", interval=None, order="row")
+        assert "R001" in {one.code for one in said.findings}
+        assert "R001" not in {one.code for one in meant.findings}
+        assert said.values("mine", "mrr").tolist() == meant.values("mine", "mrr").tolist() == [0.5, 1.0]
+
+    def test_order_row_ignores_ranks_and_scores(self):
+        frame = PAIRS.with_columns(rank=pl.Series([2, 1, 2, 1]), score=pl.Series([row[2] for row in ROWS]))
+        truth = {1: [9], 2: [7]}
+        by = {
+            order: ra.score({"mine": frame}, truth, "mrr", interval=None, order=order).values("mine", "mrr").tolist()
+            for order in ("given", "score", "row")
+        }
+        assert by == {"given": [1.0, 0.5], "score": [1.0, 1.0], "row": [0.5, 1.0]}
+        read = ra.read_run(frame, "mine")  # ordered by rank when it was read, which stays
+        assert ra.score(read, truth, "mrr", interval=None, order="row").values("mine", "mrr").tolist() == [1.0, 0.5]
+
+    def test_an_unknown_order_is_rejected(self):
+        with pytest.raises(UsageError, match="rwo"):
+            ra.read_run(PAIRS, order="rwo")
+
+    def test_remarks_are_the_same_when_read_in_chunks(self, tmp_path):
+        path = written(tmp_path / "run.csv")
+        with pytest.raises(InputError) as caught:
+            open_row_ranges(path, "run", tmp_path)
+        assert caught.value.code == "I204"
+        (rows,) = open_row_ranges(path, "run", tmp_path, ordered=True)
+        assert rows.remarks == {}
+        PAIRS.write_parquet(tmp_path / "pairs.parquet")
+        (rows,) = open_row_ranges(tmp_path / "pairs.parquet", "run", tmp_path)
+        assert rows.remarks.keys() == {"R001"}
+
+
+class TestTruth:
+    @pytest.mark.parametrize(
+        ("column", "said"),
+        [
+            (pl.Series("Bewertung", [5, 1, 4, 2]), True),
+            (pl.Series("Bewertung", ["5", "1", "4", "2"]), True),
+            (pl.Series("Bewertung", [5, 5, 5, 5]), False),
+            (pl.Series("Titel", ["Up", "It", "M", "Ran"]), False),
+            (pl.Series("timestamp", [5, 1, 4, 2]), False),
+            (pl.Series("Zeit", [1_600_000_000, 1_600_000_007, 3, 4]), False),
+        ],
+        ids=["numbers", "numbers as text", "one value", "words", "times", "times of unknown name"],
+    )
+    def test_possible_gains_are_remarked_on(self, column, said):
+        truth = ra.read_truth(PAIRS.with_columns(column))
+        assert ("R002" in truth.remarks) == said
+        assert truth.gains.tolist() == [1.0] * 4
+
+    def test_no_remark_if_there_is_a_gain(self):
+        frame = PAIRS.with_columns(rating=pl.Series([5, 1, 4, 2]), Preis=pl.Series([5, 1, 4, 2]))
+        assert ra.read_truth(frame).remarks == {}
+
+
+class TestMixedTables:
+    def test_one_value_per_user_is_not_a_mixture(self):
+        frame = PAIRS.with_columns(score=pl.Series([0.2, 0.9, 0.4, 0.1]))
+        assert ra.read_run(frame.with_columns(fold=pl.col("user"))).remarks == {}
+        assert ra.read_run(frame.with_columns(fold=pl.Series([1, 2, 1, 1]))).remarks.keys() == {"R003"}
+
+    def test_large_tables_and_chunked_tables_have_the_same_remarks(self, tmp_path, monkeypatch):
+        frame = PAIRS.with_columns(score=pl.Series([0.2, 0.9, 0.4, 0.1]), model=pl.Series(["a", "b", "a", "a"]))
+        frame.write_parquet(tmp_path / "run.parquet")
+        small = open_table(tmp_path / "run.parquet", "run")
+        monkeypatch.setattr("recassay.data.io.read.SMALL", 1)
+        monkeypatch.setattr("recassay.data.io.read.ROWS_PER_CHUNK", 1)
+        large = open_table(tmp_path / "run.parquet", "run")
+        (rows,) = open_row_ranges(tmp_path / "run.parquet", "run", tmp_path)
+        assert small.remarks == large.remarks == rows.remarks
+        assert "1 of 2 users" in small.remarks["R003"]
+        assert large.columns == ["user_id", "item_id", "score"]
+
+
+class TestPaddedNumbers:
+    """Ids are integers only if all are written as integers, beyond the sampled lines too."""
+
+    MANY = tuple(f"{number // 5},{number % 5 + 1},{1 - number % 5 / 10}" for number in range(20_000))
+
+    @pytest.mark.parametrize("field", ["007", "+7", " 7", "00"])
+    @pytest.mark.parametrize("place", [3, 15_000])
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_one_padded_field_makes_the_column_text(self, field, place, packed, tmp_path):
+        lines = ["user_id,item_id,score", *self.MANY[:place], f"1,{field},0.05", *self.MANY[place:]]
+        data = "\n".join(lines).encode()
+        path = tmp_path / ("run.csv.gz" if packed else "run.csv")
+        path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
+        ids = open_table(path, "run")["item_id"]
+        assert ids.unique().sort().to_list() == sorted(["1", "2", "3", "4", "5", field])
+        if not packed:
+            (rows,) = open_row_ranges(path, "run", tmp_path)
+            assert rows.read(["item_id"], 0, rows.rows)["item_id"].to_list() == ids.to_list()
+
+    def test_other_columns_may_be_padded(self, tmp_path):
+        rows = [f"{line},0{number % 10}.01.2020" for number, line in enumerate(self.MANY)]
+        (tmp_path / "run.csv").write_text("\n".join(["user_id,item_id,score,day", *rows]))
+        assert open_table(tmp_path / "run.csv", "run")["item_id"].dtype == pl.Int64
+
+    @pytest.mark.parametrize("at_once", [1, 2, 7, 1 << 20])
+    @pytest.mark.parametrize(
+        "text", [b"1,7\n10,70", b"1,7\n07,7", b'1,"07"\n', b"1, 7\n", b"1,0\n0,0.5\n", b"+1,2\n3,+4"]
+    )
+    def test_padding_is_found_for_any_chunk_size(self, text, at_once, tmp_path, monkeypatch):
+        monkeypatch.setattr("recassay.data.io.padded.AT_ONCE", at_once)
+        (tmp_path / "a.gz").write_bytes(gzip.compress(text, mtime=0))
+        expected = re.search(rb'[,\n"](0[0-9]|[+ ])', text) is not None
+        assert may_have_padded(text, ",") == may_have_padded(tmp_path / "a.gz", ",") == expected
+
+
+class TestWholeLines:
+    def test_a_header_may_exceed_the_sample(self, tmp_path):
+        names = ",".join(f"feature_{number:05d}" for number in range(9_000))
+        (tmp_path / "run.csv").write_text(
+            f"user_id,item_id,{names},score\n1,7,{',' * 8_999},0.5\n1,8,{',' * 8_999},0.9\n"
+        )
+        assert items(ra.read_run(tmp_path / "run.csv")) == [8, 7]
+
+    def test_a_field_may_exceed_the_sample(self, tmp_path):
+        (tmp_path / "run.csv").write_text(f"user_id,item_id,score,about\n1,7,0.5,{'x' * 200_000}\n1,8,0.9,y\n")
+        assert items(ra.read_run(tmp_path / "run.csv")) == [8, 7]
+
+
+def counted_directly(lists):
+    """Return, per list of scores in row order, whether it is long, rank-like and ascending."""
+    counts = [0, 0, 0]
+    for scores in lists:
+        low = [list(range(base, base + len(scores))) for base in (0, 1)]
+        counts[0] += len(scores) >= MIN_LENGTH
+        counts[1] += len(scores) >= MIN_LENGTH and sorted(scores) in low
+        counts[2] += len(scores) >= MIN_LENGTH and scores in low
+    return counts
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rank_like_scores_equal_a_direct_count(seed):
+    rng = np.random.default_rng(seed)
+    lists = []
+    for _ in range(30):
+        size = int(rng.integers(1, 6))
+        scores = [float(one) for one in rng.permutation(size) + rng.integers(0, 2)]
+        lists.append(sorted(scores) if rng.random() < 0.4 else scores if rng.random() < 0.8 else [*scores[:-1], 0.5])
+    lists.insert(0, [1.0, 2.0, 3.0])  # else nothing but the number of lists is counted
+    offsets = np.append(0, np.cumsum([len(one) for one in lists]))
+    given = pl.Series([score for one in lists for score in one])
+    ordered = pl.Series([score for one in lists for score in sorted(one, reverse=True)])
+    found = count_rank_like_scores(offsets, given, ordered)
+    assert [found.lists, found.rank_like, found.ascending] == counted_directly(lists)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_contrary_scores_equal_a_direct_count(seed):
+    rng = np.random.default_rng(seed)
+    lists = [rng.integers(0, 4, size).astype(float).tolist() for size in rng.integers(1, 6, 20)]
+    rises = [[low > high for high, low in pairwise(one)] for one in lists]
+    found = count_contrary_scores(
+        np.append(0, np.cumsum([len(one) for one in lists])), pl.Series([score for one in lists for score in one])
+    )
+    assert found.pairs == sum(map(len, rises))
+    assert found.contrary == sum(map(sum, rises))
+    assert found.contrary_lists == sum(map(any, rises))

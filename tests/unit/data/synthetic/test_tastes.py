@@ -1,0 +1,78 @@
+"""Generated logs: size, long tails, tastes, and reproducible bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from recassay.data.synthetic.tastes import TOPICS, item_features, log
+from recassay.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def made():
+    return log(users=800, items=500, events=30_000, seed=3)
+
+
+def test_a_log_has_the_requested_size_and_no_repeated_pair(made):
+    assert (len(made), made.n_users) == (30_000, 800)
+    assert made.by_user[1].size == 30_000
+    assert made.n_items <= 500
+    assert made.item_vocabulary.ids.is_between(1, 500).all()
+
+
+def test_rows_are_in_the_order_of_time(made):
+    assert made.timestamps.is_sorted()
+
+
+def test_users_have_at_least_five_events_and_at_most_half_of_the_items(made):
+    activity = np.bincount(made.users)
+    assert activity.min() >= 5
+    assert activity.max() <= 250
+    assert activity.max() > 5 * np.median(activity)
+
+
+def test_a_larger_exponent_makes_the_head_heavier():
+    def head(exponent):
+        events = np.sort(log(users=800, items=500, events=20_000, exponent=exponent, seed=3).item_events)
+        return events[-25:].sum() / events.sum()
+
+    assert head(0.0) < head(1.0) < head(2.0)
+    assert head(1.0) > 2 * 25 / 500
+
+
+def test_users_keep_to_few_topics(made):
+    """A user's most frequent topic has a far larger share of their own events than of all events."""
+    genres = item_features(items=500, seed=3).with_columns(pl.col("genres").str.split("|")).explode("genres")
+    events = made.frame().join(genres, on="item_id").group_by("user_id", "genres").len()
+    own = events.group_by("user_id").agg((pl.col("len").max() / pl.col("len").sum()).alias("share"))["share"].mean()
+    overall = events.group_by("genres").agg(pl.col("len").sum())["len"]
+    assert own > 3 * overall.max() / overall.sum()
+
+
+def test_only_equal_seeds_give_equal_logs(made):
+    assert log(users=800, items=500, events=30_000, seed=3).frame().equals(made.frame())
+    assert not log(users=800, items=500, events=30_000, seed=4).frame().equals(made.frame())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fullest_log_possible_can_be_made(seed):
+    full = log(users=20, items=10, events=100, seed=seed)
+    assert np.bincount(full.users).tolist() == [5] * 20
+    assert full.by_user[1].size == 100
+
+
+@pytest.mark.parametrize(("users", "items", "events"), [(0, 10, 5), (10, 10, 9), (10, 10, 51)])
+def test_an_impossible_log_is_rejected(users, items, events):
+    with pytest.raises(UsageError, match="are impossible"):
+        log(users=users, items=items, events=events)
+
+
+def test_item_features_cover_the_catalogue_with_known_topics():
+    features = item_features(items=300, seed=1)
+    assert features["item_id"].to_list() == list(range(1, 301))
+    topics = features["genres"].str.split("|")
+    assert set(topics.explode()) == set(TOPICS)
+    assert set(topics.list.len()) == {1, 2}
+    assert (topics.list.n_unique() == topics.list.len()).all()

@@ -1,0 +1,123 @@
+"""Tables of finished scores: reading, conclusions, agreement of orders, and the command."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import kendalltau
+
+import recassay as ra
+
+RNG = np.random.default_rng(8)
+SYSTEMS, DATASETS = ["als", "ease", "knn", "pop"], [f"set {n}" for n in range(7)]
+ROWS = [
+    {
+        "Model": system,
+        "Dataset": name,
+        "split": split,
+        "NDCG@10": RNG.random() + 0.3 * (system == "ease"),
+        "RMSE": RNG.random(),
+    }
+    for system, name, split in itertools.product(SYSTEMS, DATASETS, ["random", "time"])
+]
+WIDE = pl.DataFrame(ROWS)
+LONG = WIDE.unpivot(
+    ["NDCG@10", "RMSE"], index=["Model", "Dataset", "split"], variable_name="Measure", value_name="Result"
+)
+
+
+def values(finished):
+    return {(r["system"], r["dataset"], r["split"], r["metric"]): r["value"] for r in finished.frame.to_dicts()}
+
+
+def test_long_and_wide_tables_say_the_same():
+    one, two = ra.read_finished(WIDE), ra.read_finished(LONG.sample(fraction=1, shuffle=True, seed=1))
+    assert values(one) == values(two)
+    assert one.settings == two.settings == ("split",)
+    assert one.higher == {"NDCG@10": True, "RMSE": False}
+
+
+def test_a_column_of_cut_offs_becomes_part_of_the_metric():
+    table = pl.DataFrame({"method": ["a", "b"], "metric": ["recall", "recall"], "k": [5, 5], "value": [0.1, 0.2]})
+    assert ra.read_finished(table).metrics == ("recall@5",)
+
+
+def test_seeds_are_averaged():
+    table = pl.DataFrame({"system": ["a", "a", "b", "b"], "seed": [1, 2, 1, 2], "mrr": [0.1, 0.3, 0.2, 0.2]})
+    frame = ra.read_finished(table).frame
+    assert frame["value"].to_list() == [0.2, 0.2]
+    assert frame["repeats"].to_list() == [2, 2]
+
+
+def test_a_value_given_twice_is_refused():
+    table = pl.DataFrame({"system": ["a", "a"], "mrr": [0.1, 0.3]})
+    with pytest.raises(ra.InputError, match=r"2 values are given more than once, the first for a, given, mrr") as error:
+        ra.read_finished(table)
+    assert error.value.code == "I314"
+
+
+def test_settings_of_numbers_are_named():
+    table = pl.DataFrame({"system": ["a", "b"] * 2, "quantile": [80, 80, 90, 90], "mrr": [0.1, 0.3, 0.2, 0.4]})
+    assert ra.read_finished(table, settings=["quantile"]).settings == ("quantile",)
+    with pytest.raises(ra.InputError, match="no column 'quantil'"):
+        ra.read_finished(table, settings=["quantil"])
+
+
+def test_missing_values_are_counted_and_their_systems_left_out():
+    holed = WIDE.with_columns(
+        pl.when((pl.col("Model") == "knn") & (pl.col("Dataset") == "set 3"))
+        .then(None)
+        .otherwise("NDCG@10")
+        .alias("NDCG@10")
+    )
+    finished = ra.read_finished(holed)
+    assert finished.notes == ("2 of 112 values are missing or not finite and were left out",)
+    one = ra.conclude(finished, metrics=["NDCG@10"]).rankings[0]
+    assert one.table.left_out == ("knn",)
+
+
+def test_the_winner_and_its_share_are_those_of_a_plain_resampling():
+    one = ra.conclude(ra.read_finished(WIDE), metrics=["NDCG@10"]).rankings[0]
+    assert one.setting == {"split": "random"}
+    table = one.table.values
+    mean = next(rule for rule in one.winners if rule.rule == "mean")
+    assert mean.winner == one.table.systems[int(np.argmax(table.mean(axis=0)))]
+    draws = np.random.default_rng(1).integers(0, 7, (20_000, 7))
+    share = np.mean(np.argmax(table[draws].mean(axis=1), axis=1) == one.table.systems.index(mean.winner))
+    assert abs(mean.share - share) < 0.05
+    for number, name in enumerate(one.table.datasets):
+        first = one.table.systems[int(np.argmax(np.delete(table, number, axis=0).mean(axis=0)))]
+        assert mean.dropping.get(name, mean.winner) == first
+
+
+def test_ranks_and_tests_are_those_of_across():
+    one = ra.conclude(ra.read_finished(WIDE), metrics=["RMSE"]).rankings[1]
+    assert not one.higher
+    assert one.ranking.test is not None
+    assert one.ranking.systems[0] == one.leader()
+
+
+def test_metrics_that_describe_are_not_ranked_unless_named():
+    table = pl.DataFrame({"system": ["a", "b"], "ndcg@10": [0.1, 0.2], "coverage": [0.9, 0.1]})
+    finished = ra.read_finished(table)
+    assert ra.conclude(finished).described == ("coverage",)
+    assert ra.conclude(finished, metrics=["coverage"]).rankings[0].leader() == "a"
+
+
+def test_one_data_set_gives_an_order_and_no_test():
+    table = pl.DataFrame({"system": ["a", "b", "c"], "ndcg@10": [0.1, 0.25, 0.2]})
+    result = ra.conclude(ra.read_finished(table))
+    assert result.rankings[0].sentence() == "ndcg@10: b is ahead of c by 0.05 on the only data set."
+    assert result.rankings[0].ranking is None
+    assert any("one data set" in line for line in result.cannot)
+
+
+def test_orders_agree_as_kendalls_tau_says():
+    found = ra.order_agreement(ra.read_finished(WIDE), "split").filter(pl.col("metric") == "NDCG@10").row(0, named=True)
+    tables = ra.read_finished(WIDE).tables("NDCG@10")
+    left, right = (tables[key,].values for key in ("random", "time"))
+    taus = [kendalltau(a, b).statistic for a, b in zip(left, right, strict=True)]
+    assert found["tau"] == pytest.approx(np.mean(taus))
+    assert found["low"] <= found["tau"] <= found["high"]
+    assert found["same_winner"] == int((left.argmax(axis=1) == right.argmax(axis=1)).sum())

@@ -1,0 +1,96 @@
+"""Scoring random users until the means are accurate: which users are drawn, when it stops, and the result."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.rng import derive
+
+METRICS = "ndcg@10 hit@10 recall@10"
+
+
+@pytest.fixture(scope="module")
+def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """A run and a truth of 30,000 users; one in ten has no relevant item, one in twenty has no list."""
+    rng, users = derive(3, "until"), 30_000
+    truth = pl.DataFrame(
+        {
+            "user_id": np.repeat(np.arange(users), 3),
+            "item_id": np.tile(np.arange(3), users) + 3 * rng.integers(0, 20, 3 * users),
+            "gain": np.repeat((rng.random(users) < 0.9).astype(float), 3),
+        }
+    )
+    lists = pl.DataFrame(
+        {
+            "user_id": np.repeat(np.arange(users), 10),
+            "item_id": (60 * rng.random(10 * users) ** 2).astype(int),
+            "score": rng.random(10 * users),
+        }
+    )
+    return lists.filter(pl.col("user_id") % 20 > 0), truth
+
+
+def judged(tables, metrics=METRICS, **options):
+    lists, truth = tables
+    return ra.score({"mine": lists}, truth, metrics, **options)
+
+
+@pytest.mark.parametrize("strata", [1, 4])
+def test_drawing_stops_early_and_the_means_are_accurate(tables, strata):
+    found, whole = judged(tables, until=0.02, strata=strata), judged(tables, interval=None)
+    how = found.settings["until"]
+    assert how["users"] < how["of"] == int((~np.isnan(whole.values("mine", "hit@10"))).sum())
+    for metric in METRICS.split():
+        row = found.row("mine", metric)
+        assert (row.high - row.low) / 2 <= 0.02
+        assert row.low <= whole.row("mine", metric).mean <= row.high
+
+
+def test_a_tiny_width_draws_all_users_and_gives_exact_means(tables):
+    found, whole = judged(tables, until=1e-6), judged(tables, interval=None)
+    assert found.settings["until"]["users"] == found.settings["until"]["of"]
+    for metric in METRICS.split():
+        row = found.row("mine", metric)
+        assert row.mean == whole.row("mine", metric).mean
+        assert row.low == row.high == pytest.approx(row.mean, abs=1e-12)
+
+
+def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tables):
+    lists, truth = tables
+    one = judged(tables, until=0.02, threads=1)
+    other = judged((lists.reverse(), truth.sample(fraction=1, shuffle=True, seed=1)), until=0.02, threads=3)
+    assert one.units.to_list() == other.units.to_list()
+    assert one.rows == other.rows
+    assert judged(tables, until=0.02, seed=1).units.to_list() != one.units.to_list()
+
+
+def test_strata_use_the_training_log_if_there_is_one(tables):
+    _, truth = tables
+    train = truth.select("user_id", "item_id").filter(pl.col("user_id") % 3 == 0)
+    found = judged(tables, until=0.02, strata=3, train=train)
+    assert found.units.to_list() != judged(tables, until=0.02, strata=3).units.to_list()
+
+
+def test_metrics_with_undefined_values_are_bounded_as_a_quotient(tables):
+    found = judged(tables, "recall(missing='skip')@10", until=0.03)
+    whole = judged(tables, "recall(missing='skip')@10", interval=None)
+    row = found.row("mine", "recall(missing='skip')@10")
+    assert row.low <= whole.row("mine", "recall(missing='skip')@10").mean <= row.high
+    assert (row.high - row.low) / 2 <= 0.03
+
+
+@pytest.mark.parametrize("metric", ["coverage(catalogue='truth')@10", "hit(form='count')@10", "rmse"])
+def test_unbounded_metrics_are_refused(tables, metric):
+    with pytest.raises(ra.UsageError) as caught:
+        judged(tables, metric, until=0.01)
+    assert caught.value.code == "U221"
+
+
+@pytest.mark.parametrize("options", [{"until": 0.0}, {"until": 1.0}, {"until": 0.1, "strata": 0}])
+def test_invalid_options_are_refused(tables, options):
+    with pytest.raises(ra.UsageError) as caught:
+        judged(tables, **options)
+    assert caught.value.code == "U102"

@@ -1,0 +1,120 @@
+"""Bounds and tests that hold at every look."""
+
+import math
+
+import numpy as np
+import pytest
+
+import recassay as ra
+from recassay.live.evidence import Evidence
+from recassay.live.rules import Rule, parse_rule, read_rules
+from recassay.stats.anytime import anytime_bounds, boundary
+from recassay.stats.group_sums import GroupSums
+
+LIMITS = {"hit@10": (0.0, 1.0)}
+
+
+def sums(values):
+    values = np.asarray(values, np.float64).reshape(-1, 1)
+    return GroupSums.of(np.zeros(len(values), np.int64), values, 1)
+
+
+def fed(old, new, **options):
+    """Evidence after periods of units."""
+    evidence = Evidence(LIMITS, **options)
+    for end, (a, b) in enumerate(zip(old, new, strict=True)):
+        evidence.update(end, {"old": sums(a), "new": sums(b)}, ["hit@10"])
+        evidence.assign({"old": len(a), "new": len(b)})
+    return evidence
+
+
+def test_the_first_period_by_hand():
+    evidence = fed([[0, 1]], [[1, 1, 0]])
+    # the guess is 0 before anything is known: d = +x / 0.5 or -x / 0.5, divided by 2
+    found = evidence.difference("new", "old", "hit@10")
+    radius = float(boundary(np.array([3.0]), 0.025)[0])
+    assert found.n == 5
+    assert found.estimate == pytest.approx(2 * (2 - 1) / 5)
+    assert found.high - found.low == pytest.approx(min(1, 0.4 + 2 * radius / 5) - max(-1, 0.4 - 2 * radius / 5))
+    turned = evidence.difference("old", "new", "hit@10")
+    assert (turned.low, turned.high) == (-found.high, -found.low)
+
+
+def test_one_arm_has_the_bounds_of_the_library_where_nothing_is_guessed():
+    values = np.array([1.0, 0, 0, 1, 1, 0, 0, 0])
+    evidence = Evidence(LIMITS)
+    evidence.update(0, {"a": sums(values)}, ["hit@10"])
+    found, expected = evidence.mean("a", "hit@10"), anytime_bounds(values)
+    assert found.estimate == expected.mean[-1]
+    assert found.high == pytest.approx(min(1, expected.high[-1]))
+
+
+def test_limits_scale_the_bounds():
+    one, other = Evidence({"m": (0.0, 1.0)}), Evidence({"m": (-2.0, 2.0)})
+    values = [0.0, 0.25, 1.0, 0.5]
+    for evidence, scaled in ((one, values), (other, [4 * value - 2 for value in values])):
+        for end in (0, 1):
+            evidence.update(end, {"a": sums(scaled), "b": sums(scaled[:2])}, ["m"])
+    for a, b in ((one.mean("a", "m"), other.mean("a", "m")),):
+        assert b.low == pytest.approx(4 * a.low - 2)
+        assert b.high == pytest.approx(4 * a.high - 2)
+    assert other.difference("a", "b", "m").estimate == pytest.approx(4 * one.difference("a", "b", "m").estimate)
+
+
+def test_an_analyst_who_looks_at_every_period_is_rarely_fooled():
+    rng = np.random.default_rng(3)
+    fooled = fixed = mismatched = 0
+    runs = 60
+    for _ in range(runs):
+        taste = rng.beta(1, 4, (2, 25, 20))
+        old, new = rng.random((2, 25, 20)) < taste
+        evidence = Evidence(LIMITS)
+        looked = wrong = False
+        for end in range(25):
+            in_new = rng.random(40) < 0.5
+            values = np.concatenate([old[end], new[end]])
+            evidence.update(end, {"old": sums(values[~in_new]), "new": sums(values[in_new])}, ["hit@10"])
+            evidence.assign({"old": int((~in_new).sum()), "new": int(in_new.sum())})
+            found = evidence.difference("new", "old", "hit@10")
+            wrong |= not found.low <= 0 <= found.high
+            mean_new, mean_old = (evidence.means[arm, "hit@10"] for arm in ("new", "old"))
+            n, m = mean_new[0], mean_old[0]
+            p, q = mean_new[1] / n, mean_old[1] / m
+            looked |= abs(p - q) > 1.96 * math.sqrt(max(p * (1 - p) / n + q * (1 - q) / m, 1e-12))
+        fooled += wrong
+        fixed += looked
+        mismatched += evidence.mismatch_p < 0.05
+    assert fooled / runs <= 0.1
+    assert mismatched / runs <= 0.1
+    assert fixed / runs > 0.15  # a test for one look, at every look
+
+
+def test_a_difference_is_found_and_a_broken_assignment_too():
+    rng = np.random.default_rng(1)
+    old = [rng.random(200) < 0.2 for _ in range(30)]
+    new = [rng.random(170) < 0.3 for _ in range(30)]
+    rule = Rule("hit@10", "new", "old")
+    evidence = fed(old, new, rules=(rule,))
+    decided = evidence.decisions[str(rule)]
+    assert decided["low"] > 0
+    assert decided["n"] < 370 * 30
+    assert evidence.mismatch_p < 1e-6
+    assert fed(old, [values[:170] for values in old], shares={"old": 200, "new": 170}).mismatch_p > 0.5
+
+
+def test_evidence_is_stored_to_the_bit():
+    rng = np.random.default_rng(2)
+    evidence = fed(rng.random((5, 20)), rng.random((5, 20)))
+    again = Evidence(LIMITS)
+    again.restore(evidence.to_dict())
+    for one in (evidence, again):
+        one.update(9, {"old": sums([0.3]), "new": sums([0.9])}, ["hit@10"])
+    assert again.to_dict() == evidence.to_dict()
+
+
+def test_rules():
+    assert parse_rule("ndcg@10: new < old") == Rule("ndcg@10", "old", "new")
+    assert read_rules([{"metric": "hit@5", "arms": ["b", "a"], "margin": 0.01, "alpha": 0.1}])[0].margin == 0.01
+    for wrong in ("ndcg@10 new > old", {"metric": "hit@5"}, {"metric": "hit@5", "arms": ["a", "b"], "margn": 1}):
+        with pytest.raises(ra.UsageError, match="U255"):
+            read_rules([wrong])

@@ -1,0 +1,84 @@
+"""The server of a watch: page, updates, metrics, health, documents."""
+
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+
+import recassay as ra
+
+pytest.importorskip("starlette", reason="needs starlette and uvicorn: pip install 'recassay[live]'")
+pytest.importorskip("uvicorn", reason="needs starlette and uvicorn: pip install 'recassay[live]'")
+parser = pytest.importorskip("prometheus_client.parser", reason="needs prometheus-client: pip install 'recassay[live]'")
+
+from recassay.live.server import Server  # noqa: E402
+
+SHOWN = [
+    {
+        "request_id": str(n),
+        "user_id": f"u{n % 7}",
+        "items": ["<b>", "y"],
+        "time": 700 * n,
+        "arm": "ab"[n % 7 % 2],
+        "place": "x",
+    }
+    for n in range(40)
+]
+CLICKS = [{"request_id": str(n), "item_id": "y", "time": 700 * n + 5} for n in range(0, 40, 3)]
+
+
+def get(server, path):
+    with urllib.request.urlopen(server.url + path, timeout=10) as answer:
+        return answer.read().decode()
+
+
+@pytest.fixture(scope="module")
+def server():
+    found = ra.watch(SHOWN + CLICKS, "hit@2", lateness="1d", user_window="1h", segments=["place"], until="hit@2: a > b")
+    one = Server(":0")
+    one.start()
+    with pytest.raises(urllib.error.HTTPError, match="503"):
+        get(one, "health")
+    one.publish(found)
+    yield one
+    one.stop()
+
+
+def test_the_page_names_no_other_host_and_its_parts_have_names(server):
+    page = get(server, "")
+    assert server.host == "127.0.0.1"
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+    assert all(part in page for part in ('<html lang="en">', 'name="viewport"', 'aria-label="Means of the arms"'))
+    assert get(server, "content") in page
+
+
+def test_metrics_are_read_by_the_official_parser(server):
+    families = {family.name: family for family in parser.text_string_to_metric_families(get(server, "metrics"))}
+    means = families["recassay_mean"].samples
+    assert {sample.labels["segment"] for sample in means} == {"", "place=x"}
+    assert {sample.labels["k"] for sample in means} == {"2"}
+    events = {sample.labels["bin"]: sample.value for sample in families["recassay_events"].samples}
+    assert events["judged"] == len(SHOWN) + len(CLICKS)
+
+
+def test_documents_and_health(server):
+    document = json.loads(get(server, "api/watch.json"))
+    assert json.loads(get(server, "api/arms.json")) == document["arms"]
+    assert json.loads(get(server, "health"))["status"] == "ok"
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        get(server, "api/secrets.json")
+
+
+def test_updates_are_sent(server):
+    with urllib.request.urlopen(server.url + "events", timeout=10) as answer:
+        assert answer.headers["Content-Type"].startswith("text/event-stream")
+        assert answer.readline() == b"data: 1\n"
+
+
+def test_an_address_that_is_taken_is_refused(server):
+    with pytest.raises(ra.UsageError, match="U254"):
+        Server(f":{server.port}").start()
+    with pytest.raises(ra.UsageError, match="U107"):
+        Server("everywhere")

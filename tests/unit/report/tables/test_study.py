@@ -1,0 +1,82 @@
+"""Tables of a study for a terminal."""
+
+import io
+import re
+
+from rich.console import Console
+
+from recassay.report.tables.study import study_table
+from recassay.report.tables.verdict import findings_block
+
+
+def row(system, mean, *, design="lists", metric="ndcg@10", fold="all", seed=0):
+    return {
+        "system": system, "dataset": "d", "split": "s", "seed": seed, "design": design, "fold": fold,
+        "metric": metric, "mean": mean,
+    }  # fmt: skip
+
+
+def shown(renderable, **options):
+    out = io.StringIO()
+    Console(file=out, width=100, **options).print(renderable)
+    return out.getvalue()
+
+
+def test_systems_are_columns_with_means_over_all_folds():
+    rows = [
+        row("a", 0.5),
+        row("b", 0.25),
+        row("a", 0.9, fold=0),
+        row("a", None, design="P1R"),
+        row("b", 1, design="P1R"),
+    ]
+    lines = shown(study_table(rows)).splitlines()
+    assert lines[0] == "d, s"
+    assert lines[1].split() == ["design", "metric", "a", "b"]
+    assert [line.split() for line in lines[3:5]] == [
+        ["lists", "ndcg@10", "0.5000", "0.2500"], ["P1R", "ndcg@10", "–", "1.0000"],
+    ]  # fmt: skip
+
+
+def test_the_best_is_bold_if_the_metric_has_a_direction():
+    def bold(*rows):
+        text = shown(study_table(rows), force_terminal=True, color_system="standard")
+        return re.findall(r"\x1b\[1m *(\d\.\d+)", text)
+
+    assert bold(row("a", 0.5), row("b", 0.25)) == ["0.5000"]
+    assert bold(row("a", 0.5, metric="rmse"), row("b", 0.25, metric="rmse")) == ["0.2500"]
+    assert bold(row("a", 0.5, metric="gini@10"), row("b", 0.25, metric="gini@10")) == ["0.2500"]
+    assert bold(row("a", 0.5)) == []
+
+
+def test_an_infinite_mean_differs_from_an_undefined_one():
+    endless = {**row("a", None, metric="seq_perplexity"), "infinite": {"mean": "inf"}}
+    text = shown(
+        study_table([endless, row("b", 60.0, metric="seq_perplexity"), row("c", None, metric="seq_perplexity")])
+    )
+    assert text.splitlines()[3].split() == ["lists", "seq_perplexity", "∞", "60.0000", "–"]
+
+
+def test_many_systems_are_listed_below_each_other_with_complete_numbers():
+    systems = {f"system-{i}": 0.1 + i / 100 for i in range(12)}
+    lines = shown(study_table([row(name, mean) for name, mean in systems.items()])).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[:2] for line in lines if "system-" in line] == [[n, f"{m:.4f}"] for n, m in systems.items()]
+
+
+def test_every_seed_has_a_table():
+    text = shown(study_table([row("a", 0.5), row("a", 0.4, seed=1)]))
+    assert ("d, s, seed 0" in text, "d, s, seed 1" in text) == (True, True)
+
+
+def test_findings_state_where_and_how_often():
+    one = {
+        "code": "L002",
+        "severity": "warning",
+        "title": "Training events are later than test events",
+        "detail": "3 of 4",
+        "system": "",
+    }
+    text = shown(findings_block([{**one, "dataset": "d", "split": "s", "design": None, "cases": 3}]))
+    assert "L002 warning: Training events are later than test events (3 cases, the first: d, s)\n  3 of 4" in text
+    assert shown(findings_block([])).strip() == "No findings."

@@ -1,0 +1,84 @@
+"""Means by group of users in a study: of the pooled folds of every place, in all of its files."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import recassay as ra
+from recassay.errors import UsageError
+from recassay.results.score_set import Place
+
+STUDY = """\
+study: groups
+data: {path: log.csv, users: users.csv}
+split: [k_folds(k=2), last(n=2)]
+models: [Popular, Random]
+metrics: [recall@5]
+by: country
+judge: {interval: normal}
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    log = [(user, f"i{(user * step + step * step) % 17}") for user in range(40) for step in range(1, 9)]
+    pl.DataFrame(
+        [(user, item, at) for at, (user, item) in enumerate(log)],
+        schema=["user_id", "item_id", "timestamp"],
+        orient="row",
+    ).unique(["user_id", "item_id"], keep="first", maintain_order=True).write_csv(tmp_path / "log.csv")
+    countries = pl.DataFrame({"user_id": range(40), "country": ["de" if user % 2 else "fr" for user in range(40)]})
+    countries.write_csv(tmp_path / "users.csv")
+    (tmp_path / "study.yaml").write_text(STUDY)
+    return tmp_path
+
+
+def test_a_study_shows_groups_at_every_place(home):
+    results = ra.run_study(home / "study.yaml", home / "out")
+    assert [row["split"] for row in results.groups] == ["k_folds(k=2)", "last(n=2)"]
+    summary = json.loads((home / "out" / "summary.json").read_text())
+    assert summary["groups"] == list(results.groups)
+    table = pl.read_parquet(home / "out" / "groups.parquet")
+    assert table.columns[:5] == ["dataset", "split", "protocol", "design", "seed"]
+    assert table.height == 2 * 2 * 2
+    assert 'id="groups"' in (home / "out" / "report.html").read_text()
+    scores = ra.read_scores(home / "out")
+    place = Place(*(results.groups[0][axis] for axis in Place._fields))
+    values = scores.sheets[place].values("Popular", "recall@5")
+    own = pl.DataFrame({"user": scores.sheets[place].units, "value": values}).filter(pl.col("user") % 2 == 1)
+    found = ra.GroupScores.from_dict(results.groups[0]).row("Popular", "recall@5", "de")
+    assert found.n == own.height
+    assert found.low <= found.mean <= found.high
+
+
+def test_the_log_itself_may_have_the_column(home):
+    expected = ra.run_study(home / "study.yaml", home / "out").groups
+    log = pl.read_csv(home / "log.csv").join(pl.read_csv(home / "users.csv"), on="user_id", maintain_order="left")
+    log.write_csv(home / "log.csv")
+    (home / "study.yaml").write_text(STUDY.replace(", users: users.csv", ""))
+    assert ra.run_study(home / "study.yaml", home / "again").groups == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        (("by: country", "by: contry"), "I201", "did you mean 'country'"),
+        (("{path: log.csv, users: users.csv}", '{generate: "log(users=40, items=30, events=400)"}'), "U105", "users"),
+        (("users: users.csv", "users: nobody.csv"), "I101", "nobody.csv"),
+    ],
+)
+def test_mistakes_are_found(home, change, code, words):
+    (home / "study.yaml").write_text(STUDY.replace(*change))
+    with pytest.raises(ra.RecassayError, match=words) as caught:
+        ra.run_study(home / "study.yaml", home / "out")
+    assert caught.value.code == code
+
+
+def test_studies_of_streams_have_no_groups(home):
+    changed = STUDY.replace("split: [k_folds(k=2), last(n=2)]\n", "protocol: prequential(at=5)\n")
+    (home / "study.yaml").write_text(changed.replace("[Popular, Random]", "[StreamPopular]"))
+    with pytest.raises(UsageError, match="`by` is for ranked lists"):
+        ra.run_study(home / "study.yaml", home / "out")

@@ -1,0 +1,381 @@
+"""A study of streams from its file to its folder."""
+
+import functools
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+import recassay as ra
+from recassay.data.synthetic.drifting import change_points, drifting
+from recassay.data.synthetic.tastes import item_features, log
+from recassay.errors import RecassayError, UsageError
+from recassay.evaluate.streams.run import play_stream
+from recassay.models.incremental import ISGD, UKNN, StreamPopular
+from recassay.stats.intervals import intervals
+from recassay.study.run import streams
+
+from ..config.test_schema import planned
+from ..conftest import files
+
+STUDY = """\
+study: events
+data: {generate: "drifting(users=80, items=50, events=1500, changes=1, seed=1)"}
+protocol: prequential(at=5)
+models: {isgd: "ISGD(factors=4)", uknn: UKNN, popular: StreamPopular}
+metrics: [recall@5, mrr@5]
+compare: {baseline: popular}
+over_time: {window: 200}
+judge: {resamples: 200}
+"""
+PLACE = "generated/whole/fold-0/seed-0"
+TIMED = ("cache", "times.json", "report.html")  # what tells how long calls took
+
+
+def made():
+    return drifting(users=80, items=50, events=1500, changes=1, seed=1)
+
+
+@pytest.fixture
+def write(study):
+    return lambda **changes: study(STUDY, **changes)
+
+
+@pytest.fixture
+def checked_often(monkeypatch):
+    """A stream is written down after every 200 events."""
+    often = functools.partial(play_stream, checkpoint_seconds=0.0, block=200)
+    monkeypatch.setattr(streams, "play_stream", often)
+
+
+def by_hand(protocol="prequential(at=5)", **changes):
+    asked = ra.protocols.parse(protocol)
+    models = {"isgd": ISGD(factors=4), "uknn": UKNN(), "popular": StreamPopular(), **changes}
+    return {name: ra.play(model, made(), asked, name=name, metrics="recall@5 mrr@5") for name, model in models.items()}
+
+
+def test_the_folder_of_a_study(write, tmp_path):
+    results = ra.run_study(write(), tmp_path / "out")
+    written = set(files(tmp_path / "out"))
+    assert {"study.lock.yaml", "scores.parquet", "summary.json", "findings.jsonl", "report.html"} <= written
+    for system in ("isgd", "uknn", "popular"):
+        assert f"runs/{PLACE}/{system}.parquet" in written
+    for exhibit in ("over-time", "mcnemar-over-time", "difference-over-time", "events"):
+        assert f"exhibits/generated/whole/{exhibit}.csv" in written
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert all(text in page for text in ("events of a stream", "Scored and unscored events", "recall@5 over time"))
+    assert {row["design"] for row in results.rows} == {"stream"}
+    assert results.failures == ()
+
+
+def test_rows_and_outcomes_equal_those_of_play(write, tmp_path):
+    results = ra.run_study(write(), tmp_path / "out")
+    rows = {(row["fold"], row["system"], row["metric"]): row for row in results.rows}
+    for name, stream in by_hand().items():
+        one = stream.outcomes
+        kept = ra.Outcomes.read(tmp_path / "out" / "runs" / PLACE / f"{name}.parquet")
+        assert kept.fingerprint == one.fingerprint
+        for metric in ("recall@5", "mrr@5"):
+            for fold in (0, "all"):
+                row = rows[fold, name, metric]
+                assert (row["mean"], row["n"], row["short"]) == (one.mean(metric), len(one), one.counts["short"])
+                assert row["low"] < row["mean"] < row["high"]
+                assert row["accompanying"]["first"] == one.counts["first"]
+
+
+def test_metrics_of_lists_use_the_features_of_the_data(study, tmp_path):
+    text = STUDY.replace('seed=1)"}', 'seed=1)", items: "item_features(items=50)"}')
+    text = text.replace("metrics: [recall@5, mrr@5]", "metrics: [recall@5, ild@5, efd@5]")
+    results = ra.run_study(study(text), tmp_path / "out")
+    assert results.failures == ()
+    stream = ra.play(
+        StreamPopular(), made(), ra.protocols.prequential(at=5), metrics="ild@5 efd@5", items=item_features(items=50)
+    )
+    for metric in ("ild@5", "efd@5"):
+        rows = [
+            row for row in results.rows if (row["system"], row["metric"], row["fold"]) == ("popular", metric, "all")
+        ]
+        assert rows[0]["mean"] == pytest.approx(stream.outcomes.mean(metric))
+
+
+def test_intervals_resample_users_with_all_their_events(write, tmp_path):
+    results = ra.run_study(write(), tmp_path / "out")
+    one = by_hand()["popular"].outcomes
+    hits = pl.DataFrame({"user": one.users, "hit": one.of("recall@5")})
+    users = hits.group_by("user").agg(pl.col("hit").mean(), pl.len()).sort("user")
+    means, events = users["hit"].to_numpy()[:, None], users["len"].cast(float).to_numpy()[:, None]
+    low, high = intervals(means, events, method="bootstrap", level=0.95, resamples=200, seed=0)
+    row = next(row for row in results.rows if (row["system"], row["metric"]) == ("popular", "recall@5"))
+    assert (row["low"], row["high"]) == (low[0], high[0])
+
+
+def test_scores_have_the_position_user_and_time_of_each_event(write, tmp_path):
+    ra.run_study(write(), tmp_path / "out")
+    scores = pl.read_parquet(tmp_path / "out" / "scores.parquet").filter(system="uknn")
+    frame, one = made().frame(), by_hand()["uknn"].outcomes
+    assert scores["unit"].to_list() == one.event.tolist()
+    assert scores["user"].to_list() == frame["user_id"].gather(one.event).to_list()
+    assert scores["time"].to_list() == frame["timestamp"].gather(one.event).to_list()
+    assert scores["recall@5"].to_list() == one.of("recall@5").tolist()
+
+
+def test_comparisons_are_signed_mcnemar_over_the_whole_stream(write, tmp_path):
+    results = ra.run_study(write(), tmp_path / "out")
+    told = {(row["metric"], row["a"]): row for row in results.comparisons}
+    for metric in ("recall@5", "mrr@5"):
+        found = ra.compare_over_time(list(by_hand().values()), baseline="popular", metric=metric, window=200)
+        for row in found.summary().to_dicts():
+            mine = told[metric, row["a"]]
+            assert mine["b"] == "popular"
+            assert {name: mine[name] for name in ("p", "p_adjusted", "low", "high", "n", "test")} == {
+                name: row[name] for name in ("p", "p_adjusted", "low", "high", "n", "test")
+            }
+
+
+def test_final_tests_of_several_streams_are_one_family(study, tmp_path):
+    several = 'data: [{name: a, generate: "log(users=60, items=40, events=900)"}, {name: b, generate: "log(users=60, items=40, events=900, seed=1)"}]\n'  # noqa: E501
+    first = STUDY.splitlines()[1] + "\n"
+    results = ra.run_study(study(STUDY.replace(first, several)), tmp_path / "out")
+    asked = ra.protocols.prequential(at=5)
+    compared = {
+        name: ra.compare_over_time(
+            {
+                system: ra.play(model, log(users=60, items=40, events=900, seed=seed), asked, metrics="recall@5")
+                for system, model in {"isgd": ISGD(factors=4), "uknn": UKNN(), "popular": StreamPopular()}.items()
+            },
+            baseline="popular",
+            metric="recall@5",
+        )
+        for seed, name in enumerate("ab")
+    }
+    family = {(row["stream"], row["a"]): row["p_adjusted"] for row in ra.declared(compared).to_dicts()}
+    told = {(row["dataset"], row["a"]): row["p_adjusted"] for row in results.comparisons if row["metric"] == "recall@5"}
+    assert told == family
+
+
+def test_a_study_resumes_inside_a_stream_with_the_same_bits(write, tmp_path, checked_often):
+    path = write()
+    ra.run_study(path, tmp_path / "whole")
+    stopped = []
+
+    def stop(stage, done, of):
+        if stage == "uknn: events" and done >= 600 and not stopped:
+            stopped.append(done)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ra.run_study(path, tmp_path / "out", progress=stop)
+    assert list((tmp_path / "out" / "cache" / "training").iterdir())
+    walked = []
+
+    def listen(stage, done, of):
+        if stage == "uknn: events":
+            walked.append(done)
+
+    ra.run_study(path, tmp_path / "out", progress=listen)
+    assert walked[0] == 200, "it started from the beginning"
+    assert max(walked) < 1500, "it started from the beginning"
+    assert files(tmp_path / "out", without=TIMED) == files(tmp_path / "whole", without=TIMED)
+    assert not list((tmp_path / "out" / "cache" / "training").iterdir())
+
+
+def test_settings_are_chosen_on_the_first_part_alone_and_not_scored_there(write, tmp_path):
+    tune = (
+        "tune: {share: 0.2, metric: mrr@5, grid: {uknn: {neighbours: [2, 5]}, isgd: {rate: [0.1], factors: [2, 8]}}}\n"
+    )
+    ra.run_study(write(add=tune), tmp_path / "out")
+    lock = yaml.safe_load((tmp_path / "out" / "study.lock.yaml").read_text())
+    assert lock["tune"]["share"] == 0.2
+    assert lock["tune"]["tried"]["uknn"] == ["UKNN", "UKNN(neighbours=2)", "UKNN(neighbours=5)"]
+    first = made().take(np.arange(300))
+    settings = pl.read_csv(tmp_path / "out" / "exhibits" / "generated" / "whole" / "settings.csv")
+    taken = {}
+    for row in settings.to_dicts():
+        asked = ra.protocols.prequential(at=5)
+        assert row["mrr@5"] == ra.play(ra.models.parse(row["model"]), first, asked).outcomes.mean("mrr@5")
+    for name in ("uknn", "isgd"):
+        own = settings.filter(system=name)
+        assert own["taken"].sum() == 1
+        assert own.filter("taken")["mrr@5"].item() == own["mrr@5"].max()
+        taken[name] = ra.models.parse(own.filter("taken")["model"].item())
+    for name, stream in by_hand("prequential(at=5, warmup=300)", **taken).items():
+        kept = ra.Outcomes.read(tmp_path / "out" / "runs" / PLACE / f"{name}.parquet")
+        assert kept.fingerprint == stream.outcomes.fingerprint
+        assert kept.event[0] >= 300
+
+
+def test_a_failing_setting_is_not_chosen(write, tmp_path):
+    results = ra.run_study(write(add="tune: {grid: {isgd: {rate: [1.0e+30]}}}\n"), tmp_path / "out")
+    settings = pl.read_csv(tmp_path / "out" / "exhibits" / "generated" / "whole" / "settings.csv")
+    assert settings["taken"].to_list() == [True, False]
+    assert settings["recall@5"].null_count() == 1
+    assert results.failures == ()
+
+
+def test_a_data_set_may_have_its_own_protocol(study, tmp_path):
+    text = STUDY.replace('seed=1)"}', 'seed=1)", protocol: "prequential(at=5, repeats=\'allow\')"}')
+    results = ra.run_study(study(text), tmp_path / "out")
+    assert {row["protocol"] for row in results.rows} == {"prequential(at=5, repeats='allow')"}
+    kept = ra.Outcomes.read(tmp_path / "out" / "runs" / PLACE / "uknn.parquet")
+    assert kept.settings["protocol"] == "prequential(at=5, repeats='allow')"
+
+
+def test_filters_of_one_data_set(study, tmp_path):
+    text = STUDY.replace('seed=1)"}', 'seed=1)", filters: "core(users=15, items=15)"}')
+    ra.run_study(study(text), tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "folds" / "generated" / "whole" / "fold-0.json").read_text())
+    left = ra.split.filters.apply(made(), "core(users=15, items=15)").log
+    assert about["stream"]["events"] == len(left) < 1500
+
+
+FAILING = """\
+import numpy as np
+
+
+class Failing:
+    def __init__(self, after=400):
+        self.after, self.met = after, 0
+
+    def learn(self, users, items, values):
+        self.met += len(items)
+        if self.met > self.after:
+            raise ValueError("enough")
+
+    def recommend(self, user, n, consumed):
+        return []
+"""
+
+
+def test_outcomes_before_a_failure_are_kept(write, tmp_path):
+    (tmp_path / "mine.py").write_text(FAILING)
+    text = [("popular: StreamPopular", 'popular: StreamPopular, mine: "mine.py:Failing(after=1200)"')]
+    results = ra.run_study(write(replace=text), tmp_path / "out")
+    (failure,) = results.failures
+    assert (failure["system"], failure["code"]) == ("mine", "I374")
+    assert "event 1,200" in failure["message"]
+    partial = ra.Outcomes.read(tmp_path / "out" / "failures" / PLACE / "mine.parquet")
+    assert partial.event[-1] <= 1200
+    assert len(partial) > 800
+    assert {row["system"] for row in results.rows} == {"isgd", "uknn", "popular"}
+
+
+def test_rows_are_an_order_only_if_the_study_says_so(study, tmp_path):
+    made().frame().drop("timestamp").write_csv(tmp_path / "rows.csv")
+    generated, asked = 'generate: "drifting(users=80, items=50, events=1500, changes=1, seed=1)"', "prequential(at=5)"
+    models = ('{isgd: "ISGD(factors=4)", uknn: UKNN, popular: StreamPopular}', "{popular: StreamPopular}")
+    compared = ("compare: {baseline: popular}\n", "")
+    with pytest.raises(RecassayError, match="I383"):
+        ra.run_study(study(STUDY, replace=[(generated, "path: rows.csv"), models, compared]), tmp_path / "out")
+    said = (asked, "\"prequential(at=5, order='row')\"")
+    text = study(STUDY, replace=[(generated, "path: rows.csv"), said, models, compared])
+    results = ra.run_study(text, tmp_path / "said")
+    assert {row["protocol"] for row in results.rows} == {"prequential(at=5, order='row')"}
+    whole = by_hand()["popular"]
+    (mean,) = [row["mean"] for row in results.rows if (row["metric"], row["fold"]) == ("recall@5", "all")]
+    assert mean == whole.outcomes.mean("recall@5")
+
+
+def test_ratings_are_predicted(study, tmp_path):
+    rng_free = np.arange(600)
+    frame = pl.DataFrame(
+        {"user_id": rng_free % 20, "item_id": rng_free * 7 % 30, "rating": 1.0 + rng_free % 5, "timestamp": rng_free}
+    )
+    frame.write_csv(tmp_path / "ratings.csv")
+    (tmp_path / "mine.py").write_text(
+        "class Mean:\n"
+        "    def __init__(self, always=3.0):\n        self.always = always\n"
+        "    def learn(self, users, items, values):\n        pass\n"
+        "    def predict(self, user, item):\n        return self.always\n"
+    )
+    text = """\
+study: ratings
+data: {path: ratings.csv}
+protocol: prequential(predict='ratings')
+models: {three: "mine.py:Mean()", four: "mine.py:Mean(always=4.0)"}
+metrics: [mae, rmse]
+over_time: {largest: 4, window: 50}
+judge: {resamples: 200}
+"""
+    results = ra.run_study(study(text), tmp_path / "out")
+    means = {(row["system"], row["metric"]): row["mean"] for row in results.rows if row["fold"] == "all"}
+    assert means == pytest.approx({
+        ("three", "mae"): 1.2, ("three", "rmse"): 2**0.5, ("four", "mae"): 1.4, ("four", "rmse"): 3**0.5,
+    })  # fmt: skip
+    assert [(row["metric"], row["difference"]) for row in results.comparisons] == [("mae", pytest.approx(-0.2))]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "told"),
+    [
+        (
+            "protocol: prequential(at=5)",
+            "protocol: prequential(at=5)\nsplit: random(test=0.2)",
+            "U133",
+            "needs no split",
+        ),
+        ("protocol: prequential(at=5)", "protocol: ranking", "U132", "split"),
+        ("over_time: {window: 200}", "over_time: {windows: 200}", "U132", "windows"),
+        ("over_time: {window: 200}", "over_time: {metric: ndcg@5}", "U133", "ndcg@5"),
+        ("over_time: {window: 200}", "over_time: {detectors: ADWINE}", "U115", "ADWINE"),
+        ("over_time: {window: 200}", "designs: AI-AR-AN", "U133", "ranked lists"),
+        ("over_time: {window: 200}", "tune: {grid: {als: {rate: [1]}}}", "U133", "als"),
+        ("over_time: {window: 200}", "tune: {grid: {isgd: {rates: [1]}}}", "U133", "rates"),
+        ("over_time: {window: 200}", "tune: {grid: {isgd: {update: [some]}}}", "U102", "some"),
+        ("recall@5, mrr@5", "coverage@5", "U192", "coverage@5"),
+        ("prequential(at=5)", "prequential(at=5, folds='cv')", "U133", "copies"),
+        ('seed=1)"}', 'seed=1)", sequences: ready_made}', "U133", "sequences"),
+        ('seed=1)"}', 'seed=1)", protocol: ranking}', "U133", "ranking"),
+        ('seed=1)"}', 'seed=1)", filters: cores}', "U115", "cores"),
+    ],
+)
+def test_errors_are_found_before_any_work(study, old, new, code, told):
+    with pytest.raises(RecassayError) as caught:
+        planned(study(STUDY, replace=[(old, new)]))
+    assert told in str(caught.value)
+    assert caught.value.code == code
+
+
+def test_keys_of_streams_are_errors_in_other_studies(study):
+    with pytest.raises(UsageError) as caught:
+        planned(study(add="tune: {grid: {}}\n"))
+    assert (caught.value.code, "is for streams" in caught.value.what) == ("U133", True)
+
+
+def test_a_model_that_cannot_learn_streams_fails_in_the_dry_run(write, tmp_path):
+    path = write(replace=[("popular: StreamPopular", "popular: Popular")])
+    with pytest.raises(UsageError) as caught:
+        ra.run_study(path, tmp_path / "out")
+    assert (caught.value.code, "line 4" in caught.value.where) == ("U191", True)
+
+
+def test_a_table_of_the_data_folder(study, tmp_path):
+    (tmp_path / "data" / "shop").mkdir(parents=True)
+    made().frame().write_parquet(tmp_path / "data" / "shop" / "clicks.parquet")
+    first = STUDY.splitlines()[1]
+    text = STUDY.replace(first, "data: {name: ours, table: shop/clicks}")
+    results = ra.run_study(study(text), tmp_path / "out", data=tmp_path / "data")
+    assert {row["dataset"] for row in results.rows} == {"ours"}
+    for wrong in ("data: {name: ours, table: shop/visits}", "data: {table: shop/clicks, path: a.csv}"):
+        with pytest.raises(RecassayError) as caught:
+            ra.run_study(study(STUDY.replace(first, wrong)), tmp_path / "other", data=tmp_path / "data")
+        assert caught.value.code in ("I111", "U133")
+
+
+def test_a_drifting_stream_changes_at_the_given_events():
+    one = drifting(users=600, items=80, events=18_000, changes=2, seed=3)
+    frame = one.frame()
+    assert frame.height == 18_000
+    assert frame.unique(["user_id", "item_id"]).height == 18_000
+    assert (frame["timestamp"].diff().drop_nulls() >= 0).all()
+    assert change_points(18_000, 2) == [6000, 12_000]
+    counts = [
+        np.bincount(part["item_id"].to_numpy(), minlength=81)
+        for part in (frame[:3000], frame[3000:6000], frame[6000:12_000], frame[12_000:])
+    ]
+    alike = np.corrcoef(counts)
+    assert alike[0, 1] > 0.5, "one world has one popularity"
+    assert max(abs(alike[1, 2]), abs(alike[2, 3]), abs(alike[0, 3])) < 0.4, "another one has another"
+    with pytest.raises(UsageError):
+        drifting(users=10, items=10, events=20, changes=-1)

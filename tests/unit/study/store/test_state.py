@@ -1,0 +1,91 @@
+"""An unchanged study is answered from its folder, and everything that changes it is noticed."""
+
+from __future__ import annotations
+
+import os
+
+import polars as pl
+import pytest
+
+from recassay.study.run.study import run_study
+from recassay.study.store import state
+
+STUDY = """
+study: small
+data: {path: log.csv}
+split: random(test=0.3)
+models: {popular: Popular, random: Random}
+metrics: [recall@5]
+judge: {resamples: 100}
+"""
+
+
+@pytest.fixture
+def study(tmp_path):
+    rows = [(user, (user * 7 + step * step) % 20) for user in range(30) for step in range(6)]
+    pl.DataFrame(rows, ["user_id", "item_id"], orient="row").unique(maintain_order=True).write_csv(tmp_path / "log.csv")
+    (tmp_path / "study.yaml").write_text(STUDY)
+    run_study(tmp_path / "study.yaml", tmp_path / "out")
+    return tmp_path
+
+
+def asked(home, **changes):
+    return state.request(home / "study.yaml", **{"data": None, "quick": False, "values": None, **changes})
+
+
+def test_an_unchanged_study_returns_its_results(study):
+    assert state.changes(study / "out", asked(study)) == []
+    first = state.stored_results(study / "out", asked(study))
+    again = run_study(study / "study.yaml", study / "out")
+    assert again.document() == first.document()
+
+
+def test_every_change_is_named(study):
+    def told(**changes):
+        return " ".join(state.changes(study / "out", asked(study, **changes)))
+
+    assert told(values={"epochs": 3}) == "values changed"
+    os.utime(study / "log.csv", ns=(1, 1))
+    assert "log.csv changed" in told()
+    (study / "out" / "findings.jsonl").write_text("{}\n")
+    (study / "out" / "mine.txt").write_text("")
+    assert "findings.jsonl in the folder changed" in told()
+    assert "mine.txt in the folder is new" in told()
+    assert state.stored_results(study / "out", asked(study)) is None
+
+
+def flip(path):
+    """Flip a bit of a file, and keep its size and its times."""
+    times = path.stat().st_mtime_ns
+    content = path.read_bytes()
+    middle = len(content) // 2
+    path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    os.utime(path, ns=(times, times))
+
+
+@pytest.mark.parametrize("name", ["summary.json", "times.json", "scores.parquet", "report.html", "manifest.json"])
+def test_damage_that_keeps_size_and_times_is_noticed_and_computed_again(study, name):
+    before = (study / "out" / "summary.json").read_bytes()
+    flip(study / "out" / name)
+    assert "damaged" in " ".join(state.changes(study / "out", asked(study)))
+    assert state.stored_results(study / "out", asked(study)) is None
+    run_study(study / "study.yaml", study / "out")
+    assert state.changes(study / "out", asked(study)) == []
+    assert (study / "out" / "summary.json").read_bytes() == before
+
+
+def test_a_new_file_in_a_folder_of_data_is_noticed(study):
+    (study / "parts").mkdir()
+    (study / "log.csv").rename(study / "parts" / "1.csv")
+    (study / "study.yaml").write_text(STUDY.replace("log.csv", "parts"))
+    run_study(study / "study.yaml", study / "out2")
+    assert state.changes(study / "out2", asked(study)) == []
+    (study / "parts" / "2.csv").write_text("user_id,item_id\n1,19\n")
+    assert "parts changed" in " ".join(state.changes(study / "out2", asked(study)))
+
+
+def test_a_changed_study_runs_again_and_states_the_command_that_made_it(study):
+    (study / "study.yaml").write_text(STUDY.replace("recall@5", "recall@5, ndcg@5"))
+    found = run_study(study / "study.yaml", study / "out")
+    assert {row["metric"] for row in found.rows} == {"recall@5", "ndcg@5"}
+    assert f"recassay run {study / 'study.yaml'} -o {study / 'out'}" in (study / "out" / "report.html").read_text()

@@ -1,0 +1,59 @@
+"""Arguments of a wrong type are errors with a code, whatever the function does with them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import recassay as ra
+from recassay.comparison.power import users_for
+from recassay.errors import RecassayError
+from recassay.errors.arguments import checks_types
+from recassay.evaluate.lists.until import Until
+
+RUN = {"ann": {"x": 0.9, "y": 0.5}}
+TRUTH = {"ann": {"x": 1}}
+WRONG = [
+    {"metrics": 3}, {"metrics": None}, {"metrics": [3]}, {"metrics": {"a": 1}}, {"profile": 5}, {"level": "x"},
+    {"threads": "x"}, {"until": "x"}, {"seed": "x"}, {"resamples": "x"}, {"columns": 3}, {"format": 3}, {"ties": []},
+    {"order": 3}, {"memory": []}, {"train": 3}, {"until": 0.1, "level": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_a_wrong_argument_of_score_has_a_code(wrong):
+    with pytest.raises(RecassayError) as caught:
+        ra.score(RUN, TRUTH, **{"metrics": "recall@1", **wrong})
+    assert caught.value.exit_code == 2
+
+
+def test_wrong_arguments_of_other_functions_have_codes(tmp_path):
+    scores = ra.score({"a": RUN, "b": RUN}, TRUTH, "recall@1", interval=None)
+    calls = [
+        lambda: ra.compare(scores, baseline=3), lambda: ra.compare(scores, level="x"), lambda: ra.explain(3),
+        lambda: ra.read_run(RUN, columns=3), lambda: ra.read_truth(TRUTH, format=3), lambda: ra.parse_metric(3),
+        lambda: ra.run_study(tmp_path / "s.yaml", tmp_path / "out", values=3), lambda: ra.run_study(3, tmp_path),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(RecassayError) as caught:
+            call()
+        assert caught.value.exit_code == 2
+
+
+def test_numbers_of_numpy_and_paths_are_what_annotations_name(tmp_path):
+    @checks_types
+    def take(n: "int", share: "float | None", where: "str | Path"):
+        return n, share, where
+
+    assert take(np.int64(3), np.float32(0.5), tmp_path) == (3, 0.5, tmp_path)
+    assert take(3, share=None, where="x") == (3, None, "x")
+
+
+def test_a_difference_too_small_for_any_number_of_users_needs_more_than_can_be_counted():
+    assert users_for(1e-300, 0.05, 0.8) is None
+
+
+@pytest.mark.parametrize("level", [0, 1, float("nan")])
+def test_a_level_without_error_probability_is_refused(level):
+    with pytest.raises(RecassayError, match="level"):
+        Until(0.1, level=level)

@@ -1,0 +1,104 @@
+"""Compiled kernels: a private folder where nothing else can be written to; one compilation for all processes."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from recassay import _kernel_cache
+from recassay._kernel_cache import VARIABLE, njit, use_writable_cache
+
+KERNEL = """
+from recassay._kernel_cache import njit
+
+@njit(nogil=True, cache=True)
+def inner(n):
+    total = 0.0
+    for i in range(n):
+        total += i**0.5
+    return total
+
+@njit(nogil=True, cache=True)
+def outer(n):
+    return inner(n) + 1.0
+
+if __name__ == "__main__":
+    import sys
+    print("ready", flush=True)
+    sys.stdin.readline()
+    outer(3)
+    print(sum(sum(kernel.stats.cache_misses.values()) for kernel in (inner, outer)))
+"""
+
+
+def test_processes_that_start_together_compile_each_kernel_once(tmp_path):
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    environment = {**os.environ, VARIABLE: str(tmp_path / "cache")}
+    several = [
+        subprocess.Popen(
+            [sys.executable, tmp_path / "kernel.py"], env=environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )
+        for _ in range(3)
+    ]  # fmt: skip
+    assert all(process.stdout.readline() == "ready\n" for process in several)
+    for process in several:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert sum(int(process.communicate()[0]) for process in several) == 2  # of six
+
+
+def test_a_kernel_that_cannot_be_compiled_leaves_no_lock_behind(tmp_path, monkeypatch):
+    pytest.importorskip("fcntl")
+    locks = []
+    monkeypatch.setattr(_kernel_cache, "_KernelLock", lambda path: locks.append(_Lock(path)) or locks[-1])
+
+    @njit(cache=True)
+    def wrong(n):
+        return n.no_such_attribute
+
+    with pytest.raises(Exception, match="no_such_attribute"):
+        wrong(1)
+    assert [lock.taken for lock in locks] == [1]
+    assert [lock.handle for lock in locks] == [-1]
+
+
+class _Lock(_kernel_cache._KernelLock):
+    taken = 0
+
+    def acquire(self):
+        self.taken += 1
+        return super().acquire()
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """Let neither the installation nor the home folder be writable, and name another temporary folder."""
+    monkeypatch.setenv(VARIABLE, "")  # put back at the end
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr(_kernel_cache, "_is_writable", lambda _: False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys.modules["numba"].config, "CACHE_DIR", "")
+    return tmp_path
+
+
+def test_a_read_only_installation_uses_a_private_temporary_folder(read_only):
+    use_writable_cache()
+    made = Path(os.environ[VARIABLE])
+    assert made.parent == read_only
+    assert made.stat().st_mode & 0o077 == 0
+    del os.environ[VARIABLE]
+    use_writable_cache()
+    assert Path(os.environ[VARIABLE]) == made  # the same again: kernels are compiled once
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(read_only):
+    planted = read_only / f"recassay-kernels-{os.getuid()}"
+    planted.mkdir()
+    planted.chmod(0o777)
+    use_writable_cache()
+    assert Path(os.environ[VARIABLE]) != planted
+    assert Path(os.environ[VARIABLE]).stat().st_mode & 0o077 == 0
