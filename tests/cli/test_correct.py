@@ -107,6 +107,7 @@ def test_the_table_fits_and_numbers_are_complete(recassay, ranks, monkeypatch, w
         ("user_id,rank\n1,0\n", HOW, "I331", ["add 1"]),
         ("user_id,rank\n1,2\n", ("--sample", 100), "I332", ["the number of candidates"]),
         ("user_id,rank\n1,2\n", ("--sample", 100, "--pool", 99), "I332", ["too small for 100 draws"]),
+        ("user_id,rank\n1,2\n", ("--sample", 100, "--pool", 2**63), "I332", ["larger than 2,147,483,647"]),
         ("user_id,place_of_it\n1,2\n", HOW, "I201", ["rank", "--columns"]),
         ("user_id,rank\n1,2\n", (*HOW, "--by", "popularity"), "U151", ["uniform samples only"]),
         ("user_id,rank\n1,2\n", (*HOW, "--estimator", "bias_varance"), "U115", ["'bias_variance'"]),

@@ -17,6 +17,7 @@ from recassay.errors import InputError
 
 Int64 = NDArray[np.int64]
 Pool = int | ArrayLike | None
+MOST_CANDIDATES = 2**31 - 1  # ids of items are numbered in 32 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +149,9 @@ def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) 
             "I332", f"there are {found.size:,} pools for {cases:,} cases", where=where, hint="give one for each case"
         )
     least = 1 if replace else sample
+    if (found > MOST_CANDIDATES).any():
+        what = f"a pool of {found.max():g} candidates is larger than {MOST_CANDIDATES:,}"
+        raise InputError("I332", what, where=where, hint="pool is the number of all candidates without the relevant one")
     wrong = ~(found >= least) | (found != np.floor(found))
     if wrong.any():
         first = int(np.argmax(wrong))

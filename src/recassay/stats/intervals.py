@@ -27,7 +27,7 @@ from recassay.stats.moments import (
     drop_unweighted_infinities,
     standard_error,
 )
-from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums
+from recassay.stats.resampling import Floats, Progress, ResamplingOptions, bootstrap_sums, check_resamples
 
 LARGE = 50_000  # above this many units `bootstrap` is the analytic ABC, which then hardly differs from BCa
 
@@ -44,6 +44,10 @@ class Uncertainty:
     level: float = 0.95
     resamples: int = 10_000
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raise U102 if the number of resamples cannot be used."""
+        check_resamples(self.resamples)
 
 
 BOOTSTRAP = Uncertainty()

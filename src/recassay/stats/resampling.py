@@ -22,6 +22,8 @@ from recassay.threads import available
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]  # (blocks done, total blocks)
 
+MOST_RESAMPLES = 10_000_000  # more would change no digit of an interval that is shown
+
 
 @dataclass(frozen=True)
 class ResamplingOptions:
@@ -40,10 +42,15 @@ class ResamplingOptions:
         """
         if self.resamples == "auto":
             return automatic
-        if not isinstance(self.resamples, int) or self.resamples < 1:
-            what = f"resamples must be 'auto' or a whole number of at least 1, got {self.resamples!r}"
-            raise UsageError("U102", what, hint="leave resamples out for the default")
-        return self.resamples
+        return check_resamples(self.resamples)
+
+
+def check_resamples(resamples: int | str) -> int:
+    """Return a number of resamples; raise U102 if it is no whole number from 1 to ``MOST_RESAMPLES``."""
+    if isinstance(resamples, str) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
+        what = f"resamples must be a whole number from 1 to {MOST_RESAMPLES:,}, got {resamples!r}"
+        raise UsageError("U102", what, hint="leave resamples out for the default")
+    return resamples
 
 
 # These constants fix the random streams: a change here changes results.

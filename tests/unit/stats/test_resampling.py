@@ -9,6 +9,7 @@ from recassay.errors import UsageError
 from recassay.portable.draws import multinomials
 from recassay.rng import derive, derive_seed
 from recassay.stats import resampling
+from recassay.stats.intervals import Uncertainty
 from recassay.stats.resampling import ResamplingOptions, bootstrap_sums, flipped_sums, signed_sums
 
 MASK = 2**64 - 1
@@ -110,7 +111,10 @@ def test_progress_counts_the_blocks():
     assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
-@pytest.mark.parametrize("resamples", [0, -1, 2.5, "many"])
+@pytest.mark.parametrize("resamples", [0, -1, 2.5, "many", 2**63])
 def test_invalid_numbers_of_resamples_are_rejected(resamples):
     with pytest.raises(UsageError, match="U102"):
         ResamplingOptions(resamples=resamples).n_resamples(10)
+    if resamples != "many":
+        with pytest.raises(UsageError, match="U102"):
+            Uncertainty(resamples=resamples)

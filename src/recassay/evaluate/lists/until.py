@@ -196,18 +196,22 @@ def _has_relevant(truth: Truth, relevant_from: float) -> NDArray[np.bool_]:
 
 
 def _strata(job: Job, truth: Truth, target: Until) -> list[Rows]:
-    """Return for each stratum, by increasing activity, the row numbers of its users in random order."""
+    """Return for each stratum, by increasing activity, the row numbers of its users in random order.
+
+    There are at most as many strata as users.
+    """
     queries = truth.queries
     salt = np.uint64(derive_seed(target.seed, "until") & 0xFFFFFFFFFFFFFFFF)
     draws = mix(mix(id_keys(queries)) ^ salt)
     order = np.argsort(draws, kind="stable")
-    if target.strata == 1:
+    strata = min(target.strata, order.size)
+    if strata <= 1:
         return [order]
     activity = _activity(job, truth)
     ranked = order[np.argsort(activity[order], kind="stable")]
     part = np.empty(ranked.size, np.int64)
-    part[ranked] = np.arange(ranked.size) * target.strata // max(ranked.size, 1)
-    return [order[part[order] == number] for number in range(min(target.strata, ranked.size))]
+    part[ranked] = np.arange(ranked.size) * strata // ranked.size
+    return [order[part[order] == number] for number in range(strata)]
 
 
 def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:

@@ -58,6 +58,14 @@ def test_a_tiny_width_draws_all_users_and_gives_exact_means(tables):
         assert row.low == row.high == pytest.approx(row.mean, abs=1e-12)
 
 
+@pytest.mark.parametrize("strata", [7, 2**63])
+def test_with_more_strata_than_users_all_users_can_be_drawn(strata):
+    truth = pl.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 2, 3]})
+    lists = pl.DataFrame({"user_id": [1, 2, 3], "item_id": [1, 5, 3], "score": [1.0, 1.0, 1.0]})
+    found = ra.score({"mine": lists}, truth, "hit@1", until=1e-6, strata=strata)
+    assert (found.settings["until"]["users"], found.row("mine", "hit@1").mean) == (3, 2 / 3)
+
+
 def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tables):
     lists, truth = tables
     one = judged(tables, until=0.02, threads=1)
