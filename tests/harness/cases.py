@@ -55,7 +55,8 @@ OPTIONS = [
     b"-m", b"--until", b"--strata", b"--relevant-from", b"--table", b"--threads", b"--test", b"--correction",
     b"--set", b"-o", b"1", b"0", b"-1", b"1e-300", b"nan", b"''", b"'['", b"1e400", b"/", b".", b"-", b"/dev/null",
     b"no/such", b"100000000000", b"9223372036854775808", b"1" + 30 * b"0", b"--pool", b"--sample", b"--smallest-group",
-    b"--effect", b"--wanted", b"--rope", b"--order", b"--interval", b"--by", b"--by-item", b"--users", b"--duplicates", b"--negative", b"--missing",
+    b"--effect", b"--wanted", b"--rope", b"--order", b"--interval", b"--by", b"--by-item", b"--users",
+    b"--duplicates", b"--negative", b"--missing",
 ]  # fmt: skip
 
 

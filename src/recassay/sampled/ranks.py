@@ -151,7 +151,8 @@ def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) 
     least = 1 if replace else sample
     if (found > MOST_CANDIDATES).any():
         what = f"a pool of {found.max():g} candidates is larger than {MOST_CANDIDATES:,}"
-        raise InputError("I332", what, where=where, hint="pool is the number of all candidates without the relevant one")
+        hint = "pool is the number of all candidates without the relevant one"
+        raise InputError("I332", what, where=where, hint=hint)
     wrong = ~(found >= least) | (found != np.floor(found))
     if wrong.any():
         first = int(np.argmax(wrong))
