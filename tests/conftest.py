@@ -17,6 +17,11 @@ settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=T
 settings.load_profile("same")
 
 
+def pytest_xdist_auto_num_workers():
+    """Return one worker more than there are cores: one that waits for Java, a browser or a server leaves its core."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @pytest.fixture(scope="session")
 def spark():
     """A Spark session on two cores, which tries a task three times; without Java or PySpark its tests are skipped."""
