@@ -80,10 +80,17 @@ def test_a_pipe_is_read_to_its_end(tmp_path):
     writer.join()
 
 
-def test_ids_of_128_bits_are_ids(tmp_path):
+@pytest.mark.parametrize("place", ["a frame", "a file"])
+def test_ids_of_128_bits_are_ids(tmp_path, place):
     frame = pl.DataFrame({"user_id": [1, 1], "item_id": [7, 8], "score": [0.5, 0.25]})
-    frame.with_columns(pl.col("item_id").cast(pl.Int128)).write_parquet(tmp_path / "run.parquet")
-    assert ra.read_run(tmp_path / "run.parquet").frame()["item_id"].to_list() == [7, 8]
+    table = frame.with_columns(pl.col("item_id").cast(pl.Int128))
+    if place == "a file":
+        try:
+            table.write_parquet(tmp_path / "run.parquet")
+        except pl.exceptions.ComputeError:
+            pytest.skip("this version of Polars does not write them")
+        table = tmp_path / "run.parquet"
+    assert ra.read_run(table).frame()["item_id"].to_list() == [7, 8]
 
 
 def test_an_archive_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
