@@ -17,9 +17,26 @@ settings.register_profile("fuzz", derandomize=False, deadline=None, print_blob=T
 settings.load_profile("same")
 
 
-def pytest_xdist_auto_num_workers():
-    """Return one worker more than there are cores: one that waits for Java, a browser or a server leaves its core."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def of_spark(nodeid):
+    """Return whether a test needs a Spark session, which takes as long to start as many tests to run."""
+    return nodeid.startswith("tests/spark/")
+
+
+def pytest_collection_modifyitems(items):
+    """Put the longest first: Spark, then the examples of the pages."""
+    items.sort(key=lambda item: (not of_spark(item.nodeid), not item.nodeid.startswith("tests/docs/")))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give a worker a file at a time, but all of Spark to one worker, so that Java starts once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return "spark" if of_spark(nodeid) else nodeid.partition("::")[0]
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
