@@ -2,6 +2,7 @@
 
     python docs/generate.py            write what is stale
     python docs/generate.py --check    write nothing, name what is stale, and end with status 1 if anything is
+    python docs/generate.py docs/howto/diversify.md docs/reference     only these pages and folders
 
 A generated page comes from a module in ``docs/_generators`` with a function ``pages()``: path below ``docs`` to text.
 Every script in ``examples`` becomes a notebook beside it.
@@ -46,20 +47,28 @@ def generated_paths() -> set[Path]:
     return {path for path in DOCS.rglob("*.md") if path.read_text(encoding="utf-8").startswith(MARK.rstrip())}
 
 
-def fresh() -> Iterator[tuple[Path, str]]:
-    """Every page as it ought to be."""
-    yield from generated().items()
-    for script in _notebooks.scripts():
+def fresh(places: list[Path]) -> Iterator[tuple[Path, str]]:
+    """Every page as it ought to be, below the given places."""
+
+    def wanted(path: Path) -> bool:
+        return any(path.is_relative_to(place) for place in places)
+
+    if any(wanted(path) for path in generated_paths()):
+        yield from ((path, text) for path, text in generated().items() if wanted(path))
+    for script in filter(wanted, _notebooks.scripts()):
         yield script.with_suffix(".ipynb"), _notebooks.notebook(script)
-    with _examples.Workshop.opened() as shop:
-        for path in written():
-            yield path, shop.refreshed(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
+    pages = [path for path in written() if wanted(path)]
+    if pages:
+        with _examples.Workshop.opened() as shop:
+            for path in pages:
+                yield path, shop.refreshed(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
 
 
 def main(arguments: list[str]) -> int:
     """Write or check; the exit status."""
     check, stale = "--check" in arguments, []
-    for path, text in fresh():
+    places = [Path(one).resolve() for one in arguments if not one.startswith("--")]
+    for path, text in fresh(places or [ROOT]):
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path)
             if not check:

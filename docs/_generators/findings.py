@@ -482,6 +482,14 @@ EXAMPLES = {
         findings = diagnose(RemovedRowsFacts({"filters": (1_000, {"item too rare": 80, "user too quiet": 70})}))
         """,
     ),
+    "C017": Example(
+        "Compare the item ids of the run with those of the table of items: text against numbers, leading zeros, another list.",
+        """
+        from recassay.checks.base import RerankFacts, diagnose
+
+        findings = diagnose(RerankFacts(rows=400_000, bare=399_200))
+        """,
+    ),
     "S006": Example(
         "Ask for a cut-off that every list reaches, and compare with that.",
         """

@@ -70,10 +70,54 @@ def test_counts_are_printed(recassay, wide):
     assert pl.read_csv("out.csv").height == 81
 
 
+def test_several_weights_write_a_file_each(recassay, wide):
+    given = ("run.csv", "--items", "films.csv", "--method", "mmr", "--lambda", "0.2,0.50 0.8", "-o", "mmr-{lambda}.csv")
+    text = recassay("rerank", *given)
+    assert text.code == 0
+    assert "form=min" in text.out
+    names = ["mmr-0.2", "mmr-0.5", "mmr-0.8"]
+    for name in names:
+        assert f"{name}.csv" in text.out
+        alone = ra.rerank("run.csv", f"MMR(weight={name[4:]})", items="films.csv").run.frame()
+        assert pl.read_csv(f"{name}.csv").equals(alone)
+    found = recassay("rerank", *given, "--json").json["runs"]
+    assert [one["run"] for one in found] == names
+    assert [one["parameters"]["weight"] for one in found] == [0.2, 0.5, 0.8]
+
+
+def test_a_trec_file_has_the_same_lists(recassay, wide):
+    assert recassay("rerank", "run.csv", "--items", "films.csv", "-o", "mmr.trec").code == 0
+    lines = (wide / "mmr.trec").read_text().splitlines()
+    assert lines[0] == "1 Q0 90 1 -1.0 mmr"
+    assert len(lines) == 80
+    expected = ra.rerank("run.csv", "MMR", items="films.csv").run.frame()
+    made = ra.read_run("mmr.trec").frame()
+    assert made["item_id"].cast(pl.Int64).to_list() == expected["item_id"].to_list()
+
+
+def test_an_id_with_a_blank_is_not_written_as_trec(recassay, wide):
+    (wide / "run.csv").write_text("user_id,item_id,score\nann,the end,1\nann,up,0.5\n")
+    answer = recassay("rerank", "run.csv", "--method", "shuffled", "--lambda", "1", "-o", "new.trec")
+    assert (answer.code, "[U111]" in answer.err, "'the end'" in answer.err) == (2, True, True)
+    assert not (wide / "new.trec").exists()
+
+
+def test_a_table_of_other_items_is_a_finding(recassay, wide):
+    (wide / "films.csv").write_text("item_id,genres\n" + "".join(f"{item},d|e\n" for item in range(124, 129)))
+    answer = recassay("rerank", "run.csv", "--items", "films.csv", "-o", "out.csv")
+    assert "C017" in answer.out
+    assert "70 of 80 (88 %) rows" in " ".join(answer.out.split())
+    found = recassay("rerank", "run.csv", "--items", "films.csv", "-o", "out.csv", "--json").json
+    assert [(one["code"], one["severity"]) for one in found["findings"]] == [("C017", "warning")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (("--items", "films.csv", "--lambda", "1.5"), "U102", "between 0"),
+        (("--items", "films.csv", "--lambda", "half"), "U102", "'half' is no number"),
+        (("--items", "films.csv", "--lambda", ""), "U102", "is no number"),
+        (("--items", "films.csv", "--lambda", "0.2 0.5"), "U111", "-o 'out-{lambda}.csv'"),
         (("--items", "films.csv", "--places", "0"), "U102", "1 or more"),
         (("--items", "films.csv", "--candidates", "7"), "U102", "only 7 candidates"),
         (("--method", "mmr"), "U201", "--items FILE"),

@@ -70,7 +70,7 @@ def test_the_check_names_a_stale_page_and_fails(tmp_path, monkeypatch, capsys):
     page = tmp_path / "page.md"
     page.write_text("old")
     monkeypatch.setattr(generate, "ROOT", tmp_path)
-    monkeypatch.setattr(generate, "fresh", lambda: iter([(page, "new")]))
+    monkeypatch.setattr(generate, "fresh", lambda places: iter([(page, "new")]))
     assert generate.main(["--check"]) == 1
     assert (capsys.readouterr().out, page.read_text()) == ("stale: page.md\n", "old")
     assert generate.main([]) == 0

@@ -159,6 +159,14 @@ class ReplacedRunFacts:
 
 
 @dataclass(frozen=True, eq=False)
+class RerankFacts:
+    """Rows of a re-ranked run, and those whose item has no features or users to compare (``bare``)."""
+
+    rows: int
+    bare: int
+
+
+@dataclass(frozen=True, eq=False)
 class CutoffFacts:
     """List lengths of metrics without a cut-off, by metric and system; None stands for a whole target set."""
 
@@ -259,6 +267,7 @@ AnyFacts = (
     | StreamFacts
     | RemovedRowsFacts
     | ReplacedRunFacts
+    | RerankFacts
     | CutoffFacts
     | ComparisonFacts
     | HomeMetricFacts

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from recassay.checks.base import Facts, FolderFacts, check, format_count, format_id, format_share
+from recassay.checks.base import Facts, FolderFacts, RerankFacts, check, format_count, format_id, format_share
 from recassay.checks.counts import NOBODY, CheckInput, ListLengths, RowShare
 from recassay.checks.leakage import profile_rows
 from recassay.columnar.vocabulary import UNKNOWN
@@ -205,3 +205,16 @@ def other_users(facts: FolderFacts) -> str | None:
         "the users "
         "that both have"
     )
+
+
+@check("C017", "Re-ranked items without features", "warning", about=RerankFacts)
+def bare_rows(facts: RerankFacts) -> str | None:
+    """A re-ranker has no features, or no users to compare, for most rows: it treats such items as unlike all others.
+
+    Most often the ids in the table of items are of another kind than those of the run. Fewer such rows are counted
+    without a finding.
+    """
+    if 2 * facts.bare <= facts.rows:
+        return None
+    counted = format_share(facts.bare, facts.rows)
+    return f"{counted} rows are of items without features: the new order says little about diversity"

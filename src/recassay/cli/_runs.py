@@ -9,22 +9,55 @@ if TYPE_CHECKING:
     from recassay.data.run import Run
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
+TREC = ".trec"
+SUFFIXES = (".parquet", *SEPARATORS, TREC)
 
 
 def refuse_unwritable(output: Path) -> None:
     """Raise, before any work, if the output is not a kind of file that can be written."""
-    if output.suffix not in (".parquet", *SEPARATORS):
+    if output.suffix not in SUFFIXES:
         from recassay.errors import UsageError
 
         what = f"cannot write a run to '{output.name}': its file type is not supported"
-        raise UsageError("U111", what, where="-o", hint="use a name that ends in .parquet, .csv or .tsv")
+        raise UsageError("U111", what, where="-o", hint=f"use a name that ends in {', '.join(SUFFIXES[:-1])} or {TREC}")
 
 
 def write_run(run: Run, output: Path) -> None:
-    """Write a run as Parquet, CSV or TSV, by the suffix of the file."""
+    """Write a run as Parquet, CSV, TSV or TREC, by the suffix of the file."""
     from recassay.data.io.write import write_parquet, write_text
 
     if output.suffix == ".parquet":
         write_parquet(run.frame(), output)
+    elif output.suffix == TREC:
+        write_text(trec_text(run, output), output)
     else:
         write_text(run.frame().write_csv(separator=SEPARATORS[output.suffix]), output)
+
+
+def trec_text(run: Run, output: Path) -> str:
+    """Return a run in the format of TREC: user, Q0, item, rank, score and the name of the run, with blanks between.
+
+    The score is that of the run, or minus the rank where it has none. Raise U111 if an id or the name of the run has a
+    blank or is empty, since then its parts would be read as columns.
+    """
+    import polars as pl
+
+    from recassay.errors import UsageError
+
+    frame = run.frame()
+    rank = pl.col("rank") if "rank" in frame.columns else pl.int_range(1, pl.len() + 1).over("user_id")
+    score = pl.col("score") if "score" in frame.columns else -rank.cast(pl.Float64)
+    made = frame.select(
+        pl.col("user_id").cast(pl.String),
+        pl.lit("Q0").alias("q0"),
+        pl.col("item_id").cast(pl.String),
+        rank.alias("rank"),
+        score.alias("score"),
+        pl.lit("".join(run.name.split()) or "run").alias("tag"),
+    )
+    for column in ("user_id", "item_id"):
+        unfit = made[column].filter(made[column].str.contains(r"\s") | (made[column] == ""))
+        if unfit.len():
+            what = f"{unfit.len():,} rows have a {column} with a blank, such as {unfit[0]!r}, and TREC files cannot"
+            raise UsageError("U111", what, where=str(output), hint="write .parquet, .csv or .tsv")
+    return made.write_csv(separator=" ", include_header=False, quote_style="never")

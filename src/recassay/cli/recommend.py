@@ -72,7 +72,7 @@ def recommend(
             "-o",
             "--output",
             metavar="RUN",
-            help="Run file to write: .parquet, .csv or .tsv; its name names the system.",
+            help="Run file to write: .parquet, .csv, .tsv or .trec; its name names the system.",
         ),
     ],
     length: Annotated[int, typer.Option("-k", "--length", metavar="N", min=1, help="Items in a list.")] = 100,

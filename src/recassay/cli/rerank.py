@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recassay.cli import _common, _options, _runs
+
+if TYPE_CHECKING:
+    from recassay.models.rerank import Reranked
+
+WEIGHT = "{lambda}"  # in the name of the output: the weight of diversity
 
 
 def rerank(
@@ -15,7 +20,13 @@ def rerank(
         str, typer.Argument(metavar="RUN", help="Run file with user_id, item_id, score and optionally rank.")
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="OUT", help="Run file to write: .parquet, .csv or .tsv.")
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="Run file to write: .parquet, .csv, .tsv or .trec; {lambda} in its name stands for the weight.",
+        ),
     ],
     method: Annotated[
         str,
@@ -27,8 +38,12 @@ def rerank(
         ),
     ] = "mmr",
     weight: Annotated[
-        float | None,
-        typer.Option("--lambda", metavar="SHARE", help="Weight of diversity, 0 to 1.  [default: 0.5]"),
+        str | None,
+        typer.Option(
+            "--lambda",
+            metavar="SHARE...",
+            help='Weight of diversity, 0 to 1; several, such as "0.2 0.5 0.8", write a file each.  [default: 0.5]',
+        ),
     ] = None,
     items: Annotated[
         str | None, typer.Option("--items", metavar="FILE", help="Item features: mmr, dpp, xquad, calibrated.")
@@ -53,19 +68,52 @@ def rerank(
     Example: recassay rerank run.parquet --items items.csv --method mmr --lambda 0.5 -o diverse.parquet
     """
     _runs.refuse_unwritable(output)
+    weights = _weights(weight, output)
     from dataclasses import replace
 
     from recassay.models.rerank import runs
 
-    parameters: dict[str, Any] = {"weight": weight, "places": places, "candidates": candidates}
+    parameters: dict[str, Any] = {"weight": weights[0], "places": places, "candidates": candidates}
     given = {name: value for name, value in parameters.items() if value is not None}
     reranker = replace(runs.METHODS.parse(method), **given)
-    name = output.name.partition(".")[0]
-    reranked = runs.rerank(run, reranker, items=items, train=train, columns=columns, name=name, threads=threads)
-    _runs.write_run(reranked.run, output)
+    variants = [replace(reranker, weight=one) for one in weights[1:]]  # refused now if a weight cannot be used
+    prepared = runs.PreparedRun.of(run, reranker, items=items, train=train, columns=columns)
+    written: dict[Path, Reranked] = {}
+    for one in [reranker, *variants]:
+        path = output.with_name(output.name.replace(WEIGHT, f"{one.weight:g}"))
+        written[path] = prepared.rerank(weight=one.weight, name=path.stem, threads=threads)
+        _runs.write_run(written[path].run, path)
     if as_json:
-        _common.print_json({**reranked.to_dict(), "output": str(output)})
+        found = [{**_described(one), "output": str(path)} for path, one in written.items()]
+        _common.print_json(found[0] if len(found) == 1 else {"runs": found})
     else:
         from recassay.report.tables.reranked import reranked_table
 
-        _common.console().print(reranked_table(reranked, str(output)))
+        _common.console().print(reranked_table({str(path): one for path, one in written.items()}))
+
+
+def _weights(text: str | None, output: Path) -> list[float | None]:
+    """Return the weights in a text; [None] stands for the default. Raise if their files would have the same name."""
+    from recassay.errors import UsageError
+
+    if text is None:
+        return [None]
+    words = text.replace(",", " ").split()
+    try:
+        weights: list[float | None] = list(dict.fromkeys(float(word) for word in words))
+    except ValueError:
+        weights = []
+    if not weights:
+        what = f"'{text}' is no number, nor several numbers"
+        raise UsageError("U102", what, where="--lambda", hint='--lambda 0.5, or --lambda "0.2 0.5 0.8"')
+    if len({f"{one:g}" for one in weights}) > 1 and WEIGHT not in output.name:
+        what = f"{len(weights)} weights would be written to one file"
+        hint = f"-o '{output.stem}-{WEIGHT}{output.suffix}'"
+        raise UsageError("U111", what, where="-o", hint=hint)
+    return weights
+
+
+def _described(reranked: Reranked) -> dict[str, Any]:
+    from recassay.report.tables.reranked import findings_of
+
+    return {**reranked.to_dict(), "findings": [one.to_dict() for one in findings_of(reranked)]}

@@ -41,14 +41,19 @@ class Reranked(Displayable):
     pick_values: NDArray[np.float64]
     counts: Mapping[str, int]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the method with all parameters and the counts, ready for JSON."""
-        parameters = {
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Return all parameters of the method, ready for JSON; "given" for a table."""
+        return {
             name: value if isinstance(value, str | int | float | None) else "given"
             for name, value in self.method.parameters.items()
             if name not in ("of", "items")
         }
-        return {"run": self.run.name, "method": self.method.name, "parameters": parameters, "counts": {**self.counts}}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the method with all parameters and the counts, ready for JSON."""
+        named = {"run": self.run.name, "method": self.method.name}
+        return {**named, "parameters": self.parameters, "counts": {**self.counts}}
 
 
 def rerank(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich import box
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from recassay.checks.base import RerankFacts, diagnose
+from recassay.errors import printable
 from recassay.models.rerank import Reranked
+from recassay.results.finding import Finding
 
+SHOWN = {"weight", "places", "candidates"}  # parameters that have a line or a place of their own
 PROBLEMS = {
     "short": "lists with fewer items than places to fill",
     "few": "lists with fewer items than the requested number of candidates",
@@ -22,39 +26,58 @@ PROBLEMS = {
 }
 
 
-def reranked_table(reranked: Reranked, output: str = "") -> RenderableType:
-    """Return a table of the method, the number of rows that moved, and the problems met.
+def findings_of(reranked: Reranked) -> tuple[Finding, ...]:
+    """Return what could make the new order mean little."""
+    return diagnose(RerankFacts(reranked.run.items.size, reranked.counts.get("bare", 0)))
+
+
+def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
+    """Return a table of a method with its parameters, the rows that moved in each file, and the problems met.
+
+    All files are of one run and one method, with a weight of diversity each.
 
     >>> from rich.console import Console
     >>> from recassay.models.rerank import rerank
     >>> films = [{"item_id": "x", "genres": ["war"]}, {"item_id": "y", "genres": ["war"]}]
     >>> run = {"ann": {"x": 0.9, "y": 0.8, "z": 0.5}}
-    >>> Console(width=110).print(reranked_table(rerank(run, "MMR(weight=0.6, places=2)", items=films)))
-    method  MMR(weight=0.6, places=2)
-    places  the first 2, filled from 100 candidates
-    lists   1
-    moved   2 of 3 rows changed their position
+    >>> made = rerank(run, "MMR(weight=0.6, places=2)", items=films)
+    >>> Console(width=110).print(reranked_table({"new.csv": made}))
+    method    MMR(weight=0.6, places=2)
+    with      norm=zscore_step, form=min, distance=jaccard, bare=distant
+    places    the first 2, filled from 100 candidates
+    lists     1
+    moved     2 of 3 rows changed their position
+    written   new.csv
     <BLANKLINE>
-    few     1: lists with fewer items than the requested number of candidates
-    bare    1: rows whose item has no features: at maximum distance to all items, and without aspects
+    few       1: lists with fewer items than the requested number of candidates
+    bare      1: rows whose item has no features: at maximum distance to all items, and without aspects
     """
     table = Table(box=box.SIMPLE, show_header=False, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, text in _lines(reranked, output):
-        table.add_row(Text(name), Text(text))
+    for name, text in _lines(written):
+        table.add_row(Text(name), Text(printable(text)))
     return table
 
 
-def _lines(reranked: Reranked, output: str) -> Iterator[tuple[str, str]]:
+def _lines(written: Mapping[str, Reranked]) -> Iterator[tuple[str, str]]:
+    reranked = next(iter(written.values()))
     method, counts = reranked.method, reranked.counts
-    yield "method", str(method)
+    own = {name: value for name, value in reranked.parameters.items() if name not in SHOWN}
+    yield "method", str(method) if len(written) == 1 else method.name
+    if own:
+        yield "with", ", ".join(f"{name}={value}" for name, value in own.items())
     yield "places", f"the first {method.places}, filled from {method.candidates} candidates"
     yield "lists", f"{counts['lists']:,}"
-    yield "moved", f"{counts['moved']:,} of {reranked.run.items.size:,} rows changed their position"
-    if output:
-        yield "written", output
+    for path, one in written.items():
+        moved = f"{one.counts['moved']:,} of {one.run.items.size:,} rows changed their position"
+        if len(written) == 1:
+            yield from (("moved", moved), ("written", path))
+        else:
+            yield "lambda", f"{one.method.weight:g}: {moved}, {path}"
     problems = [(name, f"{counts[name]:,}: {meaning}") for name, meaning in PROBLEMS.items() if counts.get(name)]
     if problems:
         yield "", ""
         yield from problems
+    for found in findings_of(reranked):
+        yield found.severity, f"{found.code}  {found.title}. {found.detail}"
