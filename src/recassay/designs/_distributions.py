@@ -20,10 +20,11 @@ LOG_ZERO, ALL_NEGLIGIBLE = -60.0, -2  # log of a sum of probabilities that count
 def hit_probabilities(
     gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, law: Float
 ) -> tuple[int, int]:
-    """Fill ``law[y - first]`` with P(y of q draws hit a part ``gap`` of ``rest`` candidates); return (first, last).
+    """Fill ``law[y - first]`` with P(y of ``q`` draws hit ``gap`` of ``rest`` candidates); return (first, last).
 
-    The probability is hypergeometric, or binomial with ``replace``; ``gap`` and ``rest`` may then be masses. ``last``
-    is at most ``most``. Negligible probabilities at either end are left out. ``logs[x]`` is log(x!).
+    The distribution is hypergeometric, or binomial with ``replace``; ``gap`` and ``rest`` may then be masses. ``first``
+    and ``last`` are the ends of the range of y: negligible probabilities are left out, and ``last`` is at most
+    ``most``. If no y is left, ``last`` is less than ``first``. ``logs[x]`` is log(x!).
     """
     if q <= 0 or gap <= 0 or gap >= rest:
         y = q if q > 0 and gap > 0 else 0
@@ -64,10 +65,13 @@ def hit_probabilities_from_zero(
 ) -> int:
     """Fill ``chances[y]`` for y = 0..last with the probabilities of :func:`hit_probabilities`; return last.
 
-    This is three times as fast: each probability is one product from the one before, starting at 0 hits. If the
-    probability of 0 hits is too small to start from, return ``ALL_NEGLIGIBLE`` if the probabilities of all y < ``most``
-    are negligible, else -1 (nothing is computed). With ``again`` candidates may be drawn again. ``least`` is the log of
-    the probability that one draw misses. ``parts[x]`` is 1 / x, used in place of a division.
+    At most the numbers of hits below ``most`` are computed. This is three times as fast: each probability is one
+    product from the one before, starting at 0 hits. If the probability of 0 hits is too small to start from, return
+    ``ALL_NEGLIGIBLE`` if the probabilities of all y < ``most`` are negligible, else -1 (nothing is computed).
+
+    ``q`` draws may hit ``gap`` of ``rest`` candidates. With ``again``, candidates are drawn with replacement, and
+    ``least`` is then the log of the probability that one draw misses. ``logs[x]`` is log(x!), and ``parts[x]`` is 1 /
+    x, used in place of a division.
     """
     outside = int(rest - gap)
     if (q > outside and not again) or outside <= 0:
@@ -94,9 +98,9 @@ def hit_probabilities_from_zero(
 
 @njit(nogil=True, cache=True)
 def log_probability(y: int, gap: float, rest: float, q: int, replace: bool, logs: Float) -> float:
-    """Return log P(y of q draws from ``rest`` candidates hit ``gap`` of them).
+    """Return log P(y of ``q`` draws from ``rest`` candidates hit ``gap`` of them).
 
-    The probability is binomial with ``replace``, else hypergeometric.
+    The distribution is binomial with ``replace``, else hypergeometric. ``logs[x]`` is log(x!).
     """
     if replace:
         part = gap / rest
@@ -109,7 +113,10 @@ def log_probability(y: int, gap: float, rest: float, q: int, replace: bool, logs
 
 @njit(nogil=True, cache=True)
 def probability_ratio(y: int, gap: float, rest: float, q: int, replace: bool) -> tuple[float, float]:
-    """Return (a, b) with a / b = P(y - 1 hits) / P(y hits), for q draws from ``rest`` that may hit ``gap`` of them."""
+    """Return (a, b) with a / b = P(y - 1 hits) / P(y hits), for ``q`` draws from ``rest`` that may hit ``gap`` of them.
+
+    With ``replace``, candidates are drawn with replacement.
+    """
     if replace:
         return y * (rest - gap), (q - y + 1.0) * gap
     return y * (rest - gap - q + y), (gap - y + 1.0) * (q - y + 1.0)

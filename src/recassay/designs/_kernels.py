@@ -41,16 +41,20 @@ def joint_moments(
     drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
     credit: Float, limit: Int64, logs: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Fill ``moments`` (queries, 2, metrics): mean and second moment of the sum over pairs of share * credit[rank - 1].
+    """Fill ``moments`` (queries, 2, metrics) with the mean and the second moment of each metric's sum of credits.
 
-    Only ``chosen`` queries between ``begin`` and ``end`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs
-    (relevant items) of query q, best first. Per pair, ``above`` and ``tied`` are the numbers of candidates above it and
+    The sum runs over a query's relevant items; an item at rank r (from 1) adds share * credit[r - 1]. Only queries with
+    ``begin`` <= number < ``end`` and ``chosen`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs (query,
+    relevant item) of query q, best first. Per pair, ``above`` and ``tied`` are the numbers of candidates above it and
     tied with it, or their masses, and ``ties`` is the number of other relevant items tied with it. Per query, ``pool``
-    is the number or mass of all candidates, ``drawn`` of which are sampled. If candidates are drawn with replacement,
-    those that tie with pair p have the classes ``level[p]:level[p + 1]`` of ``number`` and ``mass``. With ``apart``,
-    each relevant item is in a target set of its own, so relevant items do not count in each other's ranks. ``share`` is
-    (pairs, metrics) and ``credit`` (metrics, ranks). Ranks beyond ``limit`` have no credit; with ``only_first``,
-    neither have relevant items after the first.
+    is the number or mass of all candidates, ``drawn`` is how many of them are sampled, and ranks beyond ``limit`` have
+    no credit.
+
+    With ``replace``, candidates are drawn with replacement; those that tie with pair p then form the classes
+    ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass ``mass[c]`` each. With ``apart``, each
+    relevant item has a target set of its own, so relevant items do not count in each other's ranks. With
+    ``only_first``, only the best relevant item gets credit. ``share`` is (pairs, metrics), ``credit`` is (metrics,
+    ranks), and ``logs[x]`` is log(x!).
     """
     metrics, most = credit.shape
     states, next_states = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
@@ -105,12 +109,11 @@ def pass_candidates(
     states: Float, next_states: Float, low: int, high: int, gap: float, rest: float, q: int, replace: bool, top: int,
     logs: Float, law: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Pass ``gap`` of ``rest`` candidates: push each state's probability to its successors; return (low, high) after.
+    """Pass ``gap`` of the ``rest`` candidates not passed yet: move each state's probability to the states that follow.
 
-    ``states[low:high + 1]`` are moved to ``next_states`` and left zero. Walks that pass ``top`` are added to ``done``.
-
-    ``q`` draws remain from state 0 on, with replacement if ``replace``. ``logs[x]`` is log(x!), and ``law`` is scratch
-    space.
+    ``states[low:high + 1]`` are moved to ``next_states`` and set to 0. Walks that reach ``top`` are added to ``done``.
+    In state x, x of ``q`` draws have been passed, so q - x remain, with replacement if ``replace``. ``logs[x]`` is
+    log(x!), and ``law`` is scratch space. Return the lowest and the highest state reached.
     """
     bottom, peak = top, -1
     for x in range(low, high + 1):
@@ -133,15 +136,15 @@ def pass_ties(
     state: Float, x: int, tied: float, rest: float, q: int, top: int, logs: Float, law: Float, place: int,
     apart: bool, share: Float, credit: Float, inner: Float, outer: Float, next_states: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Pass ``tied`` candidates that tie with ``len(share)`` relevant items, in random order; credit these items.
+    """Pass ``tied`` candidates that tie with ``len(share)`` relevant items, in random order, and credit these items.
 
-    Starts from one ``state`` with ``x`` sampled candidates passed, adds to ``next_states`` and ``done``, and returns
-    the lowest and the highest state reached. Candidates are drawn without replacement.
+    The walk starts in one ``state``, with ``x`` sampled candidates passed; its moments are added to ``next_states``,
+    and those of walks beyond the last rank with credit to ``done``. Return the lowest and the highest state reached.
 
-    ``q`` of ``rest`` candidates remain to be drawn. ``place`` relevant items come before, and ranks from ``top`` on
-    (from 0) have no credit. ``share`` (items, metrics) and ``credit`` (metrics, ranks) are factors of a credit. With
-    ``apart`` items do not count in each other's ranks. ``logs[x]`` is log(x!); ``law``, ``inner`` and ``outer`` are
-    scratch space.
+    ``q`` of ``rest`` candidates remain to be drawn, without replacement. ``place`` is the number of relevant items
+    above these, and ranks from ``top`` on (counted from 0) have no credit. ``share`` (items, metrics) and ``credit``
+    (metrics, ranks) are the factors of a credit. With ``apart``, relevant items do not count in each other's ranks.
+    ``logs[x]`` is log(x!); ``law``, ``inner`` and ``outer`` are scratch space.
     """
     n_tied, bottom, peak = share.shape[0], top, -1
     first, last = hit_probabilities(tied, rest, q, False, q, logs, law)
@@ -172,11 +175,11 @@ def pass_ties(
 
 @njit(nogil=True, cache=True)
 def pass_to_next_relevant(inner: Float, outer: Float, y: int, room: int, left: int, done: Float) -> None:
-    """Move from one relevant item to the next, past some of ``y`` sampled ties.
+    """Move the walk from one tied relevant item to the next, past some of the ``y`` sampled candidates of the tie.
 
-    ``inner[p]`` is the state after p sampled ties, and ``outer[p]`` the state at the next relevant item.
-
-    ``left`` relevant items remain, the next one included. Walks with more than ``room`` ties passed go to ``done``.
+    ``inner[p]`` is the state after p of these candidates have been passed; its probability is moved to ``outer[p']``,
+    the states at the next relevant item, p' >= p. ``left`` relevant items remain, the next one included. Walks that
+    have passed more than ``room`` of the candidates are added to ``done``.
     """
     for passed in range(room + 1):
         if inner[passed, 0] == 0:
@@ -197,14 +200,13 @@ def pass_to_next_relevant(inner: Float, outer: Float, y: int, room: int, left: i
 def add_credit_separately(
     state: Float, x: int, y: int, room: int, place: int, apart: bool, share: Float, credit: Float, top: int
 ) -> None:
-    """Add the mean credits of tied items, each computed separately, and set the second moments to NaN.
+    """Add the mean credit of each tied relevant item to ``state``, and set the second moments in ``state`` to NaN.
 
-    The items tie with ``y`` sampled candidates, and ``x`` are above. ``room`` is the largest number of ties above an
-    item that still gets credit. Products of the credits of two items are not computed, so the second moment of the sum
-    is unknown.
-
-    ``place`` relevant items come before; ``share`` (items, metrics) and ``credit`` (metrics, ranks) are factors of a
-    credit. With ``apart`` items do not count in each other's ranks.
+    Each item is computed on its own. Products of the credits of two items are not computed, so the second moment of
+    their sum is unknown. ``x`` sampled candidates are above the tie, and ``y`` are in it; a relevant item gets credit
+    only if at most ``room`` of these are above it. ``place`` is the number of relevant items above the tie. ``share``
+    (items, metrics) and ``credit`` (metrics, ranks) are the factors of a credit; ranks from ``top`` on (counted from 0)
+    have none. With ``apart``, relevant items do not count in each other's ranks.
     """
     n_tied, metrics = share.shape[0], credit.shape[0]
     for item in range(n_tied):
@@ -226,11 +228,12 @@ def add_credit_separately(
 def random_order_sums(
     relevant: Int64, drawn: Int64, limit: Int64, items: int, by_place: bool, credit: Float, out: Float
 ) -> None:
-    """Fill ``out[s]`` with the mean sum of credits of the first ``items`` relevant items of set s in random order.
+    """Fill ``out[s]`` with the expected sum of credits of target set s if all its items are in random order.
 
-    Set s holds ``relevant[s]`` relevant items and ``drawn[s]`` others, and ranks beyond ``limit[s]`` have no credit.
-    With S items, R of them relevant, the i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) / C(S,
-    R). With ``by_place``, its credit is multiplied by i.
+    Only the best ``items`` relevant items of a set get credit. Set s has ``relevant[s]`` relevant items and
+    ``drawn[s]`` others, ``credit[r - 1]`` is the credit at rank r, and ranks beyond ``limit[s]`` have none. With
+    ``by_place``, the credit of the i-th relevant item is multiplied by i. In a set of S items, R of them relevant, the
+    i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) / C(S, R).
     """
     for row in range(relevant.size):
         n_relevant, others = relevant[row], drawn[row]
@@ -251,10 +254,10 @@ def separate_moments(
     drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
     credit: Float, limit: Int64, logs: Float, parts: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Fill ``moments`` with the means of :func:`joint_moments`, computed item by item: faster, without covariances.
+    """Fill ``moments`` like :func:`joint_moments`, but item by item: faster, without the covariances of credits.
 
-    The second moment is the sum of the items' own second moments, which is that of the sum if only one item gets
-    credit. The arguments are those of :func:`joint_moments`; ``parts[x]`` is 1 / x.
+    The means are the same. The second moment is the sum of the items' own second moments, which equals that of the sum
+    only if a single item gets credit. The arguments are those of :func:`joint_moments`; ``parts[x]`` is 1 / x.
     """
     law, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     own, ones = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])
@@ -308,15 +311,11 @@ def add_credit(
     gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, top: int,
     logs: Float, parts: Float, law: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Add to ``moments`` (2, metrics) the mean credit and mean squared credit of an item, times ``chance``.
+    """Add the mean and the mean square of an item's credit, both multiplied by ``chance``, to ``moments`` (2, metrics).
 
-    The item has ``gap`` candidates above it.
-
-    ``q`` of ``rest`` candidates are drawn, and ``place`` relevant items come before. Ranks beyond ``top`` have no
-    credit.
-
-    The credit at rank r (from 0, below ``top``) is share x credit[:, r]. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x,
-    and ``law`` is scratch space.
+    The item has ``gap`` of the ``rest`` candidates above it; ``q`` of them are drawn, with replacement if ``replace``.
+    ``place`` is the number of relevant items above it. Its credit at rank r (from 0) is share * credit[:, r]; ranks
+    from ``top`` on have none. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``law`` is scratch space.
     """
     most = min(q, top - 1 - place)
     if abs(chance) < NEGLIGIBLE or most < 0:
@@ -339,15 +338,16 @@ def add_credit_over_positions(
     above: float, tied: float, rest: float, q: int, place: int, share: Float, credit: Float, top: int, logs: Float,
     law: Float, more: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Add to ``moments`` the mean over all positions of the credit of an item that ties with ``tied`` candidates.
+    """Add to ``moments`` the credit of an item whose position among the ``tied`` candidates that tie with it is random.
 
-    Candidates are drawn without replacement. The probabilities of y, summed over all positions, are a difference of two
-    tails: the sum over b <= B of C(b, y) C(N - b, q - y) is C(N + 1, q + 1) times the probability that more than y of
-    q + 1 draws from N + 1 hit the first B + 1. The factor of the difference must be small (STEEP), because the
-    difference has rounding errors.
+    All positions are equally likely. ``moments`` (2, metrics) gets the mean and the mean square of the credit.
+    ``above`` of ``rest`` candidates are above the tie, and ``q`` of ``rest`` are drawn, without replacement. ``place``
+    is the number of relevant items above. The credit at rank r (from 0) is share * credit[:, r]; ranks from ``top`` on
+    have none. ``logs[x]`` is log(x!); ``law`` and ``more`` are scratch space.
 
-    ``above`` of ``rest`` candidates are above its ties, and ``q`` are drawn. ``place`` relevant items come before;
-    ``law`` and ``more`` are scratch space.
+    The probability of y draws above the item, summed over all positions, is a difference of two tails: the sum over b
+    <= B of C(b, y) C(N - b, q - y) is C(N + 1, q + 1) times the probability that more than y of q + 1 draws from N + 1
+    hit the first B + 1. The difference has rounding errors, so the factor in front of it must be small (at most STEEP).
     """
     least, least_end = hit_probabilities(above, rest + 1, q + 1, False, q + 1, logs, law)
     most, most_end = hit_probabilities(above + tied + 1, rest + 1, q + 1, False, q + 1, logs, more)

@@ -31,7 +31,7 @@ EQUAL = 1e-9  # relative variance of masses below which they count as equal
 
 
 def _rules() -> tuple[Float, Float]:
-    """Return nodes and weights (SIZES, NODES) of the Gauss rule for sums over 0..h-1, for every block size h.
+    """Return nodes and weights of the Gauss rule for sums over 0..h-1, both (SIZES, NODES), for every block size h.
 
     The nodes are the zeros of the polynomial of degree NODES that is orthogonal on the h points (Chebyshev). They are
     computed in units of half a block from its middle; the four positive ones are found by bisection. Only basic
@@ -69,11 +69,13 @@ UNIT_SCALE = 1 / np.array([np.prod([a - b for b in UNIT_NODES if b != a]) for a 
 
 @njit(nogil=True, cache=True)
 def fill_classes(table: Float, offsets: Int64, number: Int64, mass: Float) -> None:
-    """Write the classes of row r of ``table`` to ``number`` and ``mass``, at ``offsets[r]:offsets[r + 1]``.
+    """Write the classes of candidates of equal mass in row r of ``table`` to positions ``offsets[r]:offsets[r + 1]``.
 
-    A row of ``table`` is the number of masses, followed by the masses themselves if there are at most FEW, else by
-    their sums of powers 1 to 4. Up to FEW masses are kept as they are. More are replaced by two classes with the same
-    sums of masses and of squares, and nearly the same sums of cubes and fourth powers (see ``two_classes``).
+    ``number`` gets the number of candidates of each class, ``mass`` the mass of each of them, and ``offsets`` (rows +
+    1) is filled too. A row of ``table`` is the number of masses, followed by the masses themselves if there are at most
+    FEW, else by their sums of powers 1 to 4. Up to FEW masses are kept as they are. More are replaced by two classes
+    with the same sums of masses and of squares, and nearly the same sums of cubes and fourth powers (see
+    ``two_classes``).
     """
     filled = 0
     for row in range(table.shape[0]):
@@ -143,7 +145,7 @@ def masses_above(
 
     ``number`` and ``mass`` are the classes of the candidates that tie with these items, and ``above`` is the mass above
     all of them. Left out are positions of negligible probability, and positions with so much mass above that the
-    probability of ``most`` or fewer hits in ``q`` draws from the mass ``pool`` is negligible.
+    probability of ``most`` or fewer hits in ``q`` draws from the mass ``pool`` is negligible. ``logs[x]`` is log(x!).
     """
     n = 0
     for c in range(number.size):
@@ -190,10 +192,11 @@ def masses_above(
 
 @njit(nogil=True, cache=True)
 def spread_over_nodes(where: float, chance: float, chances: Float) -> None:
-    """Add the probability of a position to the nodes of its cell in ``chances``.
+    """Add the probability ``chance`` of a position to the nodes of its interval in ``chances``, so that means are kept.
 
-    This keeps means of polynomials to degree 7. ``where`` is the position in units of cells. A cell is a q-th of all
-    mass; over it distributions of q draws are such polynomials with an error below 1e-6.
+    The whole mass is divided into q equal intervals, and ``where`` is the position in units of one interval. Means of
+    polynomials up to degree 7 stay the same; over one interval, distributions of q draws are such polynomials with an
+    error below 1e-6. ``chances`` has NODES entries per interval.
     """
     cell = min(int(where), chances.size // NODES - 1)
     inside = where - cell
@@ -209,8 +212,9 @@ def spread_over_nodes(where: float, chance: float, chances: Float) -> None:
 def masses_above_in_one_class(
     n: int, mass: float, above: float, i: int, m: int, q: int, pool: float, most: int
 ) -> tuple[Float, Float]:
-    """Return the results of ``masses_above`` for ``n`` tied candidates, each of mass ``mass``.
+    """Return (masses, probabilities) like ``masses_above``, for ``n`` tied candidates, each of mass ``mass``.
 
+    ``above`` is the mass above all tied items, and the position is that of the ``i``-th of ``m`` tied relevant items.
     ``q`` draws are made from the mass ``pool``, and ``most`` is the largest number of hits above that matters.
     """
     size = 1.0 / (q * mass / pool + (m + 1.0) / n)  # number of positions over which the distribution is smooth
@@ -248,6 +252,9 @@ def position_probability(k: float, n: int, i: int, m: int) -> float:
 
 @njit(nogil=True, cache=True)
 def is_out_of_reach(gap: float, pool: float, q: int, most: int) -> bool:
-    """Return whether P(at most ``most`` of ``q`` draws hit the mass ``gap`` of ``pool``) is negligible (Chernoff)."""
+    """Return whether P(at most ``most`` of ``q`` draws hit the mass ``gap`` of ``pool``) is negligible.
+
+    A Chernoff bound is used.
+    """
     mean = q * gap / pool
     return mean > most and (mean - most) * (mean - most) > 2 * UNSEEN * mean

@@ -28,12 +28,14 @@ def pass_ties_with_replacement(
 ) -> tuple[int, int]:  # fmt: skip
     """Pass the candidates (in classes) that tie with some relevant items; return the lowest and highest state reached.
 
-    ``states[low:high + 1]`` are moved to ``next_states`` and left zero. Class c has ``numbered[c]`` candidates of mass
-    ``masses[c]``. ``rest`` is the mass of all candidates not passed yet, ``place`` the number of relevant items before
-    these, and ``share`` has a row for each of these. If it takes too many steps, ``done`` becomes NaN.
+    ``states[low:high + 1]`` are moved to ``next_states`` and set to 0; walks beyond the last rank with credit are added
+    to ``done``. If it takes too many steps, ``done`` becomes NaN. Class c has ``numbered[c]`` candidates of mass
+    ``masses[c]`` each, and ``rest`` is the mass of all candidates not passed yet. In state x, x of ``q`` draws have
+    been passed.
 
-    ``q`` draws remain from state 0 on, and ranks from ``top`` on (from 0) have no credit. ``logs[x]`` is log(x!), and
-    ``law`` is scratch space.
+    ``place`` is the number of relevant items above the tied ones. ``share`` (tied relevant items, metrics) and
+    ``credit`` (metrics, ranks) are the factors of a credit, and ranks from ``top`` on (counted from 0) have none. With
+    ``apart``, relevant items do not count in each other's ranks. ``logs[x]`` is log(x!), and ``law`` is scratch space.
     """
     n_tied, width = share.shape[0], states.shape[1]
     number, mass = numbered.copy(), masses.copy()
@@ -90,12 +92,12 @@ def pass_ties_with_replacement(
 def next_relevant(
     here: Float, to_go: int, place: int, apart: bool, share: Float, credit: Float, state: Float
 ) -> None:  # fmt: skip
-    """Push the states to those in which the next item is relevant, and add its credit.
+    """Move the part of each state whose next tied item is relevant to the state after it, and add its credit.
 
-    ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above; it goes to ``here[i
-    + 1, x]``. ``to_go`` tied candidates remain. ``state`` is scratch space.
-
-    ``place`` relevant items come before the tied ones. With ``apart`` items do not count in each other's ranks.
+    ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above; that part of it
+    goes to ``here[i + 1, x]``. ``to_go`` tied candidates remain. ``place`` is the number of relevant items above the
+    tie. ``share`` (tied relevant items, metrics) and ``credit`` (metrics, ranks) are the factors of a credit. With
+    ``apart``, relevant items do not count in each other's ranks. ``state`` is scratch space.
     """
     n_tied, top, width = share.shape[0], here.shape[1], state.size
     for i in range(n_tied):
@@ -114,13 +116,13 @@ def next_relevant(
 def next_candidate(
     here: Float, there: Float, chance: float, mass: float, rest: float, q: int, logs: Float, law: Float, done: Float
 ) -> None:
-    """Push the states to those in which the next item, with probability ``chance``, is a candidate of mass ``mass``.
+    """Move the part of each state whose next tied item is one given candidate to the states after it.
 
-    ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above. It goes to
-    ``there[i, x + y]`` if y of the ``q - x`` draws left hit the candidate. ``rest`` is the mass of all candidates not
-    passed yet.
+    That candidate, of mass ``mass``, is the next item with probability ``chance``. ``here[i, x]`` is the state after i
+    of the tied relevant items, with x sampled candidates above. It goes to ``there[i, x + y]`` if y of the ``q - x``
+    draws left hit the candidate. ``rest`` is the mass of all candidates not passed yet.
 
-    Walks beyond the last rank are added to ``done``. ``logs[x]`` is log(x!), and ``law`` is scratch space.
+    Walks beyond the last rank with credit are added to ``done``. ``logs[x]`` is log(x!), and ``law`` is scratch space.
     """
     relevant, top, width = here.shape
     for x in range(top):
@@ -143,7 +145,10 @@ def next_candidate(
 
 @njit(nogil=True, cache=True)
 def merge_classes(number: Int64, mass: Float) -> tuple[Int64, Float]:
-    """Return (number, mass) of one class with the total mass of all classes and nearly their sum of squared masses."""
+    """Return (number, mass) of a single class that replaces several, of ``number[c]`` candidates of mass ``mass[c]``.
+
+    It has the same total mass and nearly the same sum of squared masses.
+    """
     total, squares = 0.0, 0.0
     for place in range(number.size):
         total += number[place] * mass[place]
@@ -154,7 +159,10 @@ def merge_classes(number: Int64, mass: Float) -> tuple[Int64, Float]:
 
 @njit(nogil=True, cache=True)
 def credit_state(state: Float, share: Float, credit: Float, place: int, top: int) -> None:
-    """Add the credit of a relevant item at rank ``place`` (from 0, below ``top``) to both moments in ``state``."""
+    """Add the credit of a relevant item at rank ``place`` (from 0) to the first and second moments in ``state``.
+
+    The credit is share * credit[:, place], by metric; ranks from ``top`` on have none.
+    """
     if place >= top:
         return
     metrics = credit.shape[0]

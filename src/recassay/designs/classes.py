@@ -17,9 +17,9 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Groups of candidates with equal mass: row r of the caller's table has the groups ``offsets[r]:offsets[r + 1]``.
+    """Classes of candidates with equal mass: row r of the caller's table has the classes ``offsets[r]:offsets[r + 1]``.
 
-    Group c has ``number[c]`` candidates, each of mass ``mass[c]`` (its weight in a random draw).
+    Class c has ``number[c]`` candidates, each of mass ``mass[c]`` (its weight in a random draw).
 
     >>> Classes.equal(np.array([3, 0, 2]), np.array([6.0, 0.0, 2.0])).number.tolist()
     [3, 2]
@@ -41,7 +41,11 @@ class Classes:
 
     @classmethod
     def of(cls, table: Float) -> Classes:
-        """Return the classes of each row of a table of masses, in the format of ``Standings.tied_masses``."""
+        """Return the classes of each row of a table of masses, in the format of ``Standings.tied_masses``.
+
+        A row is the number of masses, followed by the masses themselves if they are few, else by their sums of powers 1
+        to 4.
+        """
         room = int(np.minimum(table[:, 0], _places.FEW).sum()) if table.size else 0
         offsets, number, mass = np.zeros(len(table) + 1, np.int64), np.zeros(room + 2, np.int64), np.zeros(room + 2)
         _places.fill_classes(readonly(np.ascontiguousarray(table, np.float64)), offsets, number, mass)

@@ -51,11 +51,11 @@ def count_moments(standings: Standings, design: Design, groups: TargetSets, metr
 def _pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> CreditMoments:
     """Return mean and variance of a metric that is a share of pairs (relevant, non-relevant item), such as AUC.
 
-    The mean is the same for every number of sampled candidates.
+    The mean does not depend on the number of sampled candidates.
 
-    With b_i of N candidates above the i-th relevant item, R N pairs and q candidates drawn, the mean is
-    share(sum E[b_i], R N). Var(sum X_i) = K (N sum_ij E[min(b_i, b_j)] - E[(sum b_i)^2]) + (q / N)^2 Var(sum b_i), with
-    K = q / N^2 with replacement and q (N - q) / ((N - 1) N^2) without.
+    With b_i of N candidates above the i-th relevant item, R N pairs and q candidates drawn, the mean is share(sum
+    E[b_i], R N). Var(sum X_i) = K (N sum_ij E[min(b_i, b_j)] - E[(sum b_i)^2]) + (q / N)^2 Var(sum b_i), with K = q /
+    N^2 with replacement and q (N - q) / ((N - 1) N^2) without.
     """
     group = row_groups(groups.offsets)
     n = groups.owner.size
@@ -77,7 +77,7 @@ def _pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> C
 
 
 def _number_in_tie(groups: TargetSets) -> Float:
-    """Return for each relevant item its number 1, 2, ... among those of its group that have the same score."""
+    """Return for each relevant item its number 1, 2, ... among its group's relevant items with the same score."""
     begins = begins_level(groups.ties, groups.offsets)
     place = np.arange(begins.size)
     return (place - np.maximum.accumulate(np.where(begins, place, 0)) + 1).astype(np.float64)

@@ -28,10 +28,11 @@ Users = Literal["all", "with_relevant"]
 class MetricOutcome:
     """The result of one metric for one system under one design.
 
-    ``values`` and ``weights`` are per query of the standings; a value is NaN if the query has no target set. ``zeros``
-    more users count with a value of 0. ``mean`` is over all of them. ``variance`` is that of the mean over draws and
-    orders of ties (NaN if it has no closed form). ``random`` is the mean of a random order and ``best`` the largest
-    possible mean. ``by_bin`` is the mean of each popularity bin.
+    ``values`` and ``weights`` have an entry per query of the standings; a value is NaN if the query has no target set
+    or the metric is undefined. ``zeros`` more users count with a value of 0. ``mean`` is over all of them. ``variance``
+    is that of the mean, over random draws and random orders of ties (NaN if it has no closed form). ``random`` is the
+    mean if all items are in random order, and ``best`` the largest possible mean. ``undefined`` is the number of groups
+    of target sets in which the metric is undefined, and ``by_bin`` the mean in each popularity bin.
     """
 
     values: Float
@@ -53,13 +54,13 @@ class MetricOutcome:
 
 @dataclass(frozen=True, eq=False)
 class DesignResult:
-    """The results of one system under one design: ``outcomes`` by metric name (``ndcg@10``), and facts of target sets.
+    """The results of one system under one design: ``outcomes`` by metric (``ndcg@10``), and statistics of target sets.
 
     ``sets`` is the number of sets, and ``short`` the number of those with fewer candidates than the design draws.
     ``users`` is the number of users in the mean; ``zeros`` of them have no relevant item and count 0. ``rho`` is the
     mean share of relevant items in a set. It is the exact precision of a random order, unless draws may repeat an item.
     ``t`` is the harmonic mean of the sizes of the sets. Both are over the users in the mean: a user without a relevant
-    item has a set of non-relevant ones. ``bins`` is a table of the popularity bins.
+    item has a set of non-relevant ones. ``bins`` is a table of the popularity bins (None if the design has none).
     """
 
     design: Design
@@ -88,8 +89,9 @@ def expect(
 
     ``standings`` have, for each relevant item, the numbers of candidates ranked above it and tied with it. With
     ``users="all"``, users without a relevant item count 0 in AR designs. With ``short="all"``, a user with fewer
-    candidates than the design draws gets all of them. Pass one ``random_orders`` for all systems that answer the same
-    queries, so that their ``random`` column is computed once.
+    candidates than the design draws gets all of them; with ``"error"``, such a user raises U120. Without ``variance``,
+    the variances are NaN. ``random_orders`` is a cache of the values of random orders: pass the same one for all
+    systems that answer the same queries, so that they are computed once.
     """
     groups = target_sets(standings, design, short)
     moments = group_moments(standings, design, groups, metrics, variance, threads, random_orders)
@@ -107,7 +109,8 @@ def group_moments(
 ) -> dict[str, CreditMoments]:
     """Return mean and variance of every metric in every group of target sets, by metric name.
 
-    ``chance`` caches the values of a random order: pass the same object for systems that answer the same queries.
+    Without ``variance``, only means are computed where that is cheaper. ``chance`` is a cache of the values of random
+    orders: pass the same one for systems that answer the same queries.
     """
     formulas = {heading: formula_of(metric) for heading, metric in metrics.items()}
     credited = {heading: formula for heading, formula in formulas.items() if isinstance(formula, Credit)}
@@ -126,7 +129,11 @@ def pool_moments(
     users: Users,
     variance: bool,
 ) -> DesignResult:
-    """Return the means of all metrics over groups of target sets, from ``moments`` per group, and facts of the sets."""
+    """Return the result of a design: the means of all metrics over target sets, and statistics of the sets.
+
+    ``moments`` are the values of each metric per group of sets. With ``users="all"``, users without a relevant item
+    count 0. Without ``variance``, the variance of each mean is NaN.
+    """
     zeros = users_without_relevant(standings, design, groups, users)
     found = DesignTotals.of(design, groups, moments, zeros, sizes_without_relevant(standings, design, zeros))
     queries = standings.queries.len()
@@ -171,11 +178,10 @@ def query_means(groups: TargetSets, moments: CreditMoments, queries: int) -> tup
 def result_of_totals(
     found: DesignTotals, design: Design, variance: bool, columns: Mapping[str, tuple[Float, Float]]
 ) -> DesignResult:
-    """Return the means that follow from sums over target sets.
+    """Return the result of a design from sums over its target sets (``found``).
 
-    ``columns`` are (values, weights) of the queries, by metric.
-
-    Without ``variance``, the variance of each mean is NaN.
+    ``columns`` has, by metric, (values, weights) of the queries. Without ``variance``, the variance of each mean is
+    NaN.
     """
     outcomes = {
         heading: MetricOutcome(

@@ -98,7 +98,7 @@ class Design:
 
     @property
     def name(self) -> str:
-        """Return the name before the parentheses."""
+        """Return the name of the design, the part of its text before the parentheses."""
         if self.base == "rated":
             return "rated_only"
         if self.bins is not None or self.uniform_items:
@@ -117,7 +117,7 @@ class Design:
 
 
 def parameters_of(name: str) -> str:
-    """Return the parameters a design takes, separated by commas."""
+    """Return the names of the parameters that a design takes, separated by commas."""
     if name.startswith("P"):
         return "n, bins"
     return "n, by, replace" if name.endswith("NN") or name.startswith("U") else ""

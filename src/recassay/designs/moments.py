@@ -29,8 +29,8 @@ STEPS = 400_000  # further down they are computed jointly if a set takes at most
 class CreditMoments:
     """Mean and variance of one metric, with an entry per group of target sets.
 
-    ``mean`` and ``variance`` are those of the value over draws and orders of ties, ``random`` is the mean value of a
-    random order, and ``best`` the largest possible value.
+    ``mean`` and ``variance`` are over random draws and random orders of ties. ``random`` is the mean if all items are
+    in random order, and ``best`` the largest possible value.
     """
 
     mean: Float
@@ -50,8 +50,9 @@ def credit_moments(
 ) -> dict[str, CreditMoments]:
     """Return, by name, mean and variance of all metrics that sum a credit for the rank of each relevant item.
 
-    Metrics whose credit ends at the same rank are computed together. Without ``variance`` only means are computed
-    where that is cheaper.
+    Metrics whose credit ends at the same rank are computed together. Without ``variance``, only means are computed
+    where that is cheaper. ``random_orders`` caches the values of random orders for the next system with the same
+    queries.
     """
     apart = design.relevant == "1R"
     relevant = np.ones_like(groups.relevant) if apart else groups.relevant
@@ -100,9 +101,10 @@ def credit_sums(
 ) -> tuple[Float, Float]:
     """Return means and second moments (groups, metrics) of the sums of ``share`` x credit over relevant items.
 
-    ``share`` (pairs of query and relevant item, metrics) is a factor of each item's credit, ``table`` (metrics,
-    ranks) is the credit at each rank, and ranks beyond ``limit`` (per group) have none. A second moment is NaN if it
-    would cost too much.
+    ``share`` (pairs of query and relevant item, metrics) is a factor of each item's credit, ``table`` (metrics, ranks)
+    is the credit at each rank, and ranks beyond ``limit`` (per group) have none. With ``only_first``, only the best
+    relevant item of a group gets credit. A second moment is NaN if it is not wanted (``variance``) or would cost too
+    much.
     """
     n, apart, again = groups.owner.size, design.relevant == "1R", design.with_replacement
     limited = bool((limit < table.shape[1]).any())
@@ -143,7 +145,10 @@ def credit_sums(
 
 
 def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
-    """Return the groups whose second moment takes at most STEPS steps to compute, with ranks down to ``ranks``."""
+    """Return whether the second moment of each group takes at most STEPS steps to compute.
+
+    ``ranks`` is the number of ranks that have credit. Without ``variance``, all entries are false.
+    """
     if not variance:
         return np.zeros(groups.owner.size, np.bool_)
     sampled = groups.drawn < groups.pool
@@ -159,9 +164,7 @@ def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
 def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: bool) -> Float:
     """Return the factor of each relevant item's credit, such as its share of the user's total gain.
 
-    It is 1 if ``apart``: then each relevant item has a target set of its own. Tied items share their mean weight.
-
-    Tied items share their mean weight.
+    It is 1 if ``apart``: then each relevant item has a target set of its own. Tied items get the mean of their weights.
     """
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])
@@ -171,10 +174,7 @@ def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: boo
 
 
 def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> NDArray[np.bool_]:
-    """Return whether each group has tied items of unequal weight.
-
-    For these only the mean, not the variance, is known.
-    """
+    """Return whether each group has tied items of unequal weight; the variance of such a group is unknown."""
     assert credit.weight is not None
     weight = credit.weight(standings.popularity[standings.item[groups.order]])
     same = np.isclose(weight, _shares(standings, groups, credit, apart=False), rtol=1e-12, atol=0.0)
@@ -191,7 +191,7 @@ def _norm(
 ) -> Float:
     """Return for each group the number by which the sum of credits of one target set is divided.
 
-    ``relevant`` is the number of relevant items of each set; with ``apart`` each of them has a set of its own.
+    ``relevant`` is the number of relevant items of each set. With ``apart``, each relevant item has a set of its own.
     """
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])

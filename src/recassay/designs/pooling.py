@@ -23,9 +23,12 @@ Number = TypeVar("Number", int, ExactSum)
 
 @dataclass(frozen=True, eq=False)
 class MetricTotals:
-    """Weighted sums of one metric over the target sets in which it is defined; ``by_bin`` has (values, weights) by bin.
+    """Weighted sums of one metric over the target sets in which it is defined.
 
-    ``variance`` is weighted by squared weights. ``undefined`` is the number of groups in which the metric is undefined.
+    ``weights`` is the sum of the weights; ``values``, ``random`` (values of a random order) and ``best`` (largest
+    possible values) are weighted sums. ``variance`` is weighted by squared weights. ``undefined`` is the number of
+    groups in which the metric is undefined. ``by_bin`` has (weighted sum of values, sum of weights) for each popularity
+    bin.
     """
 
     weights: ExactSum
@@ -68,11 +71,13 @@ class MetricTotals:
 class DesignTotals:
     """Sums over the target sets of a design.
 
-    ``owners`` is the number of users with a set, ``zeros`` of those who count 0.
+    ``sets`` is the number of sets, and ``short`` the number of those with fewer candidates than the design draws.
+    ``owners`` is the number of users with a relevant item, and ``zeros`` the number of users without one who count 0.
 
-    ``shares`` is the weighted sum of the shares of relevant items. ``sized`` is the weighted number of sets and
-    ``inverse`` the weighted sum of 1 / size; both include sets without a relevant item. ``bins`` has, for each bin, the
-    number of sets and the sum of 1 / size. ``metrics`` are keyed by heading.
+    ``weights`` is the sum of the weights of the groups, and ``shares`` the weighted sum of the shares of relevant
+    items. ``sized`` is the weighted number of sets and ``inverse`` the weighted sum of 1 / size; both include sets
+    without a relevant item. ``bins`` has, for each bin, the number of sets and the sum of 1 / size. ``metrics`` has the
+    sums of each metric by name.
     """
 
     sets: int
@@ -95,9 +100,10 @@ class DesignTotals:
         zeros: int,
         bare: NDArray[np.int64],
     ) -> DesignTotals:
-        """Return the sums over the target sets of a chunk of users.
+        """Return the sums over the target sets of a chunk of users; ``moments`` are each metric's values per group.
 
-        ``zeros`` is the number of users who count 0; ``bare`` are the sizes of their sets, which have no relevant item.
+        ``zeros`` is the number of users without a relevant item who count 0, and ``bare`` are the sizes of their target
+        sets.
         """
         apart = design.relevant == "1R"
         relevant = np.ones_like(groups.relevant) if apart else groups.relevant
@@ -147,13 +153,16 @@ class DesignTotals:
         return self.sized / self.inverse
 
     def mean(self, heading: str, field: Literal["values", "random", "best"]) -> float:
-        """Return the mean over all users of ``field``: a metric's values, its random-order means or best values."""
+        """Return a metric's mean over all users.
+
+        ``field`` says what is averaged: the values, the values of a random order, or the largest possible values.
+        """
         sums = self.metrics[heading]
         found: float = getattr(sums, field) / (sums.weights + ExactSum.of([self.zeros]))
         return found
 
     def variance(self, heading: str) -> float:
-        """Return the variance of the mean over draws and orders of ties."""
+        """Return the variance of a metric's mean over random draws and random orders of ties."""
         sums = self.metrics[heading]
         total = float(sums.weights + ExactSum.of([self.zeros]))
         return float(sums.variance) / total**2 if total else float("nan")

@@ -36,7 +36,7 @@ class PrecisionBounds:
     def check(self) -> PrecisionBounds:
         """Return these bounds, or raise X102 if the value is outside.
 
-        They hold for every ranking, so a value outside is a bug.
+        The bounds hold for every ranking, so a value outside is a bug.
         """
         if not self.lower - SLACK <= self.value <= self.upper + SLACK:
             raise InternalError(

@@ -59,10 +59,10 @@ class RandomOrders:
 def _with_replacement(
     groups: TargetSets, relevant: Int64, credits: Sequence[Credit], table: Float, limit: Int64, threads: int | None
 ) -> Float:
-    """Return the expected sums (credits, groups) of a random order for draws with replacement.
+    """Return the expected sums (credits, groups) of credits in random order, for draws with replacement.
 
-    A random order is one in which all candidates tie with all relevant items. Groups with equal numbers are computed
-    once.
+    A random order is computed as one in which all candidates tie with all relevant items. Groups with equal numbers are
+    computed once. The arguments are those of ``RandomOrders.sums``.
     """
     assert groups.whole is not None
     whole = groups.whole
@@ -104,7 +104,10 @@ def _with_replacement(
 
 
 def _without_replacement(credit: Credit, relevant: Int64, groups: TargetSets, table: Float, limit: Int64) -> Float:
-    """Return the expected sums (groups,) of one credit in random order, for draws without replacement."""
+    """Return the expected sum (one per group) of one credit in random order, for draws without replacement.
+
+    The arguments are those of ``RandomOrders.sums``; ``table`` (ranks) is the credit at each rank.
+    """
     drawn = groups.drawn
     sizes = relevant + drawn
     if credit.part == "each":  # every rank holds a relevant item with probability R / size

@@ -27,16 +27,16 @@ Short = Literal["error", "all"]
 class TargetSets:
     """The target sets of a design, in groups.
 
-    A group has the relevant items of one query (or of one query and popularity bin).
+    A group has the relevant items of one query (or of one query and popularity bin). All relevant items of a group are
+    ranked against the same candidates.
 
-    All relevant items of a group are ranked against the same candidates.
-
-    The pairs of group g are ``order[offsets[g]:offsets[g + 1]]``, best first; ``owner`` is its query. ``above``,
-    ``tied`` (per pair of ``order``) and ``pool`` (per group) are numbers of candidates, or their mass if they are drawn
-    by popularity. ``ties`` is the number of other relevant items with the same score. ``drawn`` is the number of
-    sampled candidates, ``short`` the number of sets with too few. ``weight`` is the group's weight in the mean, and
-    ``bin`` its popularity bin. For draws with replacement, ``level`` has the masses of the candidates that tie with
-    each pair, and ``whole`` the masses of all candidates of each group.
+    The pairs (query, relevant item) of group g are ``order[offsets[g]:offsets[g + 1]]``, best first, and ``owner[g]``
+    is its query. ``above`` and ``tied`` (per pair) are the candidates above the item and tied with it, and ``pool``
+    (per group) all candidates: their numbers, or their masses if they are drawn by popularity. ``ties`` is the number
+    of other relevant items of the group with the same score. ``drawn`` is the number of sampled candidates of each
+    group, and ``short`` the number of sets with fewer candidates than the design draws. ``weight`` is the group's
+    weight in the mean, and ``bin`` its popularity bin. For draws with replacement, ``level`` has the masses of the
+    candidates that tie with each pair, and ``whole`` the masses of all candidates of each group.
     """
 
     owner: Int64
@@ -62,9 +62,9 @@ class TargetSets:
 def target_sets(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> TargetSets:
     """Return the target sets of a design; queries without a relevant item have none.
 
-    With ``short="all"``, a user with fewer candidates than the design draws gets all of them; with ``error`` that
-    raises U120. If the standings are those of a chunk of the users, ``whole`` is the number of sets in each popularity
-    bin over all users.
+    With ``short="all"``, a user with fewer candidates than the design draws gets all of them; with ``"error"``, such a
+    user raises U120. If the standings are those of a chunk of the users, ``whole`` is the number of sets in each
+    popularity bin over all users.
     """
     _check_supported(standings, design)
     query = row_groups(standings.offsets)
@@ -99,10 +99,10 @@ def target_sets(standings: Standings, design: Design, short: Short, whole: Float
 
 
 def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classes | None, Classes | None]:
-    """Return the masses of candidates tied with each pair, and of all candidates of each group, in classes.
+    """Return the masses of the candidates tied with each pair, and of all candidates of each group, in classes.
 
-    Both are None unless candidates are drawn with replacement. If the standings have no masses of single candidates,
-    all tied candidates are assumed to have equal mass.
+    A class is a number of candidates of equal mass. Both results are None unless candidates are drawn with replacement.
+    If the standings have no masses of single candidates, all tied candidates are assumed to have equal mass.
     """
     if not design.with_replacement:
         return None, None
@@ -117,11 +117,10 @@ def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classe
 
 
 def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
-    """Return the number of target sets in each popularity bin.
+    """Return the number of target sets in each popularity bin (a single number 1 if the design has no bins).
 
-    ``of_bin`` is the bin of each group and ``sizes`` its number of relevant items.
-
-    The numbers of chunks of users add up to those of all users.
+    ``of_bin`` is the bin of each group and ``sizes`` its number of relevant items. The results for chunks of users add
+    up to the result for all users.
     """
     if not design.bins:
         return np.ones(1)
@@ -131,7 +130,7 @@ def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """Candidates ``above`` each relevant item, ``tied`` with it and in total (``pool``), as numbers or masses.
+    """Numbers (or masses) of the candidates above each relevant item, tied with it and in total (``pool``).
 
     ``number`` is how many candidates can be drawn for the item.
     """
@@ -143,9 +142,10 @@ class _Counts:
 
 
 def _counts(standings: Standings, design: Design) -> _Counts:
-    """Return the numbers of candidates around each relevant item.
+    """Return the numbers of candidates above each relevant item, tied with it and in total.
 
-    They are masses under draws by popularity, and counted within the item's popularity bin if the design has bins.
+    They are masses if candidates are drawn by popularity, and counts within the item's popularity bin if the design has
+    bins.
     """
     query = row_groups(standings.offsets)
     if design.bins:
@@ -171,9 +171,10 @@ def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int3
 
 
 def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
-    """Return whether each relevant item is the first of its query with its score.
+    """Return whether each relevant item is the first of its query with its score; the items of a query are best first.
 
-    ``ties`` counts the others with that score.
+    ``offsets[q]:offsets[q + 1]`` are the items of query q, and ``ties`` counts the other relevant items of the query
+    with the same score.
 
     >>> begins_level(np.array([1, 1, 0, 0], np.int32), np.array([0, 3, 4])).tolist()
     [True, False, True, True]
