@@ -38,14 +38,18 @@ def add_expected_credit(
     mass: Float, level: Int64, number: Int64, masses: Float, sizes: Int64, law: int, credit: Float, logs: Float,
     parts: Float, auc: bool, sums: Float, spread: Float,
 ) -> None:  # fmt: skip
-    """Add the expected credit of cases begin..end to ``sums[group, size]`` and its variance to ``spread[size]``.
+    """Add the expected credit of the relevant items begin..end-1 to ``sums[group, size, metric]``.
 
-    A case is one relevant item; ``group`` is its group of users. ``above``, ``tied`` and ``pool`` are the numbers of
-    candidates above it, tied with it and in all; ``heavy``, ``equal`` and ``mass`` are their total weights, used for
-    ``TWO`` only. For ``AGAIN``, the numbers may be weights. The classes of tied candidates of case c are then
-    ``level[c]:level[c + 1]`` of ``number`` and ``masses``. ``sizes`` ascend; a size above the pool means all of it.
-    ``credit[metric, x]`` is the credit with x sampled candidates above. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x.
-    With ``auc``, the last column of ``sums`` and ``spread`` is AUC.
+    The variance over draws is added to ``spread[size, metric]``. A case is one relevant item, and ``group`` is the
+    group of users that its user is in. ``above``, ``tied`` and ``pool`` are the numbers of candidates above it, tied
+    with it and in all; ``heavy``, ``equal`` and ``mass`` are their total weights, used for ``TWO`` only. ``law`` is how
+    candidates are drawn: ``PLAIN``, ``AGAIN`` or ``TWO``. For ``AGAIN``, the numbers may be weights; the tied
+    candidates of case c are then in the classes ``level[c]:level[c + 1]``, of ``number`` candidates of weight
+    ``masses`` each.
+
+    ``sizes`` are the sample sizes, ascending; a size above the pool means all of it. ``credit[metric, x]`` is the
+    credit with x sampled candidates above. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x. With ``auc``, the last column
+    of ``sums`` and ``spread`` is AUC.
     """
     metrics, most = credit.shape
     chances, work = np.zeros(most + 2), np.zeros(most + 2)
@@ -97,9 +101,8 @@ def add_expected_credit(
 def full_ranking_probabilities(above: float, tied: float, most: int, chances: Float) -> tuple[int, int, float, float]:
     """Fill ``chances`` for a sample of all candidates, where every position among the ties is equally likely.
 
-    Return first, last, mean and variance of the number above.
-
     ``above`` candidates are above the item and ``tied`` are tied with it; only numbers below ``most`` are computed.
+    Return the first and last number computed, and mean and variance of the number above.
     """
     first, last = int(above), min(int(above + tied), most - 1)
     for x in range(first, last + 1):
@@ -114,8 +117,9 @@ def tie_probabilities_with_replacement(
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """Fill ``chances`` as :func:`sampled_probabilities` does, for an item with ties and draws with replacement.
 
-    Return first, last, mean and variance. Class c of the tied candidates has ``number[c]`` candidates of mass
-    ``masses[c]``. The distribution is the mean over the positions of the item among its ties.
+    Class c of the tied candidates has ``number[c]`` candidates of mass ``masses[c]``. The distribution is the mean over
+    the positions of the item among its ties. The other arguments and the results are those of
+    :func:`sampled_probabilities`.
     """
     last, squares = min(q, most - 1), 0.0
     chances[: last + 1] = 0
@@ -136,10 +140,9 @@ def count_moments_above(
 ) -> tuple[float, float]:
     """Return mean and variance of the number of sampled candidates above an item, over draws and positions.
 
-    ``squares`` is the sum of the squared masses of the tied candidates. ``fewer`` is the finite-population factor of
-    the variance: below 1 without replacement.
-
-    ``above`` of ``pool`` candidates are above the item, ``tied`` are tied with it, and ``q`` are drawn.
+    ``above`` of ``pool`` candidates are above the item, ``tied`` are tied with it, and ``q`` are drawn. ``squares`` is
+    the sum of the squared masses of the tied candidates. ``fewer`` is the finite-population factor of the variance: 1
+    with replacement, less without.
     """
     middle, share = above + tied / 2, q / pool
     order = (2 * squares + tied * tied) / 12
@@ -151,12 +154,14 @@ def count_moments_above(
 def sampled_probabilities(
     above: float, tied: float, pool: float, q: int, again: bool, logs: Float, most: int, chances: Float, work: Float
 ) -> tuple[int, int, float, float]:
-    """Fill ``chances`` with the distribution of the number of sampled candidates above an item.
+    """Fill ``chances[x]`` with the probability that x sampled candidates are above an item.
 
-    ``q`` of ``pool`` candidates are drawn, and can be drawn ``again`` or not; only numbers below ``most`` are computed.
-    Return first, last, mean and variance. With ties (and draws without replacement), the distribution is the mean over
-    all positions among them. That sum of distributions is a difference of two distribution functions, for one more draw
-    from one more candidate. ``work`` is scratch space.
+    ``above`` of ``pool`` candidates are above the item and ``tied`` are tied with it. ``q`` candidates are drawn, with
+    replacement if ``again``; only numbers x below ``most`` are computed. Return the first and last x that are not
+    negligible, and mean and variance of x. ``logs[x]`` is log(x!), and ``work`` is scratch space.
+
+    With ties (and draws without replacement), the distribution is the mean over all positions among them. That sum of
+    distributions is a difference of two distribution functions, for one more draw from one more candidate.
     """
     if tied == 0:
         first, last = leading_probabilities(above, pool, q, again, most, logs, chances, work)
@@ -182,10 +187,8 @@ def average_over_positions(
 ) -> tuple[int, int]:
     """Fill ``chances`` with the mean over all positions among the ties, added one by one; return first and last.
 
-    This is for few ties and draws, where a difference of distribution functions would lose digits.
-
-    ``above`` of ``pool`` candidates are above the item, ``tied`` are tied with it, and ``q`` are drawn. Numbers below
-    ``most`` are computed; ``work`` is scratch space.
+    This is for few ties and draws, where a difference of distribution functions would lose digits. The arguments are
+    those of :func:`sampled_probabilities`, for draws without replacement.
     """
     last = min(q, most - 1)
     chances[: last + 1] = 0
@@ -200,9 +203,10 @@ def average_over_positions(
 def leading_probabilities(
     gap: float, rest: float, q: int, again: bool, most: int, logs: Float, chances: Float, work: Float
 ) -> tuple[int, int]:
-    """Fill ``chances`` with P(x of q draws hit ``gap`` of ``rest`` candidates), x < ``most``; return first and last.
+    """Fill ``chances[x]``, x < ``most``, with P(x of ``q`` draws hit ``gap`` of ``rest`` candidates).
 
-    ``again`` allows drawing a candidate twice; ``logs[x]`` is log(x!), and ``work`` is scratch space.
+    Return the first and the last x that are not negligible. With ``again``, a candidate may be drawn twice. ``logs[x]``
+    is log(x!), and ``work`` is scratch space.
     """
     first, last = hit_probabilities(gap, rest, q, again, min(q, most - 1), logs, work)
     total = 0.0
@@ -222,9 +226,11 @@ def weighted_probabilities(
 ) -> tuple[int, int, float, float, float]:  # fmt: skip
     """Fill ``chances`` as :func:`sampled_probabilities` does, approximately, for draws by weight without replacement.
 
-    ``heavy``, ``equal`` and ``mass`` are the weights of the candidates above, tied and in all. Return first, last,
-    mean, variance, and the time at which the search for the next larger sample starts. With ties, the boundary between
-    above and below is put at four Gauss nodes among them.
+    ``above``, ``tied`` and ``pool`` are the numbers of candidates above the item, tied with it and in all; ``heavy``,
+    ``equal`` and ``mass`` are their total weights. The candidates arrive at random times, and the first ``q`` are the
+    sample (see :func:`two_weight_probabilities`). ``time`` is a lower bound of the time at which q arrivals are
+    expected. Return first, last, mean, variance, and the lower bound for the next larger sample. With ties, the
+    boundary between above and below is put at four Gauss nodes among them. ``work`` is scratch space.
     """
     if tied == 0:
         return two_weight_probabilities(above, pool, heavy, mass, q, time, most, chances)
@@ -247,13 +253,16 @@ def weighted_probabilities(
 def two_weight_probabilities(
     gap: float, pool: float, load: float, mass: float, q: int, time: float, most: int, chances: Float
 ) -> tuple[int, int, float, float, float]:
-    """Fill ``chances`` for successive draws by weight, with one mean weight above the item and one below it.
+    """Fill ``chances`` for draws by weight without replacement, as if there were only two different weights.
 
-    ``gap`` of ``pool`` candidates are above, with ``load`` of the weight ``mass``. Return first, last, mean, variance
-    and the time at which q arrivals are expected; ``time`` is a lower bound of it. Every candidate arrives after an
-    exponential time with its weight as the rate; the first q to arrive are the sample. Given exactly q arrivals, the
-    number above has about the variance of a product of two normal densities. A binomial distribution with this mean and
-    variance is used. Both are exact if all weights are equal.
+    All candidates above the item get their mean weight, and all those below it theirs. ``gap`` of ``pool`` candidates
+    are above, with the total weight ``load``; all have the total weight ``mass``. Only numbers above the item below
+    ``most`` are computed. Return the first and last number computed, mean and variance of the number, and the time at
+    which ``q`` arrivals are expected; ``time`` is a lower bound of it.
+
+    Every candidate arrives after an exponential time with its weight as the rate; the first q to arrive are the sample.
+    Given exactly q arrivals, the number above has about the variance of a product of two normal densities. A binomial
+    distribution with this mean and variance is used. Both are exact if all weights are equal.
     """
     rest, light = pool - gap, mass - load
     if gap <= 0 or load <= 0 or rest <= 0 or light <= 0:  # all candidates that can be drawn are on one side
@@ -285,7 +294,11 @@ def two_weight_probabilities(
 
 @njit(nogil=True, cache=True)
 def certain_count(x: int, most: int, chances: Float, time: float) -> tuple[int, int, float, float, float]:
-    """Fill ``chances`` for the number ``x``, which is certain; return first, last, mean, variance and ``time``."""
+    """Fill ``chances`` for a number of candidates above that is ``x`` with certainty.
+
+    Return first, last, mean, variance and ``time``, as :func:`two_weight_probabilities` does. ``chances`` is left as it
+    is if ``x`` is not below ``most``.
+    """
     if x >= most:
         return 0, -1, float(x), 0.0, time
     chances[x] = 1.0
@@ -294,9 +307,10 @@ def certain_count(x: int, most: int, chances: Float, time: float) -> tuple[int, 
 
 @njit(nogil=True, cache=True)
 def binomial_probabilities(trials: float, chance: float, most: int, chances: Float) -> tuple[int, int]:
-    """Fill ``chances`` with binomial probabilities below ``most``; return first and last.
+    """Fill ``chances[x]``, x < ``most``, with the probability of x hits in ``trials`` trials, each with ``chance``.
 
-    ``trials`` need not be whole. Up to FEW trials the probabilities are normalised to sum to 1.
+    Return the first and the last x that are not negligible. ``trials`` need not be whole. Up to FEW trials, the
+    probabilities are normalised to sum to 1.
     """
     top = int(np.ceil(trials))
     mode = max(0, min(int((trials + 1) * chance), top, most - 1))

@@ -30,10 +30,12 @@ HALVINGS = 8
 
 @njit(nogil=True, cache=True)
 def arrival_probabilities(weights: Float, time: float, last: int, chances: Float, rates: Float) -> tuple[int, int]:
-    """Fill ``chances[0]`` with P(n candidates have arrived by ``time``), n = 0..``last``; return the first and last n.
+    """Fill ``chances[0, n]`` with the probability that n candidates have arrived by ``time``, for n up to ``last``.
 
-    ``rates[0]`` gets the same probabilities times the expected weight of those that have not arrived. The second rows
-    of both are scratch space. Only numbers from the first to the last one that is not negligible are written.
+    Every candidate arrives after an exponential time with its entry of ``weights`` as the rate. ``rates[0, n]`` gets
+    the same probability times the expected total weight of the candidates that have not arrived, given n. Return the
+    first and the last n that are not negligible; only these are written. ``chances[1]`` and ``rates[1]`` are scratch
+    space.
     """
     chances[0, 0], rates[0, 0] = 1.0, 0.0
     low, high, stay, come, before, row = 0, 0, 1.0, 0.0, -1.0, 0
@@ -65,11 +67,12 @@ def arrival_probabilities(weights: Float, time: float, last: int, chances: Float
 def add_leaving_rates(
     above: Float, level: Float, below: Float, q: int, time: float, law: Float, work: Float, found: Float
 ) -> None:
-    """Add to ``found[p]`` the rate of leaving a state with q arrivals at ``time`` and p candidates above the item.
+    """Add to ``found[p]`` the rate of leaving, at ``time``, the state with q arrivals, p of them above the item.
 
-    ``above``, ``level`` and ``below`` are the weights of the candidates above the item, tied with it and below it.
-    Numbers p up to ``law.size`` - 1 are computed. ``work`` is scratch space: at least six pairs of rows of length q +
-    2.
+    The rates are multiplied by ``time``, because the integral is over its logarithm. ``above``, ``level`` and ``below``
+    are the weights of the candidates above the item, tied with it and below it; ``q`` is the sample size. Sampled ties
+    are put above or below at random. Numbers p up to ``law.size`` - 1 are computed. ``work`` is scratch space: at least
+    six pairs of rows of length q + 2.
     """
     first, last = arrival_probabilities(above, time, min(q, law.size - 1, above.size), work[0], work[1])
     low, high = arrival_probabilities(level, time, min(q, level.size), work[2], work[3])
@@ -88,7 +91,10 @@ def add_leaving_rates(
 
 @njit(nogil=True, cache=True)
 def central_log_time(weights: Float, q: int) -> tuple[float, float]:
-    """Return the log of the time at which q + 0.5 arrivals are expected, and the standard deviation of that log."""
+    """Return the log of the time at which q + 0.5 arrivals are expected, and the standard deviation of that log.
+
+    Every candidate arrives after an exponential time with its entry of ``weights`` as the rate.
+    """
     wanted, low, high = min(q + 0.5, weights.size - 0.5), -80.0, 80.0
     for _ in range(200):
         log = (low + high) / 2
@@ -111,10 +117,10 @@ def central_log_time(weights: Float, q: int) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def successive_probabilities(above: Float, level: Float, below: Float, q: int, law: Float) -> None:
-    """Write to ``law[x]`` the probability that x sampled candidates are above an item.
+    """Write to ``law[x]`` the probability that x sampled candidates are above an item, for draws without replacement.
 
-    ``above``, ``level`` and ``below`` are the weights of the candidates above, tied and below, all positive. Equal
-    weights must be adjacent, for speed. The sample size ``q`` is less than the number of candidates.
+    ``above``, ``level`` and ``below`` are the weights of the candidates above the item, tied with it and below it, all
+    positive. Equal weights must be adjacent, for speed. The sample size ``q`` is less than the number of candidates.
     """
     pool = np.concatenate((above, level, below))
     centre, deviation = central_log_time(pool, q)
@@ -157,10 +163,11 @@ def successive_probabilities(above: Float, level: Float, below: Float, q: int, l
 def expected_credit(
     above: Float, level: Float, below: Float, sizes: Int64, credit: Float, auc: bool, mean: Float, variance: Float
 ) -> None:
-    """Write the mean and the variance over draws of every metric (columns; AUC last) for every sample size (rows).
+    """Write ``mean`` and ``variance`` (sizes, metrics) of an item's metrics over draws by weight without replacement.
 
-    ``above``, ``level`` and ``below`` are the weights of the candidates above, tied and below. ``credit[metric, x]`` is
-    the credit with x sampled candidates above.
+    ``above``, ``level`` and ``below`` are the weights of the candidates above the item, tied with it and below it, and
+    ``sizes`` the sample sizes. ``credit[metric, x]`` is the credit with x sampled candidates above. With ``auc``, the
+    last column is AUC.
     """
     metrics, most = credit.shape
     pool = above.size + level.size + below.size

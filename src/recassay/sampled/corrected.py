@@ -42,7 +42,7 @@ class CorrectedMetrics:
         return self.by_estimator[estimator]
 
     def fhat(self, metric: str, estimator: str) -> pl.DataFrame:
-        """Return the estimate that is used for each sampled rank: a row per pool size and rank."""
+        """Return the estimate of a metric that is used for each sampled rank: a row per pool size and rank."""
         self._check_known("metric", metric, self.metrics, "U101")
         self._check_known("estimator", estimator, self.estimators, "U115")
         table = self.estimates.tables[metric, estimator]
@@ -61,7 +61,7 @@ class CorrectedMetrics:
             raise UsageError(code, f"the {kind} '{name}' is not in this result", hint=suggest(name, known))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return rows, findings and settings, ready for JSON."""
+        """Return the rows of ``means``, the findings and the settings, ready for JSON."""
         return {
             "rows": self.means.fill_nan(None).to_dicts(),
             "findings": [finding.to_dict() for finding in self.findings],

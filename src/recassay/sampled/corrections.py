@@ -133,9 +133,8 @@ def _scores(
 ) -> Scores:  # fmt: skip
     """Return the values that one estimator gives per user, with intervals.
 
-    A user's weight is the number of the user's cases.
-
-    All systems and metrics share the resamples.
+    A user's value is the mean over the user's cases (relevant items), and its weight is their number. All systems and
+    metrics share the resamples.
     """
     first = next(iter(systems.values()))
     columns = {
@@ -167,7 +166,11 @@ def _scores(
 def _means(
     by_estimator: Mapping[str, Scores], sampled: Mapping[tuple[str, str], float], tables: RankTables
 ) -> pl.DataFrame:
-    """Return the table ``CorrectedMetrics.means``: a row per metric, estimator and system."""
+    """Return the table that becomes ``CorrectedMetrics.means``: a row per metric, estimator and system.
+
+    ``by_estimator`` has the estimated values, ``sampled`` the mean of the uncorrected metric by (system, metric), and
+    ``tables`` how many components of a metric an estimator left out.
+    """
     rows = [
         {
             "metric": row.metric, "estimator": name, "system": row.system, "mean": row.mean, "low": row.low,
@@ -188,7 +191,7 @@ def _order_facts(
 ) -> SampledFacts:  # fmt: skip
     """Return the means of all systems, corrected and as sampled, for the check of their order.
 
-    They are also computed in resamples of users, which all systems share.
+    The corrected means are also computed in resamples of users, which all systems share.
     """
     first = next(iter(systems.values()))
     columns = {

@@ -42,7 +42,7 @@ def sampling_curve(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> SamplingCurve:
-    """Return every system's metrics with each relevant item ranked among a number of sampled candidates, by number.
+    """Return every system's metrics with relevant items ranked among sampled candidates, for each number of candidates.
 
     Nothing is drawn. The distribution of the number of sampled candidates above a relevant item follows from its full
     rank (:class:`~recassay.sampled.scheme.SamplingScheme`). So means, and their standard deviation over draws, are
@@ -52,8 +52,8 @@ def sampling_curve(
     ``sizes`` are numbers of sampled non-relevant candidates. By default they ascend in steps of 1, 2, 5 up to the
     number of candidates that every user has. The full ranking is always included, as size None. ``by`` is ``uniform``,
     ``popularity`` or both; ``replace`` is whether an item may be drawn twice (default: no for uniform, yes for
-    popularity). Several relevant items of a user are ranked one at a time. Intervals are over users, from ``resamples``
-    resamples.
+    popularity). ``base`` names the set of candidates that are drawn from; by default all items. Several relevant items
+    of a user are ranked one at a time. Intervals are over users, from ``resamples`` resamples.
 
     Draws by popularity without replacement are computed exactly for up to 2,000 candidates. This needs the weight of
     every candidate above and below an item, so the scores of the runs are computed again. It is slow: with 1,500

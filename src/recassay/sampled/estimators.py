@@ -30,7 +30,7 @@ Float = NDArray[np.float64]
 
 
 class RankEstimates(NamedTuple):
-    """The estimates fhat(q) of sampled ranks q = 1..m+1, and how many components the estimator left out."""
+    """The estimates fhat(q) for sampled ranks q = 1..m+1, and how many components of the metric were left out."""
 
     values: Float
     left_out: int = 0
@@ -38,16 +38,14 @@ class RankEstimates(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A metric of the full rank to be estimated; ``joint`` says how full and sampled rank depend on each other."""
+    """A metric of the full rank to be estimated; ``joint`` is the joint distribution of full and sampled rank."""
 
     metric: Metric
     joint: Joint
 
     @cached_property
     def products(self) -> Float:
-        """Return the mean of the metric times psi_k, for each function psi_k of the full rank defined in
-        ``joint.py``.
-        """
+        """Return the mean of metric(r) * psi_k(r) over full ranks r, for each function psi_k of ``joint.py``."""
         ranks = np.arange(1.0, last_credited_rank(self.metric, self.joint.pool) + 1)
         return self.joint.coefficients(metric_at_rank(self.metric, ranks, self.joint.pool))
 
@@ -56,7 +54,7 @@ class Estimator(Named):
     """Base class of estimators, which assign a number to each sampled rank."""
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return fhat(q) of every sampled rank q."""
+        """Return the estimate fhat(q) of the metric in ``target`` for every sampled rank q = 1..m+1."""
         raise NotImplementedError(f"{type(self).__name__} must define estimates()")
 
 
@@ -99,7 +97,7 @@ class Rank(Estimator):
     name: ClassVar[str] = "rank"
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the metric at the rescaled rank."""
+        """Return the metric at the full rank that is expected from each sampled rank."""
         pool, sample = target.joint.pool, target.joint.sample
         return RankEstimates(metric_at_rank(target.metric, 1 + pool * np.arange(sample + 1) / sample, pool))
 
@@ -149,7 +147,11 @@ class BiasVariance(Estimator):
             raise self.refuse("gamma", "the weight of variance is above 0 and at most 1", "minimal_bias has weight 0")
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the sum of all components, each shrunk by the weight of its variance."""
+        """Return the weighted sum of the metric's components (see ``joint.py``) at each sampled rank.
+
+        With correlation rho, the weight is rho / ((1 - gamma) rho^2 + gamma): components that the sample hardly keeps
+        are shrunk towards 0.
+        """
         kept = target.joint.kept
         return RankEstimates(target.joint.seen @ (kept / ((1 - self.gamma) * kept**2 + self.gamma) * target.products))
 
@@ -167,7 +169,10 @@ class Constrained(Estimator):
     by: Literal["monotone", "box"] = "monotone"
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the solution of the constrained least squares problem."""
+        """Return the estimates of least squared bias that satisfy the constraint.
+
+        They are NaN for sampled ranks that cannot occur.
+        """
         from scipy.optimize import lsq_linear, nnls
 
         joint = target.joint

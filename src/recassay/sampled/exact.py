@@ -34,7 +34,10 @@ MOST = 2_000  # candidates
 
 
 def why_not_exact(systems: Mapping[str, Any], base: str) -> str:
-    """Return why these systems cannot be measured exactly, in words; an empty text if they can."""
+    """Return why these systems cannot be measured exactly, as text; empty if they can.
+
+    ``base`` names the set of candidates that are drawn from, such as all items (``AI``).
+    """
     for name, system in systems.items():
         standings: Any = system.standings if isinstance(system, Run) else system
         if base in standings.pool and int(standings.pool[base].max(initial=0)) > MOST:
@@ -52,9 +55,10 @@ def measure_exactly(
     run: Run, standings: Standings, groups: Int64, base: str, sizes: Sequence[int], metrics: Mapping[str, Metric],
     *, threads: int | None = None,
 ) -> MeasuredSystem:  # fmt: skip
-    """Return the metrics of a system for samples of every size, drawn by popularity without replacement.
+    """Return the metrics of a system for samples of each of ``sizes``, drawn by popularity without replacement.
 
-    ``groups`` is the group of users of each query, and ``base`` the set of candidates that are drawn from.
+    ``groups`` is the group of users that each query belongs to, and ``base`` names the set of candidates that are drawn
+    from, such as all items (``AI``).
     """
     source: Any = run.source
     task, rows = source.task, block_scorer(source.task, source.fitted, run.name)

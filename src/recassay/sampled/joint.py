@@ -35,10 +35,10 @@ SMALLEST_EDGE = 1e-140  # polynomials with a smaller value at the edge do not de
 class Joint:
     """Canonical pairs (psi_k, phi_k) of functions of the full rank and of the sampled rank, with correlations rho_k.
 
-    Pairs of nearly zero correlation are left out; ``pairs`` is the number of all pairs. ``chances`` are the
-    probabilities of the sampled ranks 1..m+1, ``kept`` the correlations rho_k. ``seen[q-1, k]`` is phi_k(q), NaN for a
-    rank that cannot occur. ``coefficients`` maps the values of a metric at ranks 1, 2, ... (0 beyond) to its mean
-    products with psi_k.
+    ``pool`` is the number N of candidates and ``sample`` the number m of draws. Pairs of nearly zero correlation are
+    left out; ``pairs`` is the number of all pairs. ``chances`` are the probabilities of the sampled ranks 1..m+1,
+    ``kept`` the correlations rho_k. ``seen[q-1, k]`` is phi_k(q), NaN for a rank that cannot occur. ``coefficients``
+    maps the values of a metric at ranks 1, 2, ... (0 beyond) to its mean products with psi_k.
     """
 
     pool: int
@@ -97,7 +97,7 @@ def _without_replacement(pool: int, sample: int, degrees: int) -> Joint:
 
 
 def _with_replacement(pool: int, sample: int, degrees: int, nodes: int) -> Joint:
-    """Return the canonical pairs for draws with replacement.
+    """Return the canonical pairs for draws with replacement, from ``degrees`` polynomials and ``nodes`` Gauss nodes.
 
     The probability of a sampled rank is a polynomial of degree m in the full rank. Its products with polynomials are
     summed exactly over all full ranks by Gauss' rule on a few nodes (Golub and Welsch 1969), so the cost does not grow
@@ -120,7 +120,10 @@ def _with_replacement(pool: int, sample: int, degrees: int, nodes: int) -> Joint
 
 
 def _nodes(pool: int, n: int) -> tuple[Float, Float]:
-    """Return ``n`` Gauss nodes for means over 0..pool, and a table: each polynomial (row) at them times its weight."""
+    """Return ``n`` Gauss nodes for means over 0..pool, and the polynomials there times the nodes' weights.
+
+    Rows of the second result are polynomials, columns are nodes.
+    """
     size, k = pool + 1, np.arange(1.0, n)
     off_diagonal = k / 2 * np.sqrt((size**2 - k**2) / (4 * k**2 - 1))
     points, vectors = eigh_tridiagonal(np.full(n, pool / 2), off_diagonal)
@@ -134,7 +137,10 @@ def _n_kept(kept: Float) -> int:
 
 
 def _with_prior(prior: Float, pool: int, sample: int, replace: bool) -> Joint:
-    """Return the canonical pairs for any probabilities of the full ranks: singular vectors of a matrix of all ranks."""
+    """Return the canonical pairs for any probabilities ``prior`` of the full ranks.
+
+    They are singular vectors of a matrix with a row per full rank of positive probability.
+    """
     ranks = np.flatnonzero(prior)
     roots = np.sqrt(prior[ranks])
     law = _count_distributions(ranks.astype(np.float64), pool, sample, replace=replace)
@@ -155,7 +161,10 @@ def _with_prior(prior: Float, pool: int, sample: int, replace: bool) -> Joint:
 
 
 def _count_distributions(above: Float, pool: int, sample: int, *, replace: bool) -> Float:
-    """Return P(x sampled candidates are above an item) in row i, column x, if ``above[i]`` of the pool are above it."""
+    """Return P(x sampled candidates are above item i) in row i, column x.
+
+    ``above[i]`` of the ``pool`` candidates are above item i; the number need not be whole.
+    """
     logs = readonly(log_gamma(np.arange(max(pool, sample) + 2) + 1.0))
     found: Float = _fill(readonly(np.clip(above, 0.0, pool)), pool, sample, replace, logs)
     found /= found.sum(axis=1, keepdims=True)  # cancels the rounding of logarithms of large factorials

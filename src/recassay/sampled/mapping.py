@@ -1,4 +1,4 @@
-"""Mapping of cut-offs: hit@k among sampled candidates read as hit@F(k) among all.
+"""Mapping of cut-offs: hit@k among sampled candidates is reported as hit@F(k) among all candidates.
 
 Rank k among m sampled candidates corresponds to about rank F(k) among all N. The metric is not estimated: the same
 number is reported at another cut-off. This is useful for hit rates, and for cut-offs not much below N / m, because F(1)
@@ -28,12 +28,13 @@ SMALLEST, LARGEST = 1e-3, 1e3  # search range of a: all ranks at the top, or all
 
 
 def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", a: float | None = None) -> float:
-    """Return the cut-off F(k) among all that corresponds to k among ``sample`` drawn candidates; it need not be whole.
+    """Return the cut-off F(k) among all candidates that corresponds to the cut-off k among sampled ones.
 
-    ``linear``: F(k) = 1 + N (k - 1) / m. ``beta``: the relative full rank (r - 1) / N is assumed to have the density
-    a x^(a-1). Then a share S(k) = Gamma(m+1) Gamma(k+a) / (Gamma(k) Gamma(m+1+a)) of the items is expected among the
-    first k of a sample, and F(k) = 1 + N S(k)^(1/a) is the full rank with that share before it. The smaller ``a``, the
-    more relevant items are near the top; 1 is a random order. :func:`fit_a` estimates it.
+    ``sample`` (m) of ``pool`` (N) candidates are drawn; F(k) need not be whole. ``linear``: F(k) = 1 + N (k - 1) / m.
+    ``beta``: the relative full rank (r - 1) / N is assumed to have the density a x^(a-1). Then a share S(k) =
+    Gamma(m+1) Gamma(k+a) / (Gamma(k) Gamma(m+1+a)) of the items is expected among the first k of a sample, and F(k) = 1
+    + N S(k)^(1/a) is the full rank with that share before it. The smaller ``a``, the more relevant items are near the
+    top; 1 is a random order. :func:`fit_a` estimates it.
 
     >>> mapped_cutoff(10, sample=100, pool=1_000)
     91.0
@@ -60,9 +61,10 @@ def mapped_cutoff(k: int, *, sample: int, pool: int, family: Family = "linear", 
 
 
 def fit_a(ranks: ArrayLike, *, sample: int) -> float:
-    """Return the ``a`` of the beta family that fits the hit rates of sampled ranks at all cut-offs best.
+    """Return the ``a`` of the beta family (see :func:`mapped_cutoff`) that best fits the hit rates of sampled ranks.
 
-    It minimises the sum of squares over k = 1..m, between 0.001 and 1,000.
+    ``sample`` is the number m of sampled candidates. The sum of squared differences over the cut-offs k = 1..m is
+    minimised, with ``a`` between 0.001 and 1,000.
 
     >>> round(fit_a([1, 2, 3, 4, 5], sample=4), 6)
     1.0
@@ -73,9 +75,9 @@ def fit_a(ranks: ArrayLike, *, sample: int) -> float:
 def mapped_hits(
     ranks: ArrayLike, *, sample: int, pool: int, family: Family = "beta", a: float | None = None
 ) -> pl.DataFrame:
-    """Return the hit rate at every cut-off k of a sample, and the corresponding ``cutoff`` among all.
+    """Return a table with the hit rate at every cut-off k of a sample, and the corresponding ``cutoff`` among all.
 
-    For the beta family, ``a`` is fitted by default.
+    ``sample`` of ``pool`` candidates were drawn. For the beta family, ``a`` is fitted by default.
 
     >>> mapped_hits([1, 1, 2, 5], sample=4, pool=40, family="linear").rows()
     [(1, 0.5, 1.0), (2, 0.75, 11.0), (3, 0.75, 21.0), (4, 0.75, 31.0), (5, 1.0, 41.0)]
@@ -94,13 +96,13 @@ def _log_share(k: Float, sample: int, a: float) -> Float:
 
 
 def _hit_rates(ranks: NDArray[np.int64], sample: int) -> Float:
-    """Return the share of ranks up to k, for k = 1..m."""
+    """Return the share of ranks up to k, for k = 1..``sample``."""
     found: Float = np.cumsum(np.bincount(ranks, minlength=sample + 2))[1 : sample + 1] / ranks.size
     return found
 
 
 def _fit_to_hits(hits: Float, sample: int) -> float:
-    """Return the ``a`` of the beta family that fits the hit rates at k = 1..m best."""
+    """Return the ``a`` of the beta family that best fits the hit rates at the cut-offs k = 1..``sample``."""
     from scipy.optimize import minimize_scalar
 
     k = np.arange(1.0, sample + 1)

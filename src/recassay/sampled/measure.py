@@ -1,4 +1,4 @@
-"""The metrics of one system against samples of every size, summed over groups of users."""
+"""The metrics of one system for samples of every size, summed over groups of users."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ CASES_PER_BLOCK = 4096
 class MeasuredSystem:
     """Metric values of one system: ``sums[group, size, metric]`` over the relevant items of a group of users.
 
-    ``counts`` are the numbers of relevant items of the groups. ``spread[size, metric]`` is the sum over all items of
-    their variances over draws.
+    ``counts`` are the numbers of relevant items of the groups. ``spread[size, metric]`` is the sum, over all relevant
+    items, of the variance of their value over random draws.
     """
 
     sums: Float
@@ -51,7 +51,7 @@ class MeasuredSystem:
 
     @property
     def deviation(self) -> Float:
-        """Return the standard deviation over draws of the mean, by size and metric."""
+        """Return the standard deviation of the mean over random draws, by size and metric."""
         deviation: Float = np.sqrt(self.spread) / self.counts.sum()
         return deviation
 
@@ -73,9 +73,9 @@ def user_groups(standings: Standings) -> Int64:
 class Cases:
     """The relevant items of a system (the cases), sorted by group of users; group g is ``bounds[g]:bounds[g + 1]``.
 
-    ``counts`` are the numbers of candidates above each item, tied with it, and in all. ``weights`` are their weights in
-    draws by popularity. ``masses`` has a row per item with the weights of its tied candidates
-    (``Standings.tied_masses``).
+    ``group`` is the group of each case. ``counts`` are the numbers of candidates above each item, tied with it, and in
+    all. ``weights`` are their weights in draws by popularity. ``masses`` has a row per item with the weights of its
+    tied candidates (``Standings.tied_masses``). Both are None if the standings do not have them.
     """
 
     group: Int64
@@ -86,8 +86,9 @@ class Cases:
 
     @classmethod
     def of(cls, standings: Standings, groups: Int64, base: str) -> Cases:
-        """Return the relevant items of ``standings``, ranked among the candidates of the set ``base``, such as all
-        items.
+        """Return the relevant items of ``standings``, ranked among the candidates of the set ``base``.
+
+        ``base`` is a name such as ``AI`` (all items), and ``groups`` is the group of users that each query belongs to.
         """
         if base not in standings.above:
             hint = f"one of {', '.join(standings.above)}"
@@ -110,7 +111,7 @@ class Cases:
         return cls(group[order], bounds, counts, weights, masses)
 
     def classes(self, law: SamplingScheme) -> Classes:
-        """Return the candidates tied with each item in classes of equal weight, for draws with replacement.
+        """Return the candidates tied with each item in classes of equal weight, for draws with replacement by ``law``.
 
         If the standings have no weights of single candidates, tied candidates are assumed to have equal weight.
         """
@@ -129,7 +130,9 @@ def measure_system(
     *,
     threads: int | None = None,
 ) -> MeasuredSystem:
-    """Return the metrics of a system under a sampling law, for ascending sizes; a size beyond a pool takes all of it.
+    """Return the metrics of a system for samples of each of ``sizes`` (ascending), drawn by the scheme ``law``.
+
+    Without replacement, a sample larger than the pool has all candidates.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
@@ -176,9 +179,9 @@ def measure_system(
 
 
 def credit_table(metrics: Mapping[str, Metric], ranks: int) -> Float:
-    """Return what each metric gives a single relevant item at ranks 1, 2, ...: a row per metric, without AUC.
+    """Return the value of each metric (rows) for a single relevant item at ranks 1, 2, ... (columns), without AUC.
 
-    The table ends at the last rank that earns anything under some metric, or at ``ranks``.
+    The table ends at the last rank at which some metric is not 0, or at rank ``ranks``.
     """
     credits = [credit_of(metric) for metric in metrics.values() if not counts_pairs(metric)]
     cuts = [min(credit.cut_of_one or ranks, ranks) for credit in credits]

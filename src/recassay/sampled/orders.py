@@ -45,7 +45,10 @@ class SystemOrder:
         ]
 
     def rows(self, level: float) -> list[dict[str, Any]]:
-        """Return a row per system: mean, standard deviation over draws, and the interval over users."""
+        """Return a row per system: mean, standard deviation over draws, and an interval over users.
+
+        ``level`` is the confidence of the interval.
+        """
         low, high = _bounds(self.resampled, level)
         columns = zip(self.systems, self.mean, self.deviation, low, high, strict=True)
         names = ("system", "mean", "sd_draws", "low", "high")
@@ -56,7 +59,12 @@ class SystemOrder:
         return bool((pair_signs(self.mean) == pair_signs(np.round(np.asarray(means), EXACT))).all())
 
     def agreement(self, full: SystemOrder, level: float) -> dict[str, Any]:
-        """Return the agreement with the order ``full``: Kendall's tau, swaps, and the share of resamples that agree."""
+        """Return how well this order of systems agrees with the order ``full``.
+
+        ``tau_a`` and ``tau_b`` are Kendall's tau, with an interval of ``tau_a`` over users from ``low`` to ``high``.
+        ``agree`` is the share of resamples of users in which both orders are equal, ``same`` is whether they are equal,
+        and ``swaps`` are the pairs that differ.
+        """
         tau_a, tau_b = kendall_taus(self.mean, full.mean)
         resampled, _ = kendall_taus(self.resampled, full.resampled)
         low, high = _bounds(resampled[:, None], level)
@@ -85,9 +93,10 @@ class SystemOrder:
 
 
 def stable_from(sizes: Sequence[int], same: Sequence[bool], is_same: Callable[[int], bool]) -> int | None:
-    """Return the smallest size from which on the order equals that of the full ranking; None if the last differs.
+    """Return the smallest sample size from which on the order of systems equals that of the full ranking.
 
-    Between the last differing size and the next one, the change is found by bisection with ``is_same``.
+    ``same`` says for each of ``sizes`` whether the orders are equal. Between the last size at which they differ and the
+    next one, the change is found by bisection with ``is_same``. Return None if they differ at the largest size.
 
     >>> stable_from([1, 10, 100], [True, False, True], lambda size: size >= 37)
     37

@@ -25,7 +25,9 @@ Float = NDArray[np.float64]
 
 
 def log_edge_values(last: int, degrees: int) -> Float:
-    """Return the logs of the polynomials of degrees 0, 1, ... on the points 0..last, at 0; the values may underflow.
+    """Return the logs of the values at point 0 of the polynomials of degrees 0..degrees-1 on the points 0..last.
+
+    The values themselves may be too small for a float.
 
     >>> np.exp(log_edge_values(1, 2)).round(12).tolist()
     [1.0, 1.0]
@@ -37,7 +39,7 @@ def log_edge_values(last: int, degrees: int) -> Float:
 
 
 def polynomial_values(last: int, degrees: int) -> Float:
-    """Return the polynomials of every degree (columns) at every point 0..last (rows).
+    """Return the polynomials of degrees 0..degrees-1 (columns) at every point 0..last (rows).
 
     >>> polynomial_values(2, 3).round(6).tolist()
     [[1.0, 1.224745, 0.707107], [1.0, 0.0, -1.414214], [1.0, -1.224745, 0.707107]]
@@ -49,7 +51,9 @@ def polynomial_values(last: int, degrees: int) -> Float:
 
 
 def coefficients(last: int, degrees: int, credit: Float) -> Float:
-    """Return the mean over all points of each polynomial times a function: ``credit`` at the first points, then 0.
+    """Return the mean of credit(x) * polynomial(x) over the points x = 0..last, for each degree below ``degrees``.
+
+    credit(x) is ``credit[x]``, and 0 at the points beyond the end of that array.
 
     >>> coefficients(2, 3, np.array([1.0])).round(6).tolist()
     [0.333333, 0.408248, 0.235702]
@@ -69,9 +73,9 @@ def _signs(degrees: int) -> Float:
 
 @njit(nogil=True, cache=True)
 def _from_edge(last: int, edges: Float, places: int) -> Float:
-    """Return the polynomials (rows) at the first ``places`` points (columns), none beyond the middle.
+    """Return the polynomials (rows) on the points 0..last at the first ``places`` points (columns).
 
-    ``edges[k]`` is the value of polynomial k at 0.
+    ``edges[k]`` is the value of polynomial k at 0. No point is beyond the middle.
     """
     found = np.empty((edges.size, places))
     for k in range(edges.size):

@@ -14,9 +14,9 @@ Prior = Literal["uniform"] | ArrayLike
 
 
 def check_prior(prior: Prior) -> Float | None:
-    """Return probabilities that sum to 1, from probabilities or counts; None if every rank is equally likely.
+    """Return the prior probabilities of the full ranks, which sum to 1; None if every rank is equally likely.
 
-    Raise U152 for a value that is neither.
+    ``prior`` has probabilities or counts, or is "uniform". Raise U152 for anything else.
 
     >>> check_prior([3, 1, 0, 0]).tolist()
     [0.75, 0.25, 0.0, 0.0]
@@ -41,9 +41,9 @@ def check_prior(prior: Prior) -> Float | None:
 
 
 def stretch_prior(prior: Float, ranks: int) -> Float:
-    """Return the prior rescaled to another number of ranks: the same distribution of (r - 1/2) / n.
+    """Return the prior for another number of ranks n, such that (r - 1/2) / n keeps its distribution.
 
-    The probability is constant within each old rank.
+    Within each old rank, the probability is spread evenly.
 
     >>> stretch_prior(np.array([0.5, 0.5, 0.0]), 6).round(6).tolist()
     [0.25, 0.25, 0.25, 0.25, 0.0, 0.0]

@@ -24,9 +24,10 @@ Key = tuple[str, str]  # metric, estimator
 
 @dataclass(frozen=True, eq=False)
 class RankTables:
-    """Values that estimators assign to sampled ranks: ``tables[metric, estimator]`` (pools ascending, ranks).
+    """Values that estimators assign to sampled ranks: ``tables[metric, estimator]`` is (pools, ranks).
 
-    ``left_out`` is the number of components of the metric that an estimator left out, the largest over all pools.
+    ``pools`` are the distinct numbers of candidates, ascending. ``left_out`` is the number of components of the metric
+    that an estimator left out, the largest over all pools.
     """
 
     pools: NDArray[np.int64]
@@ -44,7 +45,11 @@ class RankTables:
         replace: bool,
         prior: Float | None,
     ) -> RankTables:
-        """Return the estimates of all estimators for all metrics and pool sizes, for ``sample`` draws."""
+        """Return the estimates of all estimators for all metrics and pool sizes, for ``sample`` draws.
+
+        ``replace`` is whether a candidate may be drawn twice. ``prior`` has the probabilities of the full ranks,
+        rescaled to each pool size; None means that all are equally likely.
+        """
         keys = list(itertools.product(metrics, estimators))
         tables = {key: np.empty((pools.size, sample + 1)) for key in keys}
         left_out = dict.fromkeys(keys, 0)
@@ -64,9 +69,9 @@ class RankTables:
         return dataclasses.replace(self, tables={key: np.clip(table, 0.0, 1.0) for key, table in self.tables.items()})
 
     def values(self, key: Key, ranks: Ranks) -> Float:
-        """Return the estimate for each case: the entry of the table ``key`` (metric, estimator) for its sampled rank.
+        """Return the estimate for each case, a relevant item with its sampled rank.
 
-        Raise U152 if the prior gives a sampled rank probability 0.
+        ``key`` (metric, estimator) is the table to use. Raise U152 if the prior gives a sampled rank probability 0.
         """
         found: Float = self.tables[key][np.searchsorted(self.pools, ranks.pool), ranks.rank - 1]
         impossible = np.isnan(found)

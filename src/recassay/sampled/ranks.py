@@ -22,11 +22,10 @@ MOST_CANDIDATES = 2**31 - 1  # ids of items are numbered in 32 bits
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The rank (from 1) of each case's relevant item among sampled candidates, and the size of its ``pool``.
+    """The rank (from 1) of each case's relevant item among sampled candidates.
 
-    The pool is all candidates from which these were sampled.
-
-    ``users`` are distinct and ascending; ``user`` is the index among them of each case's user.
+    ``pool`` is, for each case, the number of all candidates from which these were sampled. ``users`` are distinct and
+    ascending; ``user`` is the position of each case's user in them.
     """
 
     users: pl.Series
@@ -66,7 +65,7 @@ def read_ranks(
 
 
 def _sources(source: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the ranks of every system."""
+    """Yield the name and the ranks of every system; a single system without a name is called "run"."""
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(one, str | Path) for one in paths):
         yield from run_sources(paths)
@@ -105,7 +104,7 @@ def _is_array(source: Any) -> bool:
 
 
 def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
-    """Return the ranks as integers from 1 to sample + 1, or raise I331.
+    """Return the ranks as integers; raise I331 if one is not a whole number from 1 to sample + 1.
 
     >>> check_ranks([1.0, 3.0], sample=5).tolist()
     [1, 3]
@@ -135,7 +134,10 @@ def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
 
 
 def _check_pools(pool: Any, cases: int, sample: int, replace: bool, where: str) -> Int64:
-    """Return the number of candidates of each case; raise I332 if it is below the number drawn."""
+    """Return the number of candidates of each case; raise I332 if one is missing or too small for the draws.
+
+    ``pool`` is a number for all ``cases`` cases, or one per case.
+    """
     if pool is None:
         raise InputError(
             "I332",

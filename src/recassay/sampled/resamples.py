@@ -1,4 +1,4 @@
-"""Bootstrap resamples of users, from which the certainty of an order of systems follows."""
+"""Bootstrap resamples of users, which show how certain the order of systems is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Float = NDArray[np.float64]
 class Resamples:
     """Bootstrap resamples: ``counts`` (resamples, groups) is how often each group of users is drawn.
 
-    All systems share them, so systems stay paired.
+    All systems share them, so that the systems can be compared in each resample.
     """
 
     counts: Float

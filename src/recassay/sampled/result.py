@@ -67,7 +67,7 @@ class SamplingCurve:
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
-        """Return tables, findings and settings, ready for JSON."""
+        """Return the tables, the findings and the settings, ready for JSON."""
         tables = {"points": self.points, "orders": self.orders, "stable": self.stable}
         return {
             **{name: table.to_dicts() for name, table in tables.items()},

@@ -17,10 +17,10 @@ WAYS: tuple[By, ...] = ("uniform", "popularity")
 class SamplingScheme:
     """A way to draw candidates: ``by`` uniform chance or popularity; with ``replace``, one may be drawn twice.
 
-    The number of sampled candidates above an item is hypergeometric or binomial for uniform draws, and binomial for
-    draws by popularity with replacement; these are exact. For draws by popularity without replacement it depends on the
-    weight of every candidate above and below. Standings have only their numbers and mean weights, so the result is
-    ``approximate``; :mod:`recassay.sampled.exact` computes it exactly.
+    For uniform draws, the number of sampled candidates above an item is hypergeometric, or binomial with replacement;
+    for draws by popularity with replacement it is binomial. These are exact. For draws by popularity without
+    replacement it depends on the weight of every candidate above and below. Standings have only their numbers and mean
+    weights, so the result is ``approximate``; :mod:`recassay.sampled.exact` computes it exactly.
     """
 
     by: By
@@ -36,9 +36,9 @@ class SamplingScheme:
 
 
 def sampling_schemes(by: str | Iterable[str], replace: bool | Iterable[bool] | None) -> tuple[SamplingScheme, ...]:
-    """Return every combination of ``by`` and ``replace``.
+    """Return every combination of ``by`` and ``replace``, each of which may be one value or several.
 
-    By default ``replace`` is false for uniform draws and true for draws by popularity, as in a design.
+    If ``replace`` is None, it is false for uniform draws and true for draws by popularity, as in a design.
 
     >>> [str(one) for one in sampling_schemes(["uniform", "popularity"], None)]
     ['uniform, without replacement', 'popularity, with replacement']
