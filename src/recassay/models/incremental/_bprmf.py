@@ -40,8 +40,11 @@ RESTART, ITEM, BEFORE = (
 class BprmfState(NamedTuple):
     """Parameters learned so far: factors of ``users`` and ``items``, the items of each user, and counts.
 
-    ``profiles[start[u]:start[u] + length[u]]`` are the items of user u. ``tree`` is a Fenwick tree of the number of
-    users of each item. ``mark[i]`` is the number of the last profile whose items were marked with item i in it.
+    ``items`` (blocks, factors + 1, items of a block) has the biases as the last factor. ``profiles[start[u]:start[u] +
+    length[u]]`` are the items of user u. ``tree`` is a Fenwick tree of the number of users of each item, empty if
+    negatives are drawn uniformly. Profiles are marked one at a time, and the markings are numbered: ``mark[i]`` is the
+    last marking that included item i. ``counts`` are the numbers of events, distinct pairs, items, users and markings,
+    and 1 or 0 for whether the items were trained before the first query.
     """
 
     users: Float32
@@ -55,9 +58,13 @@ class BprmfState(NamedTuple):
 
 
 class BprmfSettings(NamedTuple):
-    """Constants of a model: learning rate and penalties (``rates``) and options of sampling.
+    """Constants of an incremental pairwise ranking model.
 
-    ``steps`` is the number of steps of an event, ``updates`` what an event updates.
+    ``rates`` are the learning rate and the penalties of user, positive item, negative item and bias. ``steps`` is the
+    number of gradient steps of an event, or the number of rounds in the training before the first query. ``updates`` is
+    what an event updates (EVENT, USER or BOTH). With ``by_frequency``, negative items are drawn in proportion to their
+    number of users, else uniformly. ``deviation`` is the standard deviation of initial factors, and ``salt`` is derived
+    from the seed.
     """
 
     rates: Float32
@@ -102,7 +109,7 @@ def score(user: int, known: int, state: BprmfState, row: Float32) -> None:
 
 @njit(cache=True, nogil=True)
 def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> None:
-    """Learn one event; the caller has reserved memory for it in the list of the user's items."""
+    """Learn one event; the caller has allocated memory for it in the list of the user's items."""
     count_event(user, item, state)
     if settings.updates != EVENT and not state.counts[5]:
         return
@@ -130,9 +137,10 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> N
 
 @njit(cache=True, nogil=True)
 def retrain_item(item: int, key: np.uint64, settings: BprmfSettings, state: BprmfState) -> None:
-    """Reset an item's factors and train them on random users: as positive if in the profile, else as negative.
+    """Reset an item's factors and train them on random users.
 
-    ``key`` seeds the random draws.
+    For a user who had the item it is the positive item of the step, else the negative one. ``key`` seeds the random
+    draws.
     """
     for factor in range(state.users.shape[1]):
         start = settings.deviation * normal(mix(key + RESTART + np.uint64(factor)))
@@ -153,9 +161,10 @@ def retrain_item(item: int, key: np.uint64, settings: BprmfSettings, state: Bprm
 
 @njit(cache=True, nogil=True)
 def train_before_queries(settings: BprmfSettings, state: BprmfState) -> None:
-    """Train items on the events before the first query, unless single events update them.
+    """Train on the events before the first query, unless single events train the items; do nothing on later calls.
 
-    Each round has as many steps as there are pairs, each on a random user.
+    Each of ``settings.steps`` rounds has as many steps as there are distinct pairs of user and item, each on a random
+    user.
     """
     if settings.updates == EVENT or state.counts[5]:
         return
@@ -174,7 +183,10 @@ def train_before_queries(settings: BprmfSettings, state: BprmfState) -> None:
 
 @njit(cache=True, nogil=True)
 def count_event(user: int, item: int, state: BprmfState) -> None:
-    """Count an event in ``state``, and its pair of user and item if the pair is new."""
+    """Count an event in ``state``, and its pair of user and item if the pair is new.
+
+    The caller has allocated memory for it in the list of the user's items.
+    """
     state.counts[0] += 1
     state.counts[2] = max(state.counts[2], item + 1)
     state.counts[3] = max(state.counts[3], user + 1)
@@ -199,9 +211,9 @@ def mark_items(profile: Int32, state: BprmfState) -> None:
 
 @njit(cache=True, nogil=True)
 def draw_negative(key: np.uint64, profile: Int32, by_frequency: bool, state: BprmfState) -> Any:
-    """Return a random item that is not marked, uniformly or in proportion to its users; -1 if there is none.
+    """Return a random item that the user does not have, uniformly or in proportion to its users; -1 if there is none.
 
-    ``key`` seeds the draw; all items of ``profile`` must be marked.
+    ``key`` seeds the draw. ``profile`` has the items of the user, which :func:`mark_items` must have marked last.
     """
     n_items, marking = state.counts[2], state.counts[4]
     if profile.size >= n_items:
@@ -259,8 +271,8 @@ def gradient_step(
 ) -> None:  # fmt: skip
     """Move the factors up the gradient of the log-probability that the positive item ranks above the negative one.
 
-    ``move_user``, ``move_positive`` and ``move_negative`` say whose factors move; ``rates`` are the learning rate and
-    the penalties.
+    ``user`` are the user's factors. ``move_user``, ``move_positive`` and ``move_negative`` say whose factors move;
+    ``rates`` are the learning rate and the penalties of user, positive item, negative item and bias.
     """
     rate, reg_user, reg_positive, reg_negative, reg_bias = rates
     up = state.items[positive // ITEMS_PER_BLOCK, :, positive % ITEMS_PER_BLOCK]

@@ -21,7 +21,7 @@ _clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.
 
 
 def clock(buffer: Int64) -> int:  # noqa: ARG001 - the compiled version writes two numbers to it
-    """Return the time in nanoseconds; ``buffer`` is memory for one clock reading.
+    """Return the time in nanoseconds; ``buffer`` is memory that the compiled version writes the reading to.
 
     Compiled code returns 0 if the system lacks a monotonic clock, and no times are reported.
     """

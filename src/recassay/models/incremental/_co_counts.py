@@ -1,9 +1,10 @@
 """Incremental co-counts: common items of users, or common users of items, updated event by event.
 
-An *entity* is a user and its *features* are items, or the other way round. The co-count of two entities is the number
-of features that both have. Memory is never users x users or items x items: co-counts with all others are computed from
-the lists of features and owners, and cached for the entities queried last (``rows``). An event changes one number in
-each cached row. ``tests/property/test_incremental_models.py`` checks the loops against readable versions.
+An *entity* is a user and its *features* are items, or the other way round; the *owners* of a feature are the entities
+that have it. The co-count of two entities is the number of features that both have. Memory is never users x users or
+items x items: co-counts with all others are computed from the lists of features and owners, and cached for the entities
+queried last (``rows``). An event changes one number in each cached row. ``tests/property/test_incremental_models.py``
+checks the loops against readable versions.
 """
 
 from __future__ import annotations
@@ -26,13 +27,19 @@ NONE = -1
 
 
 class CoCounts(NamedTuple):
-    """Lists of the features of each entity and of the owners of each feature, and cached rows of co-counts.
+    """Arrays of co-counts: the features of each entity, the owners of each feature, and a cache of rows of co-counts.
 
-    ``features[features_start[e]:features_start[e] + features_length[e]]`` are the features of entity e, and likewise
-    the ``owners`` of a feature; ``sizes`` is the number of features of each entity (infinite for none). Row r of
-    ``rows`` has the co-counts of ``entity_of[r]`` with all entities, and ``touched`` marks its blocks that are not all
-    0; ``row_of`` is the row of an entity, -1 if it is not cached. Rows are replaced by second chance (the CLOCK
-    algorithm): ``recent`` are rows used since the ``hand`` passed them.
+    An entity is a user and its features are items, or the other way round. The co-count of two entities is the number
+    of features that both have.
+
+    Lists: the features of entity e are ``features[features_start[e]:features_start[e] + features_length[e]]``; the
+    entities that have a feature are found in ``owners`` in the same way. ``sizes`` is the number of features of each
+    entity, infinite for none.
+
+    Cache: row r of ``rows`` has the co-counts of entity ``entity_of[r]`` with all entities, and ``row_of`` is the row
+    of an entity, -1 if it is not cached. ``touched[r]`` is true for the blocks of row r (BLOCK entities each) that are
+    not all 0. If the cache is full, a row is replaced by the CLOCK algorithm (second chance): ``hand`` is the next row
+    to consider, and ``recent`` says which rows were used since the hand passed them.
     """
 
     features_start: Int64
@@ -53,7 +60,8 @@ class CoCounts(NamedTuple):
 class GrowingCoCounts:
     """The growing arrays of :class:`CoCounts`.
 
-    They cache at least ``least_rows`` rows of co-counts, and more as long as the rows have at most ``cells`` numbers.
+    They cache at least ``least_rows`` rows of co-counts, and more as long as all rows together have at most ``cells``
+    numbers.
     """
 
     def __init__(self, least_rows: int, cells: int = 0) -> None:
@@ -63,12 +71,12 @@ class GrowingCoCounts:
         self._widen(0)
 
     def reserve(self, entities: Int32, features: Int32) -> None:
-        """Reserve memory in the lists for these pairs of an entity and a feature."""
+        """Allocate memory in the lists for these pairs of an entity and a feature."""
         self.features.reserve(entities)
         self.owners.reserve(features)
 
     def widen(self, entities: int, features: int) -> None:
-        """Grow to hold ``entities`` entities and ``features`` features.
+        """Enlarge the arrays to hold at least ``entities`` entities and ``features`` features.
 
         Cached rows are dropped if the arrays of entities grow.
         """
@@ -78,7 +86,7 @@ class GrowingCoCounts:
             self._widen(entities)
 
     def _widen(self, entities: int) -> None:
-        """Grow the arrays of entities to hold ``entities``, with empty rows of co-counts."""
+        """Enlarge the arrays of entities to hold at least ``entities``, and empty the cache of co-counts."""
         known = self.sizes.size
         self.sizes = grown(self.sizes, entities)
         self.sizes[known:] = np.inf
@@ -100,9 +108,9 @@ class GrowingCoCounts:
 
 @njit(nogil=True, cache=True)
 def count(entity: int, feature: int, common: CoCounts) -> None:
-    """Add a feature to an entity and update all cached co-counts; do nothing if the entity has the feature.
+    """Add a feature to an entity and update all cached co-counts; do nothing if the entity has the feature already.
 
-    The caller has reserved memory in the lists.
+    The caller has allocated memory for it in the lists of ``common``.
     """
     features = common.features[
         common.features_start[entity] : common.features_start[entity] + common.features_length[entity]
@@ -137,9 +145,9 @@ def _add(others: Int32, row: Int32, touched: Bools) -> None:
 
 @njit(nogil=True, cache=True)
 def row_for(entity: int, common: CoCounts) -> Any:
-    """Return the number of the cached row with an entity's co-counts.
+    """Return the number of the row of ``common.rows`` that has an entity's co-counts.
 
-    If there is none, another entity's row is replaced and computed from the lists.
+    If the entity is not cached, another entity's row is replaced and computed from the lists.
     """
     row = common.row_of[entity]
     if row == NONE:

@@ -1,4 +1,4 @@
-"""Compiled walks of the controls: popular, recent and random items.
+"""Compiled walks of the baselines for streams: popular, recent and random items.
 
 ``tests/property/test_streams.py`` checks them against a readable version.
 """
@@ -20,7 +20,8 @@ def walk(
 ) -> None:
     """Answer queries with the number of events of each item, or with the number of its last event (``recent``).
 
-    ``item_scores`` are these numbers, updated with every event; results go to ``output``, a row per query.
+    ``item_scores`` are these numbers, updated with every event, and ``n_events`` is the number of events before this
+    block. The results are written to ``output``, a row per query.
     """
     row, learned = np.empty(item_scores.size), 0
     for query in range(queries.users.size + 1):
@@ -41,7 +42,10 @@ def walk(
 
 @njit(cache=True, nogil=True)
 def walk_random(salt: np.uint64, items: int, queries: StreamQueries, output: WalkOutput) -> None:
-    """Answer queries with pseudo-random scores of user and item; write the results to ``output``, a row per query."""
+    """Answer queries with pseudo-random scores of user and item; write the results to ``output``, a row per query.
+
+    ``salt`` is derived from the seed, and ``items`` is the number of items.
+    """
     row = np.empty(items)
     for query in range(queries.users.size):
         started = clock(output.clock_buffer)
@@ -52,7 +56,7 @@ def walk_random(salt: np.uint64, items: int, queries: StreamQueries, output: Wal
 
 @njit(cache=True, nogil=True)
 def random_scores(salt: np.uint64, user: int, row: Float64) -> None:
-    """Write to ``row`` a number in [0, 1) per item that depends on salt, user and item only: a hash by SplitMix64.
+    """Write to ``row`` a number in [0, 1) per item that depends on ``salt``, user and item only: a hash by SplitMix64.
 
     Reference: Steele, Lea and Flood (2014).
     """

@@ -18,9 +18,10 @@ FIRST_BLOCKS = 16  # allocated at first; FIRST_BLOCKS * ITEMS_PER_BLOCK is ROWS_
 
 @njit(cache=True, nogil=True)
 def products(user: Float32, items: Float32, known: int, row: Float32) -> None:
-    """Write to ``row`` the product of a user's factors with those of every known item.
+    """Write to ``row`` the product of a user's factors with those of each of the first ``known`` items.
 
-    Whole blocks of items are computed, four factors per pass.
+    ``items`` (blocks, factors, items of a block) are the items' factors. Whole blocks of items are computed, four
+    factors per pass.
     """
     factors = user.size
     for number in range((known + ITEMS_PER_BLOCK - 1) // ITEMS_PER_BLOCK):

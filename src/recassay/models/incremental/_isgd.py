@@ -30,9 +30,8 @@ def walk(
 ) -> None:  # fmt: skip
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end. ``rates`` are the learning rate and the penalties of user and item.
-
-    ``users`` and ``items`` are the factors, and ``queue`` the items by their last event (see :func:`learn`).
+    The remaining events are learned at the end. ``users`` and ``items`` are the factors. ``rates``, ``iterations``,
+    ``sequential``, ``negatives`` and ``queue`` are those of :func:`learn`.
     """
     row, learned = np.empty(items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
     for query in range(queries.users.size + 1):
@@ -53,7 +52,10 @@ def walk(
 
 @njit(cache=True, nogil=True)
 def score(user: Float32, items: Float32, known: int, row: Float32) -> None:
-    """Write to ``row`` for every known item minus the distance of its product with the user's factors from 1."""
+    """Write to ``row`` minus the distance from 1 of the product of the user's factors with each of the ``known`` items.
+
+    ``items`` are the factors of all items; the first ``known`` have been learned.
+    """
     products(user, items, known, row)
     for item in range(known):
         row[item] = -abs(ONE - row[item])
@@ -64,13 +66,14 @@ def learn(
     user: Float32, items: Float32, item: int, rates: Float32, iterations: int, sequential: bool, negatives: int,
     queue: Int32,
 ) -> None:  # fmt: skip
-    """Learn one event: first negatives move the user only, then user and item move towards a product of 1.
+    """Learn one event: first negative items move the user only, then user and item move towards a product of 1.
 
-    ``queue`` is a linked list of items, oldest first. ``queue[1 + i]`` has the rows before and after item i; row 0 is
-    both ends. An item outside the queue has 0 for both, and so has row 0 of an empty queue.
+    The ``negatives`` items whose last event is oldest are the negative ones, with a target of 0. ``queue`` is a linked
+    list of items, oldest first. ``queue[1 + i]`` has the rows before and after item i; row 0 is both ends. An item
+    outside the queue has 0 for both, and so has row 0 of an empty queue.
 
-    ``user`` are the user's factors. ``rates`` are the learning rate and the penalties of user and item; each move has
-    ``iterations`` steps. With ``sequential`` the item moves by the user's new factors.
+    ``user`` are the user's factors, and ``items`` those of all items. ``rates`` are the learning rate and the penalties
+    of user and item; each move has ``iterations`` steps. With ``sequential`` the item moves by the user's new factors.
     """
     if negatives:
         remove_from_queue(queue, 1 + item)
@@ -95,10 +98,8 @@ def gradient_step(
 ) -> None:
     """Move ``user``, and with ``both`` also ``item``, down the gradient of (target - user . item)^2.
 
-    This is done ``iterations`` times.
-
-    ``rates`` are the learning rate and the penalties of user and item. With ``sequential`` the item moves by the user's
-    new factors.
+    This is done ``iterations`` times. ``rates`` are the learning rate and the penalties of user and item. With
+    ``sequential`` the item moves by the user's new factors.
     """
     rate, reg_user, reg_item = rates[0], rates[1], rates[2]
     for _ in range(iterations):
@@ -116,7 +117,7 @@ def gradient_step(
 
 @njit(cache=True, nogil=True)
 def remove_from_queue(queue: Int32, row: int) -> None:
-    """Remove ``row`` from the queue of :func:`learn`, if it is there."""
+    """Remove row ``row`` (1 + item) from the linked list of :func:`learn`, if it is there."""
     before, after = queue[row, 0], queue[row, 1]
     if before or after or queue[0, 0] == row:
         queue[before, 1], queue[after, 0] = after, before
@@ -125,6 +126,6 @@ def remove_from_queue(queue: Int32, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def append_to_queue(queue: Int32, row: int) -> None:
-    """Append ``row`` to the end of the queue of :func:`learn`."""
+    """Append row ``row`` (1 + item) to the end of the linked list of :func:`learn`."""
     last = queue[0, 0]
     queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row

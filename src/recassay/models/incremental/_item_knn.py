@@ -24,7 +24,8 @@ ONE = 2.0**32
 def walk(recent: int, common: CoCounts, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end. ``recent`` limits a user's items to the last ones.
+    The remaining events are learned at the end. Only the last ``recent`` items of a user count (0: all). ``common`` has
+    the co-counts of items, whose features are users.
     """
     row, learned = np.empty(common.sizes.size), 0
     for query in range(queries.users.size + 1):
@@ -43,9 +44,10 @@ def walk(recent: int, common: CoCounts, events: StreamEvents, queries: StreamQue
 
 @njit(nogil=True, cache=True)
 def score(user: int, recent: int, common: CoCounts, scores: Float) -> None:
-    """Write to ``scores`` the sum of the similarities of each item to the items of a user.
+    """Write to ``scores`` how similar each item is to the items of ``user``: the sum of the similarities.
 
-    ``recent`` limits the user's items to the last ones; 0 means all.
+    Only the last ``recent`` items of the user count (0: all). ``common`` has the co-counts of items, whose features are
+    users.
     """
     scores[:] = 0.0
     end = common.owners_start[user] + common.owners_length[user]

@@ -22,7 +22,10 @@ Codes = NDArray[np.int32] | NDArray[np.int64]
 
 @dataclass(eq=False)
 class GrowingLists:
-    """Growing lists in one array: list k is ``values[start[k] : start[k] + length[k]]``.
+    """Growing lists of integers, one per key, in one array: list k is ``values[start[k] : start[k] + length[k]]``.
+
+    List k has memory for ``capacity[k]`` values, and ``used[0]`` is the end of the part of ``values`` in use.
+    ``pending`` is scratch space.
 
     >>> lists = GrowingLists()
     >>> lists.append(np.array([2, 0, 2]), np.array([7, 8, 9]))
@@ -42,25 +45,25 @@ class GrowingLists:
         return self.values[self.start[key] : self.start[key] + self.length[key]]
 
     def grow(self, keys: int) -> None:
-        """Grow to hold ``keys`` lists."""
+        """Enlarge the arrays to hold at least ``keys`` lists, those of the keys 0, 1, ...; new lists are empty."""
         for name in ("start", "length", "capacity", "pending"):
             setattr(self, name, grown(getattr(self, name), keys))
 
     def reserve(self, keys: Codes) -> None:
-        """Reserve capacity to append to each key as often as it occurs in ``keys``."""
+        """Allocate memory so that a value can be appended to list k once for every time that k occurs in ``keys``."""
         if keys.size:
             self.grow(int(keys.max()) + 1)
             self.values = _reserve(keys, self.start, self.length, self.capacity, self.pending, self.used, self.values)
 
     def append(self, keys: Codes, values: Codes) -> None:
-        """Append one value to the list of each key, in order."""
+        """Append ``values[i]`` to the list of ``keys[i]``, for every i in order."""
         self.reserve(keys)
         _append(keys, values, self.start, self.length, self.values)
 
 
 @njit(nogil=True, cache=True)
 def append_to(key: int, value: int, start: Int64, length: Int64, values: Int32) -> None:
-    """Append ``value`` to the list of ``key``; the caller has reserved the capacity.
+    """Append ``value`` to the list of ``key``; the caller has allocated the memory.
 
     List k is ``values[start[k]:start[k] + length[k]]``.
     """
@@ -70,7 +73,7 @@ def append_to(key: int, value: int, start: Int64, length: Int64, values: Int32) 
 
 @njit(nogil=True, cache=True)
 def _append(keys: Codes, more: Codes, start: Int64, length: Int64, values: Int32) -> None:
-    """Append ``more[i]`` to the list of ``keys[i]``, for every i in order; the caller has reserved the capacity.
+    """Append ``more[i]`` to the list of ``keys[i]``, for every i in order; the caller has allocated the memory.
 
     List k is ``values[start[k]:start[k] + length[k]]``.
     """
@@ -82,11 +85,12 @@ def _append(keys: Codes, more: Codes, start: Int64, length: Int64, values: Int32
 def _reserve(
     keys: Codes, start: Int64, length: Int64, capacity: Int64, pending: Int64, used: Int64, values: Int32
 ) -> Int32:  # fmt: skip
-    """Return the array of values with capacity to append to each key as often as it occurs in ``keys``.
+    """Return the array of values with memory to append to list k once for every time that k occurs in ``keys``.
 
-    List k is ``values[start[k]:start[k] + length[k]]``, and ``used[0]`` is the end of the part in use. A full list
-    moves to this end, or, if the array is too small, all lists to a larger array. ``pending`` is 0 before and after the
-    call. In between it has the occurrences of each key in ``keys``, then minus the capacity the list moves to.
+    List k is ``values[start[k]:start[k] + length[k]]``, with memory for ``capacity[k]`` values, and ``used[0]`` is the
+    end of the part of ``values`` in use. A full list moves to this end, or, if the array is too small, all lists to a
+    larger array. ``pending`` is 0 before and after the call. In between it has the occurrences of each key in ``keys``,
+    then minus the capacity that the list will have.
     """
     for key in keys:
         pending[key] += 1

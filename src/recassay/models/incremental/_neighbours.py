@@ -26,8 +26,9 @@ ONE = 2.0**38
 class NeighbourBuffers(NamedTuple):
     """Buffers for the search for nearest users, and the neighbours ``kept`` from earlier searches (users, k).
 
-    ``found`` are the nearest users, ascending, and ``closeness`` their similarities. ``threshold`` is a guess of each
-    user's k-th similarity, which saves time.
+    ``kept`` has no columns if neighbours are found at each query. ``found`` are the nearest users, ascending, and
+    ``closeness`` their similarities. ``threshold`` is a guess of each user's k-th largest similarity: it saves time and
+    never changes results.
     """
 
     kept: Int32  # neighbours at each user's last event; without columns they are found at each query
@@ -47,7 +48,8 @@ def walk(
 ) -> None:
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end. ``k`` is the number of neighbours.
+    The remaining events are learned at the end. ``k`` is the number of neighbours, and ``common`` has the co-counts of
+    users, whose features are items.
     """
     row, learned = np.empty(max(queries.universe.max(), 1) if queries.universe.size else 1), 0
     for query in range(queries.users.size + 1):
@@ -66,7 +68,7 @@ def walk(
 
 @njit(nogil=True, cache=True)
 def learn(user: int, item: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> None:
-    """Learn one event, and keep the user's neighbours if they are to be kept; memory in the lists has been reserved."""
+    """Learn one event, and find the user's ``k`` neighbours if they are kept; the caller has allocated memory."""
     count(user, item, common)
     if buffers.kept.shape[1]:
         found = nearest(user, k, buffers, common)
@@ -76,10 +78,10 @@ def learn(user: int, item: int, k: int, buffers: NeighbourBuffers, common: CoCou
 
 @njit(nogil=True, cache=True)
 def nearest(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts) -> int:
-    """Write the k users most similar to a user to ``buffers.found``, ascending by code, and return their number.
+    """Write the ``k`` users most similar to ``user`` to ``buffers.found``, ascending by code, and return their number.
 
     They are selected by c^2 / |v|, which has the order of c / (sqrt |u| sqrt |v|) and is rounded once, so equal
-    similarities stay equal. Ties are ordered by code.
+    similarities stay equal. Ties are ordered by code. ``common`` has the co-counts of users.
     """
     row = common.rows[row_for(user, common)]
     touched = common.touched[common.row_of[user]]
@@ -112,8 +114,8 @@ def _users_within(
 ) -> tuple[int, int]:
     """Write to ``buffers`` all users with a similarity of at least ``guess``, and perhaps a few with slightly less.
 
-    ``row`` are the user's co-counts with all users, and ``touched`` marks its blocks that are not all 0. Return the
-    number of users written, and the number of those whose similarity reaches the guess.
+    ``row`` are the user's co-counts with all users, and ``touched`` is true for its blocks that are not all 0. Return
+    the number of users written, and the number of those whose similarity reaches the guess.
     """
     found, enough = 0, 0
     bound = np.float32(guess * (1 - 1e-5))  # single precision is faster and may let a few more users through
@@ -136,10 +138,10 @@ def _users_within(
 
 @njit(nogil=True, cache=True)
 def score(user: int, k: int, buffers: NeighbourBuffers, common: CoCounts, scores: Float) -> None:
-    """Write to ``scores`` the share of a user's neighbours, weighted by similarity, that have each known item.
+    """Write to ``scores`` the share of a user's ``k`` neighbours, weighted by similarity, that have each known item.
 
     Items of equally similar neighbours get bit-equal scores. Weights are roots of c^2 / |v|, which are equal for equal
-    fractions, rounded to multiples of 1 / ONE, so sums are exact in any order.
+    fractions, rounded to multiples of 1 / ONE, so sums are exact in any order. ``common`` has the co-counts of users.
     """
     scores[:] = 0.0
     if buffers.kept.shape[1]:

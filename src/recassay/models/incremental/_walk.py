@@ -9,16 +9,16 @@ compiled function that takes another function as an argument::
     def walk(users, items, rate, events, queries, output):
         row, learned = np.empty(len(items), np.float32), 0
         for query in range(queries.users.size + 1):
-            for event in range(learned, until(events, queries, query)):
+            for event in range(learned, learned_before(events, queries, query)):
                 started = clock(output.clock_buffer)
                 learn(users[events.users[event]], items[events.items[event]], rate)
                 output.learn_ns[event] = clock(output.clock_buffer) - started
-            learned = until(events, queries, query)
+            learned = learned_before(events, queries, query)
             if query == queries.users.size:
                 break
             started = clock(output.clock_buffer)
             score(users[queries.users[query]], items, queries.known[query], row)
-            place(row, queries, query, output)
+            rank_item(row, queries, query, output)
             output.answer_ns[query] = clock(output.clock_buffer) - started
 
 ``tests/property/test_streams.py`` checks the walks against a readable version.
@@ -63,9 +63,9 @@ class StreamEvents(NamedTuple):
 class StreamQueries(NamedTuple):
     """Queries, a row each: the user, the item that the user actually chose, and what the model knows by then.
 
-    ``n_learned`` events of :class:`StreamEvents` are learned before the query. Items with codes below ``known`` are
-    learned by then. Items with codes below ``universe`` are candidates, except ``pool[begin:end]``, the items the user
-    has consumed.
+    ``n_learned`` events of :class:`StreamEvents` are learned before the query. Items with codes below ``known`` have
+    occurred in a learned event by then. Items with codes below ``universe`` are candidates, except ``pool[begin:end]``,
+    the items that the user has consumed. ``order`` has the rank of each item's id, by which ties are ordered.
     """
 
     users: Int32
@@ -82,8 +82,9 @@ class StreamQueries(NamedTuple):
 class WalkOutput(NamedTuple):
     """The results of a walk, a row per query.
 
-    ``position`` counts from 1; 0 means that the item could not be recommended. ``above`` and ``tied`` count the other
-    candidates with a higher and with the same score. ``lists`` has as many columns as requested, possibly none.
+    ``position`` is the rank of the item that the user chose, from 1; 0 means that it could not be recommended.
+    ``above`` and ``tied`` count the other candidates with a higher and with the same score, and ``candidates`` all of
+    them (-1 if the model returned NaN). ``lists`` are the best items, in as many columns as requested, possibly none.
     ``answer_ns`` and ``learn_ns`` are nanoseconds per query and per learned event.
     """
 
@@ -98,7 +99,10 @@ class WalkOutput(NamedTuple):
 
     @classmethod
     def empty(cls, n_queries: int, n_events: int, list_length: int) -> WalkOutput:
-        """Return zeroed results for a walk over ``n_queries`` queries and ``n_events`` events, with empty lists."""
+        """Return zeroed results for a walk over ``n_queries`` queries and ``n_events`` events.
+
+        Lists have ``list_length`` columns, filled with -1.
+        """
         position, above, tied, candidates = np.zeros((4, n_queries), np.int32)
         lists, clock_buffer = np.full((n_queries, list_length), -1, np.int32), np.zeros(2, np.int64)
         answer_ns, learn_ns = np.zeros(n_queries, np.int64), np.zeros(n_events, np.int64)
@@ -120,10 +124,11 @@ def learned_before(events: StreamEvents, queries: StreamQueries, query: int) -> 
 
 @njit(cache=True, nogil=True)
 def rank_item(row: Scores, queries: StreamQueries, query: int, output: WalkOutput) -> None:
-    """Write to ``output`` the position of the query's item among the candidates, and the list if lists are requested.
+    """Write to ``output`` the rank of the query's item among the candidates, and the list if lists are requested.
 
-    ``row`` has the scores of all items and is overwritten. Ties are ordered by id. An item with score -inf cannot be
-    recommended. Consumed items are marked by NaN; if the model itself returned NaN, ``candidates`` becomes -1.
+    ``query`` is the number of the query. ``row`` has the scores of all items and is overwritten. Ties are ordered by
+    id. An item with score -inf cannot be recommended. Consumed items are marked by NaN; if the model itself returned
+    NaN, ``candidates`` becomes -1.
     """
     known, universe, item = queries.known[query], queries.universe[query], queries.items[query]
     row[known:universe] = UNKNOWN_ITEM

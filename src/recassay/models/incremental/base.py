@@ -42,7 +42,7 @@ class WalksStream(Protocol):
 
 
 class Incremental(BuiltIn):
-    """Base of unfitted models that learn event by event; ``fit`` is for protocols other than streams."""
+    """Base of unfitted models that learn event by event; protocols for streams use ``start``, all others ``fit``."""
 
     @abstractmethod
     def start(self) -> Learner:
@@ -66,14 +66,17 @@ def fit_learner(learner: Learner, log: Interactions) -> FittedStream:
 
 
 def rows_needed(events: StreamEvents, queries: StreamQueries) -> tuple[int, int, int]:
-    """Return three numbers of a block: users, items in it or among the candidates, and items that it learns."""
+    """Return how many rows the arrays of a model need for a block of a stream: (users, items, learned items).
+
+    ``items`` covers the candidates of the queries too, ``learned items`` only the items of the events.
+    """
     learned = int(events.items.max(initial=-1)) + 1
     users = int(max(events.users.max(initial=-1), queries.users.max(initial=-1))) + 1
     return users, max(learned, int(queries.universe.max(initial=0))), learned
 
 
 def no_queries(n_events: int) -> tuple[StreamQueries, WalkOutput]:
-    """Return empty queries and an empty output, for a block whose ``n_events`` events are only learned."""
+    """Return (queries, output) without a query, for a block whose ``n_events`` events are only learned."""
     int64, int32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
     return StreamQueries(int32, int32, int64, int64, int64, int64, int64, int32, int32), WalkOutput.empty(
         0, n_events, 0
@@ -93,7 +96,9 @@ def distinct_by_appearance(codes: Int32, size: int) -> Int32:
 
 
 def recode_by_appearance(codes: Int32, size: int) -> tuple[Int32, Int32]:
-    """Renumber codes by first appearance; also return the new code of each old code, -1 if it does not occur.
+    """Return codes renumbered by first appearance, and the new code of each old code, -1 if it does not occur.
+
+    All codes are below ``size``.
 
     >>> [array.tolist() for array in recode_by_appearance(np.array([3, 0, 3], np.int32), 4)]
     [[0, 1, 0], [1, -1, -1, 0]]
@@ -106,7 +111,10 @@ def recode_by_appearance(codes: Int32, size: int) -> tuple[Int32, Int32]:
 
 @dataclass(frozen=True, eq=False)
 class FittedStream(ScoringModel):
-    """A learner and the log it has learned; items without events have no score, users without events are new users."""
+    """A learner and the log it has learned; items without events have no score, users without events are new users.
+
+    ``user_codes`` and ``item_codes`` are the learner's codes of the log's users and items, -1 without events.
+    """
 
     log: Interactions
     learner: Learner
@@ -133,7 +141,8 @@ def grown(
 ) -> NDArray[Any]:
     """Return the array with at least ``rows`` rows: the array itself, or a larger copy.
 
-    Sizes are ``first`` times a power of two. ``fill(begin, end)`` returns the new rows; without it they are zeros.
+    The number of rows is ``first`` times a power of two. ``fill(begin, end)`` returns the new rows; without it they are
+    zeros.
 
     >>> grown(np.ones((1024, 2)), 1500).shape
     (2048, 2)
@@ -151,9 +160,10 @@ def grown(
 
 
 def initial_factors(seed: int, what: str, begin: int, end: int, factors: int, deviation: float) -> NDArray[np.float32]:
-    """Return random factors (rows, factors), Normal(0, deviation), of users or items ``begin`` to ``end``.
+    """Return random factors (rows, factors), Normal(0, deviation), of users or items ``begin`` to ``end`` - 1.
 
-    A row depends only on the seed, ``what`` and its code. Bounds must be multiples of :data:`ROWS_PER_DRAW`.
+    ``what`` names the purpose, such as "user": a row depends only on it, the seed and its code. Bounds must be
+    multiples of :data:`ROWS_PER_DRAW`.
 
     >>> both, second = (initial_factors(1, "user", begin, 2048, 3, 0.1) for begin in (0, 1024))
     >>> bool((both[1024:] == second).all())

@@ -108,14 +108,17 @@ class LearningBPRMF:
         return row[: self.counts[2]].copy()
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        """Process a block of a stream: answer every query once the events before it have been learned.
+
+        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
+        """
         users, items, _ = rows_needed(events, queries)
         self._grow(users, items)
         self.profiles.reserve(events.users)
         _bprmf.walk(self.settings, self._state(), events, queries, output)
 
     def _grow(self, users: int, items: int) -> None:
-        """Grow to hold ``users`` users and ``items`` items."""
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
         model = self.model
 
         def blocks(begin: int, end: int) -> NDArray[np.float32]:
@@ -143,7 +146,7 @@ class LearningBPRMF:
 
 
 def _wider(tree: NDArray[np.int64], items: int) -> NDArray[np.int64]:
-    """Return a Fenwick tree over ``items`` items, a power of two, with the counts of a narrower tree.
+    """Return a Fenwick tree (of counts) over ``items`` items, a power of two, with the counts of a narrower tree.
 
     >>> _wider(np.array([0, 3, 5]), 4).tolist()
     [0, 3, 5, 0, 5]

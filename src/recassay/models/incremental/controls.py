@@ -33,7 +33,7 @@ class StreamPopular(Incremental):
 
 @dataclass(frozen=True, repr=False)
 class Recent(Incremental):
-    """The score of an item is the number of its last event: the most recent item is first.
+    """The score of an item is the position of its last event in the stream, so the most recent item is first.
 
     >>> learner = Recent().start()
     >>> learner.learn(np.array([0, 1, 0], np.int32), np.array([0, 1, 0], np.int32), np.ones(3))
@@ -49,7 +49,10 @@ class Recent(Incremental):
 
 
 class LearningControl:
-    """The learner of ``StreamPopular`` or ``Recent``: a number per item, and the number of events so far."""
+    """The learner of ``StreamPopular`` or ``Recent``: a score per item, and the number of events so far.
+
+    With ``recent`` the score is the number of the item's last event, else the number of its events.
+    """
 
     def __init__(self, *, recent: bool) -> None:
         self.recent = recent
@@ -66,7 +69,10 @@ class LearningControl:
         return self.item_scores[: self.n_items].copy()
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        """Process a block of a stream: answer every query once the events before it have been learned.
+
+        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
+        """
         _, items, n_items = rows_needed(events, queries)
         self.item_scores = grown(self.item_scores, items)
         _controls.walk(self.item_scores, self.n_events, self.recent, events, queries, output)

@@ -90,7 +90,10 @@ class LearningISGD:
         return row[: self.n_items]
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        """Process a block of a stream: answer every query once the events before it have been learned.
+
+        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
+        """
         users, items, n_items = rows_needed(events, queries)
         self._grow(users, items)
         model = self.model
@@ -101,7 +104,7 @@ class LearningISGD:
         self.n_items = max(self.n_items, n_items)
 
     def _grow(self, users: int, items: int) -> None:
-        """Grow to hold ``users`` users and ``items`` items."""
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
         model = self.model
 
         def draw(what: str) -> Callable[[int, int], NDArray[np.float32]]:

@@ -72,7 +72,10 @@ class LearningItemKNN:
         return scores[: self.n_items].copy()
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        """Process a block of a stream: answer every query once the events before it have been learned.
+
+        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
+        """
         users, items, n_items = rows_needed(events, queries)
         self.common.widen(items, users)
         self.common.reserve(events.items, events.users)

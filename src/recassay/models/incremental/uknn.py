@@ -47,7 +47,7 @@ class UKNN(Incremental):
     stale: bool = False
 
     def validate(self) -> None:
-        """Raise U102 for less than 1 neighbour."""
+        """Raise U102 if ``neighbours`` is below 1."""
         self.at_least(1, "neighbours")
 
     def start(self) -> LearningUKNN:
@@ -79,7 +79,10 @@ class LearningUKNN:
         return scores
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Answer every query after learning the events before it; learn the remaining events at the end."""
+        """Process a block of a stream: answer every query once the events before it have been learned.
+
+        The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
+        """
         users, items, n_items = rows_needed(events, queries)
         self._grow(users, items)
         self.common.reserve(events.users, events.items)
@@ -87,7 +90,7 @@ class LearningUKNN:
         self.n_items = max(self.n_items, n_items)
 
     def _grow(self, users: int, items: int) -> None:
-        """Grow to hold ``users`` users and ``items`` items."""
+        """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
         self.common.widen(users, items)
         known = self.kept.shape[0]
         self.kept, self.threshold = grown(self.kept, users), grown(self.threshold, users)

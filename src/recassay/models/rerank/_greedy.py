@@ -24,9 +24,10 @@ TOLERANCE = 2.0**-40
 def start_candidates(
     query: int, offsets: Int64, scores: Float, depth: int, norm: int, remaining: Int64, score: Float, order: Int64
 ) -> int:
-    """Write the rows of a list to ``order`` in their old order, and return the number of candidates.
+    """Write the rows of list ``query`` to ``order`` in their old order, and return the number of candidates.
 
-    ``remaining`` gets the rows of the candidates, and ``score`` their scaled scores.
+    The candidates are the first ``depth`` rows of the list: ``remaining`` gets their rows, and ``score`` their scores,
+    scaled to 0..1 if ``norm`` is MINMAX.
     """
     first, last = offsets[query], offsets[query + 1]
     for row in range(first, last):
@@ -44,16 +45,19 @@ def start_candidates(
 
 @njit(nogil=True, cache=True)
 def append_rest(query: int, offsets: Int64, remaining: Int64, picked: int, n: int, order: Int64) -> None:
-    """Write to ``order`` the ``n - picked`` candidates that were not picked, behind the picks, in their old order."""
+    """Write the candidates that were not picked to ``order``, behind the picks of list ``query``, in their old order.
+
+    ``picked`` of ``n`` candidates were picked; the rows of the others are in ``remaining``.
+    """
     for i in range(n - picked):
         order[offsets[query] + picked + i] = remaining[i]
 
 
 @njit(nogil=True, cache=True)
 def pick_best(score: Float, diversity: Float, n: int, weight: float, norm: int) -> tuple[int, float]:
-    """Return the first of n candidates whose value equals the highest value up to rounding, and its value.
+    """Return (i, value) of the best of ``n`` candidates; of those equal up to rounding, the first.
 
-    The value is (1 - weight) x score + weight x diversity, each scaled as ``norm`` says.
+    The value is (1 - weight) x score + weight x diversity. If ``norm`` is STEP, both are standardised first.
     """
     relevance_scale, diversity_scale = (1.0 - weight, 0.0, 1.0), (weight, 0.0, 1.0)  # weight, mean, standard deviation
     if norm == STEP:
@@ -82,7 +86,8 @@ def _value(
 ) -> tuple[float, float]:
     """Return the value of a candidate, and a bound on its rounding error: TOLERANCE times the size of its terms.
 
-    A scale is (weight, mean, standard deviation).
+    The value is the sum of weight x (x - mean) / standard deviation for score and diversity. Both scales are (weight,
+    mean, standard deviation); a term with standard deviation 0 is left out.
     """
     value, size = 0.0, 0.0
     if relevance_scale[2] > 0:
@@ -96,7 +101,10 @@ def _value(
 
 @njit(nogil=True, cache=True)
 def _moments(values: Float, n: int) -> tuple[float, float]:
-    """Return mean and sample standard deviation of n values; the latter is 0 if all are equal up to rounding."""
+    """Return mean and sample standard deviation of the first ``n`` values.
+
+    The standard deviation is 0 if the values are equal up to rounding.
+    """
     total, low, high = 0.0, values[0], values[0]
     for i in range(n):
         total += values[i]

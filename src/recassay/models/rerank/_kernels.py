@@ -37,12 +37,15 @@ def pick_by_distance(
     kind: int, cosine: bool, skip: bool, masks: Words, set_offsets: Int64, set_codes: Int32, marked: Int64,
     table: Float, order: Int64, pick_values: Float,
 ) -> None:  # fmt: skip
-    """Reorder lists by (1 - weight) x score + weight x distance to the items already picked: least, largest or mean.
+    """Reorder lists greedily by (1 - weight) x score + weight x distance to the items already picked.
 
-    ``offsets[q]:offsets[q + 1]`` are the rows of list q, and ``rows`` the item of each row. Writes ``order`` and
-    ``pick_values``. ``kind`` is where distances come from: sets of codes ``set_codes[set_offsets[i]:set_offsets[i +
-    1]]`` of item i (``masks``: as bits), the ``table``, or vectors in it. ``form`` is least, largest or mean, ``norm``
-    how values are scaled; ``marked`` is scratch space.
+    ``offsets[q]:offsets[q + 1]`` are the rows of list q, and ``scores`` and ``rows`` the score and the item of each
+    row. Only the first ``depth`` rows of a list compete for its first ``places`` places. ``form`` says which distance
+    counts: the least, the largest or the mean (MIN, MAX, MEAN), and ``norm`` how values are scaled. ``kind`` is where
+    distances come from: sets, where item i has the codes ``set_codes[set_offsets[i]:set_offsets[i + 1]]`` (or the bits
+    of ``masks[i]``) and ``cosine`` replaces Jaccard; distances in ``table``; or vectors in ``table``. With ``skip``,
+    pairs with an empty set are ignored. ``marked`` is scratch space. The results are written to ``order`` and
+    ``pick_values``.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     state, pairs, distance = np.empty(depth), np.empty(depth, np.int64), np.empty(depth)
@@ -86,11 +89,12 @@ def pick_by_determinant(
     cosine: bool, masks: Words, set_offsets: Int64, set_codes: Int32, marked: Int64, table: Float, order: Int64,
     pick_values: Float,
 ) -> None:  # fmt: skip
-    """Reorder lists by (1 - weight) x score + weight x the gain in the log determinant of the picks' similarities.
+    """Reorder lists greedily by (1 - weight) x score + weight x gain in a log determinant.
 
-    The similarity of two items is 1 - their distance. The gain of an item is ln d, with d the part of its similarity
-    to itself that the picks do not explain: by a Cholesky decomposition that grows by a row per pick. Where d falls to
-    ``DEPENDENT`` it stays there. The other arguments are those of :func:`pick_by_distance`.
+    The determinant is that of the similarities among the picks; the similarity of two items is 1 - their distance. The
+    gain of an item is ln d, with d the part of its similarity to itself that the picks do not explain: by a Cholesky
+    decomposition that grows by a row per pick. Where d falls to ``DEPENDENT`` it stays there. The other arguments are
+    those of :func:`pick_by_distance`.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     unexplained, distance, factors = np.empty(depth), np.empty(depth), np.empty((depth, places))
@@ -138,9 +142,9 @@ def pick_by_calibration(
 
     ``wanted[q]`` are the shares p of features in the profile of the user of list q, NaN for a user without any, whose
     list keeps its order. The divergence is the sum of p ln(p / ((1 - alpha) q + alpha p)), with q the mean shares of
-    the picks, the candidate included. The features of row r of ``rows`` are ``feature_codes[feature_offsets[rows[r]]:
+    the picks, the candidate included. The features of row r of the lists are ``feature_codes[feature_offsets[rows[r]]:
     feature_offsets[rows[r] + 1]]``, in equal shares; an item without features (row -1 or an empty set) leaves q as it
-    is.
+    is. The other arguments are those of :func:`pick_by_distance`.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     n_features = wanted.shape[1]
@@ -194,7 +198,10 @@ def pick_by_value(
     offsets: Int64, scores: Float, values: Float, weight: float, places: int, depth: int, norm: int, order: Int64,
     pick_values: Float,
 ) -> None:  # fmt: skip
-    """Reorder lists by (1 - weight) x score + weight x the value of each row, which does not depend on the picks."""
+    """Reorder lists by (1 - weight) x score + weight x the value of each row, which does not depend on the picks.
+
+    ``values`` has an entry per row. The other arguments are those of :func:`pick_by_distance`.
+    """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     for query in range(offsets.size - 1):
         n = start_candidates(query, offsets, scores, depth, norm, remaining, score, order)
@@ -214,14 +221,14 @@ def pick_by_aspects(
     offsets: Int64, scores: Float, aspect_offsets: Int64, aspects: Int32, prior_offsets: Int64, priors: Float,
     weight: float, places: int, depth: int, norm: int, relevance: int, order: Int64, pick_values: Float,
 ) -> int:  # fmt: skip
-    """Reorder lists by (1 - weight) x score + weight x how well an item covers aspects that earlier picks cover badly.
+    """Reorder lists greedily by (1 - weight) x score + weight x coverage of aspects that earlier picks hardly cover.
 
-    ``offsets[q]:offsets[q + 1]`` are the rows of list q. Writes ``order`` and ``pick_values``. The aspects of row r are
-    ``aspects[aspect_offsets[r]:aspect_offsets[r + 1]]``. The priors of aspects 0, 1, ... of the user of list q begin at
-    ``prior_offsets[q]``. A list whose user has no aspects keeps its order. Return the number of lists whose negative
-    scores were shifted up to compute probabilities of items.
-
-    ``norm`` is how score and coverage are scaled, and ``relevance`` how an item's relevance to an aspect is computed.
+    Aspects are features of items, or groups of items. ``offsets[q]:offsets[q + 1]`` are the rows of list q, and the
+    aspects of row r are ``aspects[aspect_offsets[r]:aspect_offsets[r + 1]]``. The prior of aspect a for the user of
+    list q, which says how much the aspect counts, is ``priors[prior_offsets[q] + a]``; a list whose user has no aspects
+    keeps its order. ``relevance`` is how an item's relevance to an aspect is computed (SCORE_SHARE, GRADED or BINARY).
+    The other arguments are those of :func:`pick_by_distance`. Return the number of lists whose scores were shifted up
+    because one was negative.
     """
     remaining, score, diversity = np.empty(depth, np.int64), np.empty(depth), np.empty(depth)
     most = 0
@@ -267,7 +274,11 @@ def _distances(
     rows: Int32, row: int, remaining: Int64, rest: int, kind: int, cosine: bool, skip: bool, masks: Words,
     set_offsets: Int64, set_codes: Int32, marked: Int64, mark: int, table: Float, distance: Float,
 ) -> None:  # fmt: skip
-    """Write to ``distance`` the distances of the first ``rest`` rows of ``remaining`` to ``row``, from any source."""
+    """Write to ``distance`` the distances of ``row`` to the first ``rest`` rows of ``remaining``.
+
+    ``mark`` is a new number for each call, written to ``marked`` for the codes of ``row``. The other arguments are
+    those of :func:`pick_by_distance`.
+    """
     if kind == SETS:
         _set_distances(
             rows, row, remaining, rest, cosine, skip, masks, set_offsets, set_codes, marked, mark, distance
@@ -284,10 +295,12 @@ def _set_distances(
     rows: Int32, row: int, remaining: Int64, rest: int, cosine: bool, skip: bool, masks: Words, set_offsets: Int64,
     set_codes: Int32, marked: Int64, mark: int, distance: Float,
 ) -> None:  # fmt: skip
-    """Write to ``distance`` the distances of the first ``rest`` rows of ``remaining`` to ``row``, from sets of codes.
+    """Write to ``distance`` the distances of ``row`` to the first ``rest`` rows of ``remaining``, from sets of codes.
 
-    The set of item i is ``set_codes[set_offsets[i]:set_offsets[i + 1]]``, as bits in ``masks`` if 64 suffice.
-    ``marked`` marks with ``mark`` the codes of ``row``. With ``skip`` the distance to an empty set is NaN, else 1.
+    ``rows`` is the item of each row. The set of item i is ``set_codes[set_offsets[i]:set_offsets[i + 1]]``, or the bits
+    of ``masks[i]`` if 64 suffice. The distance is 1 - cosine of the sets, or Jaccard's without ``cosine``. ``marked``
+    is scratch space, in which the codes of ``row`` get the number ``mark``. The distance to an empty set is 1, or NaN
+    with ``skip``.
     """
     picked = rows[row]
     empty = is_empty_set(set_offsets, picked)
@@ -311,9 +324,9 @@ def _set_distances(
 
 @njit(nogil=True, cache=True)
 def _vector_distances(rows: Int32, row: int, remaining: Int64, rest: int, table: Float, distance: Float) -> None:
-    """Write to ``distance`` (1 - cosine) / 2 of the first ``rest`` rows of ``remaining`` and ``row``.
+    """Write to ``distance`` (1 - cosine) / 2 of ``row`` and each of the first ``rest`` rows of ``remaining``.
 
-    ``table`` has a vector of length 1 per item.
+    ``rows`` is the item of each row, and ``table`` has a vector of length 1 per item.
     """
     for i in range(rest):
         product = 0.0
@@ -327,11 +340,11 @@ def _probabilities(
     query: int, offsets: Int64, scores: Float, low: float, n: int, aspect_offsets: Int64, aspects: Int32,
     relevance: int, totals: Float, probability: Float,
 ) -> None:  # fmt: skip
-    """Write to ``probability`` p(i | u, a) of every candidate i of a list and each of its aspects a.
+    """Write to ``probability`` p(i | u, a), the relevance of each candidate i of list ``query`` to its aspects a.
 
-    With s the score of i above ``low``, it is s / (sum of the scores of all candidates with a); if ``relevance`` is
-    GRADED, (2^(s / m) - 1) / 2 with m the largest of these scores; and 1 if it is BINARY. ``totals`` gets these sums or
-    maxima. The aspects of row r are
+    The candidates are the first ``n`` rows of the list. With s the score of i above ``low``, the relevance is s / (sum
+    of the scores of all candidates with a); if ``relevance`` is GRADED, (2^(s / m) - 1) / 2 with m the largest of these
+    scores; and 1 if it is BINARY. ``totals`` gets these sums or maxima. The aspects of row r are
     ``aspects[aspect_offsets[r]:aspect_offsets[r + 1]]``.
     """
     first = offsets[query]

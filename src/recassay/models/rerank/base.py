@@ -36,7 +36,11 @@ class GreedyMethod(Protocol):
 
 
 def with_method(greedy: GreedyMethod, method: Reranker) -> GreedyMethod:
-    """Return the prepared data ``greedy`` with the parameters of ``method``, which may differ in the weight only."""
+    """Return ``greedy`` with ``method`` in place of its re-ranker, and the same prepared data.
+
+    ``method`` may differ from that re-ranker only in the weight of diversity, because the data depend on all other
+    parameters.
+    """
     prepared: Any = greedy  # every greedy method is a dataclass with a field ``method``
     return cast("GreedyMethod", replace(prepared, method=method))
 
@@ -94,7 +98,7 @@ class Reranker(BuiltIn):
 
     @property
     def needs_items(self) -> bool:
-        """Return whether the re-ranker needs features of items that it does not carry itself."""
+        """Return whether the re-ranker needs features of items and has none of its own (parameter ``items``)."""
         return False
 
     def base_model(self) -> Any:
@@ -120,7 +124,7 @@ class Reranker(BuiltIn):
         return FittedReranker(log, fitted, self, self.prepare(context))
 
     def prepare(self, context: RerankContext) -> GreedyMethod:
-        """Return the re-ranker together with the data that all lists share, such as distances of items."""
+        """Return the re-ranker together with the data that all lists share, such as distances between items."""
         raise NotImplementedError(f"{type(self).__name__} must define prepare")
 
 
@@ -153,9 +157,7 @@ class FittedReranker:
     def with_log(self, log: Interactions) -> FittedReranker:
         """Return a copy of the re-ranker that recommends from users' histories in another log.
 
-        What users like is still taken from the log it was fitted on.
-
-        Users' tastes stay those of the fitted log.
+        What users like is still taken from the log the re-ranker was fitted on.
         """
         fitted = self.fitted.with_log(log) if isinstance(self.fitted, UsesLog) else self.fitted
         return replace(self, log=log, fitted=fitted)

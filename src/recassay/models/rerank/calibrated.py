@@ -22,11 +22,11 @@ class Calibrated(Reranker):
 
     p and q are the means over profile and list, the candidate included, of the features of each item, in shares that
     sum to 1. The divergence is the sum of p ln(p / ((1 - alpha) q + alpha p)), that of the metric ``calibration``;
-    ``alpha`` keeps it finite for features that the list lacks. An item without features changes no q. The list of a
-    user whose profile has no feature keeps its order.
+    ``alpha`` keeps it finite for features that the list lacks. An item without features does not change q. The list of
+    a user whose profile has no feature keeps its order.
 
-    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
-    (1 - weight) x score + weight x diversity; ties go to the better rank. ``norm="none"`` is the form of the paper.
+    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises (1 - weight) x
+    score + weight x diversity; ties go to the better rank. ``norm="none"`` is the form of the paper.
 
     Reference: Steck, Calibrated recommendations, RecSys 2018.
     """
@@ -43,7 +43,7 @@ class Calibrated(Reranker):
 
     @property
     def needs_items(self) -> bool:
-        """Return whether the features are not given."""
+        """Return whether item features must still be given: the re-ranker has none of its own (parameter ``items``)."""
         return self.items is None
 
     def prepare(self, context: RerankContext) -> GreedyCalibrated:
@@ -63,7 +63,8 @@ class GreedyCalibrated:
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
         """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
 
-        Return named counts, such as the number of lists without a profile.
+        Return the number of rows without features (``bare``) and of lists whose user has no profile
+        (``without_profile``).
         """
         method, features = self.method, self.context.features
         wanted = self._profile_shares(lists)
@@ -77,7 +78,10 @@ class GreedyCalibrated:
         return {"bare": int((sizes[rows] == 0).sum()), "without_profile": int(np.isnan(wanted).any(axis=1).sum())}
 
     def _profile_shares(self, lists: Candidates) -> Float:
-        """Return the mean feature shares of the profile of each list's user; NaN without any feature."""
+        """Return the mean feature shares (lists, features) of each list's user over the user's training items.
+
+        They are NaN for a user whose items have no features.
+        """
         features, offsets = self.context.features, self.context.log.by_user[0]
         known = lists.users >= 0
         first, last = (np.where(known, offsets[np.where(known, lists.users + past, 0)], 0) for past in (0, 1))

@@ -35,7 +35,7 @@ class Candidates:
 
     @classmethod
     def of_table(cls, items: Int32, scores: Float, users: Int32, ids: pl.Series) -> Candidates:
-        """Return candidates from the lists (n, k) of a model, which end in -1.
+        """Return the lists (n, k) of a model in this form; -1 marks the end of a shorter list.
 
         >>> items = np.array([[7, 8], [9, -1]], np.int32)
         >>> users, ids = np.array([0, 1], np.int32), pl.Series(["ann", "bob"])
@@ -47,7 +47,7 @@ class Candidates:
         return cls(offsets, items[there], scores[there], users, ids)
 
     def block(self, begin: int, end: int) -> Candidates:
-        """Return lists ``begin`` to ``end``, with offsets from 0."""
+        """Return the lists ``begin`` to ``end`` - 1, with offsets that start at 0."""
         rows = slice(self.offsets[begin], self.offsets[end])
         offsets = self.offsets[begin : end + 1] - self.offsets[begin]
         return Candidates(
@@ -73,7 +73,10 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Reordered:
-    """The result of reordering: ``order`` (rows of all lists), ``pick_values`` (lists, places), and named counts."""
+    """The result of reordering: ``order`` (rows of all lists), ``pick_values`` (lists, places), and named counts.
+
+    ``pick_values`` is the value that each pick had when it was made, NaN where nothing was picked.
+    """
 
     order: Int64
     pick_values: Float
@@ -88,8 +91,9 @@ def reorder_lists(
 ) -> Reordered:
     """Return the new order of all lists; ``reorder`` is called block by block over threads.
 
-    Counts in addition to those of ``reorder``: ``lists``; ``moved``, rows at another place than before; ``short``,
-    lists with fewer items than places to fill; ``few``, lists with fewer items than candidates.
+    The first ``places`` items of a list are picked from its first ``depth``. Counts in addition to those of
+    ``reorder``: ``lists``; ``moved``, rows at another rank than before; ``short``, lists with fewer items than
+    ``places``; ``few``, lists with fewer items than ``depth``.
     """
     n = lists.users.size
     order, pick_values = np.empty(lists.items.size, np.int64), np.full((n, places), np.nan)

@@ -31,9 +31,10 @@ HINTS = {
 
 @dataclass(frozen=True, eq=False)
 class RerankContext:
-    """Data for a re-ranker named ``who``, such as features of items; reading data that was not given raises U201.
+    """Data that the re-ranker named ``who`` may read, such as features of items.
 
-    ``listed`` are the item codes of the lists, ``vocabulary`` has their ids, and ``where`` is the origin of the lists.
+    Reading data that was not given raises U201. ``listed`` are the codes of all items in the lists, ``vocabulary`` has
+    their ids, and ``where`` says in errors where the lists come from.
     """
 
     who: str
@@ -56,7 +57,7 @@ class RerankContext:
 
     @property
     def learned(self) -> NDArray[np.floating]:
-        """Return the factors of each item of the log."""
+        """Return the factors (items, factors) that the wrapped model learned for each item of the log."""
         return self._needed("factors", self.factors)
 
     def _needed(self, name: str, given: Given | None) -> Given:
@@ -66,7 +67,7 @@ class RerankContext:
 
     @functools.cached_property
     def feature_rows(self) -> Recoding:
-        """Return the recoding from item codes of the lists to rows of the features."""
+        """Return the mapping from item codes of the lists to rows of the table of features."""
         ids = self.features.items
         recoding = Recoding.between(self.vocabulary, ids)
         what = "item features"
@@ -74,7 +75,7 @@ class RerankContext:
 
     @functools.cached_property
     def log_items(self) -> Recoding:
-        """Return the recoding from item codes of the lists to item codes of the training log."""
+        """Return the mapping from item codes of the lists to item codes of the training log."""
         ids = self.log.item_vocabulary.ids
         assert ids is not None, "a log's ids are dense"
         recoding = Recoding.between(self.vocabulary, ids)
@@ -83,6 +84,6 @@ class RerankContext:
 
     @functools.cached_property
     def log_feature_rows(self) -> NDArray[np.int32]:
-        """Return the row of the features of each item of the training log, -1 for none."""
+        """Return, for each item of the training log, its row in the table of features, -1 if it has none."""
         codes = np.arange(self.log.n_items, dtype=np.int32)
         return Recoding.between(self.log.item_vocabulary, self.features.items)(codes)

@@ -28,8 +28,9 @@ EMPTY = np.zeros((0, 0))
 class ItemDistances:
     """Sources of distances between items: a set per item (its features or its users), a table, or vectors.
 
-    ``kind`` says which. ``recoding`` maps items of the lists to rows; the set of row r is ``codes[offsets[r]:offsets[r
-    + 1]]``, or the bits of ``masks[r]``. ``members`` is the number of different codes.
+    ``kind`` says which of the three. ``recoding`` maps items of the lists to rows. The set of row r is
+    ``codes[offsets[r]:offsets[r + 1]]``, or the bits of ``masks[r]``, and ``members`` is the number of different codes;
+    ``cosine`` replaces Jaccard. ``table`` has the distances (items, items), or a vector of length 1 per item.
     """
 
     kind: int
@@ -42,11 +43,11 @@ class ItemDistances:
     table: NDArray[np.float64] = field(default_factory=lambda: EMPTY)
 
     def scratch(self) -> NDArray[np.int64]:
-        """Return the space in which a loop marks the members of a set; none is needed for sets that are bits."""
+        """Return an array in which a kernel marks the members of a set; it is empty if sets are bits."""
         return np.zeros(0 if self.masks.size else self.members, np.int64)
 
     def count_bare(self, rows: NDArray[np.int32]) -> int:
-        """Return how many rows have an empty set: their items have no distance to others."""
+        """Return how many of ``rows`` have an empty set: their items have no features or users to compare."""
         if self.kind != _kernels.SETS:
             return 0
         sizes = np.append(np.diff(self.offsets), 0)
@@ -54,13 +55,16 @@ class ItemDistances:
 
 
 def require_known_distance(method: MMR | DPP) -> None:
-    """Raise U102 for an unknown name of a distance."""
+    """Raise U102 if the re-ranker's ``distance`` is an unknown name."""
     if isinstance(method.distance, str) and method.distance not in KNOWN:
         raise method.refuse("distance", "it is no known distance", suggest(method.distance, KNOWN))
 
 
 def item_distances(distance: object, context: RerankContext) -> ItemDistances:
-    """Return the distances that the name ``distance`` stands for, or those of a table if it is one."""
+    """Return the distances of a given name, or those of a table.
+
+    The names are ``jaccard``, ``cosine``, ``training`` (by the items' users) and ``factors``.
+    """
     if not isinstance(distance, str):
         table = validated_distances(distance, context.log.n_items)
         return ItemDistances(_kernels.TABLE, _all_known(context.log_items, context, "given distances"), table=table)
@@ -84,7 +88,11 @@ def item_distances(distance: object, context: RerankContext) -> ItemDistances:
 
 
 def _all_known(recoding: Recoding, context: RerankContext, what: str) -> Recoding:
-    """Return the recoding; raise I394 if it lacks items of the lists, because they would have no distance."""
+    """Return ``recoding``, the mapping from items of the lists to rows of a table of distances or vectors.
+
+    Raise I394 if it lacks items of the lists, because they would have no distance; ``what`` names in the error what
+    they lack.
+    """
     unknown = recoding(context.listed) < 0
     if not unknown.any():
         return recoding

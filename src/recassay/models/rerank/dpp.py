@@ -45,7 +45,7 @@ class DPP(Reranker):
 
     @property
     def needs_items(self) -> bool:
-        """Return whether the distance is one of features, which are not given."""
+        """Return whether item features must still be given: the distance compares features, and there are none yet."""
         return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
 
     def prepare(self, context: RerankContext) -> GreedyDPP:
@@ -61,7 +61,10 @@ class GreedyDPP:
     distances: ItemDistances
 
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
-        """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``."""
+        """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
+
+        Return the number of rows (``bare``) whose item has no features or users to compare.
+        """
         method, distances = self.method, self.distances
         rows = distances.recoding(lists.items)
         _kernels.pick_by_determinant(

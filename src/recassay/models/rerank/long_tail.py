@@ -36,7 +36,7 @@ class LongTail(XQuAD):
     head: float = 0.2
 
     def validate(self) -> None:
-        """Raise U102 for a head that is none of the catalogue or all of it."""
+        """Raise U102 unless ``head``, the share of items in the head of the catalogue, is above 0 and below 1."""
         super().validate()
         if not 0 < self.head < 1:
             raise self.refuse("head", "it must lie between 0 and 1", "head=0.2")
@@ -47,7 +47,7 @@ class LongTail(XQuAD):
 
 
 def popularity_classes(log: Interactions, head: float) -> Features:
-    """Return the feature ``head`` or ``tail`` of every item of a log.
+    """Return the feature ``head`` or ``tail`` of every item of a log; ``head`` is the share of items in the head.
 
     >>> rows = pl.DataFrame({"user_id": [1, 2, 3, 1, 2, 1], "item_id": [7, 7, 7, 8, 8, 9]})
     >>> found = popularity_classes(Interactions.from_frame(rows), head=0.3)

@@ -74,7 +74,7 @@ class MMR(Reranker):
 
     @property
     def needs_items(self) -> bool:
-        """Return whether the distance is one of features, which are not given."""
+        """Return whether item features must still be given: the distance compares features, and there are none yet."""
         return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
 
     def prepare(self, context: RerankContext) -> GreedyMMR:
@@ -92,7 +92,7 @@ class GreedyMMR:
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
         """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
 
-        Return named counts, such as the number of short lists.
+        Return the number of rows (``bare``) whose item has no features or users to compare.
         """
         method, distances = self.method, self.distances
         rows: NDArray[np.int32] = distances.recoding(lists.items)

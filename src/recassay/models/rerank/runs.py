@@ -30,10 +30,10 @@ METHODS: Registry[type[Reranker]] = Registry("re-ranker", "recassay.models.reran
 class Reranked(Displayable):
     """A re-ranked run, with the re-ranker (``method``), the value of every pick (lists, places), and counts.
 
-    ``counts``: ``lists``; ``moved``, rows at another place than before; ``short``, lists with fewer items than places;
-    ``few``, lists with fewer items than candidates; ``duplicate``, removed rows that repeated an item; ``bare``, rows
-    whose item has no features or users to compare; ``shifted``, lists whose negative scores were shifted up;
-    ``without_profile`` and ``without_liked``, users without items or liked items in the training log.
+    ``counts``: ``lists``; ``moved``, rows at another rank than before; ``short``, lists with fewer items than the
+    method has places; ``few``, lists with fewer items than it has candidates; ``duplicate``, removed rows that repeated
+    an item; ``bare``, rows whose item has no features or users to compare; ``shifted``, lists whose negative scores
+    were shifted up; ``without_profile`` and ``without_liked``, users without items or liked items in the training log.
     """
 
     run: Run
@@ -43,7 +43,10 @@ class Reranked(Displayable):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Return all parameters of the method, ready for JSON; "given" for a table."""
+        """Return all parameters of the re-ranker by name, ready for JSON; a table or another object becomes "given".
+
+        The model (``of``) and the item features (``items``) are left out.
+        """
         return {
             name: value if isinstance(value, str | int | float | None) else "given"
             for name, value in self.method.parameters.items()
@@ -51,7 +54,10 @@ class Reranked(Displayable):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the method with all parameters and the counts, ready for JSON."""
+        """Return the names of the run and of the re-ranker, all ``parameters`` of the latter, and ``counts``.
+
+        The dict is ready for JSON.
+        """
         named = {"run": self.run.name, "method": self.method.name}
         return {**named, "parameters": self.parameters, "counts": {**self.counts}}
 
@@ -69,9 +75,10 @@ def rerank(
 ) -> Reranked:
     """Reorder the lists of a run to make them more diverse.
 
-    ``run``, ``items`` (features) and ``train`` (a log) are objects of recassay or anything its readers accept. The
-    lists must have scores; their order is that of the run. In the new run an item's score is minus its rank, so every
-    reader sees the same order. ``name`` is the name of the new run, by default that of the old run.
+    ``method`` is a re-ranker or its name with parameters. ``run``, ``items`` (features) and ``train`` (a log) are
+    objects of recassay or anything its readers accept; ``columns`` and ``format`` say how to read them. The lists must
+    have scores; their order is that of the run. In the new run an item's score is minus its rank, so every reader sees
+    the same order. ``name`` is the name of the new run, by default that of the old run.
 
     >>> run = {"ann": {"heat": 0.9, "ronin": 0.8, "up": 0.6}}
     >>> films = pl.DataFrame({"item_id": ["heat", "ronin", "up"], "genres": [["crime"], ["crime"], ["family"]]})
@@ -87,7 +94,10 @@ def rerank(
 
 @dataclass(frozen=True, eq=False)
 class PreparedRun:
-    """A run and all data that a method needs to reorder it with any weight."""
+    """A run and all data that a re-ranker needs to reorder it with any weight of diversity.
+
+    ``duplicate`` is the number of rows that were removed because they repeated an item of their list.
+    """
 
     run: Run
     lists: Candidates
@@ -101,7 +111,7 @@ class PreparedRun:
     ) -> PreparedRun:
         """Return a run prepared for a re-ranker, with item features and the training log if these are given.
 
-        Raise U202 for a method with a model, I391 or I392 for scores that cannot be used.
+        Raise U202 if the re-ranker names a model to reorder, and I391 or I392 for scores that cannot be used.
         """
         reranker = METHODS.parse(method)
         if reranker.of is not None:
@@ -118,7 +128,7 @@ class PreparedRun:
         return cls(distinct, lists, reranker, reranker.prepare(context), int(repeats.sum()))
 
     def rerank(self, *, weight: float | None = None, name: str | None = None, threads: int | None = None) -> Reranked:
-        """Return the run in its new order, with the method's weight or another weight."""
+        """Return the run in its new order, with the re-ranker's weight of diversity or another ``weight``."""
         method = self.method if weight is None else replace(self.method, weight=float(weight))
         greedy = with_method(self.greedy, method)
         found = reorder_lists(self.lists, method.places, method.candidates, greedy.reorder, threads=threads)
@@ -132,7 +142,7 @@ class PreparedRun:
 
 
 def _candidates(run: Run, log: Interactions | None) -> Candidates:
-    """Return the lists of a run as candidates; raise I392 without scores, I391 if one is not finite."""
+    """Return the lists of a run, ready to be reordered; raise I392 without scores, I391 if one is not finite."""
     if run.scores is None:
         raise InputError(
             "I392",

@@ -22,10 +22,10 @@ class Shuffled(Reranker):
 
     It is a control: any change of a list by chance changes diversity and coverage too, so a method is worth its name
     only if it beats a shuffle that costs as much accuracy. The numbers are drawn from the seed, the user's id and the
-    place of the item in the list: the same list of the same user is always shuffled alike.
+    rank of the item in the list: the same list of the same user is always shuffled alike.
 
-    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
-    (1 - weight) x score + weight x diversity; ties go to the better rank.
+    Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises (1 - weight) x
+    score + weight x diversity; ties go to the better rank.
 
     >>> import recassay as ra
     >>> found = ra.rerank({"ann": {"a": 3, "b": 2, "c": 1}}, "Shuffled(weight=1, seed=2)")
@@ -50,7 +50,10 @@ class GreedyShuffled:
     method: Shuffled
 
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
-        """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``."""
+        """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
+
+        Return an empty dict: there is nothing to count.
+        """
         method = self.method
         draws = [
             derive(method.seed, "shuffled", user).random(size)

@@ -55,7 +55,7 @@ class SPAD(Reranker):
     liked_from: float | None = None
 
     def validate(self) -> None:
-        """Raise U102 for less than 1 neighbour."""
+        """Raise U102 if ``k1`` or ``k2``, the numbers of neighbours, is below 1."""
         super().validate()
         self.at_least(1, "k1", "k2")
 
@@ -67,7 +67,7 @@ class SPAD(Reranker):
 
 @dataclass(frozen=True, eq=False)
 class GreedySPAD:
-    """SPAD with the neighbours of all items, from which it mines the subprofiles of a user."""
+    """SPAD with the neighbours of all items, from which it derives the subprofiles of a user."""
 
     method: SPAD
     miner: Miner
@@ -76,7 +76,8 @@ class GreedySPAD:
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
         """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
 
-        Return named counts, such as the number of short lists.
+        Return the number of lists whose scores were shifted up (``shifted``), and of users who liked no item
+        (``without_liked``).
         """
         method, mined = self.method, self.miner.mine(lists.users)
         offsets, aspects = mined.aspects(lists.offsets, self.log_items(lists.items))

@@ -61,7 +61,7 @@ class XQuAD(Reranker):
 
     @property
     def needs_items(self) -> bool:
-        """Return whether the features, which are the aspects, are not given."""
+        """Return whether item features must still be given: the re-ranker has none of its own (parameter ``items``)."""
         return self.items is None
 
     def prepare(self, context: RerankContext) -> GreedyXQuAD:
@@ -82,7 +82,8 @@ class GreedyXQuAD:
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
         """Write the new order of a block of lists to ``order`` and the value of each pick to ``pick_values``.
 
-        Return named counts, such as the number of short lists.
+        Return the number of rows without features (``bare``), of lists whose scores were shifted up (``shifted``), and
+        of users without a feature in their profile (``without_profile``).
         """
         method, features = self.method, self.context.features
         priors, without_profile = self._priors(lists.users)
@@ -97,7 +98,7 @@ class GreedyXQuAD:
         return {"bare": int((np.diff(offsets) == 0).sum()), "shifted": shifted, "without_profile": without_profile}
 
     def _priors(self, users: Int32) -> tuple[Float, int]:
-        """Return p(a | u) of every user and feature, and the number of users whose profile has no feature."""
+        """Return p(a | u) (users, features), and the number of users whose profile has no feature."""
         features = self.context.features
         priors = np.full((users.size, features.names.len()), 1.0 / max(features.names.len(), 1))
         if self.method.prior == "uniform":
