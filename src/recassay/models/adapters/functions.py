@@ -52,7 +52,7 @@ class ScoreTable:
 
 @dataclass(frozen=True, eq=False)
 class FittedTable(ScoringModel):
-    """A score table (users, items), with the log whose users and items its rows and columns stand for."""
+    """A score table (users, items), with the log whose users and items its rows and columns belong to."""
 
     log: Interactions
     table: Any
@@ -88,7 +88,7 @@ class ScoreFunction:
         return self.name
 
     def fit(self, log: Interactions) -> FittedScores:
-        """Return the function with the log; nothing is learned."""
+        """Return the function together with the log that translates its ids; nothing is learned."""
         return FittedScores(log, self.function, self.name)
 
 
@@ -145,7 +145,7 @@ class RecommendFunction:
         return self.name
 
     def fit(self, log: Interactions) -> FittedLists:
-        """Return the function with the log; nothing is learned."""
+        """Return the function together with the log that translates its ids; nothing is learned."""
         return FittedLists(log, self.function, self.name)
 
 
@@ -175,7 +175,10 @@ class FittedLists:
 
 
 def _item_codes(log: Interactions, ids: Iterable[Any], name: str, user: Any) -> NDArray[np.int64]:
-    """Return the codes of item ids; raise I312 if the log does not have one of them."""
+    """Return the codes of item ids; raise I312 if the log does not have one of them.
+
+    ``name`` is the name of the function that recommended them to ``user``, for the error.
+    """
     listed = list(ids)
     if not listed:
         return np.empty(0, np.int64)

@@ -53,7 +53,7 @@ class Implicit:
 class Cornac:
     """A model of the library Cornac: ``Cornac(cornac.models.MF(seed=1))``.
 
-    It gets the ratings of the log, or 1 if the log has none.
+    The model gets the ratings of the log, or 1 if the log has none.
     """
 
     model: Any
@@ -134,8 +134,8 @@ class FittedLensKit(ScoringModel):
 class RecTools:
     """A model of RecTools: ``RecTools(EASEModel())``.
 
-    It gets the ratings of the log as weights, or 1 if the log has none. It returns lists only, so all items missing
-    from a list tie at its end.
+    The model gets the ratings of the log as weights, or 1 if the log has none. It returns lists only, so all items
+    missing from a list tie at its end.
     """
 
     model: Any

@@ -63,11 +63,9 @@ class Vectors:
         return cls(ids, table.reshape(ids.len(), length))
 
     def aligned_to(self, vocabulary: Vocabulary, what: str) -> tuple[Float32, NDArray[np.bool_]]:
-        """Return the vectors of the ids of a vocabulary, in its order, and a mask of ids without a vector.
+        """Return the vectors of the ids of a vocabulary, in its order, and a mask of the ids without a vector.
 
-        Their rows are 0.
-
-        ``what`` names the ids in errors.
+        The vector of such an id is all 0. ``what`` names the ids in errors.
         """
         assert vocabulary.ids is not None, "a log's ids are dense"
         own = Vocabulary(self.ids)
@@ -162,7 +160,10 @@ class FactorTable:
 
 @dataclass(frozen=True, eq=False)
 class FittedTables(FittedFactors):
-    """Factors of a log's users and items; ``missing_users`` and ``missing_items`` mark those without a vector."""
+    """Factors of a log's users and items, some of which may lack a vector.
+
+    ``missing_users`` and ``missing_items`` are true for users and items without one; their factors are 0.
+    """
 
     missing_users: NDArray[np.bool_]
     missing_items: NDArray[np.bool_]
@@ -198,7 +199,7 @@ class ScoreBatches:
         return self.name
 
     def fit(self, log: Interactions) -> FittedBatches:
-        """Return the function with the log; nothing is learned."""
+        """Return the function together with the log that translates its ids; nothing is learned."""
         assert log.item_vocabulary.ids is not None, "a log's ids are dense"
         columns = None
         if self.items is not None:
@@ -212,7 +213,10 @@ class ScoreBatches:
 
 @dataclass(frozen=True, eq=False)
 class FittedBatches(ScoringModel):
-    """A batch function and its log; ``columns[i]`` is the function's column of item i, -1 if the function lacks it."""
+    """A function that scores a batch of users, with the log that translates its ids.
+
+    ``columns[i]`` is the function's column of item i, -1 if it lacks the item; None if the columns are the log's items.
+    """
 
     log: Interactions
     description: ScoreBatches

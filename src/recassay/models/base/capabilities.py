@@ -48,7 +48,7 @@ class RecommendsLists(Protocol):
 
 
 class Fitted(RecommendsLists, Protocol):
-    """A model fitted on a log."""
+    """A model fitted on a log; it returns ranked lists."""
 
     @property
     def log(self) -> Interactions:
@@ -125,23 +125,23 @@ class PredictsTimes(Protocol):
     """A fitted model that predicts when the next item of a history comes."""
 
     def next_times(self, histories: Histories, items: Int32) -> NDArray[Any]:
-        """Return the time of one given next item after each history, in the unit of the log."""
+        """Return the time at which one given next item comes after each history, in the unit of the log."""
 
 
 @runtime_checkable
 class SamplesNext(NextProbabilities, Protocol):
     """A fitted model that samples the next item without computing a row of all items. It reads items only.
 
-    ``last`` (n, memory) contains the last items of each history, right-aligned and padded with -1 on the left.
-    ``steps`` is the number of items after the first one.
+    Its methods answer for many histories at once. ``last`` (n, memory) contains the last items of each history,
+    right-aligned and padded with -1 on the left. ``steps`` (n,) is how many items each history has after its first one.
     """
 
     @property
     def memory(self) -> int:
-        """Return how many of the last items the model reads."""
+        """Return how many of the last items of a history the model reads."""
 
     def draw(self, last: Int32, steps: Int64, uniforms: Float) -> Int32:
-        """Draw one item per history from its predicted probabilities, with one uniform random number each.
+        """Return one item per history, drawn from its predicted probabilities with one uniform random number each.
 
         The drawn item is the first, by code, whose cumulative probability exceeds the number.
         """
@@ -158,14 +158,14 @@ class SamplesNext(NextProbabilities, Protocol):
 
 @runtime_checkable
 class UpdatesOnline(Protocol):
-    """A model that learns event by event."""
+    """A model that is trained online: it learns from one event after another."""
 
     def learn(self, users: Int32, items: Int32, values: Float) -> None:
-        """Learn events in order; the value of an event without a rating is 1."""
+        """Learn events in order; ``values`` are their ratings, 1 for an event without a rating."""
 
 
 class Learner(UpdatesOnline, Protocol):
-    """An online model that scores items. Learning changes it; a checkpoint pickles it whole."""
+    """An online model that scores items. Learning changes it; a checkpoint pickles the whole object."""
 
     def scores(self, user: int) -> NDArray[np.floating]:
         """Return a score of every item learned so far, by code; -inf excludes an item. The user may be new."""
@@ -200,7 +200,7 @@ class StartsOnline(Protocol):
 
 @runtime_checkable
 class CanFit(Protocol):
-    """An unfitted model: any object with ``fit(log)``. The package calls it a model's description."""
+    """An unfitted model: any object with ``fit(log)``."""
 
     def fit(self, log: Interactions) -> Fitted:
         """Return the model fitted on a log."""
@@ -232,14 +232,14 @@ class WrapsModel(Protocol):
 
 @runtime_checkable
 class FitsByUser(Protocol):
-    """An unfitted model that learns from other users only the counts of items.
+    """An unfitted model that learns nothing from other users, except how many events or users an item has.
 
     So it can be fitted on the rows of some users only: their recommendations are those of a model fitted on all rows.
     """
 
     @property
     def fits_by_user(self) -> bool:
-        """Return True: the model has this property."""
+        """Return True; a model has this property only if it can be fitted on the rows of some users."""
 
 
 # --- what follows from capabilities -----------------------------------------------------------------------------------
@@ -291,6 +291,7 @@ def fitted_on_fold(
     """Return a model fitted on the training part of a fold; return anything without ``fit`` as it is.
 
     The validation part stops models that train in epochs. The item features of the fold go to wrapping models.
+    ``checkpoint``, ``listener`` and ``max_epochs`` are those of :class:`~recassay.models.base.training.Training`.
     """
     training = Training(fold.validation, checkpoint, listener, max_epochs)
     return fitted(model, fold.train, training=training, items=fold.items)

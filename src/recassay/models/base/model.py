@@ -92,14 +92,17 @@ class FittedFactors(ScoringModel):
 
 
 def rating_values(log: Interactions, who: str) -> NDArray[np.float64]:
-    """Return the ratings of a log; raise I307 if a model that learns from ratings got a log without them."""
+    """Return the ratings of a log; raise I307 if it has none. ``who`` names the model in the error."""
     if log.ratings is None:
         raise no_ratings_to_learn(who, log.origin)
     return log.ratings.astype(np.float64)
 
 
 def no_ratings_to_learn(who: str, where: str) -> InputError:
-    """Return the error I307 for a log without ratings, and a model that learns from them."""
+    """Return the error I307: the model ``who`` learns from ratings, but the log has none.
+
+    ``where`` says where the log comes from.
+    """
     return InputError(
         "I307",
         f"{who} learns from ratings, and the log has none",
@@ -158,7 +161,7 @@ def best_unseen(score: Score, log: Interactions, users: NDArray[np.int32], k: in
 
 
 def _mask_seen(table: NDArray[np.float64], log: Interactions, users: NDArray[np.int32]) -> None:
-    """Set in ``table`` (users, items) the scores of items that each user has in the log to -inf, in place."""
+    """Set the scores in ``table`` (users, items) to -inf, in place, for items that the user has in the log."""
     offsets, profile = log.by_user
     lengths = offsets[users + 1] - offsets[users]
     place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -177,7 +180,9 @@ def _top(table: NDArray[np.float64], k: int) -> Lists:
 
 
 def recommend(fitted: Fitted, queries: pl.Series, k: int, name: str) -> Run:
-    """Return a run with a list of at most k items for every query that is a user of the log.
+    """Return a run with a list of at most k items for every query (a user id) that is a user of the log.
+
+    ``name`` is the name of the run.
 
     >>> from recassay.models.baselines.popular import Popular
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": ["x", "y", "y"]}))

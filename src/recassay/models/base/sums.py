@@ -25,7 +25,7 @@ def step_for(largest: float, count: int) -> float:
 
 
 def rounded(terms: Floats, step: float) -> Floats:
-    """Round each term to the nearest multiple of ``step``, a power of two.
+    """Return each term rounded to the nearest multiple of ``step``, a power of two.
 
     >>> a, b, c = rounded(np.array([0.1, 0.2, 0.3]), step_for(0.3, 3))
     >>> bool((a + b) + c == (c + b) + a), bool((0.1 + 0.2) + 0.3 == (0.3 + 0.2) + 0.1)

@@ -15,9 +15,10 @@ Listener = Callable[[str, int, int], None]  # a line about the last epoch, epoch
 class Training:
     """Settings for the training of a model that is trained epoch by epoch.
 
-    ``validation`` contains later events of the same users and items. ``checkpoint`` is written after every epoch. A
-    fit that finds its checkpoint resumes there and ends with the same bits as one that was never stopped.
-    ``max_epochs`` bounds the epochs of the model, for dry runs.
+    ``validation`` contains later events of the same users and items. ``checkpoint`` is a file written after every
+    epoch. A fit that finds its checkpoint resumes there and ends with the same bits as one that was never stopped.
+    ``listener`` is called after every epoch with a line of text, the number of epochs done, and the number of all
+    epochs. ``max_epochs`` bounds the epochs of the model, for dry runs.
     """
 
     validation: Interactions | None = None

@@ -1,4 +1,4 @@
-"""Popularity: the items most users had. It is hard to beat where relevant items are popular too."""
+"""Popularity: the items that most users had. It is hard to beat where relevant items are popular too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recassay.models.base.model import BuiltIn, ScoringModel
 
 @dataclass(frozen=True, repr=False)
 class Popular(BuiltIn):
-    """The score of an item is the number of distinct users who had it.
+    """The popularity baseline: the score of an item is the number of distinct users who had it.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 2, 2, 3], "item_id": [4, 4, 5, 6]}))
@@ -35,7 +35,7 @@ class Popular(BuiltIn):
 
 @dataclass(frozen=True, eq=False)
 class FittedPopular(ScoringModel):
-    """The same scores for every user: the number of users of each item."""
+    """A fitted popularity baseline: every user gets the same scores, the number of users of each item."""
 
     log: Interactions
 

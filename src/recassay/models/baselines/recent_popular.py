@@ -1,4 +1,4 @@
-"""Recent popularity: the items most users had lately."""
+"""Recent popularity: the items that most users had lately."""
 
 from __future__ import annotations
 

@@ -17,7 +17,11 @@ def descend(
     users: Int32, items: Int32, ratings: Float, order: Int64, mean: float, rate: float, reg: float,
     user_bias: Float, item_bias: Float, user_factors: Float, item_factors: Float,
 ) -> float:  # fmt: skip
-    """Learn each rating once, in ``order``, in place; return the sum of squared errors before each step."""
+    """Learn each rating once, in ``order``, and return the sum of squared errors, each before its step.
+
+    Rating r is ``ratings[r]`` of user ``users[r]`` for item ``items[r]``, and ``mean`` is the mean of all. ``rate`` is
+    the learning rate and ``reg`` the penalty. Biases and factors (rows, factors) are changed in place.
+    """
     total = 0.0
     for row in order:
         user, item = users[row], items[row]

@@ -22,7 +22,7 @@ from recassay.rng import derive_seed
 
 @dataclass(frozen=True, repr=False)
 class ALS(BuiltIn):
-    """Factors by weighted least squares on all cells: weight ``alpha`` where the user had the item, 1 elsewhere.
+    """Factors by weighted least squares over all pairs of user and item: weight ``alpha`` if the user had it, else 1.
 
     The equations of each user and item are solved separately, so results do not depend on the number of threads.
 
@@ -116,7 +116,7 @@ class ItemKNN(BuiltIn):
     similarity: Literal["cosine", "tfidf", "bm25"] = "cosine"
 
     def validate(self) -> None:
-        """Raise U102 for less than 1 neighbour."""
+        """Raise U102 if the number of neighbours is below 1."""
         self.at_least(1, "neighbours")
 
     def fit(self, log: Interactions) -> FittedItemKNN:

@@ -84,6 +84,6 @@ def _step(matrix: csr_array, mixtures: Table, aspects: Table) -> tuple[Table, Ta
 
 
 def _distributions(table: Table, axis: int) -> Table:
-    """Scale a table so that it sums to 1 along an axis; sums of 0 stay 0."""
+    """Return a table scaled so that it sums to 1 along an axis; sums of 0 stay 0."""
     total = table.sum(axis=axis, keepdims=True)
     return table / np.where(total > 0, total, 1)

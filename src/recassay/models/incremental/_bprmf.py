@@ -101,7 +101,10 @@ def walk(
 
 @njit(cache=True, nogil=True)
 def score(user: int, known: int, state: BprmfState, row: Float32) -> None:
-    """Write to ``row`` the score of every known item: the product of the user's and its factors, plus its bias."""
+    """Write to ``row`` the score of each of the first ``known`` items for ``user``.
+
+    It is the product of the user's and the item's factors, plus the item's bias.
+    """
     factors = np.ones(state.items.shape[1], np.float32)
     factors[:-1] = state.users[user]
     products(factors, state.items, known, row)
@@ -203,7 +206,10 @@ def count_event(user: int, item: int, state: BprmfState) -> None:
 
 @njit(cache=True, nogil=True)
 def mark_items(profile: Int32, state: BprmfState) -> None:
-    """Mark the items of a profile in ``state.mark`` with a new number, so that earlier marks expire."""
+    """Mark the items of ``profile`` in ``state.mark`` with a new number, so that earlier marks no longer count.
+
+    ``profile`` has the item codes of one user.
+    """
     state.counts[4] += 1
     for item in profile:
         state.mark[item] = state.counts[4]

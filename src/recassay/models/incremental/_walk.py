@@ -118,7 +118,10 @@ PER_QUERY = ("position", "above", "tied", "candidates", "lists", "answer_ns")
 
 @njit(cache=True, nogil=True)
 def learned_before(events: StreamEvents, queries: StreamQueries, query: int) -> Any:
-    """Return how many events are learned before a query; all of them for the index after the last query."""
+    """Return how many events are learned before query number ``query``.
+
+    The number after the last query means the end of the block: all events.
+    """
     return events.users.size if query == queries.users.size else queries.n_learned[query]
 
 

@@ -35,7 +35,7 @@ class WalksStream(Protocol):
     """A learner that processes whole blocks of a stream in compiled code, with the same bits as event by event."""
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
-        """Process a block: learn its events, and answer each query once the events before it have been learned.
+        """Process a block of a stream: learn its events in order, and answer each query after the events before it.
 
         The answers are written to ``output``, a row per query.
         """

@@ -110,7 +110,10 @@ class LearningRandom:
         self.n_items = max(self.n_items, int(items.max(initial=-1)) + 1)
 
     def scores(self, user: int) -> NDArray[np.float64]:
-        """Return a number in [0, 1) for every item so far."""
+        """Return a random number in [0, 1) for every item so far.
+
+        It depends on the seed, the user and the item only.
+        """
         row = np.empty(self.n_items)
         _controls.random_scores(np.uint64(self.salt), user, row)
         return row

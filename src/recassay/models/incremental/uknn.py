@@ -97,7 +97,7 @@ class LearningUKNN:
         self.kept[known:] = NONE
 
     def _buffers(self) -> NeighbourBuffers:
-        """Return the kept neighbours and thresholds, with empty buffers for a search."""
+        """Return the neighbours that are kept and the guesses of similarities, with memory for a search."""
         return NeighbourBuffers(
             self.kept, self.threshold, np.empty(self.threshold.size, np.int32), np.empty(self.threshold.size)
         )

@@ -53,7 +53,7 @@ class RatingKNN(BuiltIn):
     shrink: float = 0.0
 
     def validate(self) -> None:
-        """Raise U102 for less than 1 neighbour or a negative shrink."""
+        """Raise U102 if the number of neighbours is below 1 or ``shrink`` is negative."""
         self.at_least(1, "neighbours")
         self.at_least(0, "shrink")
 
@@ -78,9 +78,9 @@ class RatingKNN(BuiltIn):
         return FittedRatingKNN(log, ratings, csr_array(found, shape=shape), self.predict == "sum")
 
     def _similarities(self, ratings: csr_array, had: csr_array, begin: int, end: int) -> Table:
-        """Return the similarities of users ``begin`` to ``end`` to all users.
+        """Return the similarities of users ``begin`` to ``end`` - 1 (rows) to all users (columns).
 
-        ``had`` is 1 where a user rated an item.
+        ``ratings`` and ``had`` are (users, items); ``had`` is 1 where a user rated an item.
         """
         mine, mine_had = ratings[begin:end], had[begin:end]
         products, common = _dense(mine @ ratings.T), _dense(mine_had @ had.T)
@@ -124,7 +124,7 @@ class FittedRatingKNN(ScoringModel):
 
 
 def mean_ratings(log: Interactions, ratings: Table) -> csr_array:
-    """Return the mean rating of each user and item as a sparse matrix; an entry may be 0."""
+    """Return the mean rating of each pair of user and item as a sparse matrix; an entry may be 0."""
     keys, number = np.unique(log.users.astype(np.int64) * log.n_items + log.items, return_inverse=True)
     means = np.bincount(number, ratings) / np.bincount(number)
     users, items = np.divmod(keys, log.n_items)

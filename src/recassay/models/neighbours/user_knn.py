@@ -48,7 +48,7 @@ class UserKNN(BuiltIn):
     shrink: float = 0.0
 
     def validate(self) -> None:
-        """Raise U102 for less than 1 neighbour or a negative shrink."""
+        """Raise U102 if the number of neighbours is below 1 or ``shrink`` is negative."""
         self.at_least(1, "neighbours")
         self.at_least(0, "shrink")
 
@@ -77,10 +77,10 @@ class UserKNN(BuiltIn):
     def _nearest(
         self, others: NDArray[np.int32], common: NDArray[np.float64], user: int, sizes: NDArray[np.float64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the codes of the nearest rows to row ``user``, and their similarities.
+        """Return the numbers of the nearest rows to row ``user``, and their similarities.
 
-        ``common[i]`` is the number of items that the row has in common with row ``others[i]``, ``sizes`` the items of
-        all rows.
+        ``common[i]`` is the number of items that the row has in common with row ``others[i]``, and ``sizes`` are the
+        numbers of items of all rows.
         """
         others, common = others[others != user], common[others != user]
         if self.similarity == "cosine":

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Neural(BuiltIn):
-    """Base of networks that read a history; the score of a next item is the product of the state and the item's vector.
+    """Base of networks that read a history (the items of a user in order) and score the next item.
 
-    A network reads windows of ``length`` items. It learns from the ``last`` window of a longer history or from
-    ``all``. Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate at 10 on validation.
+    The score of an item is the product of the network's state after the history and the item's vector. ``dim`` is the
+    length of embeddings. A network reads windows of ``length`` items. It learns from the ``last`` window of a longer
+    history or from ``all``. ``batch`` is the number of windows in a gradient step, and ``rate`` the learning rate.
+    Training ends after ``epochs``, or after ``patience`` epochs without a better hit rate at 10 on validation.
     ``device="auto"`` uses a GPU if there is one.
     """
 
@@ -61,26 +63,31 @@ class Neural(BuiltIn):
     # --- training data; the default predicts every item from the items before it --------------------------------------
 
     def windows_of(self, histories: Histories) -> HistoryWindows:
-        """Return windows of histories.
+        """Return windows of histories: stretches of items that the network reads together.
 
-        A window holds items that the network reads together; its last item is to be predicted.
+        By default the last item of a window is only predicted, so windows have ``length`` + 1 items.
         """
         return HistoryWindows.cut(histories, self.length + 1, self.length if self.windows == "all" else None)
 
     @property
     def passes(self) -> int:
-        """Return how often an epoch reads each window: once, unless a network overrides it."""
+        """Return how often an epoch reads each window: once by default."""
         return 1
 
     def n_targets(self, lengths: Codes, pass_number: Codes) -> Codes:
-        """Return how many items of each window the network must predict."""
+        """Return how many items of each window the network must predict.
+
+        ``lengths`` are the numbers of items of the windows, and ``pass_number`` says in which pass of the epoch each is
+        read.
+        """
         return lengths - 1
 
     def training_batch(
         self, windows: PaddedWindows, sampler: NegativeSampler, rng: np.random.Generator
     ) -> TrainingBatch:
-        """Return a training batch: windows without their last item; the target at each position is the item
-        after it.
+        """Return the input and the targets of a gradient step; by default each item is predicted from those before it.
+
+        ``sampler`` draws items that a user never had, for losses that need them.
         """
         width = windows.tokens.shape[1] - 1
         row, place = np.nonzero(np.arange(width) < windows.lengths[:, None] - 1)
@@ -89,43 +96,54 @@ class Neural(BuiltIn):
         )
 
     def query_tokens(self, histories: Histories, padding: int) -> tuple[Codes, Codes]:
-        """Return the input of a prediction: the last items of histories, then ``padding`` (n, t), and the lengths.
+        """Return what the network reads to predict the next item after each history: (tokens, lengths).
 
-        And lengths.
+        ``tokens`` (n, t) are the last items of each history, filled up with ``padding`` on the right; ``lengths`` (n,)
+        are the numbers of items before the padding, at least 1.
         """
         return last_items(histories, self.length, padding, least=1)
 
     def learning_rate(self, step: int) -> float:
-        """Return the learning rate of a step, counted from 1."""
+        """Return the learning rate of a gradient step; ``step`` counts from 1 over all epochs."""
         return self.rate
 
     # --- the network --------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def initial_weights(self, items: int, rng: np.random.Generator) -> dict[str, Array]:
-        """Return initial weights by name; ``items`` (items + 1, dim) are embeddings, the last row is padding."""
+        """Return the initial weights of the network by name, for ``items`` items; ``rng`` draws the random ones.
+
+        The weights named "items" (items + 1, dim) are the embeddings of items, with a last row for padding.
+        """
 
     @abstractmethod
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
-        """Return the states (p, width) of the network at ``places``, flat indices into the table of tokens (n, t).
+        """Return the states (p, width) of the network after the items at ``places``.
 
-        ``tokens`` are left-aligned histories of ``lengths`` items, and ``drop`` is the dropout function.
+        ``tokens`` (n, t) are histories of ``lengths`` items, left-aligned; ``places`` (p,) are flat indices into this
+        table. ``drop`` is the dropout function.
         """
 
     def outputs(self, weights: Weights) -> Tensor:
-        """Return a row per item (items, width), whose product with a state is a score; by default the embeddings."""
+        """Return the vectors of items (items, width), whose products with a state are the scores.
+
+        By default they are the embeddings.
+        """
         return weights["items"][:-1]
 
     def total_loss(self, weights: Weights, states: Tensor, targets: Tensor, negatives: Tensor) -> Tensor:
-        """Return the loss of states (p, width), summed; by default the cross-entropy of a softmax over all items.
+        """Return the loss of ``states`` (p, width), summed over them.
 
-        ``targets`` (p,) are the items to predict, ``negatives`` an item per target that the user never had, if drawn.
+        By default it is the cross-entropy of a softmax over all items. ``targets`` (p,) are the items to predict, and
+        ``negatives`` an item for each target that the user never had, or empty if the network does not need them.
         """
         return layers.softmax_loss(states, self.outputs(weights), targets)
 
 
 def last_items(histories: Histories, length: int, pad: int, *, least: int) -> tuple[Codes, Codes]:
-    """Return the last items of each history (n, t), padded on the right, and their lengths, at least ``least``.
+    """Return the last ``length`` items of each history (n, t), padded on the right with ``pad``, and their lengths.
+
+    Lengths are at least ``least``: a shorter history counts padding as items.
 
     >>> histories = Histories(np.array([0, 0, 3]), np.array([5, 6, 7], np.int32))
     >>> tokens, lengths = last_items(histories, 2, 9, least=1)

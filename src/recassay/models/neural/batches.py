@@ -21,7 +21,7 @@ Codes = NDArray[np.int64]
 class PaddedWindows:
     """Windows of histories as a padded table ``tokens`` (n, t), left-aligned, with the length and user of each.
 
-    ``pass_number`` is the number of the pass within the epoch.
+    ``pass_number`` says in which pass of the epoch each window is read.
     """
 
     tokens: Codes
@@ -32,9 +32,11 @@ class PaddedWindows:
 
 @dataclass(frozen=True, eq=False)
 class TrainingBatch:
-    """Input sequences, the positions (``places``) at which the network predicts, target items, and negative items.
+    """The input and the targets of a gradient step.
 
-    Places are flat indices into the table of tokens: row times width plus column.
+    ``tokens`` (n, t) are sequences of ``lengths`` items. The network predicts ``targets`` (p,) at ``places`` (p,), flat
+    indices into the table of tokens: row times width plus column. ``negatives`` (p,) are items that the users never
+    had, empty if the loss does not need them.
     """
 
     tokens: Codes  # (n, t)
@@ -45,7 +47,7 @@ class TrainingBatch:
 
     @property
     def arrays(self) -> tuple[Codes, ...]:
-        """Return the fields: tokens, lengths, places, targets and negatives."""
+        """Return the fields as a tuple: tokens, lengths, places, targets and negatives."""
         return self.tokens, self.lengths, self.places, self.targets, self.negatives
 
 
@@ -54,7 +56,10 @@ NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class HistoryWindows:
-    """Windows of histories: window i is items ``begin[i]`` to ``end[i]`` of all histories, of user ``users[i]``."""
+    """Windows of histories: window i has the items ``begin[i]`` to ``end[i]`` - 1 of ``histories.items``.
+
+    It belongs to user ``users[i]``.
+    """
 
     histories: Histories
     users: Codes
@@ -89,9 +94,9 @@ class HistoryWindows:
         return self.end - self.begin
 
     def padded(self, which: Codes, pad: int) -> PaddedWindows:
-        """Return the windows ``which`` as a padded table.
+        """Return the windows with the numbers ``which`` as a table padded with ``pad``.
 
-        Number n x len(self) + i is window i in pass n of the epoch.
+        An epoch may read every window in several passes: number n x len(self) + i is window i in pass n.
         """
         pass_number, window = np.divmod(which, len(self))
         lengths = self.lengths[window]
@@ -103,7 +108,10 @@ class HistoryWindows:
 
 
 def shuffled_batches(lengths: Codes, size: int, rng: np.random.Generator) -> Iterator[Codes]:
-    """Yield batches of ``size`` window numbers in random order; windows of a batch have similar lengths, longest first.
+    """Yield batches of at most ``size`` window numbers; the batches are in random order.
+
+    ``lengths`` has the length of each window. Windows of a batch have similar lengths and are ordered by length,
+    longest first.
 
     >>> from recassay.rng import derive
     >>> [batch.tolist() for batch in shuffled_batches(np.array([5, 2, 4, 1]), 2, derive(1, "example"))]
@@ -118,7 +126,7 @@ def shuffled_batches(lengths: Codes, size: int, rng: np.random.Generator) -> Ite
 
 
 class NegativeSampler:
-    """Draws items that users never had, uniformly."""
+    """Random draws of items that a user never had, all equally likely."""
 
     def __init__(self, log: Interactions) -> None:
         self.n_items = log.n_items
@@ -128,7 +136,9 @@ class NegativeSampler:
         self.keys = user * (self.n_items + 1) + profile - (np.arange(profile.size) - self.offsets[user])
 
     def draw(self, users: Codes, rng: np.random.Generator) -> Codes:
-        """Draw one item per user that the user never had. For a user who had all items, return the number of items.
+        """Return one random item per user that the user never had.
+
+        For a user who had all items, the result is the number of items, which is not an item code.
 
         >>> import polars as pl
         >>> from recassay.rng import derive

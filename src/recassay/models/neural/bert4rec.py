@@ -84,7 +84,10 @@ class BERT4Rec(Neural):
         return self.copies + 1
 
     def n_targets(self, lengths: Codes, pass_number: Codes) -> Codes:
-        """Return how many items of each window are masked."""
+        """Return how many items of each window are masked: 1 in the last pass of an epoch, else the share ``mask``.
+
+        That share is at least one item and at most ``predictions``.
+        """
         n_masked = np.maximum(1, np.minimum(np.round(self.mask * lengths), self.predictions)).astype(np.int64)
         return np.where(pass_number < self.copies, n_masked, 1)
 
@@ -102,12 +105,15 @@ class BERT4Rec(Neural):
         return TrainingBatch(tokens, windows.lengths, np.flatnonzero(masked), windows.tokens[masked], NONE)
 
     def query_tokens(self, histories: Histories, padding: int) -> tuple[Codes, Codes]:
-        """Return the last items followed by a mask, which is the padding token, and their lengths."""
+        """Return the last items of each history followed by a mask (n, t), and the lengths, the mask included.
+
+        The mask is the padding token.
+        """
         tokens, lengths = last_items(histories, self.length - 1, padding, least=0)
         return np.pad(tokens, ((0, 0), (0, 1)), constant_values=padding), lengths + 1
 
     def learning_rate(self, step: int) -> float:
-        """Return the learning rate of a step, counted from 1."""
+        """Return the learning rate of a step, counted from 1: it grows over the first ``warmup`` steps."""
         return self.rate * min(1.0, step / max(self.warmup, 1))
 
     def initial_weights(self, items: int, rng: np.random.Generator) -> dict[str, Array]:

@@ -1,9 +1,9 @@
-"""The file from which a stopped training resumes: all that the next epoch depends on, with the model and the log it
-belongs to.
+"""The file from which a stopped training resumes.
 
-It is an archive of NumPy arrays and JSON, so reading it runs no code; before PyTorch 2.6 ``torch.load`` can, even with
-``weights_only=True`` (CVE-2025-32434). Random numbers are not in it: each is drawn from a seed that says what it is
-for, and the epoch is part of that.
+It has all that the next epoch depends on, and identifies the model and the log. It is an archive of NumPy arrays and
+JSON, so reading it runs no code; before PyTorch 2.6 ``torch.load`` can, even with ``weights_only=True``
+(CVE-2025-32434). Random numbers are not in it: each is drawn from a seed that says what it is for, and the epoch is
+part of that.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT = 1
 
 
 def fingerprint_of(model: Neural, log: Interactions, validation: Interactions | None) -> dict[str, Any]:
-    """Return what identifies a training: parameters, log and validation events.
+    """Return a dict that identifies a training: the model's parameters, and digests of the log and the validation.
 
     A training resumes only from a checkpoint with the same values.
     """
@@ -36,16 +36,18 @@ def fingerprint_of(model: Neural, log: Interactions, validation: Interactions | 
 
 
 def save(path: Path, what: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write the state of a training, with the fingerprint ``what``; the file is written completely or not at all."""
+    """Write the state of a training to a checkpoint file, completely or not at all.
+
+    ``what`` is the training's fingerprint (see :func:`fingerprint_of`), which is stored with it.
+    """
     archive.save_archive(path, {"about": dict(what), **_arrays(state)})
 
 
 def load(path: Path, what: Mapping[str, Any], device: str) -> dict[str, Any] | None:
     """Return the state of a training with its tensors on ``device``; None if there is no file.
 
-    ``what`` is the fingerprint of the training.
-
-    Raise U141 if the file is of another training, I104 if it is no checkpoint.
+    ``what`` is the training's fingerprint (see :func:`fingerprint_of`). Raise U141 if the file has a different one, and
+    I104 if it is not a checkpoint.
     """
     if not path.exists():
         return None
@@ -92,9 +94,9 @@ def _tensors(state: Any, device: str) -> Any:
 
 
 def _digest(log: Interactions) -> str:
-    """Return the number of events of a log and a digest of its ids and histories.
+    """Return a text that identifies the events of a log: their number, and a hash of its ids and histories.
 
-    Histories depend on the order of rows where times tie.
+    The order of rows matters only where times tie.
     """
     histories = Histories.of(log)
     digest = hashlib.blake2b(log.fingerprint.encode(), digest_size=8)

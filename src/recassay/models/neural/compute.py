@@ -32,7 +32,10 @@ def device_of(model: Neural) -> str:
 
 
 def map_chunks(work: Callable[[int, int], Result], n: int, *, size: int, device: str) -> list[Result]:
-    """Run ``work(begin, end)`` for chunks over threads, or for larger chunks on a GPU; return results in order."""
+    """Return the results of ``work(begin, end)`` for chunks of the numbers 0..n-1, in order.
+
+    Chunks of ``size`` numbers run over threads; on a GPU chunks are larger and run one after another.
+    """
     if device == "cuda":
         return [work(begin, end) for begin, end in blocks(n, GPU_FACTOR * size)]
 
@@ -46,8 +49,8 @@ def map_chunks(work: Callable[[int, int], Result], n: int, *, size: int, device:
 class _OneThread:
     """A context in which PyTorch uses one thread.
 
-    PyTorch has a number of threads for the process and for each of its threads. Entering sets it to 1; leaving restores
-    the number found by the first thread that entered.
+    PyTorch has one setting for the process and one for each of its threads. Entering sets the number of threads to 1;
+    leaving restores the number found by the first thread that entered.
     """
 
     def __init__(self) -> None:
@@ -79,7 +82,7 @@ one_thread = _OneThread()
 
 @contextmanager
 def enough_memory(model: Neural) -> Iterator[None]:
-    """Turn an error about missing memory within this context into U143, which says what to make smaller."""
+    """Turn an error about missing memory within this context into U143, which says which parameter to make smaller."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:  # PyTorch has no class for missing CPU memory

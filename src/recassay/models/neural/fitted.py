@@ -1,4 +1,4 @@
-"""Fitted networks: scores are products of the state after a history and a row per item."""
+"""Fitted networks: scores are products of the network's state after a history and a vector per item."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HISTORIES_PER_CHUNK = 32  # histories a thread reads at once
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedNeural(HistoryModel):
-    """A fitted network: the description, its weights, and the log with the histories of users.
+    """A fitted network: its unfitted ``model``, its weights, and the log with the histories of users.
 
     ``epoch_results`` has the mean loss of every epoch and the hit rate at 10 on validation, NaN without validation.
     """
@@ -36,12 +36,12 @@ class FittedNeural(HistoryModel):
 
     @functools.cached_property
     def user_factors(self) -> Array:
-        """Return the state after each user's history."""
+        """Return the network's state after each user's history (users, width)."""
         return self._states(self.histories)
 
     @functools.cached_property
     def item_factors(self) -> Array:
-        """Return a row per item, whose product with a state is a score."""
+        """Return a vector per item (items, width), whose product with a state is the item's score."""
         found: Array = self.model.outputs(self._tensors).cpu().numpy()
         return found
 
@@ -54,7 +54,7 @@ class FittedNeural(HistoryModel):
         return self._states(histories) @ self.item_factors.T
 
     def next_probabilities(self, histories: Histories) -> Array:
-        """Return the probabilities (n, items) of the next item: the softmax of the scores."""
+        """Return the probability of each item to come next after each history (n, items): the softmax of the scores."""
         scores = self.next_scores(histories)
         probabilities: Array = np.exp(scores - scores.max(axis=1, keepdims=True))
         probabilities /= probabilities.sum(axis=1, keepdims=True)

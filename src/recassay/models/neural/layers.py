@@ -1,6 +1,6 @@
 """Layers of networks as functions of tensors and named weights, without state.
 
-Sequences are left-aligned in a table: the item at place ``t`` of row ``n`` exists if ``t < lengths[n]``. Padding after
+Sequences are left-aligned in a table: the item in column ``t`` of row ``n`` exists if ``t < lengths[n]``. Padding after
 it never affects an existing item. PyTorch is imported when the first function is called.
 """
 
@@ -34,12 +34,15 @@ def tensors(weights: Mapping[str, Array], device: str) -> dict[str, Tensor]:
 
 
 def normal(rng: np.random.Generator, *shape: int, sd: float = 0.02) -> Array:
-    """Return normal initial weights with mean 0."""
+    """Return random initial weights of the given shape: normal, with mean 0 and standard deviation ``sd``."""
     return rng.standard_normal(shape, np.float32) * np.float32(sd)
 
 
 def glorot(rng: np.random.Generator, *shape: int) -> Array:
-    """Return uniform initial weights whose variance keeps that of the inputs (Glorot)."""
+    """Return uniform random initial weights of the given shape.
+
+    Their variance keeps that of the inputs (Glorot).
+    """
     reach = np.float32(np.sqrt(6 / (shape[-2] + shape[-1])))
     return (2 * rng.random(shape, np.float32) - 1) * reach
 
@@ -50,7 +53,7 @@ def embedding_table(rng: np.random.Generator, items: int, dim: int) -> Array:
 
 
 def no_dropout(x: Tensor, _: float) -> Tensor:
-    """Return the input: no dropout, for prediction."""
+    """Return ``x`` unchanged, in place of dropout when the network predicts."""
     return x
 
 
@@ -97,13 +100,13 @@ def position_embeddings(rows: Tensor, tokens: Tensor, lengths: Tensor) -> Tensor
 
 
 def gru_weights(rng: np.random.Generator, name: str, dim: int, hidden: int) -> dict[str, Array]:
-    """Return initial weights of a :func:`gru`: stacked matrices of r, z and h, for the input and for the state."""
+    """Return initial weights of a :func:`gru`: the matrices of r, z and h stacked, for the input and for the state."""
     into, onward = ([glorot(rng, hidden, width) for _ in range(3)] for width in (dim, hidden))
     return {f"{name}.in": np.concatenate(into), f"{name}.on": np.concatenate(onward)}
 
 
 def gru(x: Tensor, weights: Weights, name: str) -> Tensor:
-    """Return all states (n, t, h) of gated recurrent units that read x (n, t, d)."""
+    """Return all states (n, t, h) of gated recurrent units that read x (n, t, d); ``name`` selects their weights."""
     into, onward = weights[f"{name}.in"], weights[f"{name}.on"]  # (3h, d), (3h, h)
     start = x.new_zeros(1, x.shape[0], onward.shape[1])
     states, _ = torch_module().gru(x, start, [into, onward], False, 1, 0.0, False, False, True)
@@ -118,7 +121,10 @@ def norm_weights(dim: int) -> Array:
 def block_weights(
     rng: np.random.Generator, name: str, dim: int, inner: int, draw: Callable[..., Array]
 ) -> dict[str, Array]:
-    """Return initial weights of a :func:`transformer_block`; ``draw`` draws matrices, ``inner`` is the inner width."""
+    """Return initial weights of a :func:`transformer_block`, their names prefixed by ``name``.
+
+    ``draw`` draws matrices, and ``inner`` is the width of the feed-forward layer.
+    """
     return {
         f"{name}.attention.norm": norm_weights(dim),
         f"{name}.attention.in": np.concatenate(
@@ -147,8 +153,8 @@ def transformer_block(
 ) -> Tensor:
     """Return the output of a block: x + Dropout(Attention(Norm(x))), then x + Dropout(Forward(Norm(x))).
 
-    Attention is causal unless ``seen`` (n, 1, 1, t) marks the places that all places may attend to. ``within`` is the
-    dropout rate of attention weights.
+    ``name`` selects the weights. ``rate`` is the dropout rate, and ``within`` that of attention weights. Attention is
+    causal unless ``seen`` (n, 1, 1, t) marks the positions that all positions may attend to.
     """
     functional = torch_module().nn.functional
     mixed = norm(x, weights[f"{name}.attention.norm"]) @ weights[f"{name}.attention.in"]  # (n, t, 3d)
@@ -164,8 +170,8 @@ def transformer_block(
 def attention(mixed: Tensor, heads: int, seen: Tensor | None, drop: Drop, within: float) -> Tensor:
     """Return softmax(Q K' / sqrt(d / heads)) V of all heads, concatenated: (n, t, d) from Q, K and V (n, t, 3d).
 
-    Attention is causal unless ``seen`` marks the places that may be attended to; ``within`` is the dropout rate of
-    weights.
+    ``mixed`` has Q, K and V side by side. Attention is causal unless ``seen`` marks the positions that may be attended
+    to; ``within`` is the dropout rate of attention weights.
     """
     n, t, width = mixed.shape
     split = mixed.view(n, t, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4)  # (3, n, heads, t, d / heads)

@@ -63,8 +63,9 @@ class NARM(Neural):
         }
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
-        """Return states (p, d) of both networks, projected, after the items at ``places`` (flat indices into
-        ``tokens``).
+        """Return states (p, d) of both networks, projected, after the items at ``places``.
+
+        ``places`` are flat indices into the table ``tokens`` (n, t).
         """
         x = drop(layers.embed(weights["items"], tokens), self.dropout)  # (n, t, d)
         global_states = layers.gru(x, weights, "global").reshape(-1, self.hidden)[places]  # (p, h)
@@ -97,9 +98,10 @@ class NARM(Neural):
 
 
 def weighted_sums(query: Tensor, key: Tensor, states: Tensor, value: Tensor, seen: Tensor) -> Tensor:
-    """Return sums (n, q, h) of states (n, t, h), weighted by v . sig(query + key), over places where ``seen`` (q, t).
+    """Return sums (n, q, h) of states (n, t, h), weighted by v . sig(query + key).
 
-    ``query`` is (n, q, h), ``key`` (n, t, h) and ``value``, which is v, (h,).
+    ``query`` is (n, q, h), ``key`` (n, t, h) and ``value``, which is v, (h,). Only positions where ``seen`` (q, t) is
+    true count.
     """
     attention = (query[:, :, None] + key[:, None]).sigmoid_() @ value  # (n, q, t)
     return (attention * seen) @ states

@@ -98,9 +98,9 @@ class SASRec(Neural):
     def training_batch(
         self, windows: PaddedWindows, sampler: NegativeSampler, rng: np.random.Generator
     ) -> TrainingBatch:
-        """Return the batch of the base class.
+        """Return the batch of the base class, with a negative item for each target if the loss is binary.
 
-        The binary loss also gets a negative item per target, which the user never had.
+        A negative item is one that the user never had.
         """
         batch = super().training_batch(windows, sampler, rng)
         users = windows.users[batch.places // batch.tokens.shape[1]]

@@ -84,7 +84,7 @@ class TrainingRun:
 
     @property
     def last_line(self) -> str:
-        """Return a line of text about the last epoch: its loss and hit rates."""
+        """Return a line of text about the last epoch: its loss, and with validation its hit rate and the best one."""
         loss, hits = self.epoch_results[-1]
         hit_rate = (
             f", HR@{K} {hits:.4f}, best {self.epoch_results[self.best_epoch - 1][1]:.4f} in epoch {self.best_epoch}"
@@ -93,7 +93,7 @@ class TrainingRun:
 
     @property
     def best_weights(self) -> dict[str, Array]:
-        """Return the weights of the best epoch as arrays."""
+        """Return the weights of the best epoch as arrays; without validation, those of the last epoch."""
         return {name: weight.detach().cpu().numpy().copy() for name, weight in (self.best or self.weights).items()}
 
     def state(self) -> dict[str, Any]:
@@ -139,7 +139,8 @@ class TrainingRun:
     def step(self, batch: Codes, epoch: int, step: int, rate: float, n_targets: float) -> float:
         """Update the weights by the gradient of a batch of windows; return its loss, summed over targets.
 
-        ``rate`` is the learning rate, and ``n_targets`` divides the loss.
+        ``batch`` has the numbers of the windows; ``epoch`` and ``step`` seed the random draws. ``rate`` is the learning
+        rate, and ``n_targets`` divides the gradient.
         """
         torch, model = layers.torch_module(), self.model
 
@@ -166,11 +167,11 @@ class TrainingRun:
         return total
 
     def to_device(self, array: Codes) -> Tensor:
-        """Copy an array to the device of the weights."""
+        """Return a copy of an array as a tensor on the device of the weights."""
         return layers.torch_module().from_numpy(array).to(self.device)
 
     def require_finite(self, found: float, epoch: int) -> None:
-        """Raise U142 if a loss or hit rate is not finite: the weights are useless then."""
+        """Raise U142 if ``found``, a loss or hit rate, is not finite: the weights are useless then."""
         if not math.isfinite(found):
             raise UsageError(
                 "U142",

@@ -19,9 +19,9 @@ USERS_PER_CHUNK = 128  # users whose scores of all items are in memory at once
 
 
 class ValidationEvents:
-    """Held-out events to be predicted from the histories of their users in the log.
+    """Held-out events, to be predicted from the histories of their users in the log.
 
-    Items that a user had are no candidates.
+    Items that a user had in the log are not candidates.
     """
 
     def __init__(self, log: Interactions, validation: Interactions) -> None:
@@ -35,7 +35,7 @@ class ValidationEvents:
         self.histories = Histories.of(log).take(users)
 
     def hits(self, model: Neural, weights: Weights) -> float:
-        """Return the share of events with the item in the top 10; ties are misses. NaN if a state is not finite."""
+        """Return the share of events whose item is in the top 10; ties are misses. NaN if a state is not finite."""
         torch, states, outputs = (
             torch_module(),
             read_states(model, weights, self.histories),

@@ -23,7 +23,8 @@ def draw(
 ) -> None:  # fmt: skip
     """Write to ``out[i]`` the first item of row ``rows[i]`` whose cumulative probability exceeds ``uniforms[i]``.
 
-    ``a`` is the smoothing.
+    ``a`` is the smoothing and ``n_items`` the number of items. ``offsets``, ``columns`` and ``cumulative`` are the
+    sparse rows of counts that the module describes.
     """
     for i in range(rows.size):
         first, last = offsets[rows[i]], offsets[rows[i] + 1]
@@ -54,7 +55,11 @@ def draw(
 def probability(
     offsets: Int64, columns: Int32, cumulative: Int64, a: float, n_items: int, rows: Int64, items: Int32, out: Float
 ) -> None:  # fmt: skip
-    """Write to ``out[i]`` the probability of ``items[i]`` in row ``rows[i]``; ``a`` is the smoothing."""
+    """Write to ``out[i]`` the probability of ``items[i]`` in row ``rows[i]``.
+
+    ``a`` is the smoothing and ``n_items`` the number of items. ``offsets``, ``columns`` and ``cumulative`` are the
+    sparse rows of counts that the module describes.
+    """
     for i in range(rows.size):
         first, last = offsets[rows[i]], offsets[rows[i] + 1]
         total = cumulative[last - 1] if last > first else 0
@@ -72,7 +77,8 @@ def probability(
 def likeliest(offsets: Int64, columns: Int32, cumulative: Int64, rows: Int64, out: Int32) -> None:
     """Write to ``out[i]`` the item of row ``rows[i]`` with the highest count; ties go to the lowest item.
 
-    An empty row gives item 0.
+    An empty row gives item 0. ``offsets``, ``columns`` and ``cumulative`` are the sparse rows of counts that the module
+    describes.
     """
     for i in range(rows.size):
         first, last = offsets[rows[i]], offsets[rows[i] + 1]

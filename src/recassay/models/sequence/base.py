@@ -26,7 +26,7 @@ Float = NDArray[np.float64]
 
 
 class SequenceModel(CheckedParameters):
-    """Base of the descriptions of models that learn from sequences."""
+    """Base of unfitted models that learn from sequences."""
 
     def fit(self, sequences: Sequences) -> NextProbabilities:
         """Return the model fitted on sequences."""
@@ -50,7 +50,10 @@ def fitted_on_sequences(model: Any, sequences: Sequences, *, training: Training 
 
 
 def sequences_as_log(sequences: Sequences) -> Interactions:
-    """Return a log with one user per sequence, numbered from 0; times are positions and items keep their codes."""
+    """Return a log in which every sequence is a user, numbered from 0.
+
+    Times are the positions in the sequence, and items keep their codes.
+    """
     numbers = row_groups(sequences.offsets)
     users = Vocabulary(pl.Series(np.arange(len(sequences))))
     places = pl.Series(np.arange(numbers.size) - sequences.offsets[numbers])

@@ -1,5 +1,6 @@
-"""Smoothed n-gram counts: how often each item followed the last ones. Models that ignore the last items use item
-popularity or equal probabilities.
+"""Smoothed n-gram counts: how often each item followed the last ones.
+
+Models that ignore the last items use item popularity or equal probabilities.
 """
 
 from __future__ import annotations
@@ -112,8 +113,12 @@ class NGram(SequenceModel):
         return FittedCounts.of(str(self), sequences.n_items, keys, contexts, next_items, self.smoothing, 1, size)
 
     def transitions(self, sequences: Sequences) -> tuple[Int64, Int32, Int64, list[Int64], int]:
-        """Return context rows, the items that followed, their positions, keys of longer contexts, and the number of
-        rows.
+        """Return every transition in training: a context (the last items) and the item that followed it.
+
+        Contexts have every length from 1 to ``order`` - 1 and are numbered: those of one item by its code, longer ones
+        after that. Returned are (contexts, next_items, positions, keys, size): for each transition, the number of its
+        context, the item that followed, and the position of that item in ``sequences.items``; for each length from 2
+        on, the keys of the contexts, as in :class:`FittedCounts`; and the number of contexts.
         """
         n, items = sequences.n_items, sequences.items
         place = np.arange(items.size) - sequences.offsets[:-1][row_groups(sequences.offsets)]
@@ -135,11 +140,12 @@ class NGram(SequenceModel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedCounts:
-    """Counts of items after contexts: a sparse row per context.
+    """Counts of the items that followed each context (the last items of a history): a sparse row per context.
 
-    If ``memory``, the length of the longest context, is above 0, the first rows are those of single items; rows of
-    longer contexts follow. ``keys[j]`` contains, in ascending order, the row of each context of j + 1 items times I
-    plus the item before that context. ``cumulative`` sums the counts of a row from the left.
+    Row r has the items ``columns[offsets[r]:offsets[r + 1]]``, and ``cumulative`` sums their counts from the left.
+    ``memory`` is the length of the longest context; with 0 there is a single row, for any history. Otherwise the first
+    I rows are those of single items, and rows of longer contexts follow. ``keys[j]`` identifies the contexts of j + 2
+    items, in ascending order: the row of the last j + 1 items times I plus the item before them.
     """
 
     reads_items_only: ClassVar[bool] = True
@@ -167,8 +173,8 @@ class FittedCounts:
     ) -> FittedCounts:
         """Return the counts of items after contexts: ``rows[i]`` is the row of the context that ``items[i]`` followed.
 
-        ``keys`` identify the rows of contexts of two and more items, and ``memory`` is the length of the longest
-        context.
+        ``keys`` identify the contexts of two and more items, and ``n_rows`` is the number of contexts. ``memory`` is 1
+        if there are contexts, 0 if items are counted regardless of the last ones.
         """
         pairs, counts = np.unique(rows * n_items + items, return_counts=True)
         offsets = np.searchsorted(pairs, np.arange(n_rows + 2) * n_items)  # with an empty row at the end
@@ -187,7 +193,10 @@ class FittedCounts:
         )
 
     def rows(self, last: Int32) -> Int64:
-        """Return, for each history, the row of the longest context that ends the history and occurs in training."""
+        """Return, for each history, the row of the longest context that ends the history and occurs in training.
+
+        ``last`` (n, memory) has the last items of each history, right-aligned; -1 stands for no item.
+        """
         if not self.memory:
             return np.zeros(last.shape[0], np.int64)
         found = last[:, -1].astype(np.int64)
@@ -204,20 +213,29 @@ class FittedCounts:
         return found
 
     def draw(self, last: Int32, steps: Int64, uniforms: Float) -> Int32:
-        """Return one item per history, drawn by its uniform number from the cumulative distribution."""
+        """Return one item per history, drawn from its probabilities by a uniform random number in ``uniforms``.
+
+        ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
+        """
         found = np.empty(uniforms.size, np.int32)
         table = (self.offsets, self.columns, self.cumulative, self.smoothing, self.n_items)
         _kernels.draw(*table, readonly(self.rows(last)), readonly(uniforms), found)
         return found
 
     def likeliest(self, last: Int32, steps: Int64) -> Int32:
-        """Return the most probable item after each history."""
+        """Return the most probable item after each history.
+
+        ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
+        """
         found = np.empty(steps.size, np.int32)
         _kernels.likeliest(self.offsets, self.columns, self.cumulative, readonly(self.rows(last)), found)
         return found
 
     def probability(self, last: Int32, steps: Int64, items: Int32) -> Float:
-        """Return the probability of one given item after each history."""
+        """Return the probability of one given item after each history.
+
+        ``last`` (n, memory) has the last items of each history; ``steps`` is ignored.
+        """
         found = np.empty(items.size)
         table = (self.offsets, self.columns, self.cumulative, self.smoothing, self.n_items)
         _kernels.probability(*table, readonly(self.rows(last)), readonly(items), found)

@@ -86,9 +86,9 @@ class CRF(SequenceModel):
 class FittedCRF:
     """A fitted conditional random field, which computes the probabilities of many histories at once by matrix products.
 
-    A row of ``emission`` has the probability of each label for an item without predecessor. ``transition`` is
-    proportional to the weight of a label after another. The last position has no successor, so the forward pass alone
-    gives the marginal probability there.
+    A row of ``emission`` has the probability of each label for an item without predecessor. ``transition[i, j]`` is
+    proportional to the weight of label j after label i, and ``labels`` are the item codes of the labels. The last
+    position has no successor, so the forward pass alone gives the marginal probability there.
     """
 
     reads_items_only: ClassVar[bool] = True
@@ -131,10 +131,10 @@ class FittedCRF:
 
 
 def _read(path: Path, name: str, n_items: int, mix_uniform: float) -> FittedCRF:
-    """Return the model that CRFsuite trained, as emission and transition matrices.
+    """Return the model that CRFsuite wrote to the file ``path``, as emission and transition matrices.
 
     They follow from its marginals for sequences of a single item, and of two empty positions. ``mix_uniform`` is the
-    share of the uniform distribution that predictions get.
+    share of the uniform distribution in the predictions.
     """
     tagger = need("pycrfsuite", for_="CRF").Tagger()
     tagger.open(os.fspath(path))

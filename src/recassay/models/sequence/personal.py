@@ -64,7 +64,8 @@ class UserNGram(SequenceModel):
 class FittedUserNGram:
     """A fitted user n-gram: ``shared`` counts of all users, and ``counts`` per user.
 
-    ``keys[i]`` encodes (user, context row, item) of ``counts[i]`` as one number; keys ascend.
+    ``keys[i]`` encodes (user, context row, item) of ``counts[i]`` as one number; keys ascend. ``n_rows`` is the number
+    of context rows.
     """
 
     name: str

@@ -46,7 +46,10 @@ class FittedMostPopular:
     reads_items_only: ClassVar[bool] = True
 
     def likeliest(self, last: Int32, steps: NDArray[np.int64]) -> Int32:
-        """Return the item at position ``steps`` of the list; raise U172 past its end."""
+        """Return the item at position ``steps`` of the list for each history; raise U172 past its end.
+
+        ``steps`` is the number of items after the first one; ``last`` is ignored.
+        """
         if steps.size and (reached := int(steps.max())) >= self.order.size:
             raise UsageError(
                 "U172",
@@ -56,19 +59,25 @@ class FittedMostPopular:
         return self.order[steps]
 
     def draw(self, last: Int32, steps: NDArray[np.int64], uniforms: Float) -> Int32:
-        """Return the item at position ``steps`` of the list.
+        """Return the item at position ``steps`` of the list for each history.
 
-        Nothing is random: ``last`` and ``uniforms`` are ignored.
+        ``steps`` is the number of items after the first one. Nothing is random: ``last`` and ``uniforms`` are ignored.
         """
         return self.likeliest(last, steps)
 
     def probability(self, last: Int32, steps: NDArray[np.int64], items: Int32) -> Float:
-        """Return 1 where ``items`` is the item at position ``steps`` of the list, else 0; beyond its end always 0."""
+        """Return 1 where ``items`` is the item at position ``steps`` of the list, else 0; beyond its end always 0.
+
+        ``steps`` is the number of items after the first one; ``last`` is ignored.
+        """
         on_list = steps < self.order.size
         return np.asarray(on_list & (self.order[np.where(on_list, steps, 0)] == items), np.float64)
 
     def next_probabilities(self, histories: Histories) -> Float:
-        """Return 1 for the item of the list and 0 for all others; raise U172 past the end of the list."""
+        """Return 1 for the item that the list has at the position of the next one, and 0 for all others (n, items).
+
+        Raise U172 past the end of the list.
+        """
         table = np.zeros((len(histories), self.order.size))
         steps = np.maximum(histories.lengths - 1, 0)
         table[np.arange(steps.size), self.likeliest(np.empty((steps.size, 0), np.int32), steps)] = 1
