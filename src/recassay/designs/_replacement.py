@@ -1,9 +1,9 @@
 """Compiled walk through tied items when candidates are drawn with replacement.
 
-All copies of a candidate have the same position, so they are passed at once. Tied items are passed one by one in random
-order. A state consists of the candidates of each class passed so far, the relevant items passed, and the number of
-sampled copies above. The next item is any of the remaining ones with equal probability. A relevant item adds its
-credit; a candidate of mass v adds a binomial number of copies.
+All copies of a candidate (the draws that hit it) have the same position, so they are passed at once. Tied items are
+passed one by one in random order. A state consists of the candidates of each class passed so far, the relevant items
+passed, and the number of sampled copies above. The next item is any of the remaining ones with equal probability. A
+relevant item adds its credit; a candidate of mass v adds a binomial number of copies.
 """
 
 from __future__ import annotations

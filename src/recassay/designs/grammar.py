@@ -71,11 +71,11 @@ BINS = 10
 
 @dataclass(frozen=True, repr=False)
 class Design:
-    """A design with all its parameters; its text parses back to an equal value.
+    """A design: which candidates a relevant item is ranked against, with all parameters.
 
-    ``n`` is the number of sampled NON-relevant items (None: all are taken). ``by`` is their sampling distribution, and
-    ``replace`` whether an item may be drawn twice. By default ``replace`` is false for uniform sampling and true for
-    sampling by popularity, the two cases with a closed form.
+    Its text parses back to an equal value. ``n`` is the number of sampled NON-relevant items (None: all are taken).
+    ``by`` is their sampling distribution, and ``replace`` whether an item may be drawn twice. By default ``replace`` is
+    false for uniform sampling and true for sampling by popularity, the two cases with a closed form.
 
     >>> parse("ti-1r-nn( 99 )"), parse("AI-AR-NN(n=100, by='popularity')"), parse("P1R")
     (TI-1R-NN(99), AI-AR-NN(100, by='popularity'), P1R)

@@ -22,9 +22,10 @@ class CorrectedMetrics:
 
     ``means`` has a row per metric, estimator and system: the estimated ``mean`` with an interval over users from
     ``low`` to ``high``, the ``n`` users, and the ``sampled`` mean that was corrected. ``left_out`` is the number of
-    components of the metric that an estimator left out, because sampled ranks hold too little information about them
+    components of the metric that an estimator left out, because sampled ranks have too little information about them
     (the largest number over all pool sizes). The interval covers the sampling of users and candidates, but not the bias
-    that sampled ranks cannot reveal.
+    that sampled ranks cannot reveal. ``by_estimator`` has the values per user, and ``estimates`` the estimate for each
+    sampled rank.
     """
 
     systems: tuple[str, ...]

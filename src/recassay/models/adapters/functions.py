@@ -106,7 +106,10 @@ class FittedScores(ScoringModel):
         return np.stack([self._row(self.function(user), user) for user in ids])
 
     def _row(self, answer: Any, user: Any) -> NDArray[np.float64]:
-        """Return what the function answered for ``user`` as a score per item; raise I308 for a wrong length."""
+        """Return ``answer``, the result of the function for ``user``, as a score per item.
+
+        Raise I308 if it has a wrong length.
+        """
         if isinstance(answer, Mapping):
             row = np.full(self.log.n_items, -np.inf)
             row[_item_codes(self.log, answer.keys(), self.name, user)] = np.fromiter(

@@ -75,7 +75,7 @@ class Cornac:
 
 @dataclass(frozen=True, eq=False)
 class FittedCornac(ScoringModel):
-    """A fitted Cornac model, with Cornac's numbers of the log's users and items; -1 for those it does not know."""
+    """A fitted Cornac model, with Cornac's own numbers of the log's users and items; -1 for those it does not know."""
 
     log: Interactions
     model: Any

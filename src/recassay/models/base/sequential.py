@@ -50,7 +50,7 @@ class HistoryModel(ScoringModel):
 def require_same_items(log: Interactions, other: Interactions, what: str) -> None:
     """Raise I322 if two logs have different items: item codes of one mean nothing in the other.
 
-    ``what`` names the second log in the error.
+    ``what`` names ``other`` in the error, such as "the validation part".
     """
     ours, theirs = log.item_vocabulary, other.item_vocabulary
     assert ours.ids is not None, "a log's ids are dense"

@@ -19,13 +19,13 @@ from recassay.models.base.sequential import HistoryModel
 
 @dataclass(frozen=True, repr=False)
 class Markov(BuiltIn):
-    """The score of item j after item i is the transition probability p(j | i), smoothed by popularity.
+    """A Markov chain: the score of item j after item i is the transition probability p(j | i), smoothed by popularity.
 
     With n_ij the number of times that j came right after i, n_i the sum of n_ij over j, and p_j the share of events
     with item j, p(j | i) = (n_ij + ``smoothing`` p_j) / (n_i + ``smoothing``).
 
-    Edges: after an empty history the score is p_j. Without smoothing it is also p_j after an item that nothing
-    followed in training.
+    Edges: after an empty history the score is p_j. Without smoothing it is also p_j after an item that nothing followed
+    in training.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1, 1], "item_id": [*"abac"]}))
@@ -77,5 +77,5 @@ class FittedMarkov(HistoryModel):
         return np.where(total > 0, table, self.popularity)
 
     def next_probabilities(self, histories: Histories) -> NDArray[np.float64]:
-        """Return the scores: they are probabilities."""
+        """Return the scores (n, items) of :meth:`next_scores`, which are probabilities."""
         return self.next_scores(histories)

@@ -16,7 +16,7 @@ from recassay.rng import derive
 
 @dataclass(frozen=True, repr=False)
 class Random(BuiltIn):
-    """Scores are uniform on [0, 1), drawn from the seed and the user id: a user always gets the same list.
+    """Random scores, uniform on [0, 1), drawn from the seed and the user id: a user always gets the same list.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [4, 5, 6]}))

@@ -1,4 +1,4 @@
-"""Recent popularity: the items that most users had lately."""
+"""Recent popularity: the items that most users had in a recent period."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from recassay.models.base.model import BuiltIn, ScoringModel
 
 @dataclass(frozen=True, repr=False)
 class RecentPopular(BuiltIn):
-    """The score of an item is the number of distinct users who had it lately; ties are ordered by users at any time.
+    """Recent popularity: the score of an item is the number of distinct users who had it in a recent period.
 
-    With a ``window``, lately is that span before the last event, both ends included, in the unit of the log's times
-    (seconds for dates); it needs clock times. Without a window it is the latest ``share`` of the events, at least one,
-    and all other events at the time of the first of these. A log without times is then read in the order of its rows.
+    Ties are ordered by the number of users at any time. With a ``window``, the period is that span before the last
+    event, both ends included, in the unit of the log's times (seconds for dates); it needs clock times. Without a
+    window it is the latest ``share`` of the events, at least one, and all other events at the time of the first of
+    these. A log without times is then read in the order of its rows.
 
     >>> import polars as pl
     >>> frame = {"user_id": [1, 2, 3, 3, 4], "item_id": [*"aaabb"], "timestamp": [1, 2, 3, 8, 9]}

@@ -1,4 +1,7 @@
-"""The compiled loop of biased matrix factorisation; ``tests/unit/models/test_ratings.py`` holds it to a plain loop."""
+"""The compiled loop of biased matrix factorisation.
+
+``tests/unit/models/test_ratings.py`` compares it with a plain loop.
+"""
 
 from __future__ import annotations
 

@@ -20,15 +20,16 @@ SPREAD = 0.1  # the largest factor at the start
 
 @dataclass(frozen=True, repr=False)
 class BiasedMF(BuiltIn):
-    """The score of an item is its predicted rating m + b_u + b_i + p_u . q_i, learned by stochastic gradient descent.
+    """Biased matrix factorisation: the score of an item is its predicted rating m + b_u + b_i + p_u . q_i.
 
-    m is the mean rating. In each of ``epochs`` every rating is learned once, in random order: with the error e of its
-    prediction, b_u += ``rate`` (e - ``reg`` b_u), the same for b_i, p_u += ``rate`` (e q_i - ``reg`` p_u) and
-    q_i += ``rate`` (e p_u - ``reg`` q_i), with the factors before the step. Factors start at random within 0.1.
+    m is the mean rating; biases b and factors p and q are learned by stochastic gradient descent. In each of ``epochs``
+    every rating is learned once, in random order: with the error e of its prediction, b_u += ``rate`` (e - ``reg``
+    b_u), the same for b_i, p_u += ``rate`` (e q_i - ``reg`` p_u) and q_i += ``rate`` (e p_u - ``reg`` q_i), with the
+    factors before the step. Factors start at random within 0.1.
 
     Edges: a user or item without ratings has no bias and no factors. Items are ranked by predicted rating, so an item
-    with few and high ratings can be first: that this ranks poorly is what papers that compare such models report. A log
-    without ratings raises I307. The order of rows does not matter.
+    with few and high ratings can be first: papers that compare such models report that this ranks poorly. A log without
+    ratings raises I307. The order of rows does not matter.
 
     >>> import polars as pl
     >>> rows = [(1, "a", 5), (1, "b", 1), (2, "a", 5), (2, "c", 1), (3, "b", 1)]

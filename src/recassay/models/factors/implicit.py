@@ -103,7 +103,7 @@ class BPR(BuiltIn):
 
 @dataclass(frozen=True, repr=False)
 class ItemKNN(BuiltIn):
-    """The score of an item is the sum of its similarities to the items of the profile, over nearest neighbours only.
+    """Item-kNN: the score of an item is the sum of its similarities to the user's items, over nearest neighbours only.
 
     Similarities are rounded in their last bits so that sums are exact in any order: equal sums tie.
 

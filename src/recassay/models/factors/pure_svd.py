@@ -21,12 +21,14 @@ SMALL = 200  # users or items up to which the full SVD is used: with repeated va
 
 @dataclass(frozen=True, repr=False)
 class PureSVD(BuiltIn):
-    """Scores are R V V', with R the 0/1 matrix of users and items and V its ``factors`` leading right singular vectors.
+    """Truncated SVD: scores are R V V', with R the 0/1 matrix of users and items.
+
+    V has the ``factors`` leading right singular vectors of R.
 
     Edges: ``factors`` must be smaller than the number of users and of items. The signs of V cancel out.
 
-    Reference: Cremonesi, Koren and Turrin, Performance of recommender algorithms on top-n recommendation tasks,
-    RecSys 2010.
+    Reference: Cremonesi, Koren and Turrin, Performance of recommender algorithms on top-n recommendation tasks, RecSys
+    2010.
     """
 
     name: ClassVar[str] = "PureSVD"

@@ -16,7 +16,7 @@ from recassay.rng import derive_seed
 
 @dataclass(frozen=True, repr=False)
 class StreamPopular(Incremental):
-    """The score of an item is the number of its events so far.
+    """Popularity in a stream: the score of an item is the number of its events so far.
 
     >>> learner = StreamPopular().start()
     >>> learner.learn(np.array([0, 1, 0], np.int32), np.array([0, 1, 1], np.int32), np.ones(3))
@@ -33,7 +33,7 @@ class StreamPopular(Incremental):
 
 @dataclass(frozen=True, repr=False)
 class Recent(Incremental):
-    """The score of an item is the position of its last event in the stream, so the most recent item is first.
+    """Recency in a stream: the score of an item is the position of its last event, so the most recent item is first.
 
     >>> learner = Recent().start()
     >>> learner.learn(np.array([0, 1, 0], np.int32), np.array([0, 1, 0], np.int32), np.ones(3))
@@ -81,7 +81,7 @@ class LearningControl:
 
 @dataclass(frozen=True, repr=False)
 class StreamRandom(Incremental):
-    """Scores are hashes of the user, the item and the seed: every order of items is equally likely.
+    """Random scores in a stream, hashes of the user, the item and the seed: every order of items is equally likely.
 
     >>> learner = StreamRandom(seed=3).start()
     >>> learner.learn(np.array([0], np.int32), np.array([1], np.int32), np.ones(1))

@@ -21,11 +21,12 @@ Table = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class RatingKNN(BuiltIn):
-    """The score of an item is the rating that the user's nearest neighbours predict.
+    """User neighbours that predict ratings: the score of an item is the predicted rating.
 
-    With w_v the similarity of user v, m_u the mean rating of user u, and N the ``neighbours`` users with the largest
-    similarities above 0 who rated the item: ``predict="mean"`` is m_u + sum_v w_v (r_vi - m_v) / sum_v w_v, the
-    predicted rating; ``"sum"`` is sum_v w_v r_vi, which also counts how many neighbours rated the item.
+    With w_v the similarity of user v and m_u the mean rating of user u, the neighbours of a user are the ``neighbours``
+    users with the largest similarities above 0, and sums are over those of them who rated the item: ``predict="mean"``
+    is m_u + sum_v w_v (r_vi - m_v) / sum_v w_v, the predicted rating; ``"sum"`` is sum_v w_v r_vi, which also counts
+    how many neighbours rated the item.
 
     ``similarity``: ``pearson``, the correlation over the items that both rated (0 with fewer than two, or if one rated
     them all alike); ``cosine``, of the vectors of all ratings. Both are multiplied by c / (c + ``shrink``) with c items
@@ -101,7 +102,11 @@ class RatingKNN(BuiltIn):
 
 @dataclass(frozen=True, eq=False)
 class FittedRatingKNN(ScoringModel):
-    """Ratings (users, items), and a sparse row of similarities per user, to the neighbours only."""
+    """A fitted rating-kNN: mean ``ratings`` (users, items), and ``neighbours``, a sparse row of similarities per user.
+
+    Only the similarities to the nearest users are kept. With ``sums``, scores are weighted sums of ratings, else
+    predicted ratings.
+    """
 
     log: Interactions
     ratings: csr_array
@@ -124,7 +129,10 @@ class FittedRatingKNN(ScoringModel):
 
 
 def mean_ratings(log: Interactions, ratings: Table) -> csr_array:
-    """Return the mean rating of each pair of user and item as a sparse matrix; an entry may be 0."""
+    """Return the ratings of a log as a sparse matrix (users, items), the mean if a user rated an item several times.
+
+    ``ratings`` has the rating of each event. A stored entry may be 0.
+    """
     keys, number = np.unique(log.users.astype(np.int64) * log.n_items + log.items, return_inverse=True)
     means = np.bincount(number, ratings) / np.bincount(number)
     users, items = np.divmod(keys, log.n_items)

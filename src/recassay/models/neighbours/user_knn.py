@@ -18,7 +18,7 @@ from recassay.threads import blocks
 
 @dataclass(frozen=True, repr=False)
 class UserKNN(BuiltIn):
-    """The score of an item is the sum of the similarities of the user's nearest neighbours who had it.
+    """User-kNN: the score of an item is the sum of the similarities of the user's nearest neighbours who had it.
 
     With |u| items of user u, and c items in common: ``cosine`` is c / sqrt(|u| |v|), ``jaccard`` is c / (|u| + |v| -
     c); both are multiplied by c / (c + shrink). Equally similar users are taken in ascending order of id.

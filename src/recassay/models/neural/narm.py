@@ -76,7 +76,10 @@ class NARM(Neural):
         )
 
     def attend(self, weights: Weights, states: Tensor, places: Tensor) -> Tensor:
-        """Return the sums (p, h) of the states (n, t, h) up to each place, weighted by attention."""
+        """Return the sums (p, h) of the ``states`` (n, t, h) up to each of ``places``, weighted by attention.
+
+        ``places`` (p,) are flat indices into a table (n, t).
+        """
         torch = layers.torch_module()
         n, t, h = states.shape
         query, key, column = (

@@ -54,7 +54,7 @@ class Calibrated(Reranker):
 
 @dataclass(frozen=True, eq=False)
 class GreedyCalibrated:
-    """Calibrated re-ranking with the users' profiles and item features that it needs to reorder lists."""
+    """The re-ranker ``Calibrated`` with the users' profiles and item features that it needs to reorder lists."""
 
     method: Calibrated
     context: RerankContext

@@ -55,7 +55,7 @@ class DPP(Reranker):
 
 @dataclass(frozen=True, eq=False)
 class GreedyDPP:
-    """DPP with the distances between items that it needs to reorder lists."""
+    """The re-ranker ``DPP`` with the distances between items that it needs to reorder lists."""
 
     method: DPP
     distances: ItemDistances

@@ -84,7 +84,7 @@ class MMR(Reranker):
 
 @dataclass(frozen=True, eq=False)
 class GreedyMMR:
-    """MMR with the distances between items that it needs to reorder lists."""
+    """The re-ranker ``MMR`` with the distances between items that it needs to reorder lists."""
 
     method: MMR
     distances: ItemDistances

@@ -45,7 +45,7 @@ class Shuffled(Reranker):
 
 @dataclass(frozen=True, eq=False)
 class GreedyShuffled:
-    """Random re-ranking, ready to reorder lists."""
+    """The re-ranker ``Shuffled``, ready to reorder lists."""
 
     method: Shuffled
 

@@ -67,7 +67,7 @@ class SPAD(Reranker):
 
 @dataclass(frozen=True, eq=False)
 class GreedySPAD:
-    """SPAD with the neighbours of all items, from which it derives the subprofiles of a user."""
+    """The re-ranker ``SPAD`` with the neighbours of all items, from which it derives the subprofiles of a user."""
 
     method: SPAD
     miner: Miner

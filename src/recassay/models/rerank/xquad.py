@@ -74,7 +74,7 @@ class XQuAD(Reranker):
 
 @dataclass(frozen=True, eq=False)
 class GreedyXQuAD:
-    """xQuAD with the users' profiles and item features that it needs to reorder lists."""
+    """The re-ranker ``XQuAD`` with the users' profiles and item features that it needs to reorder lists."""
 
     method: XQuAD
     context: RerankContext

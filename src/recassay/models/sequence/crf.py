@@ -47,8 +47,9 @@ class CRF(SequenceModel):
     most_items: int = 5000
 
     def validate(self) -> None:
-        """Raise U102 if a count is below 1, the penalty is negative, or ``mix_uniform`` is not at least 0 and below
-        1.
+        """Raise U102 if a parameter is out of range.
+
+        Counts are at least 1, the penalty ``c2`` is at least 0, and ``mix_uniform`` is at least 0 and below 1.
         """
         self.at_least(1, "iterations", "most_items")
         self.at_least(0, "c2")
