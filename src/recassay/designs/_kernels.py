@@ -257,7 +257,7 @@ def separate_moments(
     """Fill ``moments`` like :func:`joint_moments`, but item by item: faster, without the covariances of credits.
 
     The means are the same. The second moment is the sum of the items' own second moments, which equals that of the sum
-    only if a single item gets credit. The arguments are those of :func:`joint_moments`; ``parts[x]`` is 1 / x.
+    only if a single item gets credit. All arguments are those of :func:`joint_moments`, and ``parts[x]`` is 1 / x.
     """
     law, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     own, ones = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])

@@ -229,8 +229,9 @@ def weighted_probabilities(
     ``above``, ``tied`` and ``pool`` are the numbers of candidates above the item, tied with it and in all; ``heavy``,
     ``equal`` and ``mass`` are their total weights. The candidates arrive at random times, and the first ``q`` are the
     sample (see :func:`two_weight_probabilities`). ``time`` is a lower bound of the time at which q arrivals are
-    expected. Return first, last, mean, variance, and the lower bound for the next larger sample. With ties, the
-    boundary between above and below is put at four Gauss nodes among them. ``work`` is scratch space.
+    expected. Only numbers below ``most`` are computed. Return first, last, mean, variance, and the lower bound for the
+    next larger sample. With ties, the boundary between above and below is put at four Gauss nodes among them. ``work``
+    is scratch space.
     """
     if tied == 0:
         return two_weight_probabilities(above, pool, heavy, mass, q, time, most, chances)

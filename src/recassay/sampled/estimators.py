@@ -88,7 +88,7 @@ def last_credited_rank(metric: Metric, pool: int) -> int:
 
 @dataclass(frozen=True, repr=False)
 class Rank(Estimator):
-    """The metric at the full rank expected from a sampled rank: f(1 + N (q - 1) / m).
+    """The estimator that returns the metric at the expected full rank of a sampled rank: f(1 + N (q - 1) / m).
 
     That rank is right on average, but the metric at it is not, because metrics are not linear. At cut-offs below N / m
     only sampled rank 1 counts as a hit.
@@ -104,7 +104,7 @@ class Rank(Estimator):
 
 @dataclass(frozen=True, repr=False)
 class MinimalBias(Estimator):
-    """The least possible squared bias, whatever the variance: sum over r of p(r) bias(r)^2 is minimal.
+    """The estimator of least squared bias, whatever the variance: sum over r of p(r) bias(r)^2 is minimal.
 
     A metric is written as a sum of components (see ``joint.py``), and each is divided by its correlation with the
     sampled rank. In a sample of 100 most of these are almost 0. Components of which the sample keeps less than 1 /
@@ -131,7 +131,7 @@ class MinimalBias(Estimator):
 
 @dataclass(frozen=True, repr=False)
 class BiasVariance(Estimator):
-    """A trade-off of bias and variance: sum over r of p(r) (bias(r)^2 + gamma variance(r)) is minimal.
+    """An estimator that balances bias and variance: sum over r of p(r) (bias(r)^2 + gamma variance(r)) is minimal.
 
     gamma = 1 gives the mean of the metric given the sampled rank under p, which has the least error if p is right.
     Smaller values rely less on p and are noisier. 0.1 and 0.01 are the published choices.
@@ -158,7 +158,7 @@ class BiasVariance(Estimator):
 
 @dataclass(frozen=True, repr=False)
 class Constrained(Estimator):
-    """The least possible squared bias under a constraint: sum over r of p(r) bias(r)^2 is minimal.
+    """The estimator of least squared bias under a constraint: sum over r of p(r) bias(r)^2 is minimal.
 
     ``monotone``: estimates are not negative and do not increase with the sampled rank. ``box``: estimates are between 0
     and 1. The constraint limits the variance.

@@ -55,7 +55,7 @@ class SystemOrder:
         return [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
 
     def same(self, means: ArrayLike) -> bool:
-        """Return whether every pair of systems has the same order as by ``means``, another list of their means."""
+        """Return whether every pair of systems has the same order by ``means``, other means of the same systems."""
         return bool((pair_signs(self.mean) == pair_signs(np.round(np.asarray(means), EXACT))).all())
 
     def agreement(self, full: SystemOrder, level: float) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Discrete Chebyshev polynomials: functions of a rank that are uncorrelated if every rank is equally likely.
 
 On the points 0..N there is one of every degree k up to N, with mean square 1 over the points and positive at 0. They
-are computed from their value at an edge, and from each point to the next:
+are computed from their value at an edge (point 0 or N), and from each point to the next:
 
     y(0)^2 = (2k + 1) N (N-1) .. (N-k+1) / ((N+2) (N+3) .. (N+k+1))
     (x+1) (N-x) (y(x+1) - y(x)) = x (N+1-x) (y(x) - y(x-1)) - k (k+1) y(x)

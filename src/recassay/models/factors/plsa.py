@@ -21,11 +21,13 @@ PAIRS_PER_BLOCK = 65_536
 
 @dataclass(frozen=True, repr=False)
 class PLSA(BuiltIn):
-    """The score of an item is p(i | u) = sum over aspects z of p(z | u) p(i | z), fitted by expectation maximisation.
+    """Probabilistic latent semantic analysis: an item's score is p(i | u) = sum over aspects z of p(z | u) p(i | z).
 
-    With n(u, i) = 1 where the user had the item, a step multiplies p(z | u) by sum_i n(u, i) p(i | z) / p(i | u) and
-    p(i | z) by sum_u n(u, i) p(z | u) / p(i | u). Both use the values before the step and are normalised to sum to 1.
-    The likelihood never decreases. Edges: a user without items gets the mean mixture.
+    The probabilities are fitted by expectation maximisation. With n(u, i) = 1 where the user had the item, a step
+    multiplies p(z | u) by sum_i n(u, i) p(i | z) / p(i | u) and p(i | z) by sum_u n(u, i) p(z | u) / p(i | u). Both use
+    the values before the step and are normalised to sum to 1. The likelihood never decreases.
+
+    Edges: a user without items gets the mean mixture.
 
     Reference: Hofmann, Latent semantic models for collaborative filtering, TOIS 22, 2004.
     """

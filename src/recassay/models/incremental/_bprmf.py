@@ -217,9 +217,10 @@ def mark_items(profile: Int32, state: BprmfState) -> None:
 
 @njit(cache=True, nogil=True)
 def draw_negative(key: np.uint64, profile: Int32, by_frequency: bool, state: BprmfState) -> Any:
-    """Return a random item that the user does not have, uniformly or in proportion to its users; -1 if there is none.
+    """Return a random item that the user does not have; -1 if there is none.
 
-    ``key`` seeds the draw. ``profile`` has the items of the user, which :func:`mark_items` must have marked last.
+    All such items are equally likely, or with ``by_frequency`` in proportion to their number of users. ``key`` seeds
+    the draw. ``profile`` has the items of the user, which :func:`mark_items` must have marked last.
     """
     n_items, marking = state.counts[2], state.counts[4]
     if profile.size >= n_items:
@@ -277,8 +278,9 @@ def gradient_step(
 ) -> None:  # fmt: skip
     """Move the factors up the gradient of the log-probability that the positive item ranks above the negative one.
 
-    ``user`` are the user's factors. ``move_user``, ``move_positive`` and ``move_negative`` say whose factors move;
-    ``rates`` are the learning rate and the penalties of user, positive item, negative item and bias.
+    ``user`` are the user's factors; those of the items are in ``state``. ``move_user``, ``move_positive`` and
+    ``move_negative`` say whose factors move; ``rates`` are the learning rate and the penalties of user, positive item,
+    negative item and bias.
     """
     rate, reg_user, reg_positive, reg_negative, reg_bias = rates
     up = state.items[positive // ITEMS_PER_BLOCK, :, positive % ITEMS_PER_BLOCK]

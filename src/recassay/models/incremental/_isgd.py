@@ -96,7 +96,7 @@ def learn(
 def gradient_step(
     user: Float32, item: Float32, rates: Float32, iterations: int, target: np.float32, sequential: bool, both: bool
 ) -> None:
-    """Move ``user``, and with ``both`` also ``item``, down the gradient of (target - user . item)^2.
+    """Move ``user``, and with ``both`` also ``item``, down the gradient of (``target`` - user . item)^2.
 
     This is done ``iterations`` times. ``rates`` are the learning rate and the penalties of user and item. With
     ``sequential`` the item moves by the user's new factors.
@@ -117,7 +117,7 @@ def gradient_step(
 
 @njit(cache=True, nogil=True)
 def remove_from_queue(queue: Int32, row: int) -> None:
-    """Remove row ``row`` (1 + item) from the linked list of :func:`learn`, if it is there."""
+    """Remove row ``row`` (1 + item) from ``queue``, the linked list of :func:`learn`, if it is there."""
     before, after = queue[row, 0], queue[row, 1]
     if before or after or queue[0, 0] == row:
         queue[before, 1], queue[after, 0] = after, before
@@ -126,6 +126,6 @@ def remove_from_queue(queue: Int32, row: int) -> None:
 
 @njit(cache=True, nogil=True)
 def append_to_queue(queue: Int32, row: int) -> None:
-    """Append row ``row`` (1 + item) to the end of the linked list of :func:`learn`."""
+    """Append row ``row`` (1 + item) to the end of ``queue``, the linked list of :func:`learn`."""
     last = queue[0, 0]
     queue[last, 1], queue[row, 0], queue[row, 1], queue[0, 0] = row, last, 0, row

@@ -115,9 +115,11 @@ def _reserve(
 
 @njit(nogil=True, cache=True)
 def _compacted(start: Int64, length: Int64, capacity: Int64, used: Int64, values: Int32, larger: Int32) -> Int32:
-    """Copy all lists to ``larger`` one after another, set ``start`` and ``used`` to match, and return ``larger``.
+    """Return ``larger``, an empty array, after copying all lists to it one after another.
 
-    Lists that moved to the end of the old array had left gaps there, which the new array does not have.
+    List k is ``values[start[k]:start[k] + length[k]]``, with memory for ``capacity[k]`` values; ``start`` and
+    ``used[0]``, the end of the part in use, are changed to match. Lists that moved to the end of the old array had left
+    gaps there, which the new array does not have.
     """
     used[0] = 0
     for key in range(capacity.size):

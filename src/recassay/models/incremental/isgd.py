@@ -18,7 +18,7 @@ from recassay.naming.grammar import Value
 
 @dataclass(frozen=True, repr=False)
 class ISGD(Incremental):
-    """A score is minus the distance of the product of a user's and an item's factors from 1.
+    """Incremental matrix factorisation: a score is minus the distance from 1 of a product of user and item factors.
 
     An event moves both factors ``iterations`` times down the gradient of (1 - P_u Q_i)^2, with the learning rate
     ``rate`` and the weights ``reg_user`` and ``reg_item`` of the penalties; ``update="sequential"`` moves the item by

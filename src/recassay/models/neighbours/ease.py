@@ -22,7 +22,7 @@ Table = NDArray[np.float32]
 
 @dataclass(frozen=True, repr=False)
 class EASE(BuiltIn):
-    """Scores are X B, where B minimises |X - X B|^2 + ``l2`` |B|^2 among the matrices with a diagonal of zeros.
+    """A linear model: scores are X B; B minimises |X - X B|^2 + ``l2`` |B|^2 among matrices with a diagonal of zeros.
 
     X is the 0/1 matrix of users and items. With P the inverse of X'X + ``l2`` I, B[i, j] is -P[i, j] / P[j, j]. The
     whole matrix of items x items is kept in single precision: 4 bytes for each pair of items, 1.6 GB for 20,000 items.

@@ -22,11 +22,11 @@ from recassay.portable.elementary import power
 
 @dataclass(frozen=True, repr=False)
 class RecentItemKNN(BuiltIn):
-    """The score of an item is the sum of its similarities to the ``last`` items of a history; older items count less.
+    """Item-kNN of the ``last`` items of a history: the score of an item is the sum of its similarities to these.
 
-    An item followed by k others has the weight ``decay`` to the power of k. The similarity of two items is
-    c / sqrt(n m) times c / (c + ``shrink``), with n and m the users of each item and c the users of both. It is 0
-    unless the scored item is among the nearest ``neighbours`` of the other; ties are taken in order of id.
+    Older items count less: one followed by k others has the weight ``decay`` to the power of k. The similarity of two
+    items is c / sqrt(n m) times c / (c + ``shrink``), with n and m the users of each item and c those of both. It is
+    0 unless the scored item is among the nearest ``neighbours`` of the other; ties are taken in order of id.
 
     Edges: after an empty history all scores are 0.
 

@@ -17,7 +17,7 @@ from recassay.naming.grammar import Value
 
 @dataclass(frozen=True, repr=False)
 class GRU(Neural):
-    """Gated recurrent units read a history item by item; a score is the last state times an output row.
+    """Gated recurrent units that read a history item by item; a score is the last state times an output row.
 
     With e_t the embedding of item t (dropout is applied to it) and h_0 = 0, r_t = sig(W_R e_t + R_R h_{t-1}),
     z_t = sig(W_Z e_t + R_Z h_{t-1}) and h_t = z_t h_{t-1} + (1 - z_t) tanh(W_H e_t + r_t (R_H h_{t-1})). Then

@@ -19,7 +19,7 @@ PLACES_PER_CHUNK = 8  # places that attend together: each needs (n, t, h) number
 
 @dataclass(frozen=True, repr=False)
 class NARM(Neural):
-    """Two GRUs read a history; the states of the second are weighted by attention; scores use item embeddings.
+    """Two GRUs that read a history; the states of the second are weighted by attention; scores use item embeddings.
 
     With g_t and h_t the states of two ``GRU`` (dropout is applied to embeddings), a_tj = v . sig(A1 h_t + A2 h_j)
     for j <= t (weights do not sum to 1), c_t = Dropout([g_t; sum_j a_tj h_j]), and M the embeddings of all items,

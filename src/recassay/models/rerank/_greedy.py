@@ -26,8 +26,8 @@ def start_candidates(
 ) -> int:
     """Write the rows of list ``query`` to ``order`` in their old order, and return the number of candidates.
 
-    The candidates are the first ``depth`` rows of the list: ``remaining`` gets their rows, and ``score`` their scores,
-    scaled to 0..1 if ``norm`` is MINMAX.
+    The rows of list q are ``offsets[q]:offsets[q + 1]``. The candidates are the first ``depth`` of them: ``remaining``
+    gets their rows, and ``score`` their ``scores``, scaled to 0..1 if ``norm`` is MINMAX.
     """
     first, last = offsets[query], offsets[query + 1]
     for row in range(first, last):
@@ -47,7 +47,8 @@ def start_candidates(
 def append_rest(query: int, offsets: Int64, remaining: Int64, picked: int, n: int, order: Int64) -> None:
     """Write the candidates that were not picked to ``order``, behind the picks of list ``query``, in their old order.
 
-    ``picked`` of ``n`` candidates were picked; the rows of the others are in ``remaining``.
+    The list begins at row ``offsets[query]``. ``picked`` of ``n`` candidates were picked; the rows of the others are in
+    ``remaining``.
     """
     for i in range(n - picked):
         order[offsets[query] + picked + i] = remaining[i]
@@ -86,8 +87,9 @@ def _value(
 ) -> tuple[float, float]:
     """Return the value of a candidate, and a bound on its rounding error: TOLERANCE times the size of its terms.
 
-    The value is the sum of weight x (x - mean) / standard deviation for score and diversity. Both scales are (weight,
-    mean, standard deviation); a term with standard deviation 0 is left out.
+    The value is the sum of weight x (x - mean) / standard deviation for ``score`` and ``diversity``.
+    ``relevance_scale`` and ``diversity_scale`` are (weight, mean, standard deviation) of each; a term with standard
+    deviation 0 is left out.
     """
     value, size = 0.0, 0.0
     if relevance_scale[2] > 0:

@@ -276,8 +276,8 @@ def _distances(
 ) -> None:  # fmt: skip
     """Write to ``distance`` the distances of ``row`` to the first ``rest`` rows of ``remaining``.
 
-    ``mark`` is a new number for each call, written to ``marked`` for the codes of ``row``. The other arguments are
-    those of :func:`pick_by_distance`.
+    ``kind`` says where they come from: sets, a table or vectors. ``mark`` is a new number for each call, written to
+    ``marked`` for the codes of ``row``. The other arguments are those of :func:`pick_by_distance`.
     """
     if kind == SETS:
         _set_distances(

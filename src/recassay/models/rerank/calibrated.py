@@ -18,7 +18,7 @@ from recassay.models.rerank.context import RerankContext
 
 @dataclass(frozen=True, repr=False)
 class Calibrated(Reranker):
-    """Diversity is minus the divergence of the list's features from those of the user's training profile.
+    """Calibrated re-ranking: diversity is minus the divergence of the list's features from the user's training items'.
 
     p and q are the means over profile and list, the candidate included, of the features of each item, in shares that
     sum to 1. The divergence is the sum of p ln(p / ((1 - alpha) q + alpha p)), that of the metric ``calibration``;

@@ -16,7 +16,7 @@ from recassay.models.rerank.distances import OF_FEATURES, ItemDistances, item_di
 
 @dataclass(frozen=True, repr=False)
 class DPP(Reranker):
-    """Diversity is the gain in the log determinant of the similarities between the items of the list.
+    """DPP re-ranking: diversity is the gain in the log determinant of the similarities between the list's items.
 
     The similarity of two items is 1 - their distance, and 1 of an item to itself. The gain of an item is ln d, where d
     is the part of it that the items above do not explain: 1 if it resembles none, next to 0 (1e-10, below which it

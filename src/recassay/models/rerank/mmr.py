@@ -28,7 +28,7 @@ FORMS = {
 
 @dataclass(frozen=True, repr=False)
 class MMR(Reranker):
-    """Diversity is the distance to the items above: to the nearest, to the farthest, or their mean.
+    """MMR re-ranking: diversity is the distance to the items above, to the nearest, to the farthest, or their mean.
 
     Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
     (1 - weight) x score + weight x distance; ties go to the better rank. ``form``: ``min``, the distance to the

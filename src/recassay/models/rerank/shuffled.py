@@ -18,7 +18,7 @@ from recassay.rng import derive
 
 @dataclass(frozen=True, repr=False)
 class Shuffled(Reranker):
-    """Diversity is a random number between 0 and 1, so items move for no reason.
+    """Random re-ranking: diversity is a random number between 0 and 1, so items move for no reason.
 
     It is a control: any change of a list by chance changes diversity and coverage too, so a method is worth its name
     only if it beats a shuffle that costs as much accuracy. The numbers are drawn from the seed, the user's id and the

@@ -22,7 +22,7 @@ RELEVANCE = {"score_share": _kernels.SCORE_SHARE, "graded": _kernels.GRADED, "bi
 
 @dataclass(frozen=True, repr=False)
 class XQuAD(Reranker):
-    """Diversity is how well an item covers features that the user likes and the items above cover badly.
+    """xQuAD re-ranking: diversity is how well an item covers features that the user likes and items above hardly cover.
 
     It is the sum over features a of p(a | u) p(i | u, a) product over items j above of (1 - p(j | u, a)). p(a | u) is
     the share of a among all features of the items in the user's training profile, the same for all features if that

@@ -40,7 +40,7 @@ class Uniform(SequenceModel):
 
 @dataclass(frozen=True, repr=False)
 class Unigram(SequenceModel):
-    """The probability of an item is its frequency in training, after any history.
+    """A unigram model: the probability of an item is its frequency in training, after any history.
 
     With c(x) the number of times that x occurs, N the sum of these and a the ``smoothing``, the probability of x is
     (c(x) + a) / (N + a I), with I the number of items.
@@ -75,7 +75,7 @@ class Unigram(SequenceModel):
 
 @dataclass(frozen=True, repr=False)
 class NGram(SequenceModel):
-    """The probability of an item is its frequency after the last ``order`` - 1 items; ``NGram(order=2)`` is the bigram.
+    """An n-gram model: an item's probability is its frequency after the last ``order`` - 1 items; 2 is the bigram.
 
     With c(h, y) the number of times that y came right after the items h, c(h) the sum of these over y, and a the
     ``smoothing``, the probability of y is (c(h, y) + a) / (c(h) + a I), with I the number of items.

@@ -24,7 +24,7 @@ HISTORIES_PER_BLOCK = 256
 
 @dataclass(frozen=True, repr=False)
 class CRF(SequenceModel):
-    """A linear chain: all items but the last are observations, with one attribute each; all but the first are labels.
+    """A linear-chain CRF: all items but the last are observations, one attribute each; all but the first are labels.
 
     The weights of every pair of an item and a label, and of every two successive labels, are learned by L-BFGS in at
     most ``iterations`` with the L2 penalty ``c2``, including pairs that never occur in training. The probability of an

@@ -16,7 +16,7 @@ from recassay.models.sequence.base import Float, Int32, SequenceModel
 
 @dataclass(frozen=True, repr=False)
 class MostPopular(SequenceModel):
-    """The j-th item after the first is always the j-th most frequent item of training.
+    """A fixed list: the j-th item after the first is always the j-th most frequent item of training.
 
     Equal counts are ordered by id. The perplexity is infinite unless every test sequence follows the list; a test
     sequence longer than the list has items of probability 0. Generating more items than the list has raises U172.
