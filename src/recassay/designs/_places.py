@@ -98,11 +98,10 @@ def fill_classes(table: Float, offsets: Int64, number: Int64, mass: Float) -> No
 def two_classes(row: Float, number: Int64, mass: Float) -> int:
     """Write to ``number`` and ``mass`` at most two classes that approximate many masses; return the number of classes.
 
-    ``row`` is (number of masses, their sums of powers 1 to 4).
-
-    If all masses are equal, there is one class. The Gauss rule for the masses, each weighted by itself, gives the
-    number of heavy candidates, which is rounded. The number of light ones is chosen for the best sum of cubes. The two
-    masses then keep the sum and the sum of squares exactly.
+    A class is a number of candidates of equal mass. ``row`` is (number of masses, their sums of powers 1 to 4). If all
+    masses are equal, there is one class. The Gauss rule for the masses, each weighted by itself, gives the number of
+    heavy candidates, which is rounded. The number of light ones is chosen for the best sum of cubes. The two masses
+    then keep the sum and the sum of squares exactly.
     """
     many, sum1, sum2, sum3, sum4 = row[0], row[1], row[2], row[3], row[4]
     if sum2 * many <= sum1 * sum1 * (1 + EQUAL):

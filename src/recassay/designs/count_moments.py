@@ -84,7 +84,7 @@ def _number_in_tie(groups: TargetSets) -> Float:
 
 
 def _judged_moments(formula: JudgedFormula, standings: Standings, groups: TargetSets) -> CreditMoments:
-    """Return the moments of bpref or infAP over random orders of ties.
+    """Return the moments of bpref or infAP over random orders of ties, with an entry per group of target sets.
 
     The variance is 0, or NaN (no closed form) if judged items tie.
     """

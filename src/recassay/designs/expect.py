@@ -142,7 +142,7 @@ def pool_moments(
 
 
 def users_without_relevant(standings: Standings, design: Design, groups: TargetSets, users: Users) -> int:
-    """Return the number of users who count 0 because they have no relevant item."""
+    """Return the number of users without a relevant item who count 0 in the means; 0 unless ``users`` is "all"."""
     if users != "all" or design.relevant != "AR" or design.bins:
         return 0
     return max(standings.users, standings.queries.len()) - groups.owner.size

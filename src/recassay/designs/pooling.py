@@ -41,7 +41,7 @@ class MetricTotals:
 
     @classmethod
     def of(cls, groups: TargetSets, moments: CreditMoments) -> MetricTotals:
-        """Return the sums over the given target sets; ``moments`` are those of the metric in each of their groups."""
+        """Return the sums over the given target sets; ``moments`` are the metric's values in each of their groups."""
         defined = ~np.isnan(moments.mean)
         weight, bins = groups.weight[defined], groups.bin[defined]
         weighted = weight * moments.mean[defined]
@@ -172,7 +172,7 @@ class DesignTotals:
         return {b: value / weight for b, (value, weight) in sorted(self.metrics[heading].by_bin.items())}
 
     def bin_table(self) -> pl.DataFrame:
-        """Return a row per bin with target sets: their number, and the mean of 1 / size."""
+        """Return a table with a row per popularity bin: the number of its target sets, and their mean of 1 / size."""
         rows = sorted(self.bins.items())
         return pl.DataFrame(
             {

@@ -27,7 +27,10 @@ SLACK = 1e-12
 
 @dataclass(frozen=True)
 class PrecisionBounds:
-    """The precision under a 1R design, 1RP@n, with bounds that follow from precision under the AR design."""
+    """The precision at n under a 1R design (1RP@n), with bounds that follow from precision under the AR design.
+
+    A 1R design has one relevant item per target set, an AR design all relevant items of a user.
+    """
 
     lower: float
     value: float
@@ -50,7 +53,7 @@ class PrecisionBounds:
 def precision_bounds(
     standings: Standings, design: Design, n: int, *, short: Short = "error", threads: int | None = None
 ) -> PrecisionBounds:
-    """Return 1RP@n under a 1R design (one relevant item per set), with its bounds from the AR design.
+    """Return the precision at n under a 1R design (one relevant item per set), with its bounds from the AR design.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log

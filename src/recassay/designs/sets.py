@@ -161,7 +161,10 @@ def _counts(standings: Standings, design: Design) -> _Counts:
 
 
 def _ties(standings: Standings, order: Int64, offsets: Int64) -> NDArray[np.int32]:
-    """Return the number of other relevant items of the same group (query and bin) with the same score."""
+    """Return the number of other relevant items of the same group (query and bin) with the same score.
+
+    ``order`` are the pairs by group, and ``offsets`` the begins of the groups.
+    """
     begin = np.flatnonzero(begins_level(standings.tie_relevant, standings.offsets))
     level = np.searchsorted(begin, order, side="right")  # a run of equal scores is identified by its first pair
     key = row_groups(offsets) * (begin.size + 1) + level

@@ -107,7 +107,7 @@ def correct(
 
 
 def _check_sampling(by: str, sample: int) -> None:
-    """Raise U151 for draws by popularity, which cannot be corrected, or if no candidate is sampled."""
+    """Raise U151 for draws by popularity, which cannot be corrected; raise U102 if no candidate is sampled."""
     if by == "popularity":
         raise UsageError(
             "U151",

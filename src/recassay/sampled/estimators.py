@@ -123,7 +123,10 @@ class MinimalBias(Estimator):
             raise self.refuse("condition", "a condition number is at least 1", "condition=1e12")
 
     def estimates(self, target: Target) -> RankEstimates:
-        """Return the least-squares estimates, from the components of which the sample keeps enough."""
+        """Return the least-squares estimates, from the components of which the sample keeps enough.
+
+        ``condition`` says how much is enough.
+        """
         joint = target.joint
         many = int((joint.kept**2 * self.condition >= 1).sum())
         return RankEstimates(joint.seen[:, :many] @ (target.products[:many] / joint.kept[:many]), joint.pairs - many)

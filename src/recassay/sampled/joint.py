@@ -70,7 +70,7 @@ def joint_ranks(pool: int, sample: int, *, replace: bool, prior: Float | None = 
 
 
 def _degrees_kept(pool: int, sample: int, replace: bool) -> int:
-    """Return the number of polynomial degrees whose correlation rho_k is at least ``LOST``."""
+    """Return the number of polynomial degrees whose correlation rho_k of full and sampled rank is at least ``LOST``."""
     most = min(pool, sample) + 1
     full = log_edge_values(pool, most)
     kept = log_edge_values(sample, most) - full

@@ -57,9 +57,10 @@ class MeasuredSystem:
 
 
 def user_groups(standings: Standings) -> Int64:
-    """Return the group of each query; with at most GROUPS queries each one is a group of its own.
+    """Return the number of the group of users that each query belongs to.
 
-    Otherwise there are GROUPS groups of about equal size, and the id of a query determines its group.
+    With at most GROUPS queries, each one is a group of its own. Otherwise there are GROUPS groups of about equal size,
+    and the id of a query determines its group.
     """
     queries = standings.queries.len()
     if queries <= GROUPS:

@@ -34,7 +34,10 @@ class SystemOrder:
 
     @classmethod
     def each(cls, found: Mapping[str, MeasuredSystem], column: int, samples: Resamples) -> list[SystemOrder]:
-        """Return the order at every sample size, for the metric in ``column``."""
+        """Return the order of systems at every sample size, for the metric in ``column`` of the values in ``found``.
+
+        ``samples`` are resamples of users, which all systems share.
+        """
         each = found.values()
         mean = np.round([one.mean[:, column] for one in each], EXACT)
         deviation = np.array([one.deviation[:, column] for one in each])
@@ -75,7 +78,9 @@ class SystemOrder:
         }  # fmt: skip
 
     def swaps(self, full: SystemOrder) -> list[str]:
-        """Return the pairs of systems whose order differs from ``full``, as texts such as "a > b".
+        """Return the pairs of systems whose order differs from that in ``full``, as texts such as "a > b".
+
+        A text says how this order ranks the pair.
 
         >>> def at(*mean):
         ...     return SystemOrder(("a", "b"), np.array(mean), np.zeros(2), np.zeros((1, 2)))
@@ -114,6 +119,9 @@ def stable_from(sizes: Sequence[int], same: Sequence[bool], is_same: Callable[[i
 
 
 def _bounds(values: Float, level: float) -> Float:
-    """Return the lower and upper percentile bounds of each column (resamples are rows) at confidence ``level``."""
+    """Return the lower and upper bound of the middle ``level`` of each column (rows are resamples).
+
+    ``level`` is a confidence such as 0.95; the bounds are percentiles.
+    """
     found: Float = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return found

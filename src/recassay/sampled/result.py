@@ -39,7 +39,10 @@ class SamplingCurve:
     findings: tuple[Finding, ...] = ()
 
     def table(self, metric: str | None = None) -> pl.DataFrame:
-        """Return a row per scheme and size: a column per system, and the agreement with the full ranking."""
+        """Return a row per scheme and size: the mean of each system, and the agreement with the full ranking.
+
+        ``metric`` is by default the first one.
+        """
         metric = self.metrics[0] if metric is None else metric
         if metric not in self.metrics:
             raise UsageError("U101", f"the metric '{metric}' is not in this result", hint=suggest(metric, self.metrics))

@@ -116,7 +116,7 @@ class LensKit:
 
 @dataclass(frozen=True, eq=False)
 class FittedLensKit(ScoringModel):
-    """A trained LensKit pipeline, called user by user."""
+    """A trained LensKit pipeline, which scores one user at a time."""
 
     log: Interactions
     pipeline: Any

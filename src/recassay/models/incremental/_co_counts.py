@@ -166,7 +166,10 @@ def row_for(entity: int, common: CoCounts) -> Any:
 
 @njit(nogil=True, cache=True)
 def _recount(entity: int, row: Int32, touched: Bools, common: CoCounts) -> None:
-    """Compute an entity's co-counts from the lists; write them to ``row`` and mark its blocks in ``touched``."""
+    """Compute an entity's co-counts from the lists in ``common`` and write them to ``row``.
+
+    Its blocks that are not all 0 are marked in ``touched``.
+    """
     row[:] = 0
     touched[:] = False
     features = common.features[

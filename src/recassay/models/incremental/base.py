@@ -32,7 +32,10 @@ ROWS_PER_DRAW = 1024  # rows drawn together, so draws do not depend on when arra
 
 @runtime_checkable
 class WalksStream(Protocol):
-    """A learner that processes whole blocks of a stream in compiled code, with the same bits as event by event."""
+    """A learner that processes whole blocks of a stream in compiled code.
+
+    The results have the same bits as those of learning event by event.
+    """
 
     def walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput) -> None:
         """Process a block of a stream: learn its events in order, and answer each query after the events before it.
@@ -55,7 +58,7 @@ class Incremental(BuiltIn):
 
 
 def fit_learner(learner: Learner, log: Interactions) -> FittedStream:
-    """Let a learner learn a log in order of time, and return the fitted model."""
+    """Return a fitted model: ``learner``, which learns the events of the log in order of time, with the log."""
     one_group = np.zeros(len(log), np.int32)
     order = lexsort_groups(one_group, () if log.timestamps is None else (row_times(log),))
     users, user_codes = recode_by_appearance(log.users[order], log.n_users)

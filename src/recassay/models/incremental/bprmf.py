@@ -96,7 +96,7 @@ class LearningBPRMF:
         )
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order; ratings are ignored."""
+        """Learn events in order; their ratings (``values``) are ignored."""
         self.walk(StreamEvents(users, items, values), *no_queries(users.size))
 
     def scores(self, user: int) -> NDArray[np.float32]:

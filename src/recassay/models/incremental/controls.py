@@ -61,7 +61,7 @@ class LearningControl:
         self.item_scores = np.zeros(0)
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order."""
+        """Learn events in order; their users and ratings (``values``) are ignored."""
         self.walk(StreamEvents(users, items, values), *no_queries(users.size))
 
     def scores(self, user: int) -> NDArray[np.float64]:

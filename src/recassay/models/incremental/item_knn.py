@@ -61,7 +61,7 @@ class LearningItemKNN:
         self.common = GrowingCoCounts(LEAST_ROWS, ROW_CELLS)
 
     def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order; ratings are ignored."""
+        """Learn events in order; their ratings (``values``) are ignored."""
         self.walk(StreamEvents(users, items, values), *no_queries(users.size))
 
     def scores(self, user: int) -> NDArray[np.float64]:

@@ -68,9 +68,10 @@ class HistoryWindows:
 
     @classmethod
     def cut(cls, histories: Histories, size: int, step: int | None) -> HistoryWindows:
-        """Return the last ``size`` items of each history, and windows every ``step`` items further back to its begin.
+        """Return windows of ``size`` items: the last items of each history, and those every ``step`` items before.
 
-        Without a ``step`` there is only the last window. A history of one item has no next item and gives no window.
+        The earliest window of a history may be shorter. Without a ``step`` there is only the last window. A history of
+        one item has no next item and gives no window.
 
         >>> windows = HistoryWindows.cut(Histories(np.array([0, 1, 6]), np.arange(6, dtype=np.int32)), 3, 2)
         >>> windows.users.tolist(), windows.begin.tolist(), windows.end.tolist()

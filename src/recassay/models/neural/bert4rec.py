@@ -75,7 +75,10 @@ class BERT4Rec(Neural):
             raise self.refuse("heads", f"it must divide dim={self.dim}")
 
     def windows_of(self, histories: Histories) -> HistoryWindows:
-        """Return windows as long as the network's input."""
+        """Return windows of histories, as long as the network's input.
+
+        Windows of a history overlap by half; with ``windows="last"`` there is only one.
+        """
         return HistoryWindows.cut(histories, self.length, self.length // 2 if self.windows == "all" else None)
 
     @property
@@ -94,7 +97,7 @@ class BERT4Rec(Neural):
     def training_batch(
         self, windows: PaddedWindows, sampler: NegativeSampler, rng: np.random.Generator
     ) -> TrainingBatch:
-        """Return windows with masked items; the targets are the masked items."""
+        """Return windows with some items replaced by a mask; the targets are the masked items."""
         n, t = windows.tokens.shape
         places = np.arange(t)
         keys = np.where(places < windows.lengths[:, None], rng.random((n, t)), np.inf)  # the smallest are masked

@@ -95,5 +95,8 @@ class GRU(Neural):
         return x.reshape(-1, self.hidden)[places]
 
     def outputs(self, weights: Weights) -> Tensor:
-        """Return the output rows (items, h), which are not the embeddings."""
+        """Return the vectors of items (items, h), whose products with a state are the scores.
+
+        They are not the embeddings.
+        """
         return weights["outputs"]

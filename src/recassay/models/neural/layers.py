@@ -76,7 +76,7 @@ def dropout(generator: Tensor) -> Drop:
 
 
 def embed(rows: Tensor, positions: Tensor) -> Tensor:
-    """Return the rows (..., d) of a table (any, d) at the indices (...)."""
+    """Return the rows (..., d) of the table ``rows`` (any, d) that have the numbers ``positions`` (...)."""
     return torch_module().nn.functional.embedding(positions, rows)
 
 

@@ -84,7 +84,7 @@ class SASRec(Neural):
         return weights | {"norm": layers.norm_weights(self.dim)}
 
     def states(self, weights: Weights, tokens: Tensor, lengths: Tensor, places: Tensor, drop: Drop) -> Tensor:
-        """Return states (p, d) at ``places`` (flat indices into ``tokens``); each reads the items up to its place."""
+        """Return states (p, d) at ``places``, flat indices into ``tokens``; each state reads the items up to there."""
         x = layers.embed(weights["items"], tokens) + layers.position_embeddings(
             weights["places"], tokens, lengths
         )  # (n, t, d)

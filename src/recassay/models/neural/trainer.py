@@ -97,7 +97,7 @@ class TrainingRun:
         return {name: weight.detach().cpu().numpy().copy() for name, weight in (self.best or self.weights).items()}
 
     def state(self) -> dict[str, Any]:
-        """Return everything the next epoch depends on, for a checkpoint."""
+        """Return all values that the next epoch depends on, for a checkpoint."""
         weights = {name: weight.detach() for name, weight in self.weights.items()}
         return {
             "epoch_results": self.epoch_results,

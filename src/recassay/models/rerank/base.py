@@ -26,7 +26,7 @@ NORMS = {"zscore_step": _greedy.STEP, "none": _greedy.NONE, "minmax": _greedy.MI
 
 
 class GreedyMethod(Protocol):
-    """A protocol for a re-ranker with all data it needs to reorder any block of lists."""
+    """A protocol for a re-ranker together with all data that it needs to reorder any block of lists."""
 
     def reorder(self, lists: Candidates, order: Int64, pick_values: Float) -> Mapping[str, int]:
         """Write to ``order`` the rows of the lists in their new order, and to ``pick_values`` the value of each pick.
@@ -102,7 +102,7 @@ class Reranker(BuiltIn):
         return False
 
     def base_model(self) -> Any:
-        """Return the model whose lists are reordered; raise U202 if there is none."""
+        """Return the model whose lists are reordered; raise U202 if none is given."""
         if self.of is None:
             what = f"{self.name} reorders the lists of another model, but no model is given"
             raise UsageError("U202", what, where=str(self), hint=f"{self.name}(of='ALS(factors=64)')")

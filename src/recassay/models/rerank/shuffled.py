@@ -38,7 +38,7 @@ class Shuffled(Reranker):
     seed: int = 0
 
     def prepare(self, context: RerankContext) -> GreedyShuffled:
-        """Return the method; it needs no data."""
+        """Return the re-ranker, ready to reorder lists; it needs no data."""
         del context
         return GreedyShuffled(self)
 

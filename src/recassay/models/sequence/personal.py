@@ -76,7 +76,7 @@ class FittedUserNGram:
     prior: float
 
     def next_probabilities(self, histories: Histories) -> Float:
-        """Return the probabilities (n, items) of all items after each history of a user."""
+        """Return the probabilities (n, items) of all items after each history, by the counts of the history's user."""
         table: Float = self.shared.next_probabilities(histories)
         if histories.users is None:
             return table
