@@ -1,8 +1,8 @@
 """Evaluation engines for ranked lists, ranks under designs, streams and sequences, on the threads of this machine.
 
-The module can be called: ``ra.evaluate(log, models)`` is the function ``evaluate`` of ``recassay.api.evaluate``. A
-function in ``recassay`` would lose its name to this package as soon as something in here is imported. The function is
-installed by ``recassay``, because it belongs to a package above this one.
+The module can be called: ``ra.evaluate(log, models)`` runs the function ``evaluate`` of ``recassay.api.evaluate``. A
+function of that name in ``recassay`` would be replaced by this package as soon as something in here is imported.
+``recassay`` installs the function, because it belongs to a package above this one.
 """
 
 import sys

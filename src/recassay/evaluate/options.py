@@ -1,4 +1,4 @@
-"""Option objects that public functions share: how tables are read, lists are interpreted and work is done.
+"""Option objects that public functions share: how tables are read, how lists are interpreted and how work is done.
 
 Functions such as ``score`` take these objects or keywords of the same names and defaults. The keywords become the same
 objects, so there is one place where a value is checked, whether it comes from Python, the command line or a study.
@@ -58,7 +58,7 @@ class ReadOptions:
     run_columns: Mapping[str, Columns] = field(default_factory=dict)
 
     def columns_of(self, run: str) -> Columns:
-        """Return the column names of a run."""
+        """Return the column names of the run with this name."""
         return self.run_columns.get(run, self.columns)
 
     def __post_init__(self) -> None:
@@ -98,10 +98,10 @@ class ConventionOptions:
 
 @dataclass(frozen=True)
 class GroupOptions:
-    """Groups to show means by, and how they are tested.
+    """Groups of users or items whose means are reported, and how they are tested.
 
     ``by`` names columns of users, ``by_item`` columns of items. Groups of fewer than ``smallest_group`` users are not
-    shown. ``correction`` is that of p-values over groups and over pairs of groups.
+    reported. ``correction`` is how p-values are corrected over groups and over pairs of groups.
 
     >>> GroupOptions("country").by
     ('country',)
@@ -123,17 +123,17 @@ class GroupOptions:
 
     @property
     def asked(self) -> bool:
-        """Return whether any groups are asked for."""
+        """Return whether any column is named whose groups are to be reported."""
         return bool(self.by or self.by_item)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """Options of execution: where and how work is carried out.
+    """Options that say where and how work is carried out.
 
     ``engine`` names a back end (``local`` or ``spark``; None decides by the inputs). ``memory`` is a budget for run
-    files that are larger than memory, such as ``"2GB"``. ``work`` is a folder that all nodes of a cluster see.
-    ``threads`` is at least 1, or None for all processors. ``progress`` is called while work is under way.
+    files that are larger than memory, such as ``"2GB"``. ``work`` is a folder that all nodes of a cluster can read and
+    write. ``threads`` is at least 1, or None for all processors. ``progress`` is called while work is under way.
     """
 
     engine: str | None = None
@@ -158,7 +158,7 @@ class DesignOptions:
     """Options of :func:`~recassay.judge`: which users count, and how candidates are drawn.
 
     ``users`` and ``short`` decide about users without a relevant item and users with too few candidates. ``method`` is
-    ``exact`` (closed form) or ``sample`` (``draws`` random draws). ``variance`` asks for the variance over draws.
+    ``exact`` (closed form) or ``sample`` (``draws`` random draws). ``variance`` requests the variance over draws.
     """
 
     users: Users = "all"

@@ -37,7 +37,7 @@ Key = tuple[str, str]  # system, metric
 
 
 class GroupColumn(NamedTuple):
-    """The values of one system under one metric in a group: places among all users (ascending), values, weights."""
+    """The values of one system under one metric in a group: positions among all users (ascending), values, weights."""
 
     places: Places
     values: Values
@@ -51,7 +51,7 @@ class GroupColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupRules:
-    """Rules of groups: the smallest one that is shown, the correction of p-values, and the level of tests."""
+    """Rules for groups: the size of the smallest that is reported, how p-values are corrected, and the level of tests."""
 
     smallest: int = 10
     correction: str = "holm"
@@ -84,7 +84,7 @@ def _taken(column: GroupColumn, of: Places) -> tuple[Values, Values | None]:
 
 
 def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
-    """Return the values of all users, by system and metric."""
+    """Return the values of all users, by (system, metric)."""
     places = np.arange(scores.units.len())
     return {
         (system, metric): GroupColumn(places, scores.values(system, metric), scores.weights(system, metric))
@@ -95,7 +95,12 @@ def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
 
 @dataclass(frozen=True, eq=False)
 class ItemGroups:
-    """The relevant items of each group: a truth per group, and the values of the runs that were judged against them."""
+    """The relevant items of each group: a truth per group, and the values of the runs that were judged against them.
+
+    ``places`` are the positions, among all users, of those with relevant items in the group. ``without`` is the number
+    of relevant items in no group, ``left_out`` says by metric why it has no value by group, and ``parts`` has the
+    values per group.
+    """
 
     memberships: Memberships
     job: Job
@@ -153,7 +158,7 @@ class ItemGroups:
 
 
 def why_no_item_groups(metric: object) -> str:
-    """Return why a metric has no value for a part of the relevant items, completing a sentence; empty if it has one.
+    """Return why a metric has no value for a part of the relevant items, as the end of a sentence; empty if it has one.
 
     >>> from recassay.metrics.registry import parse_metric
     >>> why_no_item_groups(parse_metric("recall@5")), why_no_item_groups(parse_metric("precision@5"))
@@ -180,7 +185,11 @@ def _group_scores(
     rules: GroupRules,
     threads: int | None,
 ) -> GroupScores:
-    """Return the rows and gaps of groups; ``parts`` have the columns of each, and ``places`` its users."""
+    """Return the mean of every system in each group under each metric, and the gaps between groups, tested.
+
+    ``whole`` has the values of all users; ``parts`` the values of each group, and ``places`` the positions of its users
+    among all users. ``kind`` says whether the groups are of users or of items.
+    """
     sizes = [of.size for of in places]
     disjoint = np.unique(np.concatenate(places)).size == sum(sizes)
     shown = [at for at, size in enumerate(sizes) if size >= rules.smallest]
@@ -229,7 +238,7 @@ def _group_scores(
 def _bounds(
     columns: Columns, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, threads: int | None
 ) -> Mapping[Key, tuple[float, float]]:
-    """Return the intervals of the means of one group; systems share their resamples."""
+    """Return the interval of each mean of one group by (system, metric); systems share their resamples."""
     values = {key: column.values for key, column in columns.items()}
     weights = {key: column.weights for key, column in columns.items() if column.weights is not None}
     powers = {heading: metric.power for heading, metric in metrics.items()}
@@ -255,7 +264,10 @@ def _compared(
 def _gap(
     rows: list[GroupRow], means: list[GroupMean], higher: bool | None, rules: GroupRules, *, disjoint: bool
 ) -> Iterator[GroupGap]:
-    """Yield the gap between the best and the worst group of one system by one metric, if there are two."""
+    """Yield the gap between the best and the worst group of one system by one metric; nothing without two groups.
+
+    ``higher`` says whether more is better, and ``disjoint`` whether no user is in two groups.
+    """
     known = [at for at, row in enumerate(rows) if not math.isnan(row.mean)]
     if len(known) < 2:
         return

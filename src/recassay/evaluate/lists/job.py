@@ -1,7 +1,6 @@
-"""Evaluation of runs on this machine: each run is aligned with the truth once; threads compute the values of blocks of
-users.
+"""Evaluation of runs on this machine: threads compute the values of blocks of users.
 
-The result equals that of this loop, with which tests compare it:
+Each run is aligned with the truth once. The result equals that of this loop, with which tests compare it::
 
     for run in runs:
         alignment = align(run, truth)
@@ -62,7 +61,7 @@ class Judgement:
 class Job:
     """Metrics, conventions and side data (such as item features), ready to evaluate runs against any truth.
 
-    With ``first_hits_from`` the rank of the first item of at least this gain is kept for each user.
+    If ``first_hits_from`` is given, the rank of the first item with at least this gain is kept for each user.
     """
 
     metrics: Mapping[str, Metric]  # by heading
@@ -95,14 +94,15 @@ class Job:
         return replace(self, context=replace(self.context, train=train))
 
     def judge(self, run: Run, truth: Truth) -> Judgement:
-        """Return the values, means and findings of a run."""
+        """Return the values, means and findings of a run against the truth."""
         whole = self.judge_part(run, truth, whole=True)
         return self.combine(run.name, whole.columns, whole.tally)
 
     def judge_part(self, run: Run, truth: Truth, *, whole: bool = False) -> PartialResult:
-        """Return the values and counts of the users in ``truth``, which may be a part of all users.
+        """Return the values and counts of the users in ``truth``, which may be only some of all users.
 
-        Unusable input raises an error only if run and truth are ``whole``: of a part alone it cannot be known.
+        An error for unusable input, such as no shared ids, is raised only if ``truth`` is the ``whole`` truth: a part
+        alone cannot show it.
         """
         alignment = align(run, truth, self.conventions, whole=whole)
         bind(self.metrics.values(), alignment, self.context)
@@ -113,7 +113,7 @@ class Job:
         return PartialResult(truth.queries, columns, self._tally(alignment, values))
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
-        """Return the rank of the first relevant item and the length of the list for every user, if they are kept."""
+        """Return the rank of each user's first relevant item and the length of the list; nothing unless they are kept."""
         least = self.first_hits_from
         if least is None:
             return {}
@@ -128,9 +128,9 @@ class Job:
         return {("first", "rank"): rank, ("first", "length"): length}
 
     def combine(self, name: str, columns: Columns, tally: PartialCounts) -> Judgement:
-        """Return the evaluation of the run ``name`` from ``columns``, the values of all units.
+        """Return the evaluation of the run ``name`` from ``columns``, the values of all users.
 
-        ``tally`` are the summed counts of its parts.
+        ``tally`` has the counts of its parts, added up.
         """
         rows, findings = self.summarise(name, ColumnMeans(self.unit_metrics, columns), tally)
         values: ValuesByHeading = {heading: column for (kind, heading), column in columns.items() if kind == "value"}
@@ -143,10 +143,7 @@ class Job:
     def summarise(
         self, name: str, means: MetricMeans, tally: PartialCounts
     ) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
-        """Return the means with their counts (summary rows), and the findings.
-
-        Raise if the input cannot be evaluated.
-        """
+        """Return the summary rows (means with their counts) and the findings; raise for input that cannot be evaluated."""
         tally.raise_if_unusable(self.conventions)
         rows = tuple(self._summary(name, heading, metric, tally, means) for heading, metric in self.metrics.items())
         facts = Facts(
@@ -163,11 +160,11 @@ class Job:
         return rows, diagnose(facts)
 
     def values(self, run: Run, truth: Truth) -> ValuesByHeading:
-        """Return only the values of every unit, under each metric that has some."""
+        """Return only the values of all users, by metric; metrics without a value per user are left out."""
         return self.values_and_exposures(run, truth, whole=True)[0]
 
     def unit_values(self, run: Run, truth: Truth) -> tuple[ValuesByHeading, ValuesByHeading]:
-        """Return values and weights of every unit of a part of the truth, such as the relevant items of one genre."""
+        """Return two dicts by metric, values and weights of all users, for a part of the truth such as one genre."""
         alignment = align(run, truth, self.conventions, whole=False)
         bind(self.metrics.values(), alignment, self.context)
         return self._columns(alignment, self.unit_metrics)
@@ -175,7 +172,7 @@ class Job:
     def values_and_exposures(
         self, run: Run, truth: Truth, *, whole: bool = False
     ) -> tuple[ValuesByHeading, dict[str, Exposure]]:
-        """Return the values of every unit, and, for metrics of the catalogue, how often each item was shown."""
+        """Return the values of all users by metric, and, for metrics of the catalogue, how often each item was recommended."""
         alignment = align(run, truth, self.conventions, whole=whole)
         bind(self.metrics.values(), alignment, self.context)
         return self._columns(alignment, self.unit_metrics)[0], self._exposures(alignment)
@@ -197,7 +194,7 @@ class Job:
         )
 
     def _exposures(self, alignment: Alignment) -> dict[str, Exposure]:
-        """Return how often each item was shown, by name of each metric of the catalogue."""
+        """Return how often each item was recommended, for each metric of the catalogue."""
         return {
             heading: exposure_of(alignment, self.context, metric.catalogue, metric.k)
             for heading, metric in self.metrics.items()
@@ -219,7 +216,7 @@ class Job:
     def _columns(
         self, alignment: Alignment, metrics: Mapping[str, UnitMetric]
     ) -> tuple[ValuesByHeading, ValuesByHeading]:
-        """Return values of all units by metric name, and weights where a metric has them; blocks run in parallel."""
+        """Return two dicts by metric: values of all users, and weights where a metric has them; blocks run in parallel."""
         n = alignment.match.size
         values = {heading: np.empty(n) for heading in metrics}
         weights: ValuesByHeading = {}
@@ -241,7 +238,11 @@ class Job:
         return values, weights
 
     def _summary(self, name: str, heading: str, metric: Metric, tally: PartialCounts, means: MetricMeans) -> Summary:
-        """Return the mean of one metric with its counts; intervals are added later, for all systems together."""
+        """Return the summary row of one metric: its mean and its counts, without bounds.
+
+        The intervals are added later, for all systems together. ``tally`` has the counts and ``means`` the means of the
+        run.
+        """
         counts = tally.alignment
         row = Summary(
             system=name,
@@ -277,7 +278,7 @@ class Job:
 
 
 def cumulative_progress(report: Report | None, stage: str, of: int) -> Progress | None:
-    """Return a callback that adds up increments and reports which share of a stage is done; None without ``report``.
+    """Return a callback that adds up increments and reports how much of a stage is done; None without ``report``.
 
     ``stage`` names the stage, and ``of`` is the sum of all its increments.
     """

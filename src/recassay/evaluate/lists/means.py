@@ -1,4 +1,4 @@
-"""The mean of a run under each metric, from the values of all units or from sums over them."""
+"""The mean of a run under each metric, from the values of all users or from sums over them."""
 
 from __future__ import annotations
 

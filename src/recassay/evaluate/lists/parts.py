@@ -1,4 +1,4 @@
-"""Partial results: the evaluation of some users, and how parts combine to the evaluation of all users.
+"""Partial results: the evaluation of some of the users, and how parts combine to the evaluation of all users.
 
 A part holds the lists and the truth of some users; each user is in exactly one part. A part has one value per user and
 metric, in columns: concatenated over the parts, they are the columns of the whole. Everything else adds up over parts:
@@ -33,11 +33,11 @@ Addable = TypeVar("Addable")
 
 @dataclass(frozen=True, eq=False)
 class PartialCounts:
-    """Counts of one part of the users, such as short lists; they add up over parts.
+    """Counts from the evaluation of some of the users, such as the number of short lists; they add up over parts.
 
-    By metric name: numbers of ``short`` lists, sums (``addends``) from which further numbers are computed, and
-    ``exposures`` (how often items are shown). ``unmatched`` holds an error by code, or None once the run shares an item
-    with the log (or with the features).
+    ``short`` lists are counted by metric, ``addends`` are sums by metric from which further numbers are computed, and
+    ``exposures`` say how often items are recommended. ``unmatched`` has, by error code, the error to raise if ids never
+    match, or None once the run shares an item with the log (or with the features).
     """
 
     alignment: AlignmentCounts
@@ -66,7 +66,7 @@ class PartialCounts:
         )
 
     def raise_if_unusable(self, conventions: Conventions) -> None:
-        """Raise for input that cannot be evaluated; only for all parts together, because one part cannot decide it."""
+        """Raise for input that cannot be evaluated; call it on the sum of all parts, because one part cannot decide it."""
         raise_if_unusable(self.alignment, self.shared_ids, conventions)
         for error in self.unmatched.values():
             if error is not None:
@@ -75,9 +75,9 @@ class PartialCounts:
 
 @dataclass(frozen=True, eq=False)
 class PartialResult:
-    """The evaluation of a part of the users: ``columns`` of values per unit, and counts (``tally``).
+    """The evaluation of some of the users: ``columns`` of values per user, and counts (``tally``).
 
-    Columns for the orders of ties are absent if none of these users has ties.
+    Columns for the worst and best order of ties are absent if none of these users has ties.
     """
 
     units: pl.Series
@@ -86,7 +86,7 @@ class PartialResult:
 
 
 def concat_parts(parts: Iterable[PartialResult]) -> PartialResult:
-    """Join the results of all parts of users to one; user ids must ascend from part to part."""
+    """Join the results of all parts of the users; user ids must ascend from part to part."""
     given = list(parts)
     keys = dict.fromkeys(key for part in given for key in part.columns)
     return PartialResult(
@@ -97,7 +97,7 @@ def concat_parts(parts: Iterable[PartialResult]) -> PartialResult:
 
 
 def column_or_value(part: PartialResult, key: Column) -> Values:
-    """Return the column ``key`` of a part; instead of a missing column for an order of ties, return the plain values.
+    """Return the column ``key`` of a part; in place of a missing column for an order of ties, return the plain values.
 
     A part without ties has the same values in every order of ties.
     """
@@ -114,9 +114,9 @@ def _add_by_name(left: Mapping[str, Addable], right: Mapping[str, Addable]) -> d
 def _merge_unmatched(
     left: Mapping[str, InputError | None], right: Mapping[str, InputError | None]
 ) -> dict[str, InputError | None]:
-    """Merge the errors of two parts, by code: None if the ids of at least one part have matched.
+    """Merge the errors of two parts by code: None once the ids have matched in one of them.
 
-    A part without the code did not need these ids.
+    A part that lacks a code did not need these ids.
     """
     codes = dict.fromkeys([*left, *right])
     return {

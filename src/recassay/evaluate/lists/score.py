@@ -63,8 +63,8 @@ class ScoreInputs:
 class ScoreRequest:
     """The checked arguments of a call of ``score``: options are parsed, but only the item features have been read.
 
-    ``job`` has the metrics, the conventions and the item features; a back end adds the training log. Back ends of this
-    machine keep first hits, of items with at least the gain ``first_hits_from``, unless it is None.
+    ``job`` has the metrics, the conventions and the item features; a back end adds the training log. On this machine,
+    the rank of each user's first item with at least the gain ``first_hits_from`` is kept, unless that is None.
     """
 
     inputs: ScoreInputs
@@ -91,7 +91,11 @@ class ScoreRequest:
         first_hits: bool = False,
         groups: GroupOptions = NO_GROUPS,
     ) -> ScoreRequest:
-        """Return the request of a call of ``score``: metrics parsed, conventions settled, item features read."""
+        """Return the checked arguments of a call of ``score``: parse metrics, settle conventions, read item features.
+
+        ``first_hits`` keeps the rank of each user's first relevant item; ``until`` is the wanted precision, if users
+        are sampled.
+        """
         profile = find_profile(conventions.profile) if conventions.profile else None
         named = _metrics(metrics, conventions, profile)
         items = None
@@ -111,7 +115,7 @@ class ScoreRequest:
 
     @property
     def group_rules(self) -> GroupRules:
-        """Return the rules of groups."""
+        """Return the rules by which means of groups are reported and tested."""
         return GroupRules(self.groups.smallest_group, self.groups.correction, self.uncertainty.level)
 
     @property

@@ -16,11 +16,12 @@ TRUTH = "truth"  # key of the settings of scores: fingerprint and counts of the 
 
 
 def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
-    """Return several named sets of scores as one.
+    """Return several named sets of scores as one set.
 
-    Scores of one truth are joined: those with its fingerprint, or, of tables that have none, those at the same place
-    that add systems, have the same users, and agree on systems of both. Other scores become data sets with the names of
-    their sources. Raise I324 for systems that were scored on different truths, U218 for different metrics.
+    Scores of the same truth are joined. The truth is the same if its fingerprint is. Tables have no fingerprint: their
+    scores are joined if they are for the same data set, split, protocol, design and seed, add systems, have the same
+    users, and agree on the systems they share. Other scores become data sets with the names of their sources. Raise
+    I324 for systems that were scored on different truths, U218 for different metrics.
     """
     sheets: dict[Place, Scores] = {}
     sources: dict[Place, str] = {}
@@ -44,7 +45,10 @@ def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
 
 
 def _are_joined(one: Scores, other: Scores, at: Place, place: Place) -> bool:
-    """Return whether two scores at two places are of one truth."""
+    """Return whether ``one``, with the coordinates ``at``, and ``other``, with ``place``, were scored on the same truth.
+
+    Coordinates are data set, split, protocol, design and seed.
+    """
     if at.without("dataset") != place.without("dataset"):
         return False
     first, second = _fingerprint(one), _fingerprint(other)
@@ -65,7 +69,10 @@ def _same_values(one: Scores, other: Scores, system: str) -> bool:
 def _refuse_other_systems(
     sheets: Mapping[Place, Scores], sources: Mapping[Place, str], place: Place, scores: Scores, name: str
 ) -> None:
-    """Raise I324 if scores share no system with the earlier ones of their place: they are no other data set."""
+    """Raise I324 if scores share no system with earlier ones of the same coordinates, which differ only in the data set.
+
+    Such scores are of other systems, not of another data set.
+    """
     for at, earlier in sheets.items():
         if at.without("dataset") != place.without("dataset") or set(earlier.systems) & set(scores.systems):
             continue
@@ -128,7 +135,7 @@ def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
 
 
 def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str, Any, Any]]:
-    """Return name and both values of what two scorings compute differently, as far as it is known of both."""
+    """Return name and both values of each setting in which two scorings differ, if both have recorded settings."""
     if not (one.settings and other.settings):
         return []
     pairs = [(metric, *(of.settings.get("metrics", {}).get(metric) for of in (one, other))) for metric in metrics]

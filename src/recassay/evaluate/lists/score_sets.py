@@ -82,9 +82,9 @@ def read_scores(
 
 
 def read_all(sources: Iterable[object], **options: Any) -> ScoreSet:
-    """Read several folders or tables as one set: scores of one truth are joined, others are data sets.
+    """Read several folders or tables as one set: scores of the same truth are joined, others become data sets.
 
-    A table without a data set has the name of its file. ``options`` are passed on to :func:`read_scores`.
+    A table without a data set gets the name of its file. ``options`` are passed on to :func:`read_scores`.
     """
     given = list(sources)
     if len(given) == 1:
@@ -163,7 +163,7 @@ def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
 
 
 def _stored_summary(path: Path) -> Mapping[str, Any]:
-    """Return the content of a summary file; nothing if there is none."""
+    """Return the content of a summary file; an empty mapping if there is no file."""
     if not path.is_file():
         return {}
     try:
@@ -174,7 +174,7 @@ def _stored_summary(path: Path) -> Mapping[str, Any]:
 
 
 def _summary_rows(summary: Mapping[str, Any], path: Path) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    """Return the rows of a summary over all folds, by system, metric and place (data set, split, ..., seed)."""
+    """Return the rows of a summary over all folds, by system, metric and coordinates (data set, split, ..., seed)."""
     try:
         return {
             (row["system"], row["metric"], *(row.get(axis) for axis in AXES)): row
@@ -214,10 +214,11 @@ def _scores_of_place(
     summaries: Mapping[tuple[Any, ...], Mapping[str, Any]],
     where: str,
 ) -> Scores:
-    """Return the scores of one place (data set, split, protocol, design, seed) from its rows.
+    """Return the scores of one data set, split, protocol, design and seed (``place``) from its rows ``part``.
 
-    A user in several folds is one unit with the weight of all of them. On a stream, all events of a user are one
-    unit too, because they are not independent.
+    A user in several folds is one unit with the weight of all of them. On a stream, all events of a user are one unit
+    too, because they are not independent. ``higher`` says by metric whether more is better, ``powers`` has the power of
+    each metric's mean, and ``summaries`` the stored summary rows.
     """
     _refuse_twice(part, where)
     if place.on_events and USER in part.columns:
@@ -243,9 +244,10 @@ def _scores_of_place(
 
 
 def _pooled(rows: pl.DataFrame, metric: str, at: Any, size: int, power: float) -> tuple[Values, Values]:
-    """Return the value and the weight of each of ``size`` units, pooled over its rows (folds or events).
+    """Return the value and the weight of each of ``size`` users, pooled over its rows (folds or events).
 
-    ``at`` is the unit of each row, and ``power`` the power of the metric's mean.
+    ``at`` is the position of each row's user, and ``power`` the power of the metric's mean. The value is NaN without a
+    defined row.
     """
     values = rows[metric].cast(pl.Float64).to_numpy()
     own = next((name for name in (weight_of(metric), WEIGHT) if name in rows.columns and rows[name].count()), None)

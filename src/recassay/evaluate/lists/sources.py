@@ -25,14 +25,14 @@ from recassay.threads import Progress
 
 @dataclass(frozen=True)
 class TableOrigin:
-    """The files of a table: their path, and remarks for findings, by code."""
+    """The origin of a table read from files: their path, and remarks for findings, by code."""
 
     where: str
     remarks: Mapping[str, str]
 
     @classmethod
     def of(cls, where: str, row_ranges: Sequence[RowRange]) -> TableOrigin:
-        """Return the origin of a table; of several remarks with one code the first file's counts."""
+        """Return the origin of a table; if several files have a remark with the same code, keep that of the first."""
         return cls(where, {code: text for rows in reversed(row_ranges) for code, text in rows.remarks.items()})
 
 
@@ -57,7 +57,7 @@ class TruthParts:
 
     @classmethod
     def in_memory(cls, truth: Truth, metrics: Iterable[Metric]) -> TruthParts:
-        """Return a truth in memory as parts; the number of its duplicate rows is reported with the first part."""
+        """Return a truth in memory that can be cut into parts; its duplicate rows are counted in the first part only."""
 
         def cut(ends: Sequence[Any]) -> Iterator[Truth]:
             users = truth.queries
@@ -78,7 +78,7 @@ class TruthParts:
         origin: TableOrigin,
         progress: Progress | None,
     ) -> TruthParts:
-        """Return the parts of a truth in files; this reads it once, about ``size`` bytes at a time."""
+        """Return a truth in files that can be cut into parts; it is read once, about ``size`` bytes at a time."""
         read = partial(Truth.from_frame, negative=negative, origin=origin.where, remarks=origin.remarks)
 
         def cut(ends: Sequence[Any]) -> Iterator[Truth]:
@@ -117,12 +117,12 @@ class TrainingParts:
 
     @classmethod
     def in_memory(cls, log: Interactions | None) -> TrainingParts:
-        """Return a log in memory, which every part gets whole; or no log."""
+        """Return a log in memory, or no log; every part of the users gets the whole log."""
         return cls(log, lambda ends: repeat(log, len(ends) + 1))
 
     @classmethod
     def in_files(cls, chunks: TableChunks, size: float, origin: str, progress: Progress | None) -> TrainingParts:
-        """Return the parts of a log in files; this reads it once, about ``size`` bytes at a time, to count items."""
+        """Return a log in files that can be cut into parts; it is read once, about ``size`` bytes at a time, to count items."""
 
         def item_counts() -> Iterator[ItemCounts]:
             for frame in chunks.cut(chunk_boundaries([chunks], size)):

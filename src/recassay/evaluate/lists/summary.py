@@ -1,4 +1,4 @@
-"""Scores of all systems from values per unit: intervals of every mean, from resamples shared by all systems."""
+"""Scores of all systems from values per user: intervals of every mean, from resamples shared by all systems."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ def assemble(
     profile: str | None,
     cells: int = CELLS,
 ) -> Scores:
-    """Return the scores of all systems, with intervals and findings; ``units`` are the queries of the truth."""
+    """Return the scores of all systems, with intervals and findings.
+
+    ``judged`` has the evaluation of each system by name, ``units`` are the users of the truth, and ``cells`` limits how
+    many values are resampled at once.
+    """
     per_unit = {(name, heading): column for name, result in judged.items() for heading, column in result.values.items()}
     weights = {(name, heading): column for name, result in judged.items() for heading, column in result.weights.items()}
     powers = {heading: metric.power for heading, metric in job.unit_metrics.items()}
@@ -61,7 +65,10 @@ def _first_hits(job: Job, judged: Mapping[str, Judgement], units: pl.Series) -> 
 
 
 def same_values(judged: Mapping[str, Judgement]) -> list[Finding]:
-    """Return C012 for pairs of systems with the same value for every user, unless there are few users."""
+    """Return finding C012 for pairs of systems with the same value for every user.
+
+    There is none if the users are so few that this may be chance.
+    """
 
     def same(left: Judgement, right: Judgement) -> bool:
         pairs = [(column, right.values[heading]) for heading, column in left.values.items()]
@@ -97,9 +104,11 @@ def interval_bounds(
     progress: Report | None = None,
     cells: int = CELLS,
 ) -> Bounds:
-    """Return lower and upper bounds of every mean.
+    """Return lower and upper bounds of every mean, by (system, metric); nothing if intervals are not wanted.
 
-    ``powers`` are the powers of means by metric name, by default 1. Columns on the same units share resamples.
+    ``per_unit`` and ``weights`` are the values and weights of all users. The mean of a metric is a power mean with the
+    exponent in ``powers``, by default 1. Columns that are defined for the same users share resamples. ``cells`` is the
+    largest number of values resampled at once.
     """
     if uncertainty.method is None:
         return {}
@@ -137,7 +146,7 @@ def _raised(columns: list[Values], powers: Values) -> Values:
 
 
 def root_bounds(low: float, high: float, power: float) -> tuple[float, float]:
-    """Return the bounds of a power mean, from the bounds ``low`` and ``high`` of the mean of powers.
+    """Return the bounds of a power mean, from the bounds ``low`` and ``high`` of the mean of the values to that power.
 
     >>> root_bounds(-1.0, 4.0, 2.0)
     (0.0, 2.0)

@@ -36,9 +36,9 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Until:
-    """The precision to reach: ``width`` is half the width of every interval.
+    """The precision at which no more users are drawn: ``width`` is the largest half-width of any interval.
 
-    Users are drawn in ``strata`` by activity.
+    Users are drawn from ``strata`` groups by activity, at the confidence ``level``, in the random order of ``seed``.
     """
 
     width: float
@@ -65,7 +65,8 @@ def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, 
     """Return the scores of random users, drawn until every interval is narrow enough or all users are drawn.
 
     Metrics need a bounded value per user and equal weights. If no metric is defined for users without a relevant item,
-    those users are not drawn. ``settings["until"]`` holds the number of users drawn and the number of all users.
+    those users are not drawn. In the result, ``settings["until"]`` holds the number of users drawn and the number of
+    all users.
     """
     for heading, metric in job.metrics.items():
         _check_metric(heading, metric)
@@ -109,7 +110,7 @@ def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, 
 
 
 class _ColumnBounds:
-    """Running bounds of one system's mean by one metric.
+    """Running bounds of one system's mean under one metric, which narrow as values are added.
 
     Where values can be undefined, the mean is a quotient: the mean value (with undefined values as 0) divided by the
     share of defined values. Each of the two then gets half of the error probability.
@@ -145,7 +146,7 @@ class _ColumnBounds:
         return self.low + low * (self.high - self.low), self.low + high * (self.high - self.low)
 
     def add(self, values: list[Values]) -> None:
-        """Add the next values of each stratum."""
+        """Add the values of the users drawn next, an array for each stratum."""
         defined = [~np.isnan(part) for part in values]
         scaled = [
             np.where(known, (part - self.low) / (self.high - self.low), 0.0)
@@ -157,7 +158,7 @@ class _ColumnBounds:
 
 
 def _check_metric(heading: str, metric: Metric) -> None:
-    """Raise U221 for a metric that is no plain mean of bounded values."""
+    """Raise U221 for a metric that is not a plain mean of bounded values."""
     bounded = isinstance(metric, UnitMetric) and np.isfinite(metric.limits).all() and metric.power == 1
     if not bounded or not isinstance(metric, UnitMetric) or type(metric).weights is not UnitMetric.weights:
         raise UsageError(
@@ -178,7 +179,7 @@ def _always_defined(metric: Metric, truth: Truth) -> bool:
 
 
 def _counting_users(job: Job, truth: Truth) -> Rows:
-    """Return the row numbers of the users from whom values are drawn.
+    """Return the row numbers in the truth of the users who may be drawn.
 
     These are all users, or only those with a relevant item if every metric is undefined for the others.
     """
@@ -215,7 +216,7 @@ def _strata(job: Job, truth: Truth, target: Until) -> list[Rows]:
 
 
 def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:
-    """Return the number of training events of each user, or of judged items without a training log."""
+    """Return the number of training events of each user; without a training log, the number of judged items."""
     train: Interactions | None = job.context.train
     if train is None:
         return np.diff(truth.offsets)
@@ -228,7 +229,11 @@ def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:
 
 
 def _next_size(drawn: int, n_users: int, needed: list[float]) -> int:
-    """Return the total number of users to draw next: the largest estimate ``needed``, within the limits of growth."""
+    """Return how many users to have drawn in total after the next block.
+
+    It is the largest estimate in ``needed``, within the limits of growth. ``drawn`` users of ``n_users`` are drawn so
+    far.
+    """
     if not drawn:
         return min(FIRST_USERS, n_users)
     aim = min(max(*needed, MIN_GROWTH * drawn), MAX_GROWTH * drawn)
@@ -236,9 +241,10 @@ def _next_size(drawn: int, n_users: int, needed: list[float]) -> int:
 
 
 def _values(job: Job, truth: Truth, run: Run, list_rows: Rows, block: list[Rows]) -> list[dict[str, Values]]:
-    """Return the values of the users of a block, by heading, for each stratum in its random order.
+    """Return, for each stratum, the values of the users of a block by metric, in the random order of the stratum.
 
-    ``list_rows`` is the row of each user's list in the run.
+    ``block`` has the row numbers of these users for each stratum, and ``list_rows`` the row of each user's list in the
+    run.
     """
     users = np.sort(np.concatenate(block))
     values = replace(job, progress=None).values(_lists_at(run, list_rows[users]), truth.take(users))

@@ -1,1 +1,1 @@
-"""Evaluation from the rank of every relevant item: one scoring pass, then any target-set design."""
+"""Evaluation from the rank of every relevant item: one scoring pass serves any number of target-set designs."""

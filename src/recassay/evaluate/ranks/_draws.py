@@ -1,6 +1,7 @@
-"""Draws of candidates by hashes of user and item ids, never of positions: every system gets the same candidates.
+"""Draws of candidates by hashes of user and item ids, so that every system gets the same candidates.
 
-Held to the readable twin in ``tests/property/test_sampling.py``.
+Positions in tables play no part. A slow, readable implementation in ``tests/property/test_sampling.py`` must give the
+same results.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ def draw(
     scores: Float, keys: Keys, weight: Float, drawn: int, law: int, seeds: Keys, levels: Float, level_keys: Keys,
     above: Int32, place: Int32,
 ) -> np.uint64:  # fmt: skip
-    """Count the items above each relevant item of one group in every draw; return a checksum of the drawn items.
+    """Count the items above each relevant item of one target set in every draw; return a checksum of the drawn items.
 
-    Candidates have ``scores``, ``keys`` (hashes of their ids) and weights; relevant items have scores ``levels`` and
-    ``level_keys``. ``seeds[d]`` is a hash of seed, draw and user. ``above[d, r]`` counts the drawn candidates above
-    relevant item r, as often as they were drawn; ``place[d, r]`` counts the relevant items above it. Hashes order
-    equal scores; an item has one hash per draw.
+    Candidates have ``scores``, ``keys`` (hashes of their ids) and weights ``weight``; relevant items have the scores
+    ``levels`` and the hashes ``level_keys``. Each draw takes ``drawn`` candidates by the ``law`` UNIFORM, MASS or
+    REPLACED. ``seeds[d]`` is a hash of seed, draw d and user. The outputs are ``above[d, r]``, the number of drawn
+    candidates above relevant item r (an item drawn twice counts twice), and ``place[d, r]``, the number of relevant
+    items above it. Equal scores are ordered by a hash that each item gets once per draw.
     """
     check = np.uint64(0)
     chosen, tie = np.empty(drawn, np.int64), np.empty(levels.size, np.uint64)
@@ -58,9 +60,10 @@ def draw(
 
 @njit(nogil=True, cache=True)
 def pick_smallest(keys: Keys, weight: Float, law: int, seed: np.uint64, chosen: Int64) -> None:
-    """Write to ``chosen`` the candidates with the smallest random keys, so that sets of different sizes are nested.
+    """Write to ``chosen`` the positions of the candidates with the smallest random numbers, without replacement.
 
-    Keys depend on the candidate's hash, the ``seed`` and the weight (Efraimidis and Spirakis 2006).
+    Each candidate's number depends on its hash in ``keys``, the ``seed`` and, for the ``law`` MASS, its ``weight``
+    (Efraimidis and Spirakis 2006). So a smaller sample is part of a larger one.
     """
     if chosen.size == 0:
         return
@@ -79,7 +82,7 @@ def pick_smallest(keys: Keys, weight: Float, law: int, seed: np.uint64, chosen: 
 
 @njit(nogil=True, cache=True)
 def pick_with_replacement(reach: Float, seed: np.uint64, chosen: Int64) -> None:
-    """Write to ``chosen`` candidates drawn with replacement, by weights whose running sum is ``reach``."""
+    """Write to ``chosen`` positions of candidates drawn with replacement, by weights whose running sum is ``reach``."""
     for j in range(chosen.size):
         at = unit(mix(seed + mix(np.uint64(j)))) * reach[-1]
         chosen[j] = min(np.searchsorted(reach, at, side="right"), reach.size - 1)

@@ -1,6 +1,6 @@
 """One pass over a block of score rows: counts of items above every relevant item, and the top of each list.
 
-Held to the readable twin in ``tests/property/test_standings.py``.
+A slow, readable implementation in ``tests/property/test_standings.py`` must give the same results.
 """
 
 from __future__ import annotations
@@ -31,17 +31,22 @@ def read_block(
     tied: Int32, mass_above: Int64, mass_tied: Int64, tied_masses: Float, tie_relevant: Int32, bottom: Bool,
     top: Int32, top_scores: Scores,
 ) -> None:  # fmt: skip
-    """Count the items above and tied with each relevant item of the ``queries`` of a block.
+    """Count the items above and tied with each relevant item of the ``queries`` of a block; write their top lists.
 
-    Row i of ``scores`` is query i's. A query below 0 is none, and ``scores`` are overwritten. Items are numbered by
-    place in the row; their ``ids`` settle ties. A pair is a query with a relevant item: ``offsets[q]:offsets[q + 1]``
-    are those of query q, and likewise for the items ``seen`` and ``rated``. Cell c has the places ``cells[c]:cells[c +
-    1]``. ``relevant`` is sorted in place: score descending, then id. Columns of ``above`` count items above the pair
-    that are neither relevant nor seen: one per base set (the cells with ``member[b, c]``), one per number of bins (the
-    cells in the bin of the pair's item), and last one for the places of ``rated``. An empty ``weight`` means no masses.
-    ``tied_masses[b, p]``, zeros at first, receives the weights of the candidates that tie with pair p
-    (``Standings.tied_masses``). ``bottom`` is true where the score is minus infinity. ``top`` has a list per query,
-    ``top_scores`` one per row.
+    Row i of ``scores`` (overwritten) is for query ``queries[i]``; a negative number marks an empty row. Items are
+    numbered by their position in a row, and ``ids`` of the items order equal scores. A pair is a query with one of its
+    relevant items: ``relevant[offsets[q]:offsets[q + 1]]`` are those of query q, sorted here by descending score, then
+    id. Likewise ``seen`` are the items to leave out, and ``rated`` the items with a low test rating. Cell c is the
+    group of items at the positions ``cells[c]:cells[c + 1]``.
+
+    ``above`` and ``tied`` (pairs, columns) receive the numbers of items that score above the pair's item and equal to
+    it, neither relevant nor seen. The columns are: one per base set b (the items a design can take candidates from: the
+    cells with ``member[b, c]``), one per row of ``bins`` (the cells in the same popularity bin as the pair's item), and
+    one for the ``rated`` items. ``mass_above`` and ``mass_tied`` (pairs, base sets) receive the sums of the ``weight``
+    of these items; an empty ``weight`` leaves them out. ``tied_masses[b, p]``, zeros at first, receives the weights of
+    the candidates tied with pair p (as in ``Standings.tied_masses``). ``tie_relevant[p]`` is the number of other
+    relevant items tied with pair p, and ``bottom[p]`` whether its score is minus infinity. ``top`` receives a list per
+    query, and ``top_scores`` its scores per row.
     """
     n_cells = cells.size - 1
     for row in range(scores.shape[0]):
@@ -108,10 +113,12 @@ def read_block(
 def add_up(
     over: Counts, equal: Counts, cells: Int64, relevant: Int32, member: Bool, bins: Int32, above: Counts, tied: Counts
 ) -> None:
-    """Write to ``above`` and ``tied`` the counts ``over`` and ``equal`` (pairs, cells), summed over groups of cells.
+    """Sum counts per cell of items over base sets and popularity bins; write the sums to ``above`` and ``tied``.
 
-    The columns are the base sets, then the cells in the bin of each pair's item. ``relevant`` is the place of that
-    item.
+    ``over`` and ``equal`` (pairs, cells) are the counts of items that score above the pair's item and equal to it. Cell
+    c has the positions ``cells[c]:cells[c + 1]`` of a score row, and ``relevant`` is the position of each pair's item.
+    Column b of the output sums the cells with ``member[b, c]`` (base set b). The columns after these, one per row of
+    ``bins`` (the bin of each cell), sum the cells in the same bin as the pair's item.
     """
     for pair in range(relevant.size):
         own = np.searchsorted(cells, relevant[pair], side="right") - 1
@@ -129,7 +136,10 @@ def add_up(
 
 @njit(nogil=True, cache=True)
 def count(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write to column ``cell`` of ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each level."""
+    """Write to column ``cell`` of ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each level.
+
+    ``levels`` (descending) are the scores of relevant items, one per row of ``above`` and ``tied``.
+    """
     if levels.size > FEW:
         count_all(line, levels, above, tied, cell)
         return
@@ -142,7 +152,7 @@ def count(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) ->
 
 @njit(nogil=True, cache=True)
 def count_four(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write what :func:`count_one` writes, for four levels at once: every score is read once."""
+    """Write what :func:`count_one` writes, for the first four ``levels`` at once, reading every score only once."""
     a, b, c, d = levels[0], levels[1], levels[2], levels[3]
     over_a, over_b, over_c, over_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
     reach_a, reach_b, reach_c, reach_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
@@ -164,9 +174,9 @@ def count_four(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: in
 
 @njit(nogil=True, cache=True)
 def count_one(line: Scores, level: float, above: Int32, tied: Int32, cell: int) -> None:
-    """Write to ``above[cell]`` and ``tied[cell]`` how many scores of ``line`` exceed a level, and equal it.
+    """Write to ``above[cell]`` and ``tied[cell]`` how many scores of ``line`` exceed ``level``, and how many equal it.
 
-    32-bit sums allow comparing eight items at a time.
+    The sums have 32 bits so that the compiler can compare eight items at a time.
     """
     over, reaching = np.int32(0), np.int32(0)
     for place in range(line.size):
@@ -178,9 +188,9 @@ def count_one(line: Scores, level: float, above: Int32, tied: Int32, cell: int) 
 
 @njit(nogil=True, cache=True)
 def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write what :func:`count_one` writes, for many descending levels.
+    """Write what :func:`count_one` writes, for many descending ``levels``.
 
-    For each item the first level below or equal to its score is found.
+    For each item, a binary search finds the first level that is not above its score.
     """
     above[:, cell] = 0
     tied[:, cell] = 0
@@ -208,7 +218,10 @@ def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int
 
 @njit(nogil=True, cache=True)
 def weigh(line: Scores, weight: Int32, level: float, above: Int64, tied: Int64, cell: int) -> None:
-    """Write to ``above[cell]`` and ``tied[cell]`` the weights of the items that score above, and exactly, a level."""
+    """Write to ``above[cell]`` the total weight of items scored above ``level``, to ``tied[cell]`` of those equal.
+
+    ``line`` has the scores of the items, and ``weight`` their weights.
+    """
     over, reaching = 0, 0
     for begin in range(0, line.size, CHUNK):
         scores, weights = line[begin : begin + CHUNK], weight[begin : begin + CHUNK]
@@ -224,14 +237,12 @@ def weigh(line: Scores, weight: Int32, level: float, above: Int64, tied: Int64, 
 
 @njit(nogil=True, cache=True)
 def list_masses(line: Scores, weight: Int32, level: float, cells: Int64, inside: Bool, total: int, row: Float) -> None:
-    """Write to ``row`` the number of items ``inside`` with the score ``level``, then their weights or power sums.
+    """Write to ``row`` the number of candidates with the score ``level``, then their weights, or sums of their powers.
 
-    Power sums are written if the items are many.
-
-    ``total`` is the sum of these weights, so that the search can stop at the last item.
-
-    ``line`` are the scores of a row, ``weight`` the weights of its items, and cells c with ``inside[c]`` have the
-    places ``cells[c]:cells[c + 1]``.
+    Up to FEW_MASSES weights are written one by one; of more, the sums of their powers 1, 2, ... up to POWERS. ``line``
+    has the scores of all items and ``weight`` their weights. Candidates are the items at the positions
+    ``cells[c]:cells[c + 1]`` of the cells c with ``inside[c]``. ``total`` is the sum of the weights to find, so that
+    the search can stop at the last item.
     """
     row[:] = 0
     powers, found = np.zeros(POWERS), 0
@@ -251,7 +262,7 @@ def list_masses(line: Scores, weight: Int32, level: float, cells: Int64, inside:
 
 @njit(nogil=True, cache=True)
 def add_mass(row: Float, powers: Float, mass: float) -> None:
-    """Add one item of weight ``mass`` to ``row`` (number of items, then their masses) and to the sums ``powers``."""
+    """Add one item of weight ``mass`` to ``row`` (number of items, then their weights) and to the ``powers`` sums."""
     row[0] += 1
     if row[0] <= FEW_MASSES:
         row[int(row[0])] = mass
@@ -263,7 +274,7 @@ def add_mass(row: Float, powers: Float, mass: float) -> None:
 
 @njit(nogil=True, cache=True)
 def sort_by_score(line: Scores, ids: Int32, items: Int32, first: int, last: int) -> None:
-    """Sort ``items[first:last]`` by score descending, then id (Shell sort)."""
+    """Sort ``items[first:last]`` by descending score in ``line``, then by ascending id in ``ids`` (Shell sort)."""
     gap = 1
     while 3 * gap < last - first:
         gap = 3 * gap + 1

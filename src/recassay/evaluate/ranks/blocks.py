@@ -1,7 +1,7 @@
 """Blocks of users that are scored together: each user has the same row in every block.
 
-A matrix product rounds a row by its position in the operand, but not by the other rows. So the row of a user is drawn
-from the id: scores have the same bits whatever other users are queried, and on whatever machines.
+A matrix product rounds a row by its position in the block, but not by the other rows. So the row of a user is derived
+from the user's id: scores have the same bits whichever other users are queried, and on whichever machines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Int64 = NDArray[np.int64]
 
 
 def row_in_block(ids: pl.Series) -> Int64:
-    """Return the block row of each user id.
+    """Return the row of each user id in its block, from 0 to BLOCK_ROWS - 1: a hash of the id.
 
     >>> row_in_block(pl.Series([7, 8, 9])).tolist() == [row_in_block(pl.Series([user]))[0] for user in (7, 8, 9)]
     True
@@ -31,6 +31,8 @@ def row_in_block(ids: pl.Series) -> Int64:
 
 def query_blocks(rows: Int64) -> Int32:
     """Return blocks (n, BLOCK_ROWS) that hold every query once: the query in each row, or ``EMPTY``.
+
+    ``rows`` is the row of each query in its block.
 
     >>> query_blocks(np.array([2, 0, 2]))[:, :3].tolist()
     [[1, -1, 0], [-1, -1, 2]]

@@ -48,7 +48,10 @@ class JudgeRequest:
 
 
 def judge_in_memory(played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
-    """Return the scores of played systems under every design of a request; everything is in memory."""
+    """Return the scores of systems under every design of a request, with everything in memory.
+
+    ``played`` has the runs or standings of the systems, by name.
+    """
     systems = standings_by_name(played)
     metrics, options, uncertainty = request.metrics, request.options, request.uncertainty
     threads = request.execution.threads
@@ -112,7 +115,10 @@ def judge_in_memory(played: Mapping[str, Any], request: JudgeRequest) -> DesignS
 
 
 def standings_by_name(runs: Systems) -> dict[str, Standings]:
-    """Return the standings of systems by name; raise I311 if their queries differ."""
+    """Return the standings of systems by name; raise I311 if their users or relevant items differ.
+
+    Standings are the numbers of candidates above each relevant item and tied with it.
+    """
     systems = {name: _standings_of(name, one) for name, one in named(runs)}
     raise_if_queries_differ(systems)
     return systems
@@ -174,10 +180,10 @@ def raise_if_queries_differ(systems: Mapping[str, Standings]) -> None:
 
 
 def design_score(name: str, unlisted: int, judged: DesignResult, heading: str, row: Summary) -> DesignScore:
-    """Return the row of one system and one metric under a design, with interval bounds.
+    """Return the result row of one system and one metric under a design, with the bounds of its interval.
 
-    ``judged`` is the result of the system under the design, ``row`` the summary with the bounds, and ``unlisted``
-    the number of relevant items that no list holds.
+    ``name`` is the system and ``heading`` the metric. ``judged`` is the result of the system under the design, ``row``
+    the summary with the bounds, and ``unlisted`` the number of relevant items that no list holds.
     """
     outcome = judged.outcomes[heading]
     return DesignScore(
@@ -234,7 +240,7 @@ def _scores(
 
 
 def summary_of(name: str, heading: str, judged: DesignResult, metric: Metric, bounds: Bounds) -> Summary:
-    """Return the summary of one system and one metric under a design."""
+    """Return the summary of the system ``name`` and the metric ``heading`` under a design; missing bounds are NaN."""
     outcome, nothing = judged.outcomes[heading], (float("nan"), float("nan"))
     return Summary(
         name, heading, outcome.mean, judged.users, 0, judged.short, 0, outcome.undefined,
@@ -245,9 +251,9 @@ def summary_of(name: str, heading: str, judged: DesignResult, metric: Metric, bo
 def to_all_units(
     values: Float, weights: Float, places: NDArray[np.int64], size: int, *, zeros: bool
 ) -> tuple[Float, Float]:
-    """Return (values, weights) of all ``size`` units, from those of the units at ``places``, which have a query.
+    """Return (values, weights) of all ``size`` users, from the values and weights of those at the positions ``places``.
 
-    The other units count 0 with ``zeros``; else they have no value.
+    The other users have no query: with ``zeros`` they count as 0 with weight 1, else they are NaN with weight 0.
     """
     all_values, all_weights = np.full(size, 0.0 if zeros else np.nan), np.full(size, 1.0 if zeros else 0.0)
     queried = weights > 0

@@ -1,4 +1,4 @@
-"""Playing a model on a fold: fit it, let it answer the queries of a protocol, and keep the ranks of relevant items."""
+"""Playing a model on a fold: fit it, query it as the protocol says, and keep the ranks of relevant items."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from recassay.threads import Progress
 
 @dataclass(frozen=True, eq=False)
 class RunSource:
-    """The fitted system behind a run, with its ranking task, so that candidates can be scored again.
+    """The fitted system behind a run and its ranking task, which allow scoring candidates again.
 
-    Evaluation on sampled candidates needs it.
+    Evaluation on sampled candidates needs them.
     """
 
     task: RankingTask
@@ -39,7 +39,7 @@ class PlayRequest:
 
 
 def play_fold(request: PlayRequest) -> Run:
-    """Return the lists and standings of a model on a fold in memory; a model that is not fitted yet is fitted."""
+    """Return the top lists and the ranks of relevant items of a model on a fold; an unfitted model is fitted first."""
     model, protocol, execution = request.model, request.protocol, request.execution
     name = request.name or (model.name if isinstance(model, Run) else str(model))
     fitted = fitted_on_fold(model, request.fold)
@@ -68,7 +68,10 @@ def play_fitted(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Return the lists and standings of a fitted system, from one pass over its scores if it has any."""
+    """Return the top ``k`` lists and the ranks of relevant items of a fitted system.
+
+    A system with scores is read in one pass over its scores, any other by its lists. ``fitted`` can also be a run.
+    """
     if isinstance(fitted, Run):
         run = replace(fitted, name=name)
         return replace(run, standings=standings_of_lists(task, run, threads=threads))

@@ -41,9 +41,9 @@ Keys = NDArray[np.uint64]
 
 
 class SampledScores(NamedTuple):
-    """The mean results over draws of one system under one design, and a checksum of the drawn items.
+    """The results of one system under one design, as means over draws, and a checksum of the drawn items.
 
-    It is equal for all systems.
+    The checksum is equal for all systems.
     """
 
     judged: DesignResult
@@ -62,9 +62,10 @@ def sample(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> list[SampledScores]:
-    """Evaluate a played run on drawn target sets, all designs in one pass over its scores.
+    """Return the scores of a played run on randomly drawn target sets, for each design, from one pass over its scores.
 
-    Values are means over ``draws``; every draw also draws the order of ties. The variance is that of one draw's mean.
+    Values are means over ``draws``. Each draw also orders tied items at random. The variance is that of the result of a
+    single draw. ``users`` and ``short`` say what happens to users without a relevant item and with too few candidates.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
@@ -111,7 +112,7 @@ def _source(run: Run) -> RunSource:
 
 @dataclass(frozen=True, eq=False)
 class _Hashes:
-    """Hashes of items by code, and ``users[q, d]``: hashes of seed, draw and user."""
+    """Hashes from which draws are made: ``items`` by item code, and ``users[q, d]`` of seed, draw d and query q."""
 
     items: Keys
     users: Keys
@@ -126,7 +127,10 @@ class _Hashes:
 
 @dataclass(frozen=True, eq=False)
 class _DesignSampler:
-    """The evaluation of one design by sampling: its target sets, and ``moments`` (mean, variance) filled by blocks."""
+    """The evaluation of one design by sampling: its target sets (``groups``), and ``moments`` filled block by block.
+
+    ``moments`` holds, per metric, the mean and the variance over draws of each target set.
+    """
 
     standings: Standings
     task: RankingTask
@@ -144,7 +148,7 @@ class _DesignSampler:
         cls, standings: Standings, task: RankingTask, design: Design, metrics: Mapping[str, Metric], short: Short,
         draws: int, threads: int | None,
     ) -> _DesignSampler:  # fmt: skip
-        """Return the sampler of a design, with empty moments.
+        """Return the sampler of a design, whose means and variances are still empty (NaN).
 
         Raise U121 for a metric that is not computed from target sets.
         """
@@ -173,9 +177,9 @@ class _DesignSampler:
         )  # fmt: skip
 
     def draw(self, table: NDArray[np.floating], begin: int, end: int, hashes: _Hashes) -> np.uint64:
-        """Draw candidates for the queries begin..end, and store the moments of their metrics.
+        """Draw candidates for the queries from ``begin`` up to ``end``, and store mean and variance of their metrics.
 
-        Return a checksum of the items. ``table`` are the scores of these queries (rows).
+        ``table`` has a row of scores for each of these queries. Return a checksum of the drawn items.
         """
         groups, check = self.groups, np.uint64(0)
         low, high = np.searchsorted(groups.owner, [begin, end])
@@ -200,13 +204,16 @@ class _DesignSampler:
 
     @property
     def law(self) -> int:
-        """Return how candidates are drawn, as a constant of the kernel: uniformly, by mass, or with replacement."""
+        """Return how candidates are drawn: the constant UNIFORM, MASS (by popularity) or REPLACED.
+
+        REPLACED means by popularity with replacement.
+        """
         if self.design.with_replacement:
             return _draws.REPLACED
         return _draws.MASS if self.design.by == "popularity" and self.design.n is not None else _draws.UNIFORM
 
     def candidates(self, query: int, of_bin: int) -> Int64:
-        """Return the codes of the items that may be drawn for a query (within the bin ``of_bin``), ascending."""
+        """Return the codes, ascending, of items that may be drawn for a query; with bins, only those in ``of_bin``."""
         task = self.task
         if self.design.base == RATED:
             return np.sort(task.item[_places_of(task.rated, query)]).astype(np.int64)
@@ -217,15 +224,15 @@ class _DesignSampler:
         return codes[self.bin[codes] == of_bin] if self.design.bins else codes
 
     def weight(self, codes: Int64) -> Float:
-        """Return the weight of each candidate in the draws: its popularity, or 1 for uniform draws."""
+        """Return the weight of each candidate in ``codes``: its popularity if draws are by popularity, else 1."""
         by_mass = self.design.by == "popularity" and self.design.n is not None
         return self.standings.popularity[codes].astype(np.float64) if by_mass else np.ones(codes.size)
 
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
-        """Store the mean and variance over draws of every metric, for the groups low..high.
+        """Store the mean and variance over draws of every metric, for the target sets from ``low`` up to ``high``.
 
-        ``above`` (draws, pairs) are the drawn candidates above each relevant item, ``place`` the relevant items above
-        it.
+        ``above`` (draws, pairs) is the number of drawn candidates above each relevant item, and ``place`` the number of
+        relevant items above it.
         """
         groups = self.groups
         offsets = groups.offsets[low : high + 1]
@@ -251,19 +258,19 @@ class _DesignSampler:
                 moments.variance[low:high] = value.var(axis=0, ddof=1)
 
     def result(self, users: Users) -> DesignResult:
-        """Return the values and means of the design over all groups."""
+        """Return the results of the design: values per query, and means over the target sets of all queries."""
         return pool_moments(self.standings, self.design, self.groups, self.moments, users, self.draws > 1)
 
 
 def sampled_values(
     credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
 ) -> Float:
-    """Return the value of each group in each draw, from the ranks (draws, pairs) of its relevant items.
+    """Return the value (draws, sets) of each target set in each draw.
 
-    With ``separate`` sets each relevant item has its own set, and the value is the mean over the sets.
-
-    ``place`` is the number of relevant items above each, ``starts`` the first pair of each group, ``relevant`` the
-    number of relevant items per group, and ``popularity`` that of the pairs' items.
+    ``ranks`` (draws, pairs) are the ranks of the relevant items of each set. With ``separate``, each relevant item is
+    ranked in a set of its own, and the value is the mean over these. ``place`` is the number of relevant items above
+    each, ``starts`` the first pair of each target set, ``relevant`` its number of relevant items, and ``popularity``
+    that of the pairs' items.
     """
     earned = credit.table(int(ranks.max()))[ranks - 1]
     within = np.ones_like(relevant) if separate else relevant  # relevant items of one set
@@ -289,8 +296,9 @@ def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
 def _target_sets(standings: Standings, task: RankingTask, design: Design, short: Short) -> tuple[TargetSets, Design]:
     """Return the target sets of a design, and a design that has closed forms for their random and best values.
 
-    Popularity sampling without replacement draws only items with training users and has no closed form. The value of a
-    random order depends only on the sizes of sets, so the design with replacement serves for it.
+    The two designs differ only in sampling by popularity without replacement. It draws only items with training users
+    and has no closed form. The value of a random order depends only on the sizes of sets, so the design with
+    replacement serves for it.
     """
     if design.n is None or design.by == "uniform" or design.with_replacement:
         return target_sets(standings, design, short), design

@@ -1,8 +1,8 @@
-"""One scoring pass over all queries: standings among every base set of candidates, and the top of each list.
+"""One scoring pass over all queries: candidates above and tied with each relevant item, and the top of each list.
 
 A thread scores a block of users and reads the scores while they are in cache; no users x items table is ever held. The
-block size is constant, because a matrix product rounds by the shape of its operands; inside a block products run on
-one thread. :mod:`recassay.evaluate.ranks.blocks` assigns users to the rows of blocks.
+block size is constant, because a matrix product rounds by the shape of its operands; inside a block products run on one
+thread. :mod:`recassay.evaluate.ranks.blocks` assigns users to the rows of blocks.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def compute_standings(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Standings, Run | None]:
-    """Return the standings of a system, and its top k as a run (None for k = 0).
+    """Return the standings of a system, and its top k lists as a run (None for k = 0).
 
     Standings have, for each relevant item, the numbers of candidates above it and tied with it.
 
     ``fitted`` has ``user_factors`` and ``item_factors``, whose products are its scores, or ``scores``, which returns a
-    row of scores of all items per user code. With ``popularity`` the standings include the popularity mass above each
-    relevant item, for sampling in proportion to an item's training users.
+    row of scores of all items per user code. With ``popularity`` the standings also have the total popularity of the
+    items above each relevant item, for sampling in proportion to an item's training users.
     """
     scorer = block_scorer(task, fitted, name)
     return _standings_and_top(task, scorer, name, k=k, popularity=popularity, threads=threads, progress=progress)
@@ -65,7 +65,7 @@ def block_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 
 
 def score_queries(scorer: BlockScorer, row: NDArray[np.int64], begin: int, end: int) -> Table:
-    """Return the scores of the queries begin..end, a row each; ``row`` is the row of each query in its block."""
+    """Return a row of scores for each query from ``begin`` up to ``end``; ``row`` is each query's row in its block."""
     blocks = query_blocks(row[begin:end])
     blocks[blocks != EMPTY] += begin
     first = scorer(blocks[0])
@@ -79,10 +79,11 @@ def score_queries(scorer: BlockScorer, row: NDArray[np.int64], begin: int, end: 
 def standings_of_lists(
     task: RankingTask, run: Run, *, popularity: bool = True, threads: int | None = None
 ) -> Standings:
-    """Return standings from ranked lists: items that a list lacks tie at its end.
+    """Return the ranks of relevant items from the ranked lists of ``run``: items that a list lacks tie at its end.
 
-    Training items of a user are excluded from the user's list, because a list may lack an item for any reason. Rows
-    that tie in the run tie here. Users of the run without a query are ignored.
+    A user's training items are excluded, whether or not they are listed, because a list may lack an item for any
+    reason. Rows that tie in the run tie here. Users of the run without a query are ignored. ``popularity`` is as in
+    :func:`compute_standings`.
     """
     standings, _ = _standings_and_top(
         task, _list_scorer(task, run), run.name, k=0, popularity=popularity, threads=threads
@@ -187,7 +188,9 @@ def _binned_standings(
 ) -> BinnedStandings:
     """Return the counts of candidates in the popularity bin of each relevant item, for ``m`` bins, and the bin's size.
 
-    ``relevant`` is the place of each pair's item, and ``pools`` (queries, cells) the candidates of each query.
+    ``relevant`` is the position of each pair's item in score rows, ``pools`` (queries, cells) the number of candidates
+    of each query in each cell of items, and ``above`` and ``tied`` those that score above the pair's item or equal to
+    it.
     """
     bin_of_cell = task.bins[m]
     own = bin_of_cell[np.searchsorted(task.cells, relevant, side="right") - 1]
@@ -197,7 +200,10 @@ def _binned_standings(
 
 
 def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
-    """Return a scorer that multiplies factors; the item factors are sorted into the task's order once."""
+    """Return a scorer that multiplies user and item factors; raise I308 or I309 for factors that cannot be used.
+
+    The item factors are sorted into the task's order of items once.
+    """
     users, items = np.asarray(fitted.user_factors, np.float32), np.asarray(fitted.item_factors, np.float32)
     expected = (task.train.user_vocabulary.size, task.train.n_items)
     if (users.shape[0], items.shape[0]) != expected or users.shape[1:] != items.shape[1:]:
@@ -233,7 +239,7 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 
 
 def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
-    """Return a mask of users without factors (None if all have some), and the places in score rows of items without."""
+    """Return a mask of users without factors (None if all have some), and the positions in score rows of such items."""
     if not isinstance(fitted, MissesFactors):
         return None, np.empty(0, np.int64)
     users = fitted.missing_users
@@ -241,7 +247,7 @@ def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] 
 
 
 def _model_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
-    """Return a scorer that calls the model; every block has the same number of users."""
+    """Return a scorer that calls ``fitted.scores``, always with the same number of users."""
 
     def score(queries: Int32) -> Table:
         filled = queries != EMPTY
@@ -285,7 +291,10 @@ def _list_scorer(task: RankingTask, run: Run) -> BlockScorer:
 
 
 def _top_lists(task: RankingTask, places: NDArray[np.int32], values: NDArray[np.float64], name: str) -> Run:
-    """Return the top lists (queries, k), given by places in score rows, as a run; an empty list is left out."""
+    """Return the top lists (queries, k) as a run without empty lists.
+
+    ``places`` are the listed items by position in score rows, -1 behind the end of a list, and ``values`` their scores.
+    """
     filled = places >= 0
     lengths = filled.sum(axis=1)
     return Run(

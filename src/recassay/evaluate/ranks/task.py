@@ -26,7 +26,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PlacesByQuery:
-    """For each query some items, by their places in score rows: query q has ``places[offsets[q]:offsets[q + 1]]``."""
+    """Some items of each query, by their positions in score rows: query q has ``places[offsets[q]:offsets[q + 1]]``."""
 
     offsets: Int64
     places: Int32
@@ -36,11 +36,13 @@ class PlacesByQuery:
 class RankingTask:
     """The users with test ratings, the relevant, seen and low-rated items of each, and the base sets of candidates.
 
-    Score rows have their own order of items: ``item`` is the item at each place. Items of a cell belong to the same
-    base sets and popularity bins and are adjacent: cell c has the places ``cells[c]:cells[c + 1]``. ``member[b, c]`` is
-    true if cell c is in base set b. ``bins[m]`` is the bin of each cell when the items with a test rating are cut into
-    m bins, -1 for other items. ``relevant``, ``seen`` and ``rated`` hold places. ``past`` is the training part plus
-    events revealed since. ``weight`` is the weight of every item (by code) in popularity sampling.
+    A base set is what designs take candidates from: all items, or the items with a test rating. Score rows have their
+    own order of items: ``item`` is the item code at each position. A cell is a group of adjacent items of the same base
+    sets and popularity bins: cell c has the positions ``cells[c]:cells[c + 1]``. ``member[b, c]`` is true if cell c is
+    in base set b. ``bins[m]`` is the bin of each cell when the items with a test rating are cut into m bins, -1 for
+    other items. ``relevant``, ``seen`` and ``rated`` hold positions. ``past`` is the training part plus events revealed
+    since. ``weight`` is the weight of every item (by code) in popularity sampling. ``how`` says how the fold and the
+    task were made.
     """
 
     train: Interactions
@@ -70,9 +72,11 @@ class RankingTask:
     ) -> RankingTask:
         """Return the task of a fold; test ratings of at least ``relevant_from`` are relevant, by default all.
 
+        ``bins`` are numbers of popularity bins; those that exceed the number of items with a test rating are left out.
         ``mask_seen=False`` keeps a user's training items among the candidates. This is a diagnostic: popular items are
-        masked more often, so a system that recommends them meets weaker competition. ``bins`` that outnumber the items
-        with a test rating are left out.
+        masked more often, so a system that recommends them meets weaker competition. ``revealed`` are events known
+        before the queries, in addition to the training part. ``popularity`` says from which part the weights of items
+        are counted.
         """
         train, test = fold.train, fold.test
         past = train if revealed is None else train.concat(revealed)
@@ -118,11 +122,11 @@ class RankingTask:
         return self.train.user_vocabulary.decode(self.users)
 
     def by_base(self, counts: Int64) -> dict[str, Int64]:
-        """Return counts by cell (n, cells) summed over the cells of each base set."""
+        """Return counts per cell of items (n, cells) summed over the cells of each base set."""
         return {base: counts @ inside for base, inside in zip(self.bases, self.member, strict=True)}
 
     def pools(self, weight: Int64) -> Int64:
-        """Return, for each query and cell, the total ``weight`` (by item code) of the non-relevant candidates."""
+        """Return the total ``weight`` (by item code) of each query's non-relevant candidates in each cell of items."""
         return self._candidate_weight(weight).astype(np.int64)
 
     def _candidate_weight(self, weight: NDArray[Any]) -> Float:
@@ -152,7 +156,7 @@ class RankingTask:
 
     @functools.cached_property
     def pool_masses(self) -> dict[str, Float]:
-        """Return, for each base set and query, the weights of its candidates (``Standings.pool_masses``)."""
+        """Return the weights of the candidates of each query, by base set, in the form of ``Standings.pool_masses``."""
         mass = self.weight.astype(np.float64)
         sums = [
             self._candidate_weight((mass > 0).astype(float)),
@@ -174,7 +178,11 @@ class RankingTask:
 
 
 def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
-    """Return rows by item: whether it lacks a test rating (0, 1), and its bin per number of bins (-1: none)."""
+    """Return two things: labels of all items, and the numbers of bins that are not above the number of tested items.
+
+    Row 0 of the labels says whether an item lacks a test rating (0 or 1); each further row has its bin for one of the
+    numbers of bins, -1 for an item without a test rating.
+    """
     tested = fold.test.item_events > 0
     candidates = np.flatnonzero(tested)
     bins = tuple(m for m in bins if m <= candidates.size)
@@ -190,20 +198,21 @@ def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
 
 
 def _pairs(log: Interactions, rows: NDArray[np.bool_]) -> Int64:
-    """Return the distinct (user, item) pairs of some rows, as one ascending number each."""
+    """Return the distinct (user, item) pairs of the rows in a mask, ascending, each pair encoded as one number."""
     return np.unique(log.users[rows].astype(np.int64) * max(log.n_items, 1) + log.items[rows])
 
 
 def _all_pairs(log: Interactions) -> Int64:
-    """Return the distinct (user, item) pairs of all rows, as one ascending number each."""
+    """Return the distinct (user, item) pairs of all rows, ascending, each pair encoded as one number."""
     offsets, profile = log.by_user
     return row_groups(offsets) * max(log.n_items, 1) + profile
 
 
 def _places_by_query(pairs: Int64, users: Int32, place: Int32) -> PlacesByQuery:
-    """Return, for each query user, the places of the items in the user's ``pairs``.
+    """Return, for each query user, the positions in score rows of the items in the user's ``pairs``.
 
-    ``pairs`` are (user, item) as ascending numbers, and ``place`` is the place of each item in score rows.
+    ``pairs`` are ascending (user, item) pairs as :func:`_pairs` encodes them, and ``place`` is the position of each
+    item in score rows.
     """
     width = max(place.size, 1)
     lows, highs = (np.searchsorted(pairs, (users.astype(np.int64) + step) * width) for step in (0, 1))
@@ -213,7 +222,7 @@ def _places_by_query(pairs: Int64, users: Int32, place: Int32) -> PlacesByQuery:
 
 
 def _refuse_repeated_pairs(past: Interactions, test: Interactions) -> None:
-    """Raise I310 for a pair in both past and test: a model could rank it by memory."""
+    """Raise I310 if a user and item are in both ``past`` and ``test``: a model could rank the item by memory."""
     known, pairs = _all_pairs(past), test.users.astype(np.int64) * max(past.n_items, 1) + test.items
     place = np.minimum(np.searchsorted(known, pairs), max(known.size - 1, 0))
     both = known[place] == pairs if known.size else np.zeros(pairs.size, np.bool_)

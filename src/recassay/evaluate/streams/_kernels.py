@@ -1,6 +1,6 @@
 """Compiled loops over events: what a user has consumed so far, and how many items a user takes in a window.
 
-Held to the readable twin in ``tests/property/test_streams.py``.
+A slow, readable implementation in ``tests/property/test_streams.py`` must give the same results.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ Int64 = NDArray[np.int64]
 def consume(
     users: Int32, items: Int32, begin: Int64, size: Int64, pool: Int32, n_before: Int64, repeated: Bool
 ) -> None:
-    """Write for each event how many items its user had (``n_before``) and whether its item was one (``repeated``).
+    """Write how many items the user of each event had before it (``n_before``), and whether its item was one of them.
 
-    The item is then added: ``pool[begin[u]:begin[u] + size[u]]`` are the items of user u, with room for more.
+    The second output is ``repeated``. A new item is then added to the user's list: ``pool[begin[u]:begin[u] +
+    size[u]]`` are the items of user u, with room for more.
     """
     for event in range(users.size):
         user, item = users[event], items[event]
@@ -37,9 +38,11 @@ def consume(
 
 @njit(cache=True, nogil=True)
 def show(users: Int32, items: Int32, lists: Int32, shown: Int32, turn: Int64, hit: Bool) -> None:
-    """Write to ``hit[i]`` whether ``items[i]`` is in ``lists[i]`` or in one of the last lists of ``users[i]``.
+    """Write to ``hit[i]`` whether ``items[i]`` is in ``lists[i]`` or in an earlier list recommended to ``users[i]``.
 
-    ``shown[u]`` keeps the last lists of user u, and ``turn[u]`` counts them.
+    Row i is a query: its user, the item the user took, and the recommended list. ``shown[u]`` holds the last few lists
+    of user u (the oldest is overwritten by each new one), and ``turn[u]`` is the number of lists so far; both are
+    updated.
     """
     for row in range(users.size):
         user = users[row]
@@ -55,10 +58,10 @@ def show(users: Int32, items: Int32, lists: Int32, shown: Int32, turn: Int64, hi
 
 @njit(cache=True, nogil=True)
 def distinct(offsets: Int64, items: Int32, counts: Bool, reach: int, n_items: int, out: Int64) -> None:
-    """Write to ``out[e]`` the number of distinct items of a user in the ``reach`` events from event e on.
+    """Write to ``out[e]`` how many distinct items the user of event e takes in the ``reach`` events from e on.
 
-    ``offsets[u]:offsets[u + 1]`` are the events of user u, and ``items`` their items. Only events with ``counts`` are
-    counted.
+    Only the user's own events count: ``offsets[u]:offsets[u + 1]`` are those of user u, and ``items`` the item of each
+    (codes below ``n_items``). Events whose ``counts`` is false are not counted.
     """
     times = np.zeros(n_items, np.int64)
     for user in range(offsets.size - 1):

@@ -1,9 +1,8 @@
-"""The file from which a stopped stream resumes: models, history, counters and results so far, and what identifies the
-stream.
+"""The file from which a stopped stream resumes.
 
-The file is an archive of arrays and JSON, and reading it runs no code. A model of another package may need a pickle,
-which is read only where the user trusts it. Random numbers are not in the file: each is drawn from a seed that says
-what it is for.
+It holds models, history, counters and results so far, and what identifies the stream. The file is an archive of arrays
+and JSON, and reading it runs no code. A model of another package may need a pickle, which is read only where the user
+trusts it. Random numbers are not in the file: each is drawn from a seed that says what it is for.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ FORMAT = 3
 class Checkpoint:
     """A file with the state of a stream, written at most every ``seconds``; without a path there is no file.
 
-    ``about`` identifies the run, and ``trust`` allows reading a pickle. The file is written completely or not at all.
+    ``about`` identifies the run (model, protocol, metrics, ...), and ``trust`` allows reading a pickle. The file is
+    written completely or not at all.
     """
 
     path: Path | None
@@ -36,13 +36,14 @@ class Checkpoint:
 
     @property
     def wanted(self) -> bool:
-        """Return whether the run is to write a checkpoint."""
+        """Return whether the run writes a checkpoint, that is, whether it has a path."""
         return self.path is not None
 
     def load(self) -> dict[str, Any] | None:
-        """Return the state to resume from, None if there is none.
+        """Return the state to resume from; None if there is no file.
 
-        Raise U193 if the file is of another run, U236 if it is a pickle that is not trusted, I104 if it is damaged.
+        Raise U193 if the file belongs to another run, U236 if it is a pickle that is not trusted, I104 if it is
+        damaged.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -65,13 +66,13 @@ class Checkpoint:
         return found_state
 
     def refused(self, why: str) -> UsageError:
-        """Return the error for a checkpoint that is of another run; ``why`` says how it differs."""
+        """Return the error for a checkpoint that belongs to another run; ``why`` says how it differs."""
         assert self.path is not None, "it was read"
         hint = "give every run a path of its own, or delete the file to start again"
         return UsageError("U193", f"{self.path.name} is of another run: {why}", where=str(self.path), hint=hint)
 
     def save(self, state: Mapping[str, Any], *, now: bool = False) -> None:
-        """Write the state if ``seconds`` have passed since the last time, or if ``now``."""
+        """Write the state if ``seconds`` have passed since the last time, or at once with ``now``."""
         if self.path is None or (not now and time.monotonic() - self.written < self.seconds):
             return
         try:

@@ -43,7 +43,7 @@ class QueryBlock:
     def select(self, query_range: slice, event_range: slice) -> tuple[StreamEvents, Int64, StreamQueries]:
         """Return a range of events, the positions to learn after, and a range of queries.
 
-        Positions are counted from the beginning of the ranges.
+        Positions are counted from the beginning of the range of events.
         """
         begin, end = event_range.start, event_range.stop
         users, items, values = self.events
@@ -55,7 +55,7 @@ class QueryBlock:
 
 
 class DriftPolicy:
-    """Feeds losses to a drift detector and decides when the learner must be reset or refitted.
+    """The reaction of a learner to drift: a detector reads the losses, and an alarm may cause a reset or a refit.
 
     >>> detector = "PageHinkley(delta=0, threshold=1.5, least=1)"
     >>> policy = DriftPolicy(Prequential(detector=detector, on_alarm="reset"), "recall@10")
@@ -82,9 +82,9 @@ class DriftPolicy:
     def observe(self, events: Int64, values: NDArray[np.float64], *, complete: bool) -> int | None:
         """Feed the values of a range of scored events to the detector.
 
-        If an alarm inside the range requires action, discard the range and return how many of its queries precede the
-        action; otherwise return None. The caller then answers that many queries again, so an alarm that requires
-        action is always the last event of a kept range. Pass ``complete=False`` where the learner failed after the
+        If an alarm inside the range calls for a reset or refit, discard the range and return how many of its queries
+        precede that action; otherwise return None. The caller then processes that many queries again, so such an alarm
+        is always the last event of a range that is kept. Pass ``complete=False`` where the learner failed after the
         range: an alarm at its end then counts as inside.
         """
         losses = values if is_error(self.metric) else 1 - values
@@ -101,17 +101,20 @@ class DriftPolicy:
         return None
 
     def remember(self, events: StreamEvents, repeats: Int64, event_numbers: Int64, n_revealed: Int64) -> None:
-        """Buffer the events of a block for refits, and drop those that are too old for any later refit.
+        """Store the events of a block for later refits, and drop those that are too old for any refit.
 
-        ``repeats`` is how often each event is learned, and ``n_revealed`` how many events of the stream are
-        available at each event.
+        ``repeats`` is how often each event is learned, ``event_numbers`` its number in the stream, and ``n_revealed``
+        how many events of the stream are available at each event.
         """
         if self.acts:
             self.recent.append(events, repeats, event_numbers)
             self.recent.drop(max(0, int(n_revealed[0]) - self.keep - self.recent.start))
 
     def refit_data(self, n_revealed: int) -> tuple[StreamEvents, Recoder]:
-        """Return the buffered events a new learner starts from, and the recoder that translates later events for it."""
+        """Return the stored events a new learner starts from, and the recoder that translates later events for it.
+
+        ``n_revealed`` is the number of events of the stream that are available by now.
+        """
         self.due = False
         recent = self.recent
         recent.drop(max(0, n_revealed - self.keep - recent.start))
@@ -157,9 +160,9 @@ class DenseCodes:
 
 
 class Recoder:
-    """Translates stream codes to the dense codes of a learner that was reset.
+    """A translation of stream codes to the codes of a learner that was reset.
 
-    After a reset the learner numbers users and items by first appearance.
+    After a reset the learner numbers users and items from 0 by first appearance.
     """
 
     def __init__(self) -> None:
@@ -210,9 +213,9 @@ class Recoder:
 
 
 def _pool_of_queries(queries: StreamQueries, query: int) -> tuple[Int64, Int32]:
-    """Return the consumed items of the users queried from ``query`` on, and where those of each query begin.
+    """Return two arrays: where each query's consumed items begin in the second array, and the items themselves.
 
-    This is a smaller array than ``queries.pool``.
+    The items are those consumed by the users of the queries from ``query`` on, which are fewer than ``queries.pool``.
     """
     starts, user = np.unique(queries.begin, return_inverse=True)
     longest = np.zeros(starts.size, np.int64)

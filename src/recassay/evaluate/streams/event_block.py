@@ -43,15 +43,19 @@ class EventBlock:
 
 
 def list_table(block: EventBlock, lists: Int32, rows: Int64, ids: pl.Series) -> pl.DataFrame:
-    """Return the lists of some events of a block as a table: event, rank, item_id."""
+    """Return the lists of some events of a block as a table with the columns event, rank and item_id.
+
+    ``lists`` (rows, places) are item codes, -1 behind the end of a list, ``rows`` the positions of their events in the
+    block, and ``ids`` the item id of each code.
+    """
     row, rank = np.nonzero(lists >= 0)
     events, ranks = block.batch.event_numbers[rows[row]], (rank + 1).astype(np.int32)
     return pl.DataFrame({"event": events, "rank": ranks, "item_id": ids.gather(lists[row, rank])})
 
 
 def known_items(block: EventBlock, before: int, rows: Int64) -> Int64:
-    """Return how many different items had occurred before each of ``rows``.
+    """Return how many different items had occurred before each of ``rows`` (positions in the block).
 
-    ``before`` of them are from earlier blocks.
+    ``before`` is their number before the block.
     """
     return np.asarray(np.maximum.accumulate(np.append(before, block.items.astype(np.int64) + 1))[rows])

@@ -16,8 +16,8 @@ FIRST_CAPACITY = 8  # items a new user has room for
 class History:
     """The distinct items of each user in order of consumption, in one array; those of user u begin at ``begin[u]``.
 
-    A list that is full moves to the end of the array, with twice the capacity. The gaps are never larger than the
-    space in use.
+    A list that is full moves to the end of the array, with twice the capacity. The gaps are never larger than the space
+    in use.
 
     >>> history = History()
     >>> n_before, repeated = history.consume(np.array([0, 0, 1, 0], np.int32), np.array([5, 6, 5, 5], np.int32))
@@ -31,9 +31,9 @@ class History:
         self.used = 0
 
     def consume(self, users: Int32, items: Int32) -> tuple[Int64, NDArray[np.bool_]]:
-        """Add events in order; return per event the user's item count before it, and whether the item was among them.
+        """Add events in order; return the number of items each user had before, and whether the item was one of them.
 
-        Positions in ``pool`` stay valid until the next call.
+        Both arrays have an entry per event. Positions in ``pool`` stay valid until the next call.
         """
         self._make_room(users)
         n_before, repeated = np.empty(users.size, np.int64), np.empty(users.size, np.bool_)
@@ -41,11 +41,14 @@ class History:
         return n_before, repeated
 
     def first_items(self, user: int, n: int) -> Int32:
-        """Return the first ``n`` items of a user."""
+        """Return the first ``n`` distinct items that a user consumed."""
         return self.pool[self.begin[user] : self.begin[user] + n]
 
     def _make_room(self, users: Int32) -> None:
-        """Make room in each user's list for one item per event of the user in ``users``; full lists move to the end."""
+        """Ensure that each user's list has room for one more item per event of the user in ``users``.
+
+        Lists without enough room move to the end of the array.
+        """
         distinct, added = np.unique(users, return_counts=True)
         n_users = int(users.max(initial=-1)) + 1
         self.begin, self.size, self.capacity = (

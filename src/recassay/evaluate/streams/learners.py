@@ -1,7 +1,7 @@
 """Learners driven event by event: learn up to a position, answer a query, go on. Slow, but works for any learner.
 
-A learner that processes whole blocks (:class:`~recassay.models.incremental.base.WalksStream`) does the same in
-compiled code.
+A learner that processes whole blocks (:class:`~recassay.models.incremental.base.WalksStream`) does the same in compiled
+code.
 """
 
 from __future__ import annotations
@@ -40,14 +40,18 @@ AnswerQuery = Callable[
 
 
 class KnowsIds(Protocol):
-    """A protocol for objects that translate a learner's codes to ids."""
+    """An interface of objects that translate a learner's codes to ids."""
 
     def ids(self) -> tuple[pl.Series, pl.Series]:
         """Return the ids of users and of items, by the learner's codes."""
 
 
 class LearnerFailure(Exception):  # noqa: N818 - not the caller's error; the player turns it into one
-    """An error of a learner, after ``n_answered`` queries or while it learned up to position ``learning_to``."""
+    """An error of a learner, after ``n_answered`` queries or while it learned up to position ``learning_to``.
+
+    ``learning_to`` is None if the learner failed at a query. ``code``, ``what`` and ``hint`` are those of the error
+    message.
+    """
 
     def __init__(self, n_answered: int, learning_to: int | None, code: str, what: str, hint: str) -> None:
         super().__init__(what)
@@ -66,7 +70,8 @@ def run_learner(
 ) -> None:
     """Let the learner process a block: in compiled code if it can, else query by query with ``answer``.
 
-    Results are written to ``output``.
+    ``learn_after`` are the positions among ``events`` up to which the learner is updated, one after the other.
+    ``answer`` is :func:`recommend` or :func:`predict`. Results are written to ``output``, a row per query.
     """
     if answer is not recommend or not isinstance(learner, WalksStream):
         step_by_step(learner, name, events, learn_after, queries, output, answer)
@@ -93,9 +98,10 @@ def step_by_step(
     output: WalkOutput,
     answer: AnswerQuery,
 ) -> None:
-    """Answer every query in turn; before it, let the learner learn up to each position of ``learn_after`` that is due.
+    """Answer the queries in turn; before each, let the learner learn the events that are due.
 
-    ``answer`` is :func:`recommend` or :func:`predict`; answers are written to ``output``, a row per query.
+    Events are learned up to each position in ``learn_after``. ``answer`` is :func:`recommend` or :func:`predict`;
+    results are written to ``output``, a row per query.
     """
     n_learned, n_queries, step = 0, queries.users.size, 0
     for query in range(n_queries + 1):
@@ -120,7 +126,10 @@ def _learn(learner: Any, name: str, events: StreamEvents, begin: int, end: int, 
 
 
 def recommend(learner: Any, name: str, queries: StreamQueries, query: int, output: WalkOutput) -> None:
-    """Get scores or a list from the learner, and write the rank of the query's item to ``output``."""
+    """Get scores or a list from the learner for one query, and write the rank of the query's item to ``output``.
+
+    ``name`` is the learner's, for errors, and ``query`` the row of the query.
+    """
     user, known = int(queries.users[query]), int(queries.known[query])
     consumed = queries.pool[queries.begin[query] : queries.end[query]]
     gives_lists = not isinstance(learner, ScoresItems)
@@ -147,7 +156,7 @@ def predict(
 ) -> None:
     """Write to ``predicted[query]`` the rating that the learner predicts for the query's item.
 
-    It is NaN if the learner predicts no rating.
+    It is NaN if the learner predicts no rating. The time taken is written to ``output``.
     """
     started = time.monotonic_ns()
     try:
@@ -188,7 +197,8 @@ def _record_list(
 ) -> None:
     """Write to ``output`` the list that the learner returned (``answer``) and the rank of the query's item in it.
 
-    Raise I373 or I372 for items that cannot be recommended. ``known`` is the number of items learned so far.
+    Raise I373 for unknown or repeated items, I372 for items in ``consumed``, those that may not be recommended again.
+    ``known`` is the number of items learned so far.
     """
     listed = answer[: output.lists.shape[1]]
     if listed.size and (listed.dtype.kind not in "iu" or listed.min() < 0 or listed.max() >= known):
@@ -238,7 +248,7 @@ class RefitLearner:
         self.fitted = _FittedModel(self.model.fit(Interactions.from_frame(frame)), events)
 
     def scores(self, user: int) -> NDArray[np.floating]:
-        """Return a score of every item so far; an empty array if nothing was learned since a reset."""
+        """Return a score for every item so far; an empty array if nothing has been learned since a reset."""
         if self.fitted is None:
             return np.zeros(0)
         scores: NDArray[np.floating] = self.fitted.scores(user)
@@ -266,7 +276,10 @@ class _FittedModel:
 
 
 def make_learner(model: Any, protocol: Prequential, player: KnowsIds) -> Any:
-    """Return a new learner for one copy of a model; raise U191 if the model cannot do what the protocol needs."""
+    """Return a new learner for one copy of a model; raise U191 if the model cannot do what the protocol needs.
+
+    ``player`` translates the learner's codes to ids, which a model that is refitted needs.
+    """
     learns_once = protocol.learn_until is not None and protocol.learn_until == protocol.warmup
     if "refit" in protocol.regime:
         learner: Any = RefitLearner(model, player)

@@ -1,7 +1,7 @@
 """Metrics of whole lists on a stream: diversity, novelty, surprise, and metrics that divide by the length of a list.
 
 The lists of a block are aligned with the items of their events, as a run is with a truth, and measured by the same
-methods as any run. Popularity counts the events before each event.
+methods as any run. The popularity of an item counts the events before the current one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ListedMetrics:
         self.unmatched: dict[str, InputError | None] = {}
 
     def __call__(self, moments: Moments) -> dict[str, Values]:
-        """Return the value of every event under every metric, by heading."""
+        """Return the value of each metric for every event in ``moments``, by metric heading."""
         alignment = align(moments.run, moments.truth, whole=False)
         timed = {heading: one for heading, one in self.metrics.items() if hasattr(one, "bind_at")}
         bind(
@@ -63,7 +63,7 @@ class ListedMetrics:
         return {heading: one.checked(lists) for heading, one in self.metrics.items()}
 
     def finish(self) -> None:
-        """Raise the error noted while the stream was played, if no listed item has any of the given features."""
+        """Raise the error noted while the stream was played if none of the listed items has features."""
         for error in self.unmatched.values():
             if error is not None:
                 raise error
@@ -71,7 +71,10 @@ class ListedMetrics:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """The lists of some events (``rows``) of a block, with the items and popularity known right before each event."""
+    """The lists of some events of a block, with the items and popularity known right before each event.
+
+    ``rows`` are the positions of these events in the block, and ``events`` their numbers in the stream.
+    """
 
     events: Int64
     rows: Int64  # of the block
@@ -85,7 +88,7 @@ class Moments:
 
     @classmethod
     def of(cls, block: EventBlock, lists: Int32, rows: Int64, ids: pl.Series, history: History) -> Moments:
-        """Return the lists of some events of a block, with what is known right before each."""
+        """Return the ``lists`` of the events at ``rows`` of a block, with what is known right before each event."""
         assert block.popularity is not None, "these events have metrics of lists"
         numbers = block.batch.event_numbers[rows]
         return cls(
@@ -95,7 +98,7 @@ class Moments:
 
     @property
     def run(self) -> Run:
-        """Return the lists as a run: a query is the number of an event."""
+        """Return the lists as a run whose queries are the numbers of the events."""
         row, rank = np.nonzero(self.lists >= 0)
         items = self.ids.gather(self.lists[row, rank])
         table = pl.DataFrame({"user_id": self.events[row], "item_id": items, "rank": (rank + 1).astype(np.int32)})
@@ -103,16 +106,16 @@ class Moments:
 
     @property
     def truth(self) -> Truth:
-        """Return the item of each event as its only relevant item."""
+        """Return a truth in which the item of each event is the only relevant one."""
         return Truth.from_frame(pl.DataFrame({"user_id": self.events, "item_id": self.ids.gather(self.items)}))
 
     def _listed(self) -> tuple[Int64, Int32]:
-        """Return the event and the item of each row of the run."""
+        """Return two arrays, with an entry per recommended item: the row of its event, and the item code."""
         row, rank = np.nonzero(self.lists >= 0)
         return row, self.lists[row, rank]
 
     def popularity(self) -> ItemPopularity:
-        """Return the popularity of the item of each row of the run, before its event."""
+        """Return the popularity of each recommended item right before its event."""
         row, items = self._listed()
         at = self.rows[row]
         counts = self.block.at(at, items)
@@ -127,7 +130,7 @@ class Moments:
         )  # fmt: skip
 
     def _new_items(self) -> Int64:
-        """Return how many items were taken for the first time within the block before each of its events."""
+        """Return how many items had first appeared in the block before each of its events, and by its end."""
         items = self.block.items
         new = np.zeros(items.size, np.int64)
         first = np.unique(items, return_index=True)[1]
@@ -135,7 +138,7 @@ class Moments:
         return np.append(0, np.cumsum(new))
 
     def listed_unexpected(self, m: int) -> Bool:
-        """Return whether the item of each row of the run is new to the user and not among the m most popular items."""
+        """Return whether each recommended item is new to the user and not among the m most popular items."""
         row, items = self._listed()
         owned = np.zeros(items.size, np.bool_)
         ends = np.searchsorted(row, np.arange(self.events.size + 1))
@@ -157,8 +160,8 @@ def catalogue_over_time(
 ) -> pl.DataFrame:
     """Return a metric of the catalogue, such as coverage, over the lists of the last ``window`` scored events.
 
-    There is a value every ``step`` events. ``lists`` has a row per event and rank; ``known`` is the size of the
-    catalogue at each scored event.
+    The table has the columns event and the metric, with a row every ``step`` events. ``lists`` has a row per event and
+    rank, ``events`` are the numbers of the scored events, and ``known`` is the size of the catalogue at each of them.
     """
     chosen = lists.filter(pl.col("rank") <= metric.k) if metric.k else lists
     codes = chosen["item_id"].rank("dense").cast(pl.Int64).to_numpy() - 1

@@ -16,7 +16,8 @@ Float = NDArray[np.float64]
 class OutcomeChunks:
     """The results of a stream so far, in chunks that are concatenated at the end.
 
-    ``asking`` and ``learning`` are nanoseconds per query and per learned event.
+    ``known`` counts the items that had occurred before each event whose list is kept. ``asking`` and ``learning`` are
+    nanoseconds per query and per learned event.
     """
 
     event: list[Int64] = field(default_factory=list)

@@ -1,8 +1,6 @@
-"""Evaluation of one copy of a model on a stream: it decides which events are queries, lets the model learn and answer,
-and computes the values.
+"""Evaluation of one copy of a model on a stream: choose the queries, let the model learn and answer, compute the values.
 
-Tests compare the results with the plain loop of ``tests/property/test_streams.py``, whatever the size of blocks and
-batches.
+Tests compare the results with the plain loop of ``tests/property/test_streams.py``, for any size of blocks and batches.
 """
 
 from __future__ import annotations
@@ -107,7 +105,7 @@ class Player:
         return (ERROR,) if self.metrics is None else tuple(self.metrics.metrics)
 
     def ids(self) -> tuple[pl.Series, pl.Series]:
-        """Return the ids of users and items, by the learner's codes."""
+        """Return two series, the ids of users and the ids of items, each indexed by the learner's codes."""
         users, items = self.user_codes.ids, self.item_codes.ids
         if self.recoder is None:
             return users, items
@@ -144,7 +142,7 @@ class Player:
         self.counts["learnt"] = self.queue.start
 
     def _learn(self, events: StreamEvents, learn_after: Int64, event_number: Callable[[int], int]) -> None:
-        """Let the learner learn events where no query is left; ``event_number`` gives their numbers in the stream."""
+        """Let the learner learn events after the last query; ``event_number`` gives their numbers, for errors."""
         queries, output = no_queries(events.users.size)
         try:
             run_learner(self.learner, self.name, events, learn_after, queries, output, recommend)
@@ -158,7 +156,7 @@ class Player:
         return InputError(failure.code, what, where=self.name, hint=failure.hint)
 
     def _values_of(self, batch: Batch) -> Float:
-        """Return the ratings of events, 1 without ratings; raise I307 if the protocol needs ratings."""
+        """Return the ratings of events, or 1 for each if they have none; raise I307 if the protocol needs ratings."""
         log = batch.log
         if log.ratings is None and self.protocol.predict == "ratings":
             what = "the protocol predicts ratings, but the stream has none"
@@ -174,7 +172,7 @@ class Player:
         upcoming: UpcomingItems | None,
         begin: int,
     ) -> tuple[int, EventBlock, QueryBlock]:
-        """Return how many queued events a block learns, its events and its queries.
+        """Return the number of queued events that a block learns, its events and its queries.
 
         ``order`` is the rank of each item's id among all ids.
         """
@@ -216,10 +214,9 @@ class Player:
         return int(n_learned[-1]), block, query_block
 
     def _play(self, block: EventBlock, queries: QueryBlock) -> None:
-        """Let the learner learn and answer a block: at once, or in ranges that end where the learner is replaced.
+        """Let the learner process a block: at once, or in ranges that end where the learner is replaced.
 
-        The learner is replaced right after the event of an alarm, before the next event, whether or not that is a
-        query.
+        It is replaced right after the event of an alarm, before the next event, whether or not that is a query.
         """
         policy, n_queries, query, event, reset_at = self.drift_policy, block.rows.size, 0, 0, 0
         own = queries if self.recoder is None else self._recoded(queries, 0, 0)
@@ -265,10 +262,10 @@ class Player:
         self.counts["relearnt"] += events.users.size
 
     def _play_range(self, block: EventBlock, own: QueryBlock, query_range: slice, event_range: slice) -> int | None:
-        """Let the learner learn and answer a range of a block, and keep the results.
+        """Let the learner process a range of a block, and keep the results.
 
-        If an alarm requires action inside the range, undo the range and return how many queries precede the action;
-        else return None. ``own`` is the query block in the learner's codes.
+        If an alarm inside the range calls for a reset or refit, undo the range and return how many queries precede that
+        action; else return None. ``own`` is the query block in the learner's codes.
         """
         events, learn_after, queries = own.select(query_range, event_range)
         n_queries = queries.users.size
@@ -327,7 +324,7 @@ class Player:
         return np.flatnonzero(left)
 
     def _known_users(self, users: Int32, learned: Int64) -> Int64:
-        """Return the number of known users before each event: learned by the model, or seen in the stream."""
+        """Return the number of users known before each event: ``learned`` ones, or those seen in the stream."""
         if self.protocol.known == "model":
             return learned
         met = np.maximum.accumulate(np.append(self.n_users, users.astype(np.int64) + 1))
@@ -335,7 +332,7 @@ class Player:
         return np.asarray(met[:-1])
 
     def _keep_missed(self, block: EventBlock, rows: Int64) -> None:
-        """Score events of users whom the model has not learned: they get an empty list."""
+        """Score events of users whom the model has not learned as if their lists were empty."""
         if not rows.size or self.metrics is None:
             return
         self.counts[UNLEARNED] += rows.size
@@ -343,7 +340,7 @@ class Player:
         self.chunks.asking.pop()  # nothing was asked
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
-        """Add the results of answered queries (``rows`` of the block) to the chunks, and count them."""
+        """Add the results of queries (``rows`` of the block), of which ``unseen`` are for unlearned items; count them."""
         counts, kept, answered = self.counts, np.ones(rows.size, np.bool_), rows.size
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])
@@ -368,7 +365,7 @@ class Player:
         chunks.learning.append(output.learn_ns)
 
     def _values(self, block: EventBlock, output: WalkOutput, predicted: Float, rows: Int64) -> dict[str, Float]:
-        """Return the value of each query under each metric, NaN where undefined or not predicted."""
+        """Return the value of each query under each metric, NaN where it is undefined or no rating was predicted."""
         if self.metrics is None:
             if self.protocol.clip:  # to the range of the values before each event
                 low, high = block.low[rows], block.high[rows]
@@ -378,7 +375,7 @@ class Player:
         return {heading: own[heading] for heading in self.metrics.metrics}
 
     def _values_of_ranks(self, block: EventBlock, output: WalkOutput, rows: Int64) -> dict[str, Float]:
-        """Return the value of each query by each metric of the rank of its item, or of hits by relaxed matching."""
+        """Return the value of each query under each metric of its item's rank, or its hits by relaxed matching."""
         assert self.metrics is not None, "these queries are for items"
         users, items, at = block.users[rows], block.items[rows], self.protocol.at
         if self.recent_lists is not None:
@@ -393,7 +390,7 @@ class Player:
         }
 
     def _values_of_lists(self, block: EventBlock, output: WalkOutput, rows: Int64) -> dict[str, Float]:
-        """Return the value of each query by each metric of whole lists."""
+        """Return the value of each query under each metric of whole lists."""
         if self.listed is None or block.popularity is None or not rows.size:
             return {heading: np.zeros(rows.size) for heading in (self.listed.metrics if self.listed else ())}
         ids = self.item_codes.with_catalogue(self.catalogue)

@@ -1,7 +1,7 @@
 """Number of users who have taken each item so far: counted from the stream, whatever the model has learned.
 
-Metrics beyond accuracy compare a list with the popularity of items right before its event. A block of events asks for
-it at any of its rows, so the counts at the start of the block are kept, with the events that change them.
+Metrics beyond accuracy compare a list with the popularity of items right before its event. It is needed at any row of a
+block, so the counts at the start of the block are kept, with the events that change them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ Int64 = NDArray[np.int64]
 class BlockPopularity:
     """Popularity before each event of a block; items are stream codes, and a row is a position in the block.
 
-    ``counts`` are the users of each item at the start of the block. ``items`` and ``is_first`` are those of the events:
-    only the first event of a user with an item counts. ``users`` counts the users known before each row and at the
-    end. ``tops[m]`` are the ``m`` most popular items at the start.
+    ``counts`` is the number of users of each item at the start of the block. ``items`` are the items of the events, and
+    ``is_first`` says whether the event is its user's first with the item; only such events count. ``pairs`` and
+    ``users`` are the numbers of distinct (user, item) pairs and of users before each row and at the end. ``tops[m]``
+    are the ``m`` most popular items at the start.
     """
 
     counts: Int64
@@ -40,7 +41,7 @@ class BlockPopularity:
 
     @functools.cached_property
     def _keys(self) -> Int64:
-        """Return item and row of every event that counts, as ascending numbers."""
+        """Return the (item, row) pairs of all events that count, ascending, each pair encoded as one number."""
         rows = np.flatnonzero(self.is_first)
         return np.sort(self._key(self.items[rows], rows))
 
@@ -48,19 +49,19 @@ class BlockPopularity:
         return np.asarray(items.astype(np.int64) * (self.items.size + 1) + rows)
 
     def at(self, rows: Int64, items: Int32) -> Int64:
-        """Return how many users had taken each item before the row in the same position of ``rows``."""
+        """Return how many users had taken ``items[i]`` before row ``rows[i]`` of the block, for each i."""
         before = np.searchsorted(self._keys, self._key(items, rows))
         since = np.searchsorted(self._keys, self._key(items, np.zeros_like(rows)))
         return np.asarray(self.counts[items] + before - since)
 
     def least(self, row: int) -> int:
-        """Return the number of users of the rarest item among those that any user had taken before a row."""
+        """Return the number of users of the rarest item, among the items that any user had taken before a row."""
         items = np.arange(self.counts.size, dtype=np.int32)
         counts = self.at(np.full(items.size, row), items)
         return int(counts[counts > 0].min(initial=np.iinfo(np.int64).max))
 
     def is_popular(self, rows: Int64, items: Int32, m: int) -> Bool:
-        """Return whether each item was among the ``m`` most popular before the row in the same position of ``rows``."""
+        """Return whether ``items[i]`` was among the ``m`` most popular items before row ``rows[i]``, for each i."""
         start, changes, _ = self._top(m)
         is_member = np.zeros(self.counts.size, np.int64)
         is_member[list(start)] = 1
@@ -75,7 +76,11 @@ class BlockPopularity:
 
     @functools.cache  # noqa: B019 - a block is short-lived
     def _top(self, m: int) -> tuple[tuple[int, ...], dict[int, Int64], tuple[int, ...]]:
-        """Return the most popular items at the start, the keys of items that enter and leave, and those at the end."""
+        """Return how the set of the ``m`` most popular items changes within the block.
+
+        The result is a tuple: the set at the start; the entries (key 1) and exits (key -1) of items, each an ascending
+        array of (item, row) pairs encoded as numbers; and the set at the end.
+        """
         members, counts = list(self.tops[m]), self.counts.copy()
         entered, left = list[tuple[int, int]](), list[tuple[int, int]]()
         for row in np.flatnonzero(self.is_first).tolist():
@@ -101,7 +106,7 @@ class BlockPopularity:
 
 
 class PopularityHistory:
-    """Counts of users by item up to the current block, and the most popular items for each of ``sizes``.
+    """The number of users of each item up to the current block, and the m most popular items for each m in ``sizes``.
 
     >>> history = PopularityHistory([1])
     >>> users, items = np.array([0, 0, 1, 2], np.int32), np.array([0, 1, 1, 1], np.int32)
@@ -117,7 +122,7 @@ class PopularityHistory:
         self.tops: dict[int, tuple[int, ...]] = dict.fromkeys(sizes, ())
 
     def block(self, users: Int32, items: Int32, repeated: Bool, order: Int32) -> BlockPopularity:
-        """Return the popularity before each of the next events."""
+        """Return the popularity before each of the next events; ``order`` is the rank of each item's id."""
         counts = grown(self.counts, order.size)
         pairs = self.n_pairs + np.append(0, np.cumsum(~repeated))
         known = np.maximum.accumulate(np.append(self.n_users, users.astype(np.int64) + 1))

@@ -1,4 +1,4 @@
-"""Events that the model has not learned yet: they wait to be revealed, or for their batch."""
+"""Events that the model has not learned yet: they wait for the end of a delay, or for their batch to be complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ Int64 = NDArray[np.int64]
 
 
 class Queue:
-    """Events in stream order, each with the number of times it is learned (0 or more in bootstrap copies).
+    """The events in stream order that wait to be learned, each with the number of times it is learned.
+
+    This number is 1, or 0 or more in bootstrap copies of a model.
 
     >>> queue = Queue()
     >>> events = StreamEvents(np.array([0, 1, 0]), np.array([0, 0, 1]), np.ones(3))
@@ -32,7 +34,7 @@ class Queue:
         self.n_users, self.n_items = 0, 0  # users and items among the dropped events
 
     def append(self, events: StreamEvents, repeats: Int64, event_numbers: Int64) -> None:
-        """Append events, with the number of times each is learned (``repeats``) and its number in the stream."""
+        """Append events, with the number of times that each is learned (``repeats``) and its number in the stream."""
         users, items, values = self.events
         self.events = StreamEvents(
             np.append(users, events.users), np.append(items, events.items), np.append(values, events.values)
@@ -41,9 +43,9 @@ class Queue:
         self.event_numbers = np.append(self.event_numbers, event_numbers)
 
     def expanded(self, n_events: int) -> tuple[StreamEvents, Int64]:
-        """Return the first ``n_events`` events, each repeated as often as it is learned, and bounds.
+        """Return the first ``n_events`` events, each repeated as often as it is learned, and their bounds.
 
-        The copies of event i are ``bounds[i]:bounds[i + 1]``.
+        The repetitions of event i are ``bounds[i]:bounds[i + 1]``.
         """
         repeats, (users, items, values) = self.repeats[:n_events], self.events
         users, items = np.repeat(users[:n_events], repeats), np.repeat(items[:n_events], repeats)
@@ -51,9 +53,9 @@ class Queue:
         return events, np.append(0, np.cumsum(repeats))
 
     def event_number(self, n_learned: int) -> int:
-        """Return the stream number of the event that is learned next after ``n_learned`` queued events.
+        """Return the stream number of the event that comes next once ``n_learned`` queued events are learned.
 
-        An event that is learned several times (a bootstrap copy) counts as often.
+        An event that is learned several times counts several times in ``n_learned``.
         """
         return int(self.event_numbers[np.searchsorted(np.cumsum(self.repeats), n_learned)])
 
@@ -78,9 +80,8 @@ class Queue:
 def _n_known(codes: Int32, before: int, n_learned: Int64) -> Int64:
     """Return how many users (or items) are known after the first ``n_learned`` events; ``before`` were known at first.
 
-    ``codes`` are the user (or item) codes of the events.
-
-    Codes are numbered by first appearance, so it is the highest code so far plus 1.
+    ``codes`` are the user (or item) codes of the events. They are numbered by first appearance, so the number of known
+    codes is the highest code so far plus 1.
     """
     known: Int64 = np.maximum.accumulate(np.append(before, codes.astype(np.int64) + 1))[n_learned]
     return known

@@ -40,7 +40,10 @@ class Regime:
         self.window, self.window_start = 0, 0  # the current time window and its first event
 
     def n_revealed(self, n_events: int, moments: TimeValues | None) -> Int64:
-        """Return how many events may be learned before each of the next ``n_events``; none during the warm-up."""
+        """Return how many events may be learned before each of the next ``n_events``; none during the warm-up.
+
+        ``moments`` are the times of these events, None if the stream has no times.
+        """
         event = np.arange(self.n_events, self.n_events + n_events)
         revealed = self._after_warmup(event, self._revealed(event, moments))
         self.n_events += n_events
@@ -82,7 +85,7 @@ class Regime:
         return begin + revealed
 
     def _window_starts(self, event: Int64, moments: TimeValues) -> Int64:
-        """Return, per event, the number of the first event in its time window; all events before it are revealed."""
+        """Return the number of the first event in each event's time window; all events before it may be learned."""
         assert self.span is not None
         if self.origin is None and moments.size:
             self.origin = float(moments[0])

@@ -29,8 +29,8 @@ class Stream(Displayable):
     """The result of a system on a stream: the outcomes of one copy, or of each of several (``folds`` of the protocol).
 
     ``lists`` has a row for every recommended item (event, rank, item_id) if the run kept lists. ``alarms_by_copy``
-    holds the alarms of each copy if the protocol has a ``detector``. With ``lists``, ``known_items`` counts the items
-    of all events before each scored event.
+    holds the alarms of each copy if the protocol has a ``detector``. With ``lists``, ``known_items`` is the number of
+    items that had occurred before each scored event.
     """
 
     copies: tuple[Outcomes, ...]
@@ -71,7 +71,7 @@ class Stream(Displayable):
         return self.outcomes.counts
 
     def over_time(self, metric: str, **options: Any) -> Curve:
-        """Return the :func:`recassay.over_time` curve, with a mark per alarm and notes on events left out."""
+        """Return the curve of :func:`recassay.over_time`, with each alarm marked and notes on events left out."""
         curve = over_time(self.outcomes, metric, **options).marked(alarm.mark for alarm in self.alarms)
         return replace(curve, notes=tuple(found.detail for found in diagnose(StreamFacts.of(self.outcomes))))
 
@@ -140,6 +140,6 @@ def mean(outcomes: Outcomes, heading: str, *, per_user: bool = False) -> float:
 
 
 class StreamError(InputError):
-    """A model failed while a stream was played; ``stream`` holds the results before the failure."""
+    """An error of a model while a stream was played; ``stream`` holds the results before it."""
 
     stream: Stream

@@ -118,9 +118,10 @@ def _walk(
     file: Checkpoint,
     progress: Progress | None,
 ) -> dict[str, Any]:
-    """Process the rest of the stream with ``player``, write checkpoints to ``file``, and return the state at its end.
+    """Process the rest of the stream with ``player``, write checkpoints to ``file``, and return the final state.
 
-    ``copied`` is the protocol if there are several copies, and ``number`` is that of the copy.
+    ``copied`` is the protocol if there are several copies of the model, else None; ``number`` is the number of this
+    copy, and ``state`` what a checkpoint holds.
     """
     done, n_read, total = state["done"], 0, 0
     for batch in given.batches():
@@ -146,7 +147,7 @@ def _walk(
 
 
 def _events_of_copy(batch: Batch, copied: Prequential | None, number: int) -> tuple[Batch, Int64 | None]:
-    """Return the events that copy ``number`` learns, and how many times it learns each (None: all once).
+    """Return the events that the copy with this ``number`` learns, and how many times it learns each (None: once each).
 
     ``copied`` is the protocol, None if there is a single copy.
     """
@@ -157,7 +158,12 @@ def _events_of_copy(batch: Batch, copied: Prequential | None, number: int) -> tu
 
 
 def _learn_counts(log: Interactions, protocol: Prequential, number: int) -> Int64:
-    """Return how many times copy ``number`` learns each event: a random number drawn for the event's user."""
+    """Return how many times the copy of the model with this ``number`` learns each event, drawn for its user.
+
+    For bootstrap copies the count comes from a Poisson distribution of mean 1. Otherwise users are divided among the
+    copies at random: an event is learned by the user's own copy only (``folds="split"``), or by all copies but that
+    one.
+    """
     if protocol.folds == "bootstrap":
         draws = uniform(user_draws(log, protocol.seed, f"bootstrap copy {number}"))
         poisson = np.cumsum(exp(-1.0) / np.cumprod(np.append(1.0, np.arange(1.0, 20))))  # cumulative, of mean 1
@@ -170,9 +176,9 @@ def _learn_counts(log: Interactions, protocol: Prequential, number: int) -> Int6
 
 
 def _count_training(given: StreamSource, protocol: Prequential, number: int) -> Prequential:
-    """Return the protocol with the training events of a fold added to its warm-up, in which they are learned.
+    """Return the protocol with the fold's training events added to its warm-up, during which they are learned.
 
-    ``number`` is that of the copy.
+    ``number`` is the number of the copy of the model.
     """
     fold = given.given
     if not isinstance(fold, Fold):
@@ -241,7 +247,10 @@ def _outcomes(player: Player, protocol: Prequential, number: int, events: int) -
 
 
 def _timing(player: Player) -> Timing | None:
-    """Return the seconds of each query and each learned event; None if the machine has no monotonic clock."""
+    """Return the seconds per query and per learned event.
+
+    Return None if the learner is compiled and the machine has no monotonic clock.
+    """
     if isinstance(player.learner, WalksStream) and not HAS_CLOCK:
         return None
     spent = [

@@ -38,7 +38,7 @@ LENGTHS = "give the length in events, such as batch=1000"
 class Batch:
     """Consecutive events of a stream: a log, the number of each event in the stream (from 0), and its time.
 
-    ``moved`` marks events whose place changed when the table was sorted by time.
+    ``moved`` marks the events that sorting the table by time moved forward.
     """
 
     log: Interactions
@@ -50,7 +50,7 @@ class Batch:
         return int(self.event_numbers.size)
 
     def take(self, rows: NDArray[np.bool_] | slice) -> Batch:
-        """Return some of the events."""
+        """Return the events selected by a mask or a slice."""
         which = np.arange(len(self))[rows]
         moments = None if self.moments is None else self.moments[which]
         return Batch(self.log.take(which), self.event_numbers[which], moments, self.moved[which])
@@ -77,7 +77,7 @@ class IdCodes:
         return self.vocabulary.ids
 
     def encode(self, dense: Int32, vocabulary: Vocabulary) -> Int32:
-        """Return stream codes for codes of a vocabulary; new ids get the next codes."""
+        """Return the stream codes of ``dense``, which are codes of ``vocabulary``; new ids get the next codes."""
         appeared = distinct_by_appearance(dense, vocabulary.size)
         ids = vocabulary.decode(appeared)
         before = len(self.code_of)
@@ -155,7 +155,7 @@ class StreamSource:
             yield batch
 
     def _tables(self) -> Iterator[tuple[Interactions, bool]]:
-        """Yield each table of the stream, and whether it must begin no earlier than the table before it ended."""
+        """Yield each table of the stream, and whether the table must not begin before the previous one ended."""
         given = self.given
         if isinstance(given, Interactions):
             yield given, True
@@ -177,7 +177,7 @@ class StreamSource:
             yield read_interactions(given), True
 
     def _check_ids(self, part: Interactions) -> None:
-        """Raise I304 for events without a user or an item."""
+        """Raise I304 if an event has no user or no item."""
         for kind, vocabulary, codes in (
             ("user", part.user_vocabulary, part.users),
             ("item", part.item_vocabulary, part.items),

@@ -1,4 +1,8 @@
-"""The value of each scored event of a stream: metrics of the rank of its item, and relaxed matching from lists."""
+"""The value of each scored event of a stream under each metric.
+
+Values come from the rank of the event's item, or, with relaxed matching, from hits on items that the user takes at
+other events.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,10 @@ class StreamMetrics:
     def of(
         cls, metrics: Metrics | None, protocol: Prequential, *, lists_only: bool, items: bool = False
     ) -> StreamMetrics:
-        """Return the metrics asked for, or the default ones; raise U192 for a metric without a value per event."""
+        """Return the requested metrics, or the default ones; raise U192 for a metric without a value per event.
+
+        ``lists_only`` says that the model gives lists but no scores, and ``items`` that features of items were given.
+        """
         relaxed = protocol.match != "exact"
         if metrics is None:
             defaults = [f"{name}@{protocol.at}" for name in (RELAXED[:1] if relaxed else DEFAULTS)]
@@ -73,11 +80,11 @@ class StreamMetrics:
         return {heading: metric for heading, metric in self.metrics.items() if heading not in self.listed}
 
     def __call__(self, shown: WalkOutput) -> dict[str, Values]:
-        """Return the value of every query by every metric of ranks; ``shown`` has the ranks."""
+        """Return the value of every query under every metric of ranks; ``shown`` has the ranks of their items."""
         return {heading: _values(_formula(metric), shown) for heading, metric in self.of_ranks.items()}
 
     def missed(self, events: int) -> dict[str, Values]:
-        """Return the values of events whose list is empty because the model does not know the user."""
+        """Return the values of ``events`` events whose list is empty because the model does not know the user."""
         empty = {heading: getattr(metric, "empty", "zero") for heading, metric in self.metrics.items()}
         return {heading: np.full(events, np.nan if how == "undefined" else 0.0) for heading, how in empty.items()}
 
@@ -147,9 +154,9 @@ def _formula_of_event(heading: str, metric: Metric, protocol: Prequential) -> Cr
 
 
 def _values(formula: Credit | PairFormula, shown: WalkOutput) -> Values:
-    """Return the value of each query of ``shown`` by a formula, from the rank of its item.
+    """Return the value of each query under a metric's formula, from the rank of its item; 0 if it was not a candidate.
 
-    The value is 0 if the item was not a candidate.
+    ``shown`` holds the ranks and the numbers of candidates.
     """
     is_candidate = shown.position > 0
     values = np.zeros(is_candidate.size)
@@ -163,14 +170,14 @@ def _values(formula: Credit | PairFormula, shown: WalkOutput) -> Values:
 
 
 class RecentLists:
-    """The last ``reach`` lists of ``at`` items that each user was shown."""
+    """The last ``reach`` lists of ``at`` items that were recommended to each user."""
 
     def __init__(self, reach: int, at: int) -> None:
         self.reach, self.at = reach, at
         self.shown, self.n_shown = np.zeros((0, reach, at), np.int32), np.zeros(0, np.int64)
 
     def __call__(self, users: Int32, items: Int32, lists: Int32) -> Values:
-        """Return 1 where the item is in the current list or in one of the last lists of its user, else 0."""
+        """Return 1 where the item is in the current list or in one of its user's last lists, else 0; keep the lists."""
         n_users = int(users.max(initial=-1)) + 1
         self.shown = grown(
             self.shown, n_users, lambda begin, end: np.full((end - begin, self.reach, self.at), -1, np.int32)
@@ -182,7 +189,7 @@ class RecentLists:
 
 
 class UpcomingItems:
-    """For each user, the items that the user takes from an event on, within ``reach`` events or without limit."""
+    """The items that each event's user takes from then on, within ``reach`` events of the user or without limit."""
 
     def __init__(self, users: Int32, items: Int32, reach: int | None, *, exclude: bool) -> None:
         self.n_items = int(items.max(initial=-1)) + 1
@@ -205,14 +212,17 @@ class UpcomingItems:
 
     @classmethod
     def of(cls, protocol: Prequential, users: Int32, items: Int32) -> UpcomingItems | None:
-        """Return the items of a stream that relaxed matching needs; None if it needs none."""
+        """Return the later items of each user, with which relaxed matching compares lists.
+
+        Return None if the protocol matches exactly or compares items with earlier lists.
+        """
         if protocol.match not in ("future", "window"):
             return None
         reach = protocol.reach if protocol.match == "window" else None
         return cls(users, items, reach, exclude=protocol.repeats == "exclude")
 
     def hits(self, events: Int64, users: Int32, lists: Int32) -> Bool:
-        """Return a mask (lists, places) of the listed items that the user takes from the list's event on."""
+        """Return a mask (lists, places) of the recommended items that the user takes from the list's event on."""
         wanted = users[:, None].astype(np.int64) * self.n_items + lists
         pair = np.searchsorted(self.pairs, wanted)
         pair = np.minimum(pair, self.pairs.size - 1)
@@ -225,9 +235,9 @@ class UpcomingItems:
         return is_hit
 
     def __call__(self, events: Int64, users: Int32, lists: Int32, k: int, *, share: bool) -> Values:
-        """Return 1 for a list with a hit among its first k places, else 0.
+        """Return 1 for a list with a hit among its first k items, else 0.
 
-        With ``share``, return the number of hits as a share of the largest possible number.
+        With ``share``, return the number of hits divided by the largest possible number.
         """
         hits = self.hits(events, users, lists[:, :k]).sum(axis=1).astype(np.float64)
         most = np.minimum(k, self.targets[events]).astype(np.float64)
