@@ -1,4 +1,4 @@
-"""Comparison of systems in every place of a study: pairwise tests, and findings on them."""
+"""Comparison of systems in every data set, split, protocol, design and seed of a study: pairwise tests, and findings."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LOCK = "study.lock.yaml"
 
 @dataclass(frozen=True, eq=False)
 class PlaceComparisons:
-    """Pairwise comparisons of systems, by place: data set, split, protocol, design and seed.
+    """Pairwise comparisons of systems by place: a data set, split, protocol, design and seed of a study.
 
-    ``comparisons`` has one for each place with two or more systems; ``findings`` are on all of them.
+    ``comparisons`` has one for each place with two or more systems; ``findings`` are about all of them.
     """
 
     comparisons: Mapping[Place, Comparison]
@@ -99,7 +99,10 @@ def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
 def comparison_facts(
     scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, testing: SignificanceOptions
 ) -> ComparisonFacts:
-    """Return the input of the checks of comparisons: counts of tests, claims and seeds, and systems that are beaten."""
+    """Return the input of the checks of comparisons: counts of tests, claims and seeds, and systems that are beaten.
+
+    A claim is a significant difference; a beaten system is one that a non-personalised system is better than.
+    """
     rows = [row for comparison in found.values() for row in comparison.rows if not np.isnan(row.p)]
     claims = [row for row in rows if row.p <= testing.alpha]
     return ComparisonFacts(
@@ -110,7 +113,7 @@ def comparison_facts(
 
 
 def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
-    """Return the number of uncorrected claims that Holm's correction, metric by metric, would withdraw."""
+    """Return how many uncorrected significant differences are not significant under Holm's correction per metric."""
     lost = 0
     for metric in dict.fromkeys(row.metric for row in comparison.rows):
         p = np.sort([row.p for row in comparison.rows if row.metric == metric and not np.isnan(row.p)])
@@ -119,7 +122,7 @@ def _n_lost_claims(comparison: Comparison, alpha: float) -> int:
 
 
 def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
-    """Return the models of a study's lock file, by system; none without a lock."""
+    """Return the models in the lock file of a study's folder, by system; none if there is no lock file."""
     path = None if folder is None else folder / LOCK
     if path is None or not path.is_file():
         return {}
@@ -132,7 +135,10 @@ def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
 
 
 def _seeds(scores: ScoreSet) -> dict[str, int]:
-    """Return, for each trained system with a seed parameter, the number of seeds it was trained with."""
+    """Return, for each system with a seed parameter, the number of seeds it was trained with.
+
+    Systems that are not personalised are left out.
+    """
     seeds = [seed for seed in scores.along("seed") if seed is not None]
     models = _models(scores.folder)
     seeded = [
@@ -169,7 +175,7 @@ def _beaten(scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str |
 
 
 def _is_beyond_accuracy(metric: str) -> bool:
-    """Return whether a metric is of novelty, diversity and the like, in which random lists are good."""
+    """Return whether a metric measures novelty, diversity and the like, in which random lists are good."""
     try:
         return parse_metric(metric).family == "beyond"
     except RecassayError:

@@ -1,5 +1,7 @@
-"""Sudden Death from a folder of results: in the folder of a study from its runs, in that of ``score -o`` from the
-stored ranks of first relevant items.
+"""Sudden Death from a folder of results.
+
+In the folder of a study it is computed from the runs, in that of ``score -o`` from the stored ranks of first relevant
+items.
 """
 
 from __future__ import annotations
@@ -71,7 +73,10 @@ def _findings(folder: Path) -> tuple[Finding, ...]:
 
 
 def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, SuddenDeath]:
-    """Return the name and the result of Sudden Death over all folds with one ``path``: data set, split, ..., seed."""
+    """Return the name and the result of Sudden Death over all ``folds`` with the same ``path``.
+
+    The path is data set, split, ..., seed without the fold.
+    """
     first, *others = folds.values()
     if not others:
         return next(iter(folds)), first
@@ -82,7 +87,7 @@ def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, 
 
 
 def _run_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], str, dict[str, Path], pl.DataFrame]]:
-    """Yield, for each folder of runs with standings, its path, name, runs and relevant items."""
+    """Yield the path, name, run files and relevant items of each folder of runs for which ranks were stored."""
     manifest = manifest_of(folder)
     for run_folder in sorted({path.parent for path in (folder / RUNS).rglob("*.parquet")}):
         name = run_folder.relative_to(folder / RUNS)

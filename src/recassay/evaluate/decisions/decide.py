@@ -1,4 +1,4 @@
-"""All evidence for a decision between systems, in one value: what ``recassay compare`` prints."""
+"""All results that a decision between systems needs, in one value: what ``recassay compare`` prints."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ DATASET = "dataset"
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Evidence for a decision between systems: comparisons by place (data set, split, ...), and the results below.
+    """The results that a decision between systems needs: comparisons by place (data set, split, ...), and those below.
 
-    ``verdict`` is the answer in short, ``across`` ranks systems over data sets, ``consistency`` compares their
-    orders, ``power`` has the users needed by place, and ``sudden_deaths`` are by name.
+    ``verdict`` is the answer in short, ``across`` ranks systems over data sets, ``consistency`` compares orders of
+    systems between places, ``power`` has the number of users needed in each place, and ``sudden_deaths`` are by name.
     """
 
     compared: PlaceComparisons
@@ -101,11 +101,12 @@ def decide(
     threads: int | None = None,
     progress: Report | None = None,
 ) -> Decision:
-    """Compare systems in every place (data set, split, ...), and measure how far the results agree across places.
+    """Compare systems in every place (data set, split, ...), and measure how far the results agree between places.
 
     Systems are ranked across data sets if there are several, or across ``by``. Orders of systems are compared along
-    every axis with two or more values, or along ``by`` only. ``sudden_death`` names the cut-offs of Sudden Death, or
-    all of its options.
+    every coordinate with two or more values, or along ``by`` only. Differences up to ``rope`` do not matter. With
+    ``power`` the users needed to detect the difference ``wanted`` are computed. ``sudden_death`` has the cut-offs of
+    Sudden Death, or all of its options.
     """
     check_rope(rope)
     testing = SignificanceOptions(test, correction, effect, level, seed, resamples)

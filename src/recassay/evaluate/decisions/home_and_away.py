@@ -28,7 +28,7 @@ Kind = tuple[str, str]  # how diversity is measured (distance, aspects), and whi
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HomeAndAway(Displayable):
-    """Means and ranks of every system under every metric, in ``table``.
+    """The mean and rank of every system under every metric, in ``table``.
 
     ``home`` holds, by metric, the systems that optimise something close to it: the metric is their home metric.
     """
@@ -46,7 +46,7 @@ class HomeAndAway(Displayable):
         return wide.insert_column(1, hosts)
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per system: its mean rank under its home metrics, under those of others, and under the rest."""
+        """Return a row per system: its mean rank under its home metrics, under those of other systems, and under the rest."""
         host = pl.col("metric").replace_strict(
             {metric: bool(self.home.get(metric)) for metric in self.metrics}, return_dtype=pl.Boolean
         )
@@ -129,7 +129,7 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
 def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> dict[str, Kind]:
     """Return what each system optimises (a kind of diversity), for systems whose objective some metric measures.
 
-    ``stated`` are the objectives that the user gave.
+    ``stated`` are the objectives that the user gave; without them, system names are read as re-rankers.
     """
     if stated is None:
         named = {name: _kind_of_reranker(name) for name in systems}

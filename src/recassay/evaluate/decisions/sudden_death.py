@@ -1,4 +1,4 @@
-"""Sudden Death between systems: which one shows the first relevant item, from runs or from outcomes of a stream."""
+"""Sudden Death between systems: which one ranks its first relevant item highest, in runs or on a stream."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _refuse_unknown(chosen: tuple[str, ...] | None, known: Iterable[str]) -> Non
 
 
 def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
-    """Return finding C012 for competitors with equal first hits for all users: probably one run under two names."""
+    """Return finding C012 for systems with the same first hit for every user: probably one run under two names."""
     lines = dict(zip(contest.competitors, contest.first, strict=True))
     alike = [
         (", in Sudden Death", a, b)
@@ -148,13 +148,13 @@ def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
 
 
 def _of_lists(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings about lists, which also hold for Sudden Death of the same lists."""
+    """Yield those of the findings that are about lists, which also hold for Sudden Death of the same lists."""
     codes = {check.code for check in LIST_CHECKS}
     return (finding for finding in findings if finding.code in codes)
 
 
 def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> FirstHits:
-    """Return the first hits of scores; raise U205 if they were not kept, or for another threshold."""
+    """Return the first hits stored in scores; raise U205 if there are none, or if ``relevant_from`` is another threshold."""
     hits = scores if isinstance(scores, FirstHits) else scores.first_hits
     if hits is None:
         what = "these scores do not have the rank of each user's first relevant item"
@@ -167,7 +167,10 @@ def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> First
 
 
 def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: tuple[str, ...] | None) -> SuddenDeath:
-    """Return Sudden Death at the cut-offs ``at``, computed from the first hits that scores kept."""
+    """Return Sudden Death at the cut-offs ``at``, computed from the first hits stored in scores.
+
+    ``chosen`` names the systems that compete (None: all).
+    """
     _refuse_unknown(chosen, hits.by_system)
     own = {name: one for name, one in hits.by_system.items() if chosen is None or name in chosen}
     extra = sum(one.extra for one in own.values())
@@ -183,7 +186,7 @@ def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: t
 
 
 def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the distinct cut-offs; raise U103 if one is no whole number of at least 1."""
+    """Return the distinct cut-offs; raise U103 if one is not a whole number of at least 1."""
     cutoffs = tuple(at) if isinstance(at, Iterable) else (at,)
     wrong = [k for k in cutoffs if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1]
     if wrong or not cutoffs or max(cutoffs) > LARGEST_CUTOFF:
@@ -193,7 +196,7 @@ def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _played_truth(runs: Any) -> Truth:
-    """Return the relevant items of played runs, from their standings; raise U205 for runs without."""
+    """Return the relevant items of played runs, from their standings; raise U205 if a run has no standings."""
     given = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
     played = {run.name: run.standings for run in given if isinstance(run, Run) and run.standings is not None}
     if not played or len(played) < len(given):
@@ -236,7 +239,7 @@ def _on_runs(runs: Iterable[Run], truth: Truth, at: tuple[int, ...], rules: Rule
 
 
 def _users_outside(alignment: Alignment) -> pl.Series:
-    """Return the users with a list and without a row in the truth."""
+    """Return the users who have a list but no row in the truth."""
     queries = alignment.run.queries
     listed = np.zeros(queries.len(), np.bool_)
     listed[alignment.match[alignment.match >= 0]] = True
@@ -244,7 +247,7 @@ def _users_outside(alignment: Alignment) -> pl.Series:
 
 
 def _first_ranks(alignment: Alignment, deepest: int, relevant_from: float, threads: int | None) -> Ranks:
-    """Return the rank of the first relevant item for each user of the truth, or NEVER."""
+    """Return the rank of the first relevant item for each user of the truth; NEVER if none is in the first ``deepest``."""
     out = np.empty(alignment.match.size, np.int32)
 
     def fill(begin: int, end: int) -> None:
@@ -256,7 +259,7 @@ def _first_ranks(alignment: Alignment, deepest: int, relevant_from: float, threa
 
 
 def _streams(runs: Any) -> list[Outcomes]:
-    """Return the outcomes of played streams; none if the runs are not streams."""
+    """Return the outcomes of played streams; an empty list if the runs are not streams."""
     streams = list(runs) if isinstance(runs, list | tuple) else [runs]
     if not all(isinstance(stream, Outcomes | Stream) for stream in streams):
         return []
@@ -297,7 +300,10 @@ def _on_streams(
 
 
 def _event_ranks(stream: Outcomes, metric: str) -> Ranks:
-    """Return the rank of each event's item, from its reciprocal rank; NEVER if that is 0 or undefined."""
+    """Return the rank of each event's item, as 1 / reciprocal rank (``metric``); NEVER if that is 0 or undefined.
+
+    NEVER is a rank behind all others. Raise U205 if values are not reciprocal ranks.
+    """
     values = stream.of(metric)
     hit = values > 0
     rank = np.divide(1.0, values, out=np.zeros(values.size), where=hit)
@@ -313,9 +319,10 @@ def _event_ranks(stream: Outcomes, metric: str) -> Ranks:
 
 
 def _by_user(users: pl.Series, ranks: Ranks) -> tuple[pl.Series, Ranks]:
-    """Return the users, and for each system and user the number (from 1) of the user's first event that it hit.
+    """Return two things: the users, and which of a user's events each system hits first.
 
-    ``ranks`` (systems, events) is the rank of each event's item, NEVER for no hit.
+    The second is an array (systems, users) of event numbers, counted from 1 for each user, NEVER for no hit. ``ranks``
+    (systems, events) is the rank of each event's item, NEVER for no hit.
     """
     vocabulary, codes = Vocabulary.dense(users)
     order = np.argsort(codes, kind="stable")

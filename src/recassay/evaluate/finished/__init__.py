@@ -1,1 +1,1 @@
-"""Tables of finished scores, which are means without values per user: what they allow to conclude, and what not."""
+"""Tables of finished scores (means without values per user): which conclusions they allow, and which they do not."""

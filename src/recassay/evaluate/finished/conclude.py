@@ -1,6 +1,4 @@
-"""Conclusions from a table of finished scores: the winner under each rule, how stable it is, and what
-cannot be said.
-"""
+"""Conclusions from a table of finished scores: the winner under each rule, how stable it is, and what cannot be said."""
 
 from __future__ import annotations
 
@@ -26,11 +24,11 @@ RESAMPLES = 2_000
 
 @dataclass(frozen=True, eq=False)
 class RuleWinner:
-    """The order of systems under one rule that aggregates data sets.
+    """The order of systems under one rule that combines their means on several data sets.
 
     ``scores`` has a score per system (more is better). ``share`` is the share of resamples of the data sets in which
-    ``winner`` is first. ``dropping`` maps a data set to the system that is first if the data set is left out, unless
-    that is ``winner``.
+    ``winner`` is first. ``dropping`` maps a data set to the system that is first without it, where that is not
+    ``winner``.
     """
 
     rule: str
@@ -40,7 +38,7 @@ class RuleWinner:
     dropping: dict[str, str]
 
     def places(self) -> dict[str, int]:
-        """Return the place of each system; systems with equal scores share the best of their places."""
+        """Return the place of each system, 1 for the best; systems with equal scores share the best of their places."""
         order = sorted(self.scores.values(), reverse=True)
         return {system: 1 + order.index(score) for system, score in self.scores.items()}
 
@@ -49,7 +47,8 @@ class RuleWinner:
 class FinishedRanking:
     """Conclusions about one metric in one setting: mean ranks with tests (None with one data set), and winners by rule.
 
-    ``higher`` says whether more is better, and ``undefined`` names the rules that these values do not allow.
+    A setting is a combination of values of further columns, such as the split. ``higher`` says whether more is better,
+    and ``undefined`` names the rules that these values do not allow.
     """
 
     metric: str
@@ -89,7 +88,10 @@ class FinishedRanking:
         return f"{text}; {level}." if level else f"{text}."
 
     def _level(self) -> str:
-        """Return which systems the leader's mean rank is not significantly above, by Nemenyi's test."""
+        """Return a phrase that names the systems whose mean rank does not differ significantly from the leader's (Nemenyi).
+
+        It is empty without a test.
+        """
         if self.ranking is None or self.ranking.test is None:
             return ""
         near = [pair for pair in self.ranking.pairs if self.leader() in (pair.a, pair.b) and not pair.significant]
@@ -108,8 +110,8 @@ class FinishedRanking:
 class FinishedConclusions:
     """Conclusions about every metric and setting of a table.
 
-    ``cannot`` has a sentence for each thing that the table does not support, and ``described`` names the metrics
-    without a better and a worse, which are left out.
+    ``cannot`` has a sentence for each conclusion that the table does not support. ``described`` names the metrics for
+    which neither more nor less is better, which are left out.
     """
 
     rankings: tuple[FinishedRanking, ...]
@@ -284,7 +286,7 @@ def _winners_without_one(rule: str, table: MeansTable, higher: bool, first: int)
 
 
 def _cannot(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tuple[str, ...]:
-    """Return what the table cannot support, each with its reason and what would be needed."""
+    """Return a sentence for each conclusion that the table cannot support, with the reason and what would be needed."""
     n = len(finished.datasets)
     said = [
         "No difference within a data set is tested: that needs values per user. Whether two systems differ on one data "

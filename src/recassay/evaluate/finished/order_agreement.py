@@ -21,8 +21,8 @@ def order_agreement(
 ) -> pl.DataFrame:
     """Return how far orders of systems agree between values of a setting, or between metrics (``along="metric"``).
 
-    For each pair of values: tau-b of the two orders on each data set, the mean over data sets, its percentile interval
-    over resampled data sets, and on how many data sets the winner is the same.
+    There is a row for each pair of values: Kendall's tau-b between the two orders on a data set, averaged over data
+    sets, its percentile interval over resampled data sets, and on how many data sets the winner is the same.
     """
     if along not in (*finished.settings, METRIC):
         known = [*finished.settings, METRIC]
@@ -52,7 +52,7 @@ def _agree(
 ) -> dict[str, Any] | None:
     """Return the mean tau-b of two tables of means, with its interval; None if they share fewer than two systems.
 
-    ``higher`` says for each table whether more is better. Data sets and systems of only one table are left out.
+    ``higher`` says for each table whether more is better. Data sets and systems that only one table has are left out.
     """
     systems = [name for name in left.systems if name in right.systems]
     datasets = [name for name in left.datasets if name in right.datasets]

@@ -84,7 +84,7 @@ class MeansTable:
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> MeansTable:
-        """Return the table from rows of system, dataset and value."""
+        """Return the table from rows with the columns system, dataset and value."""
         wide = rows.pivot(on=SYSTEM, index=DATASET, values=VALUE, maintain_order=True)
         every = [name for name in wide.columns if name != DATASET]
         systems = [name for name in every if wide[name].null_count() == 0]
@@ -202,7 +202,7 @@ def _without_missing(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]
 
 
 def _averaged(frame: pl.DataFrame, settings: tuple[str, ...], where: str) -> pl.DataFrame:
-    """Average folds or seeds; raise I314 if a value is given twice without a column that tells them apart."""
+    """Return the means over folds or seeds; raise I314 if a value is given twice and no column tells the two apart."""
     key = [SYSTEM, DATASET, METRIC, *settings]
     if "repeat" not in frame.columns:
         twice = frame.filter(frame.select(key).is_duplicated())

@@ -51,7 +51,7 @@ class GroupColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupRules:
-    """Rules for groups: the size of the smallest that is reported, how p-values are corrected, and the level of tests."""
+    """Rules for groups: the size of the smallest one reported, how p-values are corrected, and the level of tests."""
 
     smallest: int = 10
     correction: str = "holm"

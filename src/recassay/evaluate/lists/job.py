@@ -113,7 +113,7 @@ class Job:
         return PartialResult(truth.queries, columns, self._tally(alignment, values))
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
-        """Return the rank of each user's first relevant item and the length of the list; nothing unless they are kept."""
+        """Return the rank of each user's first relevant item and the length of the list; nothing unless these are kept."""
         least = self.first_hits_from
         if least is None:
             return {}
@@ -143,7 +143,7 @@ class Job:
     def summarise(
         self, name: str, means: MetricMeans, tally: PartialCounts
     ) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
-        """Return the summary rows (means with their counts) and the findings; raise for input that cannot be evaluated."""
+        """Return the summary rows (means with counts) and the findings; raise for input that cannot be evaluated."""
         tally.raise_if_unusable(self.conventions)
         rows = tuple(self._summary(name, heading, metric, tally, means) for heading, metric in self.metrics.items())
         facts = Facts(
@@ -172,7 +172,10 @@ class Job:
     def values_and_exposures(
         self, run: Run, truth: Truth, *, whole: bool = False
     ) -> tuple[ValuesByHeading, dict[str, Exposure]]:
-        """Return the values of all users by metric, and, for metrics of the catalogue, how often each item was recommended."""
+        """Return two dicts by metric: the values of all users, and how often each item was recommended.
+
+        The second has only metrics of the catalogue.
+        """
         alignment = align(run, truth, self.conventions, whole=whole)
         bind(self.metrics.values(), alignment, self.context)
         return self._columns(alignment, self.unit_metrics)[0], self._exposures(alignment)
@@ -216,7 +219,7 @@ class Job:
     def _columns(
         self, alignment: Alignment, metrics: Mapping[str, UnitMetric]
     ) -> tuple[ValuesByHeading, ValuesByHeading]:
-        """Return two dicts by metric: values of all users, and weights where a metric has them; blocks run in parallel."""
+        """Return two dicts by metric: values of all users, and weights where there are any; blocks run in parallel."""
         n = alignment.match.size
         values = {heading: np.empty(n) for heading in metrics}
         weights: ValuesByHeading = {}

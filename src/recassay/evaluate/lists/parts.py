@@ -66,7 +66,7 @@ class PartialCounts:
         )
 
     def raise_if_unusable(self, conventions: Conventions) -> None:
-        """Raise for input that cannot be evaluated; call it on the sum of all parts, because one part cannot decide it."""
+        """Raise for input that cannot be evaluated; call it on the sum of all parts, as one part cannot decide it."""
         raise_if_unusable(self.alignment, self.shared_ids, conventions)
         for error in self.unmatched.values():
             if error is not None:

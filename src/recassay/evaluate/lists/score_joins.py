@@ -45,7 +45,7 @@ def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
 
 
 def _are_joined(one: Scores, other: Scores, at: Place, place: Place) -> bool:
-    """Return whether ``one``, with the coordinates ``at``, and ``other``, with ``place``, were scored on the same truth.
+    """Return whether ``one``, with the coordinates ``at``, and ``other``, with ``place``, have the same truth.
 
     Coordinates are data set, split, protocol, design and seed.
     """
@@ -69,7 +69,7 @@ def _same_values(one: Scores, other: Scores, system: str) -> bool:
 def _refuse_other_systems(
     sheets: Mapping[Place, Scores], sources: Mapping[Place, str], place: Place, scores: Scores, name: str
 ) -> None:
-    """Raise I324 if scores share no system with earlier ones of the same coordinates, which differ only in the data set.
+    """Raise I324 if scores share no system with earlier ones that differ at most in the data set.
 
     Such scores are of other systems, not of another data set.
     """

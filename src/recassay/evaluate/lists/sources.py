@@ -57,7 +57,7 @@ class TruthParts:
 
     @classmethod
     def in_memory(cls, truth: Truth, metrics: Iterable[Metric]) -> TruthParts:
-        """Return a truth in memory that can be cut into parts; its duplicate rows are counted in the first part only."""
+        """Return a truth in memory that can be cut into parts; its duplicate rows are counted in the first one."""
 
         def cut(ends: Sequence[Any]) -> Iterator[Truth]:
             users = truth.queries
@@ -122,7 +122,10 @@ class TrainingParts:
 
     @classmethod
     def in_files(cls, chunks: TableChunks, size: float, origin: str, progress: Progress | None) -> TrainingParts:
-        """Return a log in files that can be cut into parts; it is read once, about ``size`` bytes at a time, to count items."""
+        """Return a log in files that can be cut into parts.
+
+        It is read once, about ``size`` bytes at a time, to count items.
+        """
 
         def item_counts() -> Iterator[ItemCounts]:
             for frame in chunks.cut(chunk_boundaries([chunks], size)):

@@ -1,6 +1,6 @@
 """Draws from rows of probabilities: the first item whose cumulative probability exceeds a uniform number.
 
-Held to the readable twin in ``tests/property/test_generate.py``.
+A slow, readable implementation in ``tests/property/test_generate.py`` must give the same results.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Float = NDArray[np.float64]
 
 @njit(nogil=True, cache=True)
 def pick(cumulative: Float, rows: Int64, uniforms: Float, out: Int32) -> None:
-    """Write to ``out[i]`` an item drawn from row ``rows[i]`` of ``cumulative``, by the number ``uniforms[i]``.
+    """Write to ``out[i]`` an item drawn by the uniform number ``uniforms[i]`` from row ``rows[i]`` of ``cumulative``.
 
-    The last sum of a row need not be exactly 1.
+    A row has the sums of the probabilities of items 0, 1, ...; the last sum need not be exactly 1.
     """
     for i in range(rows.size):
         row = cumulative[rows[i]]
@@ -29,9 +29,9 @@ def pick(cumulative: Float, rows: Int64, uniforms: Float, out: Int32) -> None:
 
 @njit(nogil=True, cache=True)
 def pick_new(probabilities: Float, rows: Int64, prefixes: Int32, uniforms: Float, out: Int32) -> None:
-    """Write to ``out[i]`` an item drawn from row ``rows[i]``, among those not in row i of ``prefixes``.
+    """Write to ``out[i]`` an item drawn from row ``rows[i]`` of ``probabilities`` that is not in row i of ``prefixes``.
 
-    -1 if none is possible.
+    ``uniforms[i]`` is the uniform number of the draw. Write -1 if every such item has probability 0.
     """
     for i in range(rows.size):
         row = probabilities[rows[i]].copy()

@@ -32,7 +32,7 @@ TRAINING = "training"
 
 
 def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
-    """Return the share of recommendations of the most shown item, the second, and so on, per system and in training.
+    """Return the share of recommendations of the most recommended item, the second, and so on, per system and in training.
 
     >>> from recassay.data.sequences import Sequences
     >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abaab"]})
@@ -107,8 +107,8 @@ def by_position(
 
     The value of a position is a hit, the bits or the probability of its item, or its distance or order relative to the
     items before it. For coverage it is the share of the vocabulary at that position in some list. ``metrics`` must be
-    sums over positions; by default all such metrics are shown. ``given`` holds features, similarities and a primitive
-    recommender for metrics that read them.
+    sums over positions; by default all such metrics are included. ``given`` holds features, similarities and a
+    primitive recommender (which gives obvious items) for metrics that read them.
     """
     systems = generated_by_system(fold, generated)
     shortest = min((made for runs in systems.values() for made in runs), key=lambda made: made.k)
@@ -147,7 +147,10 @@ def by_position(
 
 
 def _values_by_position(known: SequenceContext, made: Generated, metric: SequenceMetric, threads: int | None) -> Values:
-    """Return the values of a metric by position (n, k), or (1, k) for a metric of all lists together."""
+    """Return the values of a metric by position (n, k), or (1, k) for a metric of all lists together.
+
+    ``known`` is the data that metrics read, and ``made`` the generated sequences.
+    """
     if isinstance(metric, WholeSequenceMetric):
         return np.array([[metric.measure(known, made.items[:, j : j + 1]) for j in range(metric.depth)]])
     if not isinstance(metric, PlaceSum):

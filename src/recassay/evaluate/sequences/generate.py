@@ -117,7 +117,7 @@ def generate(
 
 
 def uniform_draws(test: Sequences, protocol: Sequence, seed: int) -> Float:
-    """Return uniform numbers (n, k), from the seed and the identity of each test sequence, not from its position."""
+    """Return uniform numbers (n, k) for n test sequences, which depend on ``seed`` and the sequence, not on its position."""
     salt = np.uint64(derive_seed(seed, "generated sequences") % 2**64)
     keys = mix((_beginning_keys(test) if protocol.cache_by_seed else test.identities) ^ salt)
     steps = mix(np.arange(protocol.k, dtype=np.uint64))
@@ -125,7 +125,7 @@ def uniform_draws(test: Sequences, protocol: Sequence, seed: int) -> Float:
 
 
 def _beginning_keys(test: Sequences) -> Keys:
-    """Return a key of the first event of each sequence: equal for sequences that begin with the same event."""
+    """Return a number for each sequence that is equal for sequences with the same first event (user, item and time)."""
     columns = [test.users, test.seeds, *(() if test.starts is None else (test.starts,))]
     _, first, number = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     first_events = Sequences(
@@ -140,7 +140,7 @@ def _beginning_keys(test: Sequences) -> Keys:
 
 
 def make_predictor(fitted: Any, fold: SequenceFold, name: str, *, threads: int | None = None) -> Predictor:
-    """Return the fastest predictor of a fitted system; raise U173 if the system gives no probabilities."""
+    """Return the fastest interface to a fitted system's predictions; raise U173 if it gives no probabilities."""
     predictor = _predictor(fitted, fold, name, rows=False, threads=threads)
     if predictor is None:
         raise _no_probabilities_error(name)
@@ -153,9 +153,9 @@ def _no_probabilities_error(name: str, where: str = "", instead: str = "") -> Us
 
 
 def _predictor(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, threads: int | None) -> Predictor | None:
-    """Return the fastest predictor of a fitted system, or the one with rows of probabilities if ``rows``.
+    """Return the fastest interface to a fitted system's predictions, with ``rows`` one that has rows of probabilities.
 
-    The result is None if the system gives no probabilities.
+    Return None if the system gives no probabilities.
     """
     if isinstance(fitted, SamplesNext) and not rows:
         return DirectPredictor(fitted, threads)
@@ -165,7 +165,10 @@ def _predictor(fitted: Any, fold: SequenceFold, name: str, *, rows: bool, thread
 def _generate_items(
     predictor: Predictor, begun: Prefixes, protocol: Sequence, uniforms: Float, name: str
 ) -> tuple[Int32, Float, TimeValues | None]:
-    """Return the items (n, k) that the protocol generates with the predictor, their probabilities and their times."""
+    """Return the items (n, k) that the protocol generates after ``begun``, their probabilities and their times.
+
+    ``begun`` are the first items of n sequences, and ``uniforms`` (n, k) the random numbers of draws.
+    """
     if protocol.how == "beam":
         assert isinstance(predictor, RowPredictor), "beam search needs rows"
         items = beam_search(predictor, begun, protocol.k, protocol.beam)
@@ -197,7 +200,7 @@ def _generate_items(
 
 
 def _prefixes(begun: Prefixes, items: Int32, times: TimeValues | None, which: NDArray[Any], j: int) -> Prefixes:
-    """Return some first items with the j items that followed them."""
+    """Return the first items of some sequences (``which``), each followed by its first j generated items."""
     return begun.take(which).followed_by(items[which, :j], None if times is None else times[which, :j])
 
 
@@ -209,7 +212,7 @@ def _no_times(begun: Prefixes, shape: tuple[int, ...]) -> TimeValues | None:
 
 
 def _times_of(fitted: Any, begun: Prefixes, items: Int32) -> TimeValues | None:
-    """Return the times of ``items`` that were generated without times; the time is 0 after the end of a list."""
+    """Return the times of ``items`` that were generated without times, 0 after the end of a list; None without times."""
     times = _no_times(begun, items.shape)
     if times is not None:
         for j in range(items.shape[1]):
@@ -230,7 +233,7 @@ def _item_probabilities(predictor: Predictor, begun: Prefixes, items: Int32, tim
 
 
 def _check_items(items: NDArray[np.integer], shape: tuple[int, ...], name: str, fold: SequenceFold) -> Int32:
-    """Return the items of a generator; raise I355 if they are no table of item codes."""
+    """Return the items of a generator; raise I355 if they are not a table of item codes of this ``shape``."""
     found = np.asarray(items)
     why = ""
     if found.shape != shape or found.dtype.kind not in "iu":

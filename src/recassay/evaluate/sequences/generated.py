@@ -16,7 +16,7 @@ Systems = Generated | Iterable[Runs] | Mapping[str, Runs]
 
 
 def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, list[Generated]]:
-    """Return the generated sequences of each system, one per seed; raise I361 for those that do not fit the fold."""
+    """Return the generated sequences of each system, one result per seed; raise I361 for those that do not fit the fold."""
     found: dict[str, list[Generated]] = {}
     for name, run in _named(generated):
         runs = found.setdefault(name, [])
@@ -44,7 +44,7 @@ def _as_runs(runs: Runs) -> Iterable[Generated]:
 
 
 def _checked(fold: SequenceFold, name: str, run: Generated) -> Generated:
-    """Return generated sequences under a name, in the memory layout of kernels, after a check of every number."""
+    """Return generated sequences under a name, in arrays that kernels can read, after a check of every number."""
     items, n = np.asarray(run.items), len(fold.test)
     why = ""
     if items.ndim != 2 or items.shape[0] != n or not items.shape[1]:

@@ -1,5 +1,6 @@
-"""Data that users pass beside generated sequences, made ready for metrics: item features, item similarities, and a
-primitive recommender (which gives obvious items).
+"""Data that users pass beside generated sequences, made ready for metrics.
+
+They are item features, item similarities, and a primitive recommender (which gives obvious items).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class GivenData:
     """Data that a user passed beside generated sequences, not parsed yet.
 
     ``items`` are features. ``similarities`` are a matrix over the items of the fold by ascending id, or a table of
-    pairs. ``primitive`` is a list of ids, the most obvious first, a recommender, or the sequences that one generated.
+    pairs. ``primitive`` gives the obvious items: a list of ids, the most obvious first, a recommender, or the sequences
+    that one generated.
     """
 
     items: Any = None
@@ -52,7 +54,7 @@ class GivenData:
     def context(
         self, fold: SequenceFold, metrics: Mapping[str, SequenceMetric], *, threads: int | None
     ) -> SequenceContext:
-        """Return the data that metrics read; raise U231 for an argument that no metric uses."""
+        """Return the data in the form that metrics read; raise U231 for data that no metric uses."""
         _raise_if_unused(metrics, similarities=self.similarities, primitive=self.primitive)
         features = None if self.items is None else read_items(self.items, columns=self.columns)
         primitive = None
@@ -66,7 +68,8 @@ def primitive_items(
 ) -> NDArray[np.int32]:
     """Return the obvious items: one list for everyone (k), or a list for each test sequence (n, k); -1 for no item.
 
-    A recommender generates ``length`` items from the first item of each test sequence, as :func:`generate` does.
+    ``primitive`` is what ``GivenData`` has. A recommender generates ``length`` items from the first item of each test
+    sequence, as :func:`generate` does.
     """
     if isinstance(primitive, str):
         primitive = parse_model(primitive)
@@ -87,7 +90,7 @@ def primitive_items(
 
 
 def _codes(ids: list[Any], fold: SequenceFold) -> NDArray[np.int32]:
-    """Return the codes of ids; -1 for items that occur in no sequence, which no system can recommend."""
+    """Return the item codes of ids given by the user; -1 for an item that is in no sequence."""
     vocabulary = fold.train.item_vocabulary
     assert vocabulary.ids is not None, "ids of sequences are dense"
     theirs = vocabulary.ids.head(3).to_list()
@@ -117,7 +120,7 @@ def _unusable(why: str) -> InputError:
 
 
 def _length(metrics: Mapping[str, SequenceMetric]) -> int:
-    """Return how many items of a given primitive recommender the metrics read."""
+    """Return how many items per list the metrics read from the user's primitive recommender."""
     users = [metric for metric in metrics.values() if getattr(metric, PRIMITIVE, "") == GIVEN]
     return max(getattr(metric, "k_p", None) or metric.depth for metric in users)
 
@@ -127,7 +130,7 @@ def _is_used(name: str, metrics: Mapping[str, SequenceMetric]) -> bool:
 
 
 def _raise_if_unused(chosen: Mapping[str, SequenceMetric], **given: Any) -> None:
-    """Raise U231 for an argument that no metric uses."""
+    """Raise U231 for data that were ``given`` and that no chosen metric uses."""
     for name, one in given.items():
         parameter, metric = USED_BY[name]
         if one is None or _is_used(name, chosen):

@@ -22,9 +22,10 @@ def perplexity_by_position(
 ) -> Exhibit:
     """Return the perplexity of the items at each position of the test sequences: does a longer history help?
 
-    ``systems`` are unfitted models or models fitted on ``fold.train``, by name, as :func:`generate` takes them.
-    Position 1 is the first predicted item; ``transitions`` counts the test sequences of at least that length. Over all
-    positions together the perplexity is ``seq_perplexity``.
+    ``systems`` are unfitted models or models fitted on ``fold.train``, by name, as :func:`generate` takes them. At most
+    ``positions`` positions are reported; position 1 is the first predicted item, the second of its sequence. The column
+    ``transitions`` is the number of test sequences with an item at the position. Over all positions together the
+    perplexity is ``seq_perplexity``.
 
     >>> from recassay.data.sequences import Sequences
     >>> from recassay.models.sequence import Uniform

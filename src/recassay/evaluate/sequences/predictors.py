@@ -41,32 +41,35 @@ Pick = Callable[[Float, Int64, Int64], Int32]  # from a block of rows, the row o
 class Predictor(ABC):
     """An interface to one fitted sequence model: it draws next items, and returns likely items and probabilities.
 
-    ``prefixes`` are the first items of n sequences, with users and times, and the items generated so far.
+    Queries are ``prefixes``: the first items of n sequences, with users and times, and the items generated so far.
     """
 
     fitted: Any
 
     def next_times(self, prefixes: Prefixes, items: Int32) -> TimeValues | None:
-        """Return when the next items come, if times are known."""
+        """Return the times of ``items``, which follow the prefixes; None if times are not known."""
         return next_times(self.fitted, prefixes, items)
 
     @abstractmethod
     def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix by its uniform number; return the items and their probabilities."""
+        """Draw one item after each prefix by its uniform number; return two arrays (n), the items and their probabilities."""
 
     @abstractmethod
     def likeliest(self, prefixes: Prefixes) -> Next:
-        """Return the most probable item after each prefix (the lowest code among equals), and the probabilities."""
+        """Return two arrays (n): the most probable item after each prefix, and its probability.
+
+        Among equally probable items it is the one with the lowest code.
+        """
 
     @abstractmethod
     def probability(self, prefixes: Prefixes, items: Int32) -> Float:
-        """Return the probability of one given item after each prefix."""
+        """Return the probability (n) that ``items[i]`` comes next after prefix i."""
 
     @abstractmethod
     def item_probabilities(self, test: Sequences) -> Float:
         """Return the probability of every item of each sequence but the first, given the items before it.
 
-        The sequences follow each other in one array.
+        It is one array, in which the values of one sequence follow those of another.
         """
 
     def surprise(self, test: Sequences) -> Float:
@@ -83,7 +86,10 @@ class RowPredictor(Predictor):
     vocabulary: Vocabulary
 
     def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Return an item drawn after each prefix from its row of probabilities, and its probability."""
+        """Draw one item after each prefix from its row of probabilities, by its uniform number.
+
+        Return two arrays (n): the items and their probabilities.
+        """
 
         def pick(probabilities: Float, rows: Int64, which: Int64) -> Int32:
             items = np.empty(rows.size, np.int32)
@@ -93,7 +99,7 @@ class RowPredictor(Predictor):
         return self._pick_each(prefixes, pick)
 
     def draw_new(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Return an item drawn after each prefix among the items that are not in the prefix, and its probability.
+        """Draw one item after each prefix among the items that are not in it; return the items and their probabilities.
 
         The item is -1 if no such item has a probability above 0.
         """
@@ -112,19 +118,19 @@ class RowPredictor(Predictor):
         return self._pick_each(prefixes, pick)
 
     def likeliest(self, prefixes: Prefixes) -> Next:
-        """Return the largest probability of each row and its item."""
+        """Return two arrays (n): the most probable item after each prefix, and its probability."""
         return self._pick_each(
             prefixes, lambda probabilities, rows, _: probabilities.argmax(axis=1)[rows].astype(np.int32)
         )
 
     def probability(self, prefixes: Prefixes, items: Int32) -> Float:
-        """Return the probability of one given item after each prefix."""
+        """Return the probability (n) that ``items[i]`` comes next after prefix i."""
         return self._pick_each(prefixes, lambda _probabilities, _rows, which: items[which])[1]
 
     def item_probabilities(self, test: Sequences) -> Float:
-        """Return the probability of every item but the first of each sequence.
+        """Return the probability of every item of each sequence but the first, given the items before it.
 
-        Each beginning of a sequence is a history.
+        The model is queried with every beginning of every sequence.
         """
         order = np.argsort(test.identities)
         back = np.argsort(np.argsort(order)[row_groups(test.offsets - np.arange(len(test) + 1))], kind="stable")
@@ -143,7 +149,7 @@ class RowPredictor(Predictor):
         return unsorted
 
     def rows(self, histories: Histories) -> Float:
-        """Return the model's probabilities after some histories, checked."""
+        """Return the model's probabilities (histories, items) of the next item after each history, checked."""
         shape = (len(histories), self.vocabulary.size)
         table = self.fitted.next_probabilities(histories)
         return check_probabilities(table, shape, self.name, histories, self.vocabulary)
@@ -158,7 +164,7 @@ class RowPredictor(Predictor):
         return max(1, NUMBERS // self.vocabulary.size)
 
     def _pick_each(self, prefixes: Prefixes, pick: Pick) -> Next:
-        """Return the item that ``pick`` chooses after each prefix, and its probability (NaN for none)."""
+        """Return two arrays (n): the item that ``pick`` chooses after each prefix (-1: none), and its probability (NaN: none)."""
         items, probabilities = np.empty(len(prefixes), np.int32), np.zeros(len(prefixes))
         for table, rows, which in self._blocks(prefixes):
             items[which] = picked = pick(table, rows, which)
@@ -166,8 +172,10 @@ class RowPredictor(Predictor):
         return items, np.minimum(probabilities, 1)
 
     def _blocks(self, prefixes: Prefixes) -> Iterator[tuple[Float, Int64, Int64]]:
-        """Yield blocks: probability rows of distinct prefixes, the row of each sequence, and which sequences they
-        are.
+        """Yield blocks of three arrays, in which equal prefixes share a row of probabilities.
+
+        They are the rows of probabilities of different prefixes, the row of each sequence, and the numbers of the
+        sequences.
         """
         keys = prefixes.keys(items_only=self.items_only)
         _, distinct, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -187,23 +195,23 @@ class DirectPredictor(Predictor):
     threads: int | None = None
 
     def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw an item after each prefix, by a uniform number each."""
+        """Draw one item after each prefix by its uniform number; return two arrays (n), the items and their probabilities."""
         items = self._query(prefixes, np.int32, lambda last, steps, some: self.fitted.draw(last, steps, uniforms[some]))
         return items, self.probability(prefixes, items)
 
     def likeliest(self, prefixes: Prefixes) -> Next:
-        """Return the most probable item after each prefix."""
+        """Return two arrays (n): the most probable item after each prefix, and its probability."""
         items = self._query(prefixes, np.int32, lambda last, steps, _: self.fitted.likeliest(last, steps))
         return items, self.probability(prefixes, items)
 
     def probability(self, prefixes: Prefixes, items: Int32) -> Float:
-        """Return the probability of one given item after each prefix."""
+        """Return the probability (n) that ``items[i]`` comes next after prefix i."""
         return self._query(
             prefixes, np.float64, lambda last, steps, some: self.fitted.probability(last, steps, items[some])
         )
 
     def item_probabilities(self, test: Sequences) -> Float:
-        """Return the probability of every item but the first of each sequence, from the last items before it."""
+        """Return the probability of every item of each sequence but the first, given the last items before it."""
         position = _positions(test)
         at, probabilities = np.flatnonzero(position), np.empty(np.count_nonzero(position))
 
@@ -220,7 +228,7 @@ class DirectPredictor(Predictor):
     def _query(
         self, prefixes: Prefixes, kind: type, query: Callable[[Int32, Int64, slice], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Call ``query`` with the last items of each prefix, block by block."""
+        """Call ``query`` with the last items of each prefix, block by block; return its results as one array of type ``kind``."""
         results: NDArray[Any] = np.empty(len(prefixes), kind)
         length, memory = prefixes.length, self.fitted.memory
 
@@ -234,9 +242,9 @@ class DirectPredictor(Predictor):
 
 
 def next_times(fitted: Any, prefixes: Prefixes, items: Int32) -> TimeValues | None:
-    """Return when the next items come: as the model predicts, else one unit of time after the item before.
+    """Return the times of ``items``, which follow the prefixes: as the model predicts, else one unit after the last time.
 
-    The result is None if the prefixes have no times. An item of code -1 ends a sequence; its time means nothing.
+    Return None if the prefixes have no times. An item of code -1 ends a sequence; its time means nothing.
     """
     if prefixes.times is None:
         return None
@@ -259,7 +267,10 @@ def surprisal(probabilities: Float) -> Float:
 def check_probabilities(
     table: NDArray[np.floating], shape: tuple[int, int], name: str, histories: Histories, vocabulary: Vocabulary
 ) -> Float:
-    """Return a model's probabilities as doubles; raise I354 with model and history if they are no probabilities."""
+    """Return a model's probabilities as doubles; raise I354, with model and history, for rows that are not probabilities.
+
+    A row must have numbers of at least 0 that sum to 1. ``table`` must have this ``shape``.
+    """
     try:
         probabilities = np.asarray(table, np.float64)
     except (TypeError, ValueError) as error:

@@ -18,7 +18,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Prefixes:
-    """Items (n, j) of n sequences so far; with the user of each (n), and the time of each item (n, j), if known."""
+    """The first j items (n, j) of n sequences, with the user of each (n) and the time of each item (n, j), if known."""
 
     items: Int32
     users: Int32 | None = None
@@ -38,7 +38,7 @@ class Prefixes:
         return int(self.items.shape[1])
 
     def take(self, which: NDArray[Any] | slice) -> Prefixes:
-        """Return some of the prefixes."""
+        """Return the prefixes at some positions: an array of positions, a mask or a slice."""
         return Prefixes(
             self.items[which],
             None if self.users is None else self.users[which],
@@ -51,14 +51,15 @@ class Prefixes:
         return Prefixes(np.concatenate([self.items, items], axis=1), self.users, later)
 
     def histories(self) -> Histories:
-        """Return the prefixes as histories."""
+        """Return the prefixes in the form in which models are queried."""
         offsets = np.arange(len(self) + 1) * self.length
         return Histories(offsets, self.items.ravel(), self.users, None if self.times is None else self.times.ravel())
 
     def keys(self, *, items_only: bool) -> NDArray[np.integer]:
-        """Return a row of numbers per prefix, equal for prefixes that are the same to a model.
+        """Return a row of numbers per prefix; two rows are equal if a model cannot tell the prefixes apart.
 
-        Times after the first one follow from the user, the first time and the items.
+        With ``items_only`` the model reads the items and nothing else. Times after the first one follow from the user,
+        the first time and the items.
         """
         if items_only:
             return self.items

@@ -94,7 +94,7 @@ def score_sequences(
 
 
 def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
-    """Return the metrics by heading; raise U181 for metrics of lists, and U182 for cut-offs beyond the lists."""
+    """Return the metrics by heading; raise U181 for metrics of ranked lists, U182 for cut-offs beyond the shortest lists."""
     chosen: dict[str, SequenceMetric] = {}
     for heading, metric in parse_metrics(metrics).items():
         if not isinstance(metric, SequenceMetric):
@@ -113,7 +113,10 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
 
 @dataclass(frozen=True, eq=False)
 class _SystemResult:
-    """The results of one system with one seed: ``values`` of every sequence by heading, and a mean for each metric."""
+    """The results of one system with one seed.
+
+    By heading: ``values`` and ``weights`` of all sequences, the ``means``, and the number of ``short`` lists.
+    """
 
     values: dict[str, Values]
     weights: dict[str, Values]
@@ -123,7 +126,7 @@ class _SystemResult:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One fold and its metrics, ready to evaluate any number of systems."""
+    """One fold and its metrics, ready to evaluate any number of systems; ``known`` is the data that metrics read."""
 
     known: SequenceContext
     metrics: Mapping[str, SequenceMetric]
@@ -139,7 +142,7 @@ class _Job:
         return {heading: one for heading, one in parts.items() if isinstance(one, PerSequence)}
 
     def judge(self, made: Generated) -> _SystemResult:
-        """Return the values and means of a system's generated sequences, computed block by block."""
+        """Return the values and means of the sequences that a system generated, computed block by block."""
         for metric in self.metrics.values():
             metric.ready(self.known, made)
         values, weights = self._fill(made)
@@ -182,7 +185,7 @@ def _mean(values: Values, weights: Values | None) -> float:
 
 
 def _assemble(job: _Job, judged: Mapping[str, list[_SystemResult]], uncertainty: Uncertainty) -> Scores:
-    """Return the scores of all systems, with intervals; the seeds of a system become one column of means."""
+    """Return the scores of all systems, with intervals; the values of a system are means over its seeds."""
     columns = {(name, heading): _over_seeds(runs, heading) for name, runs in judged.items() for heading in job.columns}
     finite = {key: np.full_like(one, np.nan) if np.isinf(one).any() else one for key, one in columns.items()}
     weights = {(name, heading): one for name, runs in judged.items() for heading, one in runs[0].weights.items()}
@@ -221,7 +224,11 @@ def _row(
     column: Values | None,
     bounds: Mapping[tuple[str, str], tuple[float, float]],
 ) -> Summary:
-    """Return the mean of one system under one metric, over its seeds, with counts."""
+    """Return the summary row of one system under one metric: the mean over its seeds, with counts and bounds.
+
+    ``key`` is (system, heading), ``runs`` are the results of its seeds, and ``column`` is the values averaged over
+    them.
+    """
     heading, metric, units = key[1], job.metrics[key[1]], len(job.known.fold.test)
     undefined = 0 if column is None else int(np.isnan(column).sum())
     found = [one.means[heading] for one in runs]

@@ -1,4 +1,4 @@
-"""Seeds given by hand: first items, with users and times if known, that a system is to continue."""
+"""First items given by hand, with users and times if known, that a system is to continue."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def sequences_of_seeds(seeds: Any, train: Sequences) -> Sequences:
 
 
 def _frame(seeds: Any) -> pl.DataFrame:
-    """Return seeds as a table."""
+    """Return the given first items as a table with item_id and perhaps user_id and timestamp."""
     if isinstance(seeds, str | int):
         seeds = [seeds]
     if isinstance(seeds, list | tuple) and seeds:

@@ -1,4 +1,4 @@
-"""Evaluation of one copy of a model on a stream: choose the queries, let the model learn and answer, compute the values.
+"""Evaluation of one copy of a model on a stream: chooses queries, lets the model learn and answer, computes values.
 
 Tests compare the results with the plain loop of ``tests/property/test_streams.py``, for any size of blocks and batches.
 """
@@ -340,7 +340,7 @@ class Player:
         self.chunks.asking.pop()  # nothing was asked
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
-        """Add the results of queries (``rows`` of the block), of which ``unseen`` are for unlearned items; count them."""
+        """Add the results of queries (``rows`` of the block), ``unseen`` of which are for unlearned items; count them."""
         counts, kept, answered = self.counts, np.ones(rows.size, np.bool_), rows.size
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])
