@@ -1,4 +1,4 @@
-"""The one place where a back end is chosen."""
+"""The one place where a back end (the code that carries out a call: local, out of core or Spark) is chosen."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ DEFAULT = Execution()
 def choose(*inputs: Any, execution: Execution = DEFAULT) -> Backend:
     """Return the back end that carries out a call with these inputs.
 
-    It is the engine that ``execution`` names; else Spark if an input, or a member of one, is a Spark table. A budget of
-    memory chooses the back end for files larger than memory.
+    It is the engine that ``execution`` names; else Spark if an input, or a member of one, is a Spark table. If
+    ``execution`` limits the memory, it is the back end for files larger than memory.
 
     >>> choose({"mine": {"ann": ["x"]}}).name
     'local'
@@ -35,7 +35,7 @@ def choose(*inputs: Any, execution: Execution = DEFAULT) -> Backend:
 def _one_of_each_type(inputs: Iterable[Any]) -> Iterable[Any]:
     """Return one value of each type among the inputs and the members of mappings, lists and tuples.
 
-    So even a dict of a million users takes little time to examine.
+    So even a dict of a million users is quick to examine.
     """
     found: dict[type, Any] = {}
     for one in inputs:

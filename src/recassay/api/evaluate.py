@@ -39,8 +39,8 @@ REFERENCE = " (reference)"  # added to the names of systems that nobody asked fo
 class Evaluation(Displayable):
     """Results of :func:`evaluate`: the fold, a run of every system, scores, and tests of all pairs.
 
-    ``references`` names the systems that were added for comparison. ``stated`` has the split, the protocol, the metrics
-    and the references as text.
+    ``references`` names the systems that were added for comparison. ``stated`` describes the split, the protocol, the
+    metrics and the references in words.
     """
 
     fold: Fold
@@ -74,8 +74,8 @@ def evaluate(
     (``"ALS(factors=64)"``), models, or runs; one, a list, or a dict of name to model. ``split`` is by default the
     strictest that the times of the log allow: ``global_time(quantile=0.8)`` for times that order all events,
     ``last(n=1)`` for orders within users, ``random(test=0.2)`` without times. ``references`` adds systems that every
-    good system must beat, Popular and ItemKNN (UserKNN where the library implicit is not installed); their names say
-    so.
+    good system must beat, Popular and ItemKNN (UserKNN where the library implicit is not installed); their names mark
+    them as references.
 
     >>> from recassay.data.synthetic.tastes import log
     >>> made = log(users=80, items=60, events=2_000, seed=1)

@@ -1,6 +1,4 @@
-"""``judge``: scores the same recommendations under every target-set design, on the back end that holds the
-standings.
-"""
+"""``judge``: scores the same recommendations under every target-set design, on the back end that has their ranks."""
 
 from __future__ import annotations
 
@@ -51,13 +49,13 @@ def judge(
     says what happens to users with fewer candidates than a design draws: ``error``, or ``all`` to take all their
     candidates. ``variance=False`` leaves out the variance over draws, and is quicker.
 
-    ``method="sample"`` draws target sets as papers do, ``draws`` times and the same for every system, and ranks
-    them. It is slower and noisy, but is the only method for ``by='popularity', replace=False``. The scores of the
-    systems are computed again.
+    ``method="sample"`` draws target sets as papers do, ``draws`` times and the same for every system, and ranks them.
+    It is slower and noisy, but is the only method for ``by='popularity', replace=False``. The scores of the systems are
+    computed again.
 
     Intervals are over users. Runs that were played on Spark are judged there. Beyond 50,000 users their values stay in
-    Parquet files, in a folder within ``work`` that all nodes see, and findings look at a sample of about 50,000 users,
-    drawn by their ids.
+    Parquet files, in a folder within ``work`` that all nodes can read and write, and findings are checked on a sample
+    of about 50,000 users, drawn by their ids.
 
     ``options``, ``uncertainty`` and ``execution`` hold these keywords in groups, for callers that pass them on.
 

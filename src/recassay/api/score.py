@@ -67,9 +67,9 @@ def score(
 ) -> Scores:
     """Return the scores of runs against a truth: values per user, means with intervals and counts, and findings.
 
-    ``runs``, ``truth``, ``train`` and ``items`` are objects of this library or anything that its readers accept:
-    paths, data frames, dicts. Runs are read and scored one after another. A fold as ``truth`` gives its test part, and
-    its training part and items where none are given; ratings of a test part are gains. ``columns`` names columns of the
+    ``runs``, ``truth``, ``train`` and ``items`` are objects of this library or anything that its readers accept: paths,
+    data frames, dicts. Runs are read and scored one after another. A fold as ``truth`` gives its test part, and its
+    training part and items where none are given; ratings of a test part are gains. ``columns`` names columns of the
     runs, and of the other tables where they have them; ``truth_columns`` names those of the truth, ``train_columns``
     those of the training log, and ``run_columns`` those of single runs by name, if they differ. ``format`` and ``nan``
     apply to the runs; ``negative`` says how negative gains of the truth are read. ``distances`` is a matrix with a row
@@ -84,20 +84,20 @@ def score(
     them out.
 
     With ``until`` users are drawn at random until every mean is accurate to ± ``until``; with several ``strata`` they
-    are drawn in groups by activity. The intervals then hold however often one looks, and the scores are those of the
-    users drawn.
+    are drawn in groups by activity. The intervals are valid although drawing stops when they are narrow, and the scores
+    are those of the users drawn.
 
     With ``memory`` (``"2GB"``) run files are scored in chunks, within about that much memory, and give the same bits.
     ``truth`` and ``train`` are read in chunks too where they are paths; ``items`` are in memory whole.
 
     With ``engine="spark"``, or where truth or runs are Spark tables, Spark tasks do the work (see
     :mod:`recassay.backends.spark`). The values of users then stay in Parquet files, in a folder within ``work`` that
-    all nodes see; on one machine the default, a temporary folder, is enough.
+    all nodes can read and write; on one machine the default, a temporary folder, is enough.
 
     ``by`` names columns of ``users``, a table with a row per user: ``scores.groups`` then has the means of each group
     of users, and the gap between the best and the worst one with its test. Without ``users`` the truth or the training
     log may have the column. ``by_item`` names columns of ``items``: metrics of relevance are then also computed for the
-    relevant items of each group alone. Groups of fewer than ``smallest_group`` users are not shown.
+    relevant items of each group alone. Groups of fewer than ``smallest_group`` users are not reported.
 
     With ``first_hits`` the scores keep the rank of every user's first relevant item, so that
     :func:`~recassay.sudden_death` can be called on them. Spark does not keep it.

@@ -128,7 +128,7 @@ class _WeightResult:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The prepared run, truth, metrics and side data with which each weight is tried."""
+    """The prepared run, truth, metrics and other data with which each weight is tried."""
 
     prepared: PreparedRun
     truth: Truth
@@ -157,7 +157,7 @@ class _Search:
 
 
 def _validate(weights: list[float], keep: str | None, loss: float) -> None:
-    """Raise U102 or U203 if the loss is no share, or the grid is empty or lacks weight 0, the reference for losses."""
+    """Raise U203 or U102 if the loss is not a share, or if the grid is empty or lacks weight 0, against which loss is measured."""
     if not 0 <= loss <= 1:
         raise UsageError("U102", f"a loss of {loss:g} is no share", hint="0 to 1; 0.02 is 2 %")
     if not weights:
@@ -177,14 +177,20 @@ def _gain(scores: Scores, system: str, heading: str) -> float:
 
 
 def _is_within(gains: list[float], at_first: list[float], loss: float) -> bool:
-    """Return whether the second metric loses at most the share ``loss`` of its value at weight 0 (``at_first``)."""
+    """Return whether the second metric loses at most the share ``loss`` of its value at weight 0.
+
+    ``gains`` are the means at some weight and ``at_first`` those at weight 0, signed so that more is better.
+    """
     if len(gains) < 2:
         return True
     return gains[1] >= at_first[1] - loss * abs(at_first[1]) - ROUNDING
 
 
 def _first_best(gains: list[float], within: list[bool], heading: str) -> int:
-    """Return the position of the first allowed gain that equals the largest allowed gain, up to rounding."""
+    """Return the position of the first allowed weight whose gain equals the largest allowed gain, up to rounding.
+
+    ``gains`` has the mean of each weight, signed so that more is better, and ``within`` says which weights are allowed.
+    """
     allowed = [place for place, gain in enumerate(gains) if within[place] and not math.isnan(gain)]
     if not allowed:
         hint = "look at the metric: are there features, and relevant items?"

@@ -23,8 +23,8 @@ from recassay.results.exhibit import Exhibit
 class Trial:
     """The input of experiments: a fold, the systems fitted on it, and their recommendations.
 
-    ``models`` are unfitted models, ``fitted`` the fitted ones and ``runs`` their recommendations, all by name.
-    ``ask`` is the protocol, which says what each system must recommend.
+    ``models`` are unfitted models, ``fitted`` the fitted ones and ``runs`` their recommendations, all by name. ``ask``
+    is the protocol, which says what each system must recommend.
     """
 
     fold: Fold
@@ -35,7 +35,7 @@ class Trial:
     threads: int | None = field(default=None)
 
     def standings(self) -> dict[str, Standings]:
-        """Return the standings of every system: the candidates above each relevant item and tied with it."""
+        """Return, for every system, the numbers of candidates above each relevant item and tied with it."""
         found = {name: run.standings for name, run in self.runs.items()}
         missing = [name for name, standings in found.items() if standings is None]
         if missing:
@@ -53,7 +53,7 @@ class Experiment(Named):
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A straight line through points, and the share of their variance that it explains."""
+    """A straight line through points, and the share of their variance that it explains (``r2``)."""
 
     slope: float
     intercept: float

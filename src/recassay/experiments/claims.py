@@ -1,4 +1,4 @@
-"""The claims of the paper on Sudden Death about three re-rankers, each with how often it holds."""
+"""The claims of the paper on Sudden Death about three re-rankers, and how often each holds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Curves = Mapping[tuple[str, str], list[float]]  # means by system and metric, at
 
 
 class Claim(NamedTuple):
-    """A claim in words, with the number of ``cases`` in which it holds ``of`` those examined.
+    """A claim in words (``text``), with the number of ``cases`` in which it holds, out of the number examined (``of``).
 
-    ``noun`` names a case, and ``holds`` is the verdict on the claim as a whole.
+    ``noun`` names a case, such as a cut-off, and ``holds`` says whether the claim as a whole holds.
     """
 
     text: str
@@ -52,9 +52,9 @@ class DiversityClaims(Experiment):
     """The claims of Bridge, Kaya and Castells (2019) on MMR, xQuAD and SPAD, with a verdict on each.
 
     ``ours`` and ``literal`` each name three systems, MMR, xQuAD and SPAD in this order, that re-rank the system
-    ``base``. ``literal`` are variants that follow the paper to the letter; they may be left out. A claim on all
-    cut-offs from 1 to ``at`` holds if it does at each of them. A claim on most weights holds if it does at more than
-    half of 1/``steps``, 2/``steps``, ..., 1. ``subprofiles`` is the metric of subprofiles.
+    ``base``. ``literal`` are variants that follow the paper to the letter; they may be left out. A claim about all
+    cut-offs from 1 to ``at`` holds if it holds at each of them. A claim about most weights holds if it holds at more
+    than half of 1/``steps``, 2/``steps``, ..., 1. ``subprofiles`` is the metric of subprofiles (tastes of a user).
     """
 
     name: ClassVar[str] = "diversity_claims"
@@ -140,7 +140,7 @@ class DiversityClaims(Experiment):
         yield _always("Sudden Death puts SPAD farther ahead than 1-call", farther)
 
     def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> Curves:
-        """Return the means of the systems under each metric, at every cut-off."""
+        """Return the means of the systems at every cut-off, as a list for each (system, metric)."""
         asked = [heading_at(metric, k + 1) for metric in metrics for k in range(self.at)]
         runs = {name: trial.runs[name] for name in systems}
         scores: Scores = score(
@@ -171,13 +171,13 @@ def _always(text: str, cases: list[bool]) -> Claim:
 
 
 def _leads(curves: Curves, systems: tuple[str, ...], metric: str, best: str, *, first: int = 1) -> list[bool]:
-    """Return for each cut-off from ``first`` on whether no other system is above ``best`` under a metric."""
+    """Return, for each cut-off from ``first`` on, whether no other system is above ``best`` under a metric."""
     depth = len(curves[best, metric])
     return [_lead(curves, systems, metric, best, place) >= 0 for place in range(first - 1, depth)]
 
 
 def _lead(curves: Curves, systems: tuple[str, ...], metric: str, best: str, place: int) -> float:
-    """Return how much ``best`` is above the best of the other systems, at index ``place`` of the curves of a metric."""
+    """Return the mean of ``best`` minus the largest mean of the other systems, at index ``place`` of a metric's curves."""
     return curves[best, metric][place] - max(curves[name, metric][place] for name in systems if name != best)
 
 

@@ -12,10 +12,11 @@ from recassay.results.exhibit import Exhibit
 
 @dataclass(frozen=True, repr=False)
 class Contest(Experiment):
-    """The share of users to whom a system is the first to show something relevant, at every cut-off from 1 to ``at``.
+    """The share of users to whom a system is the first to recommend a relevant item, at every cut-off from 1 to ``at``.
 
-    Systems with the same earliest rank all win the user, or equal parts of it with ``ties="split"``. A second exhibit
-    has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the other.
+    Systems that rank it equally high all win the user, or equal parts of the user with ``ties="split"``. A second
+    exhibit has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the
+    other.
     """
 
     name: ClassVar[str] = "sudden_death"

@@ -1,4 +1,4 @@
-"""The published approximations of precision beside the exact values."""
+"""Published approximations of precision, compared with the exact values."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ from recassay.threads import blocks
 
 @dataclass(frozen=True, repr=False)
 class Formulas(Experiment):
-    """The published formulas for precision of a random order, sigma |PR| / (t |U|) (AR) and 1/t (1R), and exact values.
+    """Published formulas for the precision of a random order, sigma |PR| / (t |U|) (AR) and 1/t (1R), and exact values.
 
-    The formulas average over splits and take the harmonic mean t of the sizes of target sets; the exact values are
-    those of the split at hand.
+    In AR designs all relevant items of a user are in one target set, in 1R designs each is in a set of its own. The
+    formulas average over splits and take the harmonic mean t of the sizes of target sets; the exact values are those of
+    the split at hand.
 
     A second exhibit has equation 3, the expected AR precision of a system that gives everyone the same list, and the
     bounds of section 5.1 on its 1R precision. With L(u, n) the number of positive ratings, training included, of the
@@ -97,10 +98,11 @@ class Formulas(Experiment):
         t: dict[str, float],
         measured: dict[str, dict[str, float]],
     ) -> Iterator[dict[str, Any]]:
-        """Yield rows with measured values beside equation 3 (AR) and the bounds of section 5.1 (1R) of a system.
+        """Yield rows of the measured value of a system beside equation 3 (AR) or the bounds of section 5.1 (1R).
 
-        ``base`` is the base set of candidates, ``sums`` the means of :meth:`_list_popularity`, and ``t`` the harmonic
-        mean sizes.
+        ``base`` is the base set: AI, all items as candidates, or TI, only items with a test rating. ``sums`` are the
+        means of :meth:`_list_popularity`, ``t`` has the harmonic mean size of target sets for AR and 1R, and
+        ``measured`` the measured values of all systems.
         """
         shallow, deep = sums
         candidates = facts.n_items if base == "AI" else int(facts.tested.sum())
@@ -117,7 +119,11 @@ class Formulas(Experiment):
                 yield {**row, "what": "bounds", "value": (low + high) / 2, "low": low, "high": high}
 
     def _list_popularity(self, facts: _Facts, score: Score, base: str) -> tuple[float, float]:
-        """Return two means over users of positive ratings: of the first n, and of the first m_u, candidates listed."""
+        """Return two means over users of the positive ratings of the first n, and of the first m_u, items of a list.
+
+        The list ranks the candidates of user u by ``score``. m_u is n - 1 plus the user's number of relevant test
+        items.
+        """
         log = facts.train
         offsets, profile = log.by_user
         sums = np.zeros(2)
@@ -142,7 +148,7 @@ class Formulas(Experiment):
 class _Facts:
     """Counts of a log, in the symbols of the paper: ``share`` is sigma, ``positive`` |PR|, ``liked_by`` |PR(i)|.
 
-    ``relevant`` is |PR_test(u)|.
+    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating, and ``asked`` are the users with one.
     """
 
     train: Any

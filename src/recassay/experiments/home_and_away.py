@@ -1,4 +1,4 @@
-"""Ranks of all systems under all metrics; a metric is "home" for a system that optimises it."""
+"""Ranks of all systems under all metrics; a metric is "home" for a system that optimises what it measures."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from recassay.results.exhibit import Exhibit
 
 @dataclass(frozen=True, repr=False)
 class Homes(Experiment):
-    """Rank of every system under every metric and in Sudden Death, and the systems that optimise each metric.
+    """The rank of every system under every metric and in Sudden Death, with the systems that optimise each metric.
 
-    ``metrics`` are names separated by blanks, ``at`` is the cut-off of Sudden Death. A diversity metric is home for the
-    re-rankers that optimise what it measures; accuracy metrics and Sudden Death are home for no system.
+    ``metrics`` are names separated by blanks, ``at`` is the cut-off of Sudden Death. A diversity metric is the home
+    metric of the re-rankers that optimise what it measures; accuracy metrics and Sudden Death are the home metric of no
+    system.
     """
 
     name: ClassVar[str] = "home_and_away"

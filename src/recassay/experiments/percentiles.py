@@ -17,8 +17,8 @@ from recassay.results.exhibit import Exhibit
 class Percentiles(Experiment):
     """A metric within bins of equally popular items, most popular first.
 
-    Each relevant item is ranked against candidates of its own bin only, ``n`` of them (None: all). A system that only
-    knows popularity is close to chance in every bin.
+    Each relevant item is ranked against candidates of its own bin only, ``n`` of them (None: all). A system that knows
+    nothing but popularity is close to chance in every bin.
     """
 
     name: ClassVar[str] = "percentiles"

@@ -76,7 +76,7 @@ class Popularity(Experiment):
 
     @property
     def design_text(self) -> str:
-        """Return the design with its number of sampled items."""
+        """Return the design as text, with the number of sampled items filled in."""
         return f"{self.design}({self.n})" if self.design.upper().endswith("NN") else self.design
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
@@ -110,7 +110,10 @@ class Popularity(Experiment):
         )  # fmt: skip
 
     def logs(self, whole: Interactions) -> list[tuple[float, Interactions]]:
-        """Return the exponents and the generated logs, with the rating values and the curve of a data set."""
+        """Return (alpha, generated log) for each exponent alpha of the popularity curve.
+
+        The constants of the curve and the rating values are those of the data set ``whole``.
+        """
         users, items = self.users or whole.n_users, self.items or whole.n_items
         ratings = self.ratings or len(whole)
         c1, c2, _ = fit_power_law(whole, steepest=self.steepest)
@@ -121,7 +124,7 @@ class Popularity(Experiment):
         return [(alpha, make(alpha=alpha, values=rating_values(whole))) for alpha in alphas]
 
     def _judged(self, log: Interactions, trial: Trial) -> pl.DataFrame:
-        """Return a table with the mean of every system on a generated log, and of a random order."""
+        """Return a table with the mean of every system on a generated log, and that of a random order."""
         fold = RandomSplit(test=self.test, seed=self.seed)(log)[0]
         question = ranking_task(fold, trial.ask)
         runs = [
@@ -155,7 +158,9 @@ def rating_values(log: Interactions) -> Mapping[float, float]:
 
 
 def cumulative_curve(counts: NDArray[np.integer], label: str) -> pl.DataFrame:
-    """Return the share of ratings of the most popular items, at equally spaced shares of the items.
+    """Return the share of all ratings that the most popular items have, for equally spaced shares of the items.
+
+    ``counts`` are the ratings of each item, and ``label`` names the log in the table.
 
     >>> cumulative_curve(np.array([1, 3]), "log").rows()[50], cumulative_curve(np.array([1, 3]), "log").rows()[-1]
     ((0.5, 0.75, 'log'), (1.0, 1.0, 'log'))
@@ -168,7 +173,9 @@ def cumulative_curve(counts: NDArray[np.integer], label: str) -> pl.DataFrame:
 
 
 def count_distribution(counts: NDArray[np.integer], label: str) -> pl.DataFrame:
-    """Return the share of items with at least each number of ratings, at up to a hundred numbers.
+    """Return the share of items with at least n ratings, for up to a hundred values of n.
+
+    ``counts`` are the ratings of each item, and ``label`` names the log in the table.
 
     >>> count_distribution(np.array([1, 3, 3]), "log").rows()
     [(1, 1.0, 'log'), (3, 0.666..., 'log')]

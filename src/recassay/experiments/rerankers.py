@@ -8,7 +8,7 @@ from recassay.models.rerank import FittedReranker
 
 
 def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]:
-    """Return the systems that re-rank the lists of another system; raise if there is none."""
+    """Return the systems that re-rank the lists of another system, by name; raise an error if there are none."""
     found = {name: one for name, one in trial.fitted.items() if isinstance(one, FittedReranker)}
     if not found:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Sampled metrics of the systems at every sample size."""
+"""Metrics of the systems on sampled candidates, for every sample size."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from recassay.sampled.scheme import WAYS
 
 @dataclass(frozen=True, repr=False)
 class Sampling(Experiment):
-    """A metric of every system against 1 to all sampled candidates, sampled uniformly and by popularity.
+    """A metric of every system against samples of 1 to all candidates, drawn uniformly and by popularity.
 
     ``sizes`` are numbers separated by blanks (None: 1, 2, 5, 10, ... up to the smallest number of candidates); the full
     ranking is always included. ``replace`` says whether an item may be drawn twice: by default no for uniform draws and
-    yes by popularity; ``both`` shows both.
+    yes by popularity; ``both`` does both.
     """
 
     name: ClassVar[str] = "sampling_curve"

@@ -25,9 +25,10 @@ class Sparsity(Experiment):
     """Metrics while more and more test ratings are removed and the systems stay: AR precision falls in proportion.
 
     A share of 0, 1/``steps``, ... of the test ratings is removed; larger shares remove supersets of smaller ones. Under
-    ``AR`` the mean is over all users and falls along a straight line to 0; under ``1R`` it is over the remaining
-    ratings, and stays. The order of systems should not change. Candidates are the remaining test items; with
-    ``freeze=True`` always all items. For precision, a third exhibit has 1R precision between its bounds (the lemma).
+    ``AR`` (all relevant items of a user in one target set) the mean is over all users and falls along a straight line
+    to 0; under ``1R`` (one relevant item per target set) it is over the remaining ratings, and stays. The order of
+    systems should not change. Candidates are the remaining test items; with ``freeze=True`` always all items. For
+    precision, a third exhibit has 1R precision between its bounds (the lemma).
     """
 
     name: ClassVar[str] = "sparsity"
@@ -81,7 +82,7 @@ class Sparsity(Experiment):
 
 
 def _bounds(run: Run, design: str, k: int, threads: int | None) -> dict[str, float]:
-    """Return 1R precision with its lower and upper bound from AR precision on the same target sets."""
+    """Return 1R precision with its lower and upper bound, which follow from AR precision on the same target sets."""
     assert run.standings is not None, "a run that was played has standings"
     found = precision_bounds(run.standings, parse(design), k, short="all", threads=threads)
     return {"mean": found.value, "low": found.lower, "high": found.upper}

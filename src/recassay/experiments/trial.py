@@ -1,4 +1,4 @@
-"""Preparation for experiments: systems fitted on a fold, and their answers."""
+"""Preparation for experiments: systems fitted on a fold, and their recommendations."""
 
 from __future__ import annotations
 

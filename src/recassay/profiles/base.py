@@ -26,9 +26,10 @@ Circumstance = Literal[
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A difference to a library's numbers that is not reproduced, and why.
+    """A difference from a library's numbers that its profile does not reproduce, and why.
 
-    It concerns the named ``metrics`` (all if none is named), always or only for inputs with the property ``when``.
+    It concerns the named ``metrics`` (all if none is named), always or only for inputs with the property ``when``, such
+    as tied scores.
     """
 
     why: str
@@ -36,11 +37,11 @@ class Exclusion:
     when: Circumstance = "always"
 
     def concerns(self, metrics: Collection[str]) -> bool:
-        """Return whether any of these metrics is concerned."""
+        """Return whether the difference concerns any of these metrics."""
         return not self.metrics or any(metric in self.metrics for metric in metrics)
 
     def covers(self, metric: str, circumstances: Collection[str] = ()) -> bool:
-        """Return whether a metric is not reproduced on an input with these properties (``circumstances``)."""
+        """Return whether the difference concerns a metric on an input with the properties ``circumstances``."""
         return self.concerns([metric]) and (self.when == "always" or self.when in circumstances)
 
     def __str__(self) -> str:
@@ -70,7 +71,10 @@ class Profile:
     transcribed: bool = False
 
     def exclusion(self, metric: str, circumstances: Collection[str] = ()) -> Exclusion | None:
-        """Return why the library's number of a metric is not reproduced on an input; None if it is."""
+        """Return why the library's number of a metric is not reproduced on an input; None if it is.
+
+        ``circumstances`` are properties of the input, such as tied scores.
+        """
         return next((excluded for excluded in self.excludes if excluded.covers(metric, circumstances)), None)
 
     def build(self, expression: Expression, defaults: Mapping[str, Value]) -> Metric:

@@ -1,4 +1,4 @@
-"""Protocols: which queries a system answers, in which order, and which events it learns in between."""
+"""Protocols: which queries a system is evaluated on, in which order, and which events it learns in between."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from recassay.naming.named import Named
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A step of a protocol: the system answers the queries in ``ask``.
+    """A step of a protocol: the queries to put to the system, and the events to give it afterwards.
 
-    Then the events in ``reveal`` are shown to the system.
+    ``ask`` has the queries, and ``reveal`` the events (None: no events).
     """
 
     ask: Queries
@@ -35,7 +35,7 @@ class Step:
 
 
 class BaseProtocol(Named):
-    """Base of all protocols: frozen descriptions of which queries a system answers."""
+    """Base of all protocols: frozen descriptions of which queries a system is evaluated on."""
 
 
 class Protocol(BaseProtocol):
@@ -51,11 +51,12 @@ class Protocol(BaseProtocol):
 
 
 class UserProtocol(Protocol):
-    """Base of protocols with one query per user, so that one pass over the scores gives the ranks of relevant items.
+    """Base of protocols with one query per user.
 
-    A test rating of ``relevant_from`` or more is relevant (None: all test ratings). Lists have ``k`` items. ``bins`` is
-    the number of popularity bins (0: none). ``keep_seen`` keeps items of the user's history as candidates. Where a
-    design samples candidates by popularity, ``popularity`` selects the events that define it: training, or all.
+    One pass over a system's scores then gives the ranks of all relevant items. A test rating of ``relevant_from`` or
+    more is relevant (None: every test rating). Lists have ``k`` items. ``bins`` is the number of popularity bins (0:
+    none). ``keep_seen`` keeps the items of a user's history among the candidates. Where a design samples candidates by
+    popularity, ``popularity`` says which events are counted: those of the training part, or all.
     """
 
     relevant_from: float | None

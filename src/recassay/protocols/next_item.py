@@ -18,12 +18,12 @@ from recassay.protocols.ranking import TOP
 
 @dataclass(frozen=True, repr=False)
 class NextItem(UserProtocol):
-    """One query per user, whose answer is the only test item of the user: leave-one-out.
+    """One query per user, for which the user's only test item is relevant: leave-one-out.
 
     The validation part is revealed before the queries. With ``last(n=1, validation=1)`` a model that reads histories
     sees the validation item in the history of the query, but has not learned from it. Items of the history, revealed
-    ones included, are no candidates; ``keep_seen=True`` keeps them. ``on="validation"`` takes the validation items as
-    answers, and reveals nothing.
+    ones included, are not candidates; ``keep_seen=True`` keeps them. ``on="validation"`` takes the validation items as
+    the relevant ones, and reveals nothing.
 
     Lists have ``k`` items; ``bins`` is the number of popularity bins (0: none). Where a design samples by popularity,
     the weight of an item is its number of users in ``training``, or in ``all`` parts, as in some published code.

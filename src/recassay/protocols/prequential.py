@@ -17,7 +17,7 @@ SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 
 @dataclass(frozen=True)
 class Span:
-    """A number of events, or a length of time in seconds."""
+    """A length of the stream: a number of events, or seconds."""
 
     size: float
     of_time: bool
@@ -30,9 +30,9 @@ class Prequential(BaseProtocol):
     An event is scored if its user is known: if the ``model`` has learned an event of the user, or with
     ``known="stream"`` if the stream has had one, whatever the model has learned. Then all models are scored at the same
     events; a user whom the model has not learned gets no list, and the event is a miss. The model recommends ``at``
-    items; the item of the event is the only relevant one. ``candidates`` are the items that the model
-    has learned (``seen``), or ``all`` items of the log, with those not learned yet at the end. If the item of a scored
-    event is no candidate, it counts as a miss.
+    items; the item of the event is the only relevant one. ``candidates`` are the items that the model has learned
+    (``seen``), or ``all`` items of the log, with those not learned yet at the end. If the item of a scored event is not
+    a candidate, it counts as a miss.
 
     With ``repeats="exclude"`` an event is not scored if its user had the item before, and lists exclude the items that
     the user had. With ``allow`` such events are scored and nothing is excluded. The first ``warmup`` events are learned
@@ -43,9 +43,9 @@ class Prequential(BaseProtocol):
     a time, such as ``batch='1d'``: letters are s, m, h, d and w, and times that are plain numbers are seconds. Nothing
     is learned after the first ``learn_until`` events.
 
-    Relevant is the item of the event (``match="exact"``); any item that the user chooses from now on (``future``) or
-    in the ``reach`` next events (``window``); or the item of the event, counted as a hit in the current list or in one
-    of the last ``reach`` lists that the user got (``previous``). ``credit`` is 1 for ``any`` hit, or the ``share`` of
+    Relevant is the item of the event (``match="exact"``); any item that the user chooses from now on (``future``) or in
+    the ``reach`` next events (``window``); or the item of the event, counted as a hit in the current list or in one of
+    the last ``reach`` lists that the user got (``previous``). ``credit`` is 1 for ``any`` hit, or the ``share`` of
     possible hits. Events are scored with probability ``score_every``, drawn by ``seed`` and position in the stream.
 
     With ``predict="ratings"`` the model predicts the rating of each event instead; ``clip`` limits predictions to the
@@ -58,11 +58,11 @@ class Prequential(BaseProtocol):
     keeps row order for ties; ``error`` raises an error if time goes backwards. A log without times, or with an order
     within each user only, is an error (I383, I385), unless ``order="row"`` declares that its rows are in order.
 
-    A drift ``detector``, as text, observes the losses of scored events: 1 - x of the first metric, or the absolute
-    error. If the loss rises, the alarm is recorded (``on_alarm="log"``). Or right after the event of the alarm the
-    model starts again from nothing (``reset``), or is refitted on the last ``keep`` revealed events (``refit``); the
-    detector is then reset too. A fall is only recorded. Alarms do not change which events are scored, even if the model
-    has forgotten their users.
+    A drift ``detector``, as text, reads the losses of scored events: 1 - x of the first metric, or the absolute error.
+    If the loss rises, the alarm is recorded (``on_alarm="log"``). Or right after the event of the alarm the model
+    starts again from nothing (``reset``), or is refitted on the last ``keep`` revealed events (``refit``); the detector
+    is then reset too. A fall is only recorded. Alarms do not change which events are scored, even if the model has
+    forgotten their users.
 
     If the stream is a fold, its training part is the warm-up, and ``warmup`` and ``learn_until`` count from its end.
 
@@ -127,14 +127,14 @@ class Prequential(BaseProtocol):
 
     @property
     def watching(self) -> Detector | None:
-        """Return the drift detector that observes the losses; None if there is none."""
+        """Return the drift detector that reads the losses of scored events; None if the protocol has none."""
         return None if self.detector is None else drift.parse(self.detector)
 
     @property
     def regime(self) -> dict[str, Span]:
-        """Return the learning schedule, as ``batch``, ``refit`` or ``delay`` with its span.
+        """Return the learning schedule: ``batch``, ``refit`` or ``delay``, mapped to its length in events or time.
 
-        Empty to learn after every event.
+        It is empty if the model learns after every event.
         """
         given = {name: value for name in ("batch", "refit", "delay") if (value := getattr(self, name)) is not None}
         return {name: self._span(name, value) for name, value in given.items()}
@@ -151,5 +151,5 @@ class Prequential(BaseProtocol):
 
     @property
     def timed(self) -> bool:
-        """Return whether the learning schedule needs times."""
+        """Return whether the learning schedule has a length of time, so that the stream needs times."""
         return any(span.of_time for span in self.regime.values())

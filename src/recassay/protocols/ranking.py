@@ -20,7 +20,7 @@ class Ranking(UserProtocol):
     """One query per user with a test rating; nothing is revealed.
 
     A test rating of ``relevant_from`` or more is relevant (None: all of them). Lists have ``k`` items. Training items
-    of a user are no candidates; ``keep_seen=True`` keeps them, to show the effect of their exclusion. ``bins`` is the
+    of a user are not candidates; ``keep_seen=True`` keeps them, to show the effect of their exclusion. ``bins`` is the
     number of popularity bins for percentile designs (0: none). Where a design samples by popularity, the weight of an
     item is its number of users in ``training``, or in ``all`` parts of the log.
 

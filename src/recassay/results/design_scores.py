@@ -21,13 +21,13 @@ from recassay.stats.agreement import kendall
 
 @dataclass(frozen=True)
 class DesignScore:
-    """The score of one system by one metric under one design.
+    """The score of one system under one metric and one design.
 
     ``mean`` is the expectation over the draw of candidates and the order of ties, ``low`` and ``high`` its interval
     over users, ``sd_draws`` the standard deviation of one draw's mean around it. ``random`` is the exact mean of a
-    system that orders at random, ``best`` the largest mean there can be, and ``corrected`` is
-    (mean - random) / (best - random): 0 for chance, 1 for perfection. ``rho`` is the share of relevant items in a
-    target set, ``t`` the harmonic mean of their sizes. ``n`` counts users, ``sets`` target sets.
+    system that orders at random, ``best`` the largest mean there can be, and ``corrected`` is (mean - random) / (best -
+    random): 0 for chance, 1 for perfection. ``rho`` is the share of relevant items in a target set, ``t`` the harmonic
+    mean of the sizes of target sets. ``n`` counts users, ``sets`` target sets.
     """
 
     system: str
@@ -73,7 +73,7 @@ class DesignScores(Displayable):
         return pl.DataFrame([dataclasses.asdict(row) for row in self.rows])
 
     def row(self, system: str, design: str, metric: str) -> DesignScore:
-        """Return the row of one system under one design by one metric."""
+        """Return the row of one system under one design and metric."""
         for name, known, code in ((system, self.systems, "U108"), (metric, self.metrics, "U101")):
             if name not in known:
                 raise UsageError(code, f"'{name}' was not judged", hint=suggest(name, known))
@@ -81,7 +81,7 @@ class DesignScores(Displayable):
         return next(row for row in self.rows if (row.system, row.design, row.metric) == (system, design, metric))
 
     def scores(self, design: str) -> Scores:
-        """Return values per user under one design, ready for :func:`~recassay.compare`."""
+        """Return the values per user under one design, ready for :func:`~recassay.compare`."""
         self._known(design)
         return self.by_design[design]
 

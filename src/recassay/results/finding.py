@@ -47,7 +47,7 @@ class Findings(tuple[Finding, ...], Displayable):
 
 
 def severe(severity: str, least: str) -> bool:
-    """Return whether ``severity`` is at least as high as ``least``.
+    """Return whether ``severity`` is at least as high as ``least``; info is below warning, and warning below error.
 
     >>> severe("error", "warning"), severe("info", "warning")
     (True, False)

@@ -1,5 +1,6 @@
-"""The rank of the first relevant item of every list: the input of Sudden Death, a comparison of systems by their first
-hits.
+"""The rank of each user's first relevant item (first hit), the input of Sudden Death.
+
+Sudden Death compares systems by their first hits.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class SystemHits:
 
 @dataclass(frozen=True, eq=False)
 class FirstHits:
-    """The first hits of all systems on the users of one truth. Items are relevant from the gain ``relevant_from`` on.
+    """The first hits of all systems for the users of one truth. An item is relevant from the gain ``relevant_from`` on.
 
     >>> own = SystemHits(np.array([2.0, 0.0, np.nan]), np.array([5.0, np.nan, 5.0]))
     >>> hits = FirstHits(pl.Series(["ann", "bob", "eve"]), {"mine": own})
@@ -53,11 +54,11 @@ class FirstHits:
 
     @functools.cached_property
     def has_relevant(self) -> NDArray[np.bool_]:
-        """Return which users have a relevant item."""
+        """Return a mask of the users who have a relevant item."""
         return ~np.isnan(next(iter(self.by_system.values())).rank)
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per system and user; no rank means no hit, no length no list."""
+        """Return a row per system and user; the rank is null without a hit, the length without a list."""
         return pl.concat(self._rows(name, own) for name, own in self.by_system.items())
 
     def _rows(self, name: str, own: SystemHits) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Means by group of users, or of relevant items: which groups a system serves worse, and whether that is noise."""
+"""Means by group of users, or of relevant items: which groups a system serves worse, and whether that is chance."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ GroupKind = Literal["users", "items"]
 class GroupRow:
     """The mean of one system under one metric in one group, and its difference from the mean over all users.
 
-    ``n`` counts the users with a value; of a group of items these are users with a relevant item in it. ``p`` is that
-    of the test of the difference, corrected over all groups.
+    ``n`` counts the users with a value; of a group of items these are users with a relevant item in it. ``p`` is the
+    p-value of the difference, corrected over all groups.
     """
 
     system: str
@@ -37,7 +37,7 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class GroupGap:
-    """The difference of the best and the worst group of one system by one metric, and its test.
+    """The difference between the best and the worst group of one system under one metric, and its test.
 
     ``p`` is corrected over all ``pairs`` of groups, because the data chose the two. For a metric without a better
     direction ``best`` has the highest mean.
@@ -59,9 +59,10 @@ class GroupGap:
 class GroupScores(Displayable):
     """Means of all systems by the groups of one column, and the gap between the best and the worst group.
 
-    ``kind`` says what is grouped: users, or relevant items. Groups with fewer than ``smallest`` users are ``hidden``:
-    their number, and their users. ``without`` counts users, or items, that the column gives no group. ``left_out``
-    says by metric why it has no groups; ``note`` says how values became groups, if they were numbers.
+    ``kind`` says what is grouped: users, or relevant items. Groups with fewer than ``smallest`` users are not reported:
+    ``hidden`` is their number, followed by the number of their users. ``without`` counts users, or items, that the
+    column gives no group. ``left_out`` says by metric why it has no groups; ``note`` says how values became groups, if
+    they were numbers.
     """
 
     by: str
@@ -79,7 +80,7 @@ class GroupScores(Displayable):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Return the names of the groups that are shown."""
+        """Return the names of the groups that are reported."""
         return tuple(dict.fromkeys(row.group for row in self.rows))
 
     @property
@@ -98,7 +99,7 @@ class GroupScores(Displayable):
         return next((row for row in self.rows if (row.system, row.metric, row.group) == wanted), None)
 
     def gap(self, system: str, metric: str) -> GroupGap | None:
-        """Return the gap of one system by one metric; None with fewer than two groups."""
+        """Return the gap of one system under one metric; None with fewer than two groups."""
         return next((row for row in self.gaps if (row.system, row.metric) == (system, metric)), None)
 
     def frame(self) -> pl.DataFrame:
@@ -120,7 +121,7 @@ class GroupScores(Displayable):
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> GroupScores:
-        """Return the groups of a :meth:`to_dict`.
+        """Return the group scores that :meth:`to_dict` turned into plain values.
 
         >>> row = GroupRow("pop", "ndcg@10", "de", 12, 0.25, math.nan, math.nan, 0.01, 0.5, False)
         >>> made = GroupScores("country", "users", (row,), (), 10)

@@ -27,12 +27,12 @@ ABOUT = "recassay outcomes"  # key in the metadata of a Parquet file, for what i
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes(Displayable):
-    """The results of a system on a stream: a row per scored event with its values by all metrics, its user and time.
+    """The results of a system on a stream: a row per scored event with its value under each metric, its user and time.
 
     ``event`` is the position of each event in the stream, from 0, and ``events`` the length of the stream; events that
     were not scored have no row. A value is NaN where its metric is undefined. ``counts`` says how many events were
-    scored, and how many were not, by reason; ``settings`` how the stream was played. ``timing`` belongs to one run, and
-    the fingerprint leaves it out.
+    scored, and how many were not, by reason; ``settings`` how the stream was played. ``timing`` is how long this run
+    took, and the fingerprint leaves it out.
 
     >>> made = Outcomes("Popular", np.array([1, 3, 4]), {"recall@2": np.array([0.0, 1.0, 0.0])}, events=6)
     >>> len(made), made.metrics, round(made.mean("recall@2"), 4)
@@ -79,7 +79,7 @@ class Outcomes(Displayable):
         return tuple(self.values)
 
     def of(self, metric: str) -> NDArray[np.float64]:
-        """Return the value of every scored event; NaN where undefined."""
+        """Return the value of every scored event under a metric; NaN where it is undefined."""
         if metric not in self.values:
             raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, self.values))
         return self.values[metric]
@@ -93,7 +93,7 @@ class Outcomes(Displayable):
         return self.of(metric) if is_error(metric) else 1 - self.of(metric)
 
     def mean(self, metric: str) -> float:
-        """Return the mean over scored events at which the metric is defined."""
+        """Return the mean of a metric over the scored events for which it is defined."""
         values = self.of(metric)
         defined = values[~np.isnan(values)]
         return float(defined.mean()) if defined.size else float("nan")
@@ -155,7 +155,7 @@ class Outcomes(Displayable):
 
 
 class Played(Protocol):
-    """A protocol for the results of playing a system on a stream."""
+    """An interface of objects that hold the results of playing a system on a stream."""
 
     @property
     def outcomes(self) -> Outcomes:

@@ -1,4 +1,4 @@
-"""Sets of scores: those of every data set, split, protocol, design and seed of a study."""
+"""Sets of scores: the scores for every data set, split, protocol, design and seed of a study."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AXES = ("dataset", "split", "protocol", "design", "seed")
 
 
 class Place(NamedTuple):
-    """A place in a study, which is where scores belong: a data set, split, protocol, design and seed."""
+    """The coordinates of scores in a study: data set, split, protocol, design and seed."""
 
     dataset: str = GIVEN
     split: str = GIVEN
@@ -39,7 +39,9 @@ class Place(NamedTuple):
         return self.protocol.partition("(")[0] == "prequential"
 
     def without(self, *axes: str) -> tuple[Any, ...]:
-        """Return all coordinates except ``axes``. Two places with the same result differ in no other coordinate.
+        """Return the values of all coordinates except ``axes``.
+
+        Two places with the same result differ in no other coordinate.
 
         >>> Place("a", design="P1R").without("design", "seed")
         ('a', 'given', 'given')
@@ -47,7 +49,7 @@ class Place(NamedTuple):
         return tuple(value for axis, value in self._asdict().items() if axis not in axes)
 
     def stamped(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the table with this place's coordinates as first columns."""
+        """Return the table with the coordinates of this place as its first columns."""
         kinds = {axis: pl.Int64 if axis == "seed" else pl.String for axis in AXES}
         where = [pl.lit(value, kinds[axis]).alias(axis) for axis, value in self._asdict().items()]
         return table.select(*where, pl.all())
@@ -76,7 +78,7 @@ class ScoreSet(Displayable):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return all metrics that have values per unit at some place."""
+        """Return all metrics that have values per user in some place."""
         return tuple(dict.fromkeys(metric for _, scores in self for metric in scores.unit_metrics))
 
     def along(self, axis: str) -> tuple[Any, ...]:
@@ -85,7 +87,7 @@ class ScoreSet(Displayable):
         return tuple(dict.fromkeys(getattr(place, axis) for place, _ in self))
 
     def where(self, **wanted: Sequence[Any] | str | int | None) -> ScoreSet:
-        """Return the scores at places with these coordinates; a coordinate of None is not restricted.
+        """Return only the scores with the wanted coordinates, such as ``design="U1R"``; None does not restrict one.
 
         >>> both = ScoreSet({Place(design="P1R"): None, Place(design="U1R"): None})
         >>> [place.design for place, _ in both.where(design="U1R")]
@@ -109,7 +111,7 @@ class ScoreSet(Displayable):
         return dataclasses.replace(self, sheets=kept)
 
     def only(self, metrics: Sequence[str] | None) -> ScoreSet:
-        """Return the same scores with some of the metrics only; None keeps all."""
+        """Return the same scores with only the metrics named; None keeps all."""
         if not metrics:
             return self
         for metric in metrics:
@@ -118,7 +120,7 @@ class ScoreSet(Displayable):
         return self._each(lambda scores: _with_metrics(scores, tuple(one for one in metrics if one in scores.metrics)))
 
     def groups(self, *axes: str) -> dict[tuple[Any, ...], dict[Place, Scores]]:
-        """Return groups of places that differ only along ``axes``, keyed by their other coordinates."""
+        """Return the scores in groups of places that differ only along ``axes``, by the values of their other coordinates."""
         for axis in axes:
             _check_axis(axis)
         found: dict[tuple[Any, ...], dict[Place, Scores]] = {}
@@ -131,7 +133,7 @@ class ScoreSet(Displayable):
 
 
 def score_set(scores: ScoreSet | Scores | DesignScores | Mapping[str, Scores]) -> ScoreSet:
-    """Return a set of scores, from scores of one place, scores by design, or scores by data set.
+    """Return a set of scores, from scores without coordinates, scores by design, or scores by data set.
 
     >>> import polars as pl
     >>> one = Scores(pl.Series(["ann"]), ("a",), (), {})

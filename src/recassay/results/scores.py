@@ -106,7 +106,7 @@ class Scores(Displayable):
         return tuple(metric for metric in self.metrics if (self.systems[0], metric) in self.per_unit)
 
     def values(self, system: str, metric: str) -> Values:
-        """Return the value of every unit; NaN where undefined."""
+        """Return the value of every unit under a metric; NaN where it is undefined."""
         self._known(system, metric)
         if (system, metric) not in self.per_unit:
             raise UsageError(

@@ -15,8 +15,8 @@ from recassay.testing.promise import require
 def check_format(format: Format, path: str | Path, rows: Sequence[tuple[object, object]]) -> None:
     """Raise AssertionError, with the reason, unless a format recognises a file and reads its (user, item) rows.
 
-    The format is known by its name, is the first to recognise the file, reads the same rows whether it is named or
-    recognised.
+    The format must be known by its name, be the first to recognise the file, and read the same rows whether it is named
+    or recognised.
     """
     path = Path(path)
     require(

@@ -39,7 +39,7 @@ def checkerboard(size: int = SQUARES) -> Fold:
 
 
 def _board(model: Any) -> Fold:
-    """Return the checkerboard, with a rating of 1 for every event if the model reads ratings."""
+    """Return the checkerboard as a fold, with a rating of 1 for every event if the model reads ratings."""
     fold = checkerboard()
     if not getattr(model, "reads_ratings", False):
         return fold
@@ -77,7 +77,7 @@ def check_recommender(model: Any, *, learns: bool = True) -> None:
 def _answers(name: str, fitted: Any, fold: Fold) -> None:
     """Check the scores and lists of a fitted model.
 
-    A list has each unseen item at most once, and scores are one number per item, the same for any batch of users.
+    A list must have each unseen item at most once. Scores must be one number per item, the same for any batch of users.
     """
     users = np.arange(SQUARES, dtype=np.int32)
     capable = isinstance(fitted, RecommendsLists) or gives_scores(fitted)
@@ -125,7 +125,7 @@ def _repeats(name: str, model: Any, fitted: Any, fold: Fold) -> None:
 
 
 def _small(name: str, model: Any) -> None:
-    """Check that the model also answers for a user without training events."""
+    """Check that the model also recommends to a user without training events."""
     fold = _board(model)
     train = fold.train.take(fold.train.users != 7)
     run = play(model.fit(train), Fold(train, fold.test, "global", {}), Ranking(k=5, bins=0), name=name)

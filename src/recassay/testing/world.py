@@ -23,7 +23,7 @@ USERS, ITEMS, EVENTS = 40, 50, 800
 
 @dataclass(frozen=True)
 class World:
-    """A small fold of a generated log, and the run of a system without ties that ranks every item on it."""
+    """A small fold of a generated log, and a run on it that ranks every item without ties."""
 
     fold: Fold
     run: Run
@@ -38,7 +38,7 @@ class World:
 
     @property
     def items(self) -> Features:
-        """Return item features: two features of every item."""
+        """Return item features: a table with two features for every item."""
         return read_items({item: {"genre": [f"g{item % 5}", f"h{item % 3}"]} for item in range(1, ITEMS + 1)})
 
     @property
@@ -48,7 +48,7 @@ class World:
 
 
 def log_of_world() -> Interactions:
-    """Return a log with distinct times and ratings from 1 to 5."""
+    """Return a small generated log with distinct times and ratings from 1 to 5."""
     frame = generated_log(users=USERS, items=ITEMS, events=EVENTS, seed=3).frame()
     row = np.arange(frame.height)
     return Interactions.from_frame(

@@ -1,4 +1,4 @@
-"""Comparison of systems in every data set, split, protocol, design and seed of a study: pairwise tests, and findings."""
+"""Comparison of systems in each data set, split, protocol, design and seed of a study: pairwise tests and findings."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def _of_lists(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> FirstHits:
-    """Return the first hits stored in scores; raise U205 if there are none, or if ``relevant_from`` is another threshold."""
+    """Return the first hits stored in scores; raise U205 without them, or if ``relevant_from`` differs from theirs."""
     hits = scores if isinstance(scores, FirstHits) else scores.first_hits
     if hits is None:
         what = "these scores do not have the rank of each user's first relevant item"
@@ -247,7 +247,7 @@ def _users_outside(alignment: Alignment) -> pl.Series:
 
 
 def _first_ranks(alignment: Alignment, deepest: int, relevant_from: float, threads: int | None) -> Ranks:
-    """Return the rank of the first relevant item for each user of the truth; NEVER if none is in the first ``deepest``."""
+    """Return each user's rank of the first relevant item; NEVER if none is in the first ``deepest`` places."""
     out = np.empty(alignment.match.size, np.int32)
 
     def fill(begin: int, end: int) -> None:

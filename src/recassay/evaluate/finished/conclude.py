@@ -1,4 +1,4 @@
-"""Conclusions from a table of finished scores: the winner under each rule, how stable it is, and what cannot be said."""
+"""Conclusions from a table of finished scores: the winner under each rule, its stability, and what cannot be said."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class FinishedRanking:
         return f"{text}; {level}." if level else f"{text}."
 
     def _level(self) -> str:
-        """Return a phrase that names the systems whose mean rank does not differ significantly from the leader's (Nemenyi).
+        """Return a phrase that names the systems whose mean rank is not significantly below the leader's.
 
-        It is empty without a test.
+        The test is Nemenyi's; without a test the phrase is empty.
         """
         if self.ranking is None or self.ranking.test is None:
             return ""

@@ -113,7 +113,7 @@ class Job:
         return PartialResult(truth.queries, columns, self._tally(alignment, values))
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
-        """Return the rank of each user's first relevant item and the length of the list; nothing unless these are kept."""
+        """Return the rank of each user's first relevant item and the list length; nothing unless these are kept."""
         least = self.first_hits_from
         if least is None:
             return {}

@@ -32,7 +32,7 @@ TRAINING = "training"
 
 
 def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
-    """Return the share of recommendations of the most recommended item, the second, and so on, per system and in training.
+    """Return the share of recommendations of the most recommended item, the second, ..., per system and in training.
 
     >>> from recassay.data.sequences import Sequences
     >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abaab"]})

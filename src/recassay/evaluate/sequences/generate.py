@@ -117,7 +117,10 @@ def generate(
 
 
 def uniform_draws(test: Sequences, protocol: Sequence, seed: int) -> Float:
-    """Return uniform numbers (n, k) for n test sequences, which depend on ``seed`` and the sequence, not on its position."""
+    """Return uniform numbers (n, k) for n test sequences.
+
+    They depend on ``seed`` and on what is in the sequence, not on its position among the others.
+    """
     salt = np.uint64(derive_seed(seed, "generated sequences") % 2**64)
     keys = mix((_beginning_keys(test) if protocol.cache_by_seed else test.identities) ^ salt)
     steps = mix(np.arange(protocol.k, dtype=np.uint64))
@@ -212,7 +215,10 @@ def _no_times(begun: Prefixes, shape: tuple[int, ...]) -> TimeValues | None:
 
 
 def _times_of(fitted: Any, begun: Prefixes, items: Int32) -> TimeValues | None:
-    """Return the times of ``items`` that were generated without times, 0 after the end of a list; None without times."""
+    """Return the times of ``items`` that were generated without times, 0 after the end of a list.
+
+    Return None if the first items have no times.
+    """
     times = _no_times(begun, items.shape)
     if times is not None:
         for j in range(items.shape[1]):

@@ -16,7 +16,7 @@ Systems = Generated | Iterable[Runs] | Mapping[str, Runs]
 
 
 def generated_by_system(fold: SequenceFold, generated: Systems) -> dict[str, list[Generated]]:
-    """Return the generated sequences of each system, one result per seed; raise I361 for those that do not fit the fold."""
+    """Return the generated sequences of each system, one result per seed; raise I361 if they do not fit the fold."""
     found: dict[str, list[Generated]] = {}
     for name, run in _named(generated):
         runs = found.setdefault(name, [])

@@ -52,7 +52,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix by its uniform number; return two arrays (n), the items and their probabilities."""
+        """Draw one item after each prefix by its uniform number; return arrays (n) of the items and probabilities."""
 
     @abstractmethod
     def likeliest(self, prefixes: Prefixes) -> Next:
@@ -164,7 +164,10 @@ class RowPredictor(Predictor):
         return max(1, NUMBERS // self.vocabulary.size)
 
     def _pick_each(self, prefixes: Prefixes, pick: Pick) -> Next:
-        """Return two arrays (n): the item that ``pick`` chooses after each prefix (-1: none), and its probability (NaN: none)."""
+        """Return two arrays (n): the item that ``pick`` chooses after each prefix, and its probability.
+
+        Without an item they are -1 and NaN.
+        """
         items, probabilities = np.empty(len(prefixes), np.int32), np.zeros(len(prefixes))
         for table, rows, which in self._blocks(prefixes):
             items[which] = picked = pick(table, rows, which)
@@ -195,7 +198,7 @@ class DirectPredictor(Predictor):
     threads: int | None = None
 
     def draw(self, prefixes: Prefixes, uniforms: Float) -> Next:
-        """Draw one item after each prefix by its uniform number; return two arrays (n), the items and their probabilities."""
+        """Draw one item after each prefix by its uniform number; return arrays (n) of the items and probabilities."""
         items = self._query(prefixes, np.int32, lambda last, steps, some: self.fitted.draw(last, steps, uniforms[some]))
         return items, self.probability(prefixes, items)
 
@@ -228,7 +231,7 @@ class DirectPredictor(Predictor):
     def _query(
         self, prefixes: Prefixes, kind: type, query: Callable[[Int32, Int64, slice], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Call ``query`` with the last items of each prefix, block by block; return its results as one array of type ``kind``."""
+        """Call ``query`` with the last items of each prefix, block by block; return the results as one array."""
         results: NDArray[Any] = np.empty(len(prefixes), kind)
         length, memory = prefixes.length, self.fitted.memory
 
@@ -242,7 +245,7 @@ class DirectPredictor(Predictor):
 
 
 def next_times(fitted: Any, prefixes: Prefixes, items: Int32) -> TimeValues | None:
-    """Return the times of ``items``, which follow the prefixes: as the model predicts, else one unit after the last time.
+    """Return the times of ``items``, which follow the prefixes: as predicted, else one unit after the last time.
 
     Return None if the prefixes have no times. An item of code -1 ends a sequence; its time means nothing.
     """
@@ -267,7 +270,7 @@ def surprisal(probabilities: Float) -> Float:
 def check_probabilities(
     table: NDArray[np.floating], shape: tuple[int, int], name: str, histories: Histories, vocabulary: Vocabulary
 ) -> Float:
-    """Return a model's probabilities as doubles; raise I354, with model and history, for rows that are not probabilities.
+    """Return a model's probabilities as doubles; raise I354, with model and history, for unusable rows.
 
     A row must have numbers of at least 0 that sum to 1. ``table`` must have this ``shape``.
     """

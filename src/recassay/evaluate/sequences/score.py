@@ -94,7 +94,10 @@ def score_sequences(
 
 
 def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, SequenceMetric]:
-    """Return the metrics by heading; raise U181 for metrics of ranked lists, U182 for cut-offs beyond the shortest lists."""
+    """Return the metrics by heading; raise U181 for metrics of ranked lists, U182 for cut-offs beyond ``shortest``.
+
+    ``shortest`` are the generated sequences with the fewest places.
+    """
     chosen: dict[str, SequenceMetric] = {}
     for heading, metric in parse_metrics(metrics).items():
         if not isinstance(metric, SequenceMetric):

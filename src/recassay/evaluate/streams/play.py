@@ -340,7 +340,7 @@ class Player:
         self.chunks.asking.pop()  # nothing was asked
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
-        """Add the results of queries (``rows`` of the block), ``unseen`` of which are for unlearned items; count them."""
+        """Add the results of queries (``rows`` of the block) and count them; ``unseen`` are for unlearned items."""
         counts, kept, answered = self.counts, np.ones(rows.size, np.bool_), rows.size
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])
