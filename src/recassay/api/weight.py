@@ -157,7 +157,10 @@ class _Search:
 
 
 def _validate(weights: list[float], keep: str | None, loss: float) -> None:
-    """Raise U203 or U102 if the loss is not a share, or if the grid is empty or lacks weight 0, against which loss is measured."""
+    """Raise U102 if ``loss`` is not a share, U203 if the grid of weights is empty or lacks weight 0 where it is needed.
+
+    With ``keep``, the loss at each weight is measured against weight 0.
+    """
     if not 0 <= loss <= 1:
         raise UsageError("U102", f"a loss of {loss:g} is no share", hint="0 to 1; 0.02 is 2 %")
     if not weights:

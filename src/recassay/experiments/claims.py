@@ -177,7 +177,7 @@ def _leads(curves: Curves, systems: tuple[str, ...], metric: str, best: str, *, 
 
 
 def _lead(curves: Curves, systems: tuple[str, ...], metric: str, best: str, place: int) -> float:
-    """Return the mean of ``best`` minus the largest mean of the other systems, at index ``place`` of a metric's curves."""
+    """Return the mean of ``best`` minus the largest mean of the others, at index ``place`` of a metric's curves."""
     return curves[best, metric][place] - max(curves[name, metric][place] for name in systems if name != best)
 
 

@@ -1,10 +1,10 @@
-"""Compiled loops over marks: the positions of judged items in lists.
+"""Compiled loops over marks: the judged items that a list holds, by their positions in it.
 
-Single-threaded, arrays in and arrays out, no validation. A *mark* is a judged item that a list holds.
-``start[q]:start[q+1]`` are the marks of query q in ascending rank. ``first[m]..last[m]`` are the positions (from 1) the
-mark may take: one position, or a range of tied positions, every order of which is equally likely. Tables indexed by
-position hold position p at index p - 1.
-Each loop is tested against a readable twin in ``tests/property/test_kernels.py``.
+Single-threaded, arrays in and arrays out, no validation. ``start[q]:start[q+1]`` are the marks of query q in ascending
+rank. ``first[m]..last[m]`` are the positions (from 1) the mark may take: one position, or a range of tied positions,
+every order of which is equally likely. Tables indexed by position hold position p at index p - 1.
+
+Tests compare each loop with a slow, readable implementation in ``tests/property/test_kernels.py``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ def find_marks(
     offsets: Int64, items: Int32, match: Int64, truth_offsets: Int64, truth_items: Int32,
     begin: int, end: int, depth: int, start: Int64, rank: Int32, judged: Int64,
 ) -> int:  # fmt: skip
-    """Find the marks of queries begin..end, judged items in the first ``depth`` places of lists; return their number.
+    """Find the judged items (marks) in the first ``depth`` places of the lists of queries; return their number.
 
-    The list of query q has the rows ``offsets[l]:offsets[l + 1]`` of ``items`` with l = ``match[q]`` (-1: no list), and
-    its judged items are ``truth_items[truth_offsets[q]:truth_offsets[q + 1]]``. Writes ``rank`` and ``judged`` (the row
-    in the truth) of each mark, and ``start``: the marks of the i-th of these queries are ``start[i]:start[i + 1]``.
+    The queries are those from ``begin`` up to ``end``. The list of query q has the rows ``offsets[l]:offsets[l + 1]``
+    of ``items`` with l = ``match[q]`` (-1: no list), and its judged items are
+    ``truth_items[truth_offsets[q]:truth_offsets[q + 1]]``. Write the ``rank`` of each mark and its row in the truth
+    (``judged``), and ``start``: the marks of the i-th of these queries are ``start[i]:start[i + 1]``.
     """
     count = 0
     slots = np.empty(256, np.int64)
@@ -109,10 +110,11 @@ def _look_up(items: Int32, item: int, slots: Int64, mask: np.uint32) -> int:
 def weighted_sum(
     start: Int64, first: Int32, last: Int32, value: Float, weight: Float, cumulative: Float, cutoff: Int64, out: Float
 ) -> None:
-    """Write to ``out[q]`` the expected sum of value x weight(position) over the marks of query q, up to ``cutoff[q]``.
+    """Write to ``out[q]`` the expected sum of value x weight(position) over the judged items in list q (its marks).
 
-    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``.
-    ``cumulative[p]`` is the sum of the weights of positions 1..p.
+    Positions beyond ``cutoff[q]`` add nothing. ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a
+    position from ``first[m]`` to ``last[m]``, all equally likely. ``value`` is per mark, ``weight[p - 1]`` is the
+    weight of position p, and ``cumulative[p]`` the sum of the weights of positions 1..p.
     """
     for query in range(start.size - 1):
         total = 0.0
@@ -130,9 +132,10 @@ def weighted_sum(
 
 @njit(nogil=True, cache=True)
 def top_sum(offsets: Int64, value: Float, weight: Float, begin: int, end: int, k: int, out: Float) -> None:
-    """Write, for queries begin..end, the sum of value x weight over their first k values: the ideal of a graded truth.
+    """Write to ``out`` the sum of value x weight over the first k values of each query: the ideal of a graded truth.
 
-    ``offsets[q]:offsets[q + 1]`` are the values of query q, counted from the first value of query ``begin``.
+    The queries are those from ``begin`` up to ``end``, and ``weight`` has a number per place. ``offsets[q]:offsets[q +
+    1]`` are the values of query q (largest first), counted from the first value of query ``begin``.
     """
     base = offsets[begin]
     for query in range(begin, end):
@@ -147,9 +150,9 @@ def top_sum(offsets: Int64, value: Float, weight: Float, begin: int, end: int, k
 def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: Float, cutoff: int, out: Float) -> None:
     """Write to ``out[q]`` the expected weight of the position of the first relevant item; it is 0 beyond the cut-off.
 
-    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``. In
-    n tied places with r relevant items, place j (from 0) is the first relevant one with probability r/(n-j) prod_{i<j}
-    (n-r-i)/(n-i).
+    ``start[q]:start[q + 1]`` are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m
+    takes a position from ``first[m]`` to ``last[m]``. ``weight[p - 1]`` is the weight of position p. In n tied places
+    with r relevant items, place j (from 0) is the first relevant one with probability r/(n-j) prod_{i<j} (n-r-i)/(n-i).
     """
     for query in range(start.size - 1):
         out[query] = 0.0
@@ -173,9 +176,9 @@ def first_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, weight: F
 def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: Int64, out: Float) -> None:
     """Write to ``out[q]`` the expected sum of precision at the positions of relevant items, up to ``cutoff[q]``.
 
-    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``.
-    Each of n tied places holds a relevant item with probability r/n, and then (r-1)/(n-1) of the tied places above it
-    do too (McSherry and Najork 2008).
+    ``start[q]:start[q + 1]`` are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m
+    takes a position from ``first[m]`` to ``last[m]``. Each of n tied places holds a relevant item with probability r/n,
+    and then (r-1)/(n-1) of the tied places above it do too (McSherry and Najork 2008).
     """
     for query in range(start.size - 1):
         total, above = 0.0, 0
@@ -199,8 +202,9 @@ def precision_sum(start: Int64, first: Int32, last: Int32, relevant: Bool, cutof
 def precision_per_hit(start: Int64, first: Int32, last: Int32, relevant: Bool, cutoff: int, out: Float) -> None:
     """Write to ``out[q]`` the expected mean of precision at the relevant items up to the cut-off; 0 if there are none.
 
-    ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to ``last[m]``.
-    The number of hits is random only where the cut-off divides tied places; it is hypergeometric there.
+    ``start[q]:start[q + 1]`` are the marks (judged items) in list q, ``relevant`` says which are relevant, and mark m
+    takes a position from ``first[m]`` to ``last[m]``. The number of hits is random only where the cut-off divides tied
+    places; it is hypergeometric there.
     """
     for query in range(start.size - 1):
         total, above, value = 0.0, 0, 0.0
@@ -244,10 +248,11 @@ def _ways(n: int, k: int) -> float:
 
 @njit(nogil=True, cache=True)
 def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float) -> None:
-    """Write to ``out[q]`` the sum over marks of 1 / rank x the probability that the reader stops there and not before.
+    """Write to ``out[q]`` the expected reciprocal rank at which a reader who goes down list q stops.
 
-    ``start[q]:start[q + 1]`` are the marks of query q; ``satisfied`` is the probability of stopping at a mark once it
-    is read.
+    It is the sum over marks (judged items) of 1 / rank x the probability that the reader stops there and not before.
+    ``start[q]:start[q + 1]`` are the marks of list q with their ``rank``; ``satisfied`` is the probability of stopping
+    at a mark once it is read. Ranks beyond ``cutoff`` add nothing.
     """
     for query in range(start.size - 1):
         total, still_reading = 0.0, 1.0
@@ -261,22 +266,27 @@ def cascade(start: Int64, rank: Int32, satisfied: Float, cutoff: int, out: Float
 
 @njit(nogil=True, cache=True, inline="always")
 def _preference(above: int, most: int, bound: int) -> float:
-    """Return 1 - min(judged negatives above, most) / bound for a relevant item; 1 if none is above."""
+    """Return 1 - min(above, most) / bound for a relevant item with ``above`` judged negatives above it, 1 for none."""
     return 1.0 if above == 0 else 1.0 - min(above, most) / bound
 
 
 @njit(nogil=True, cache=True)
 def preferences(above: Int64, most: Int64, bound: Int64, out: Float) -> None:
-    """Write 1 - min(above, most) / bound for each relevant item, ``above`` the judged negatives above it (bpref)."""
+    """Write to ``out[i]`` the term of relevant item i in bpref: 1 - min(above, most) / bound, and 1 if above is 0.
+
+    ``above`` is the number of judged non-relevant items ranked above the item. ``most`` is the largest number that
+    counts, and ``bound`` the divisor.
+    """
     for item in range(above.size):
         out[item] = _preference(above[item], most[item], bound[item])
 
 
 @njit(nogil=True, cache=True)
 def preference_sum(start: Int64, relevant: Bool, negative: Bool, most: Int64, bound: Int64, out: Float) -> None:
-    """Write to ``out[q]`` the sum of 1 - min(above, most) / bound over the relevant marks of query q (bpref times R).
+    """Write to ``out[q]`` the sum of 1 - min(above, most) / bound over the relevant items in list q (bpref times R).
 
-    ``above`` are the ``negative`` marks above it; ``start[q]:start[q + 1]`` are the marks of query q.
+    ``above`` is the number of ``negative`` (judged non-relevant) items above the item, ``most[q]`` the largest number
+    that counts, and ``bound[q]`` the divisor. ``start[q]:start[q + 1]`` are the judged items in list q.
     """
     for query in range(start.size - 1):
         total, above = 0.0, 0
@@ -314,10 +324,10 @@ def inferred_precisions(above: Int64, right: Int64, wrong: Int64, out: Float) ->
 
 @njit(nogil=True, cache=True)
 def inferred_precision_sum(start: Int64, rank: Int32, relevant: Bool, pooled: Bool, out: Float) -> None:
-    """Write to ``out[q]`` the sum of inferred precision over the relevant marks of query q (infAP times R).
+    """Write to ``out[q]`` the sum of inferred precision over the relevant items in list q (infAP times R).
 
-    It is inferred from the judged items above and those ``pooled`` without a judgement; ``start[q]:start[q + 1]`` are
-    the marks of query q.
+    It is inferred from the judged items above and those ``pooled`` without a judgement. ``start[q]:start[q + 1]`` are
+    the marks (judged or pooled items) in list q, with their ``rank``.
     """
     for query in range(start.size - 1):
         total, right, wrong, unjudged = 0.0, 0, 0, 0
@@ -339,10 +349,11 @@ def ordered_pairs(
 ) -> None:  # fmt: skip
     """Write to ``out[q]`` the number of (relevant, negative) pairs in the right order; a tie counts one half.
 
-    ``negatives[q]`` and ``positives[q]`` are the numbers of negatives and of relevant items, ``shown[q]`` the length of
-    the list. ``start[q]:start[q + 1]`` are the marks of query q, and mark m takes a position from ``first[m]`` to
-    ``last[m]``. ``counted`` marks negatives; if it is empty, every listed item that is not relevant is one. Items that
-    a list does not hold tie at its end.
+    ``negatives[q]`` and ``positives[q]`` are the numbers of negatives and of relevant items, ``shown[q]`` the number of
+    negatives in the list. ``start[q]:start[q + 1]`` are the marks (judged items) in list q, and mark m takes a position
+    from ``first[m]`` to ``last[m]``. ``relevant`` and ``counted`` say which marks are relevant and which are negatives;
+    if ``counted`` is empty, every listed item that is not relevant is a negative. Items that a list does not hold tie
+    at its end.
     """
     for query in range(start.size - 1):
         total, above, found = 0.0, 0, 0
@@ -365,11 +376,12 @@ def ordered_pairs(
 
 @njit(nogil=True, cache=True)
 def places_in_ranx(offsets: Int64, scores: Float, rows: Int32, begin: int, end: int, place: Int64) -> None:
-    """Write to ``place`` the position that ranx gives each row of lists begin..end, ordered by descending score.
+    """Write to ``place`` the position (from 0) that ranx gives each row of some lists ordered by descending score.
 
-    ranx sorts twice, when a run is created and when it is made comparable, both times with numba's argsort, as here.
-    That sort keeps the order of ties in lists of up to 15 rows and permutes them in longer ones. ``offsets[q]:offsets[q
-    + 1]`` are the rows of list q, and ``rows`` are their positions in the file.
+    The lists are those from ``begin`` up to ``end``. ranx sorts twice, when a run is created and when it is made
+    comparable, both times with numba's argsort, as here. That sort keeps the order of ties in lists of up to 15 rows
+    and permutes them in longer ones. ``offsets[q]:offsets[q + 1]`` are the rows of list q, and ``rows`` are their
+    positions in the file.
     """
     for query in range(begin, end):
         first, last = offsets[query], offsets[query + 1]

@@ -85,9 +85,9 @@ class AlignmentCounts:
     examples: dict[str, object] = field(default_factory=dict)
 
     def __add__(self, other: AlignmentCounts) -> AlignmentCounts:
-        """Return the sum of the counts of two parts of one run (disjoint groups of users).
+        """Return the sum of the counts of two groups of users of one run; the groups have no user in common.
 
-        Examples are of the first user.
+        Each example is taken from the first user who has one.
         """
         counts = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)[:-1]}
         examples: dict[str, Any] = dict(self.examples)
@@ -132,7 +132,7 @@ class Alignment:
         return np.asarray(self.run.lengths[self.match[self.match >= 0]])
 
     def block(self, begin: int, end: int, depth: int = WHOLE_LIST) -> AlignedBlock:
-        """Return queries ``begin`` to ``end`` with their lists, and the judged items in the first ``depth`` places."""
+        """Return queries ``begin`` up to ``end`` with their lists, and the judged items in the first ``depth`` rows."""
         run, truth, match = self.run, self.truth, self.match
         own = match[begin:end]
         found = own >= 0
@@ -200,7 +200,7 @@ class AlignedBlock:
 
     @property
     def truth(self) -> Truth:
-        """Return the truth; the rows of this block are :attr:`truth_rows`."""
+        """Return the whole truth; the rows of this block are :attr:`truth_rows`."""
         return self.alignment.truth
 
     @property
@@ -259,11 +259,9 @@ class AlignedBlock:
         return np.asarray(top + (self.rank if self.listed_rank is None else self.listed_rank) - 1)
 
     def places(self, k: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of the run in the first k places of every list, all of them if k is None.
+        """Return (offsets, rows): the rows of the run in the first k places of every list, all of them if k is None.
 
         The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
-
-        The result is (offsets, rows).
         """
         shown = self.length if k is None else np.minimum(self.length, k)
         offsets = np.append(0, np.cumsum(shown))
@@ -283,11 +281,10 @@ class AlignedBlock:
     def expected_sum(
         self, value: NDArray[np.float64], weight: NDArray[np.float64], cutoff: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return for each query the expected sum of value x weight(position) over judged items in its list, up to the
-        cut-off.
+        """Return, for each query, the expected sum of value x weight(position) over judged items in its list.
 
-        The expectation is over the orders of tied rows. ``weight`` holds position p at index p - 1 and covers the
-        longest list or the largest cut-off.
+        Positions beyond ``cutoff`` add nothing. The expectation is over the orders of tied rows. ``weight`` holds
+        position p at index p - 1 and covers the longest list or the largest cut-off.
         """
         out = np.empty(self.size)
         cumulative = np.append(0.0, np.cumsum(weight))
@@ -335,8 +332,8 @@ class AlignedBlock:
 def align(run: Run, truth: Truth, conventions: Conventions | None = None, *, whole: bool = True) -> Alignment:
     """Return a run aligned with the truth: order, ties, duplicates and ids are settled by the conventions, and counted.
 
-    If this is the ``whole`` run and not a partition, raise if it cannot be judged. The caller of a partition adds up
-    all partitions and then calls :func:`~recassay.metrics.refusals.raise_if_unusable`.
+    If this is the ``whole`` run, raise an error if it cannot be judged. For a run of only some users this is unknown;
+    the caller adds up the counts of all parts and then calls :func:`~recassay.metrics.refusals.raise_if_unusable`.
     """
     conventions = conventions or Conventions()
     given = run = run if conventions.reads_rows else run.without_row_order()

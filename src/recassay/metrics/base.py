@@ -85,7 +85,7 @@ class Metric:
         """Raise :class:`UsageError` U102 if parameters do not fit each other; a subclass overrides it."""
 
     def refuse(self, parameter: str, why: str) -> UsageError:
-        """Return the error U102 for an unusable value of a parameter."""
+        """Return error U102 for a parameter whose value cannot be used; ``why`` completes the message."""
         what = f"{parameter}={getattr(self, parameter)!r}: {why}"
         return UsageError("U102", what, where=str(self), hint=f"recassay explain {self.name} says what it may be")
 
@@ -96,13 +96,14 @@ class Metric:
 
     @property
     def is_uncut(self) -> bool:
-        """Return whether the metric takes a cut-off and has none: it then reads whole lists."""
+        """Return whether the metric may have a cut-off but has none: it then reads whole lists."""
         return self.k is None and self.cutoff == "optional"
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Return the smallest and largest possible value under these parameters; the range may be narrower than
-        ``bounds``.
+        """Return the smallest and largest possible value under these parameters.
+
+        The range may be narrower than ``bounds``.
         """
         return self.bounds
 
@@ -189,23 +190,24 @@ class Metric:
             )
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return what this metric needs besides a block of lists.
-
-        The metric finds the result later in ``lists.bound(self)``.
+        """Return what this metric needs besides a block of lists, which it finds later in ``lists.bound(self)``.
 
         It is called once per run, on one thread, before any block is judged.
         """
         return None
 
     def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
-        """Return, by name, sums over users from which :meth:`accompanying` is computed.
+        """Return, by name, sums over users from which :meth:`accompanying` computes further numbers.
 
-        Sums of groups of users add up.
+        Sums of different groups of users can be added.
         """
         return {}
 
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
-        """Return named numbers to be read together with the mean of a run, such as an effective sample size."""
+        """Return named numbers to be read together with the mean of a run, such as an effective sample size.
+
+        ``addends`` are the sums of :meth:`addends`.
+        """
         return {name: float(addend) for name, addend in addends.items()}
 
 
@@ -231,7 +233,7 @@ class UnitMetric(Metric):
         return None
 
     def checked(self, lists: AlignedBlock) -> Values:
-        """Return :meth:`evaluate`; raise :class:`InternalError` if a value is outside the metric's range."""
+        """Return what :meth:`evaluate` returns; raise :class:`InternalError` for a value outside the metric's range."""
         values = self.evaluate(lists)
         low, high = self.limits
         if values.size and lists.distinct:
@@ -248,10 +250,10 @@ class UnitMetric(Metric):
 
 @dataclass(frozen=True, repr=False)
 class CatalogueMetric(Metric):
-    """A metric of how often each item of the catalogue was shown in all lists together. It has no value per unit.
+    """A metric of how often each item of the catalogue is recommended in all lists together. It has no value per user.
 
-    ``catalogue`` names the items that count, shown or not: those of the ``train`` log, of the ``truth``, or of the
-    table of ``items``.
+    ``catalogue`` names the items that count, recommended or not: those of the ``train`` log, of the ``truth``, or of
+    the table of ``items``.
     """
 
     family: ClassVar[str] = "catalogue"
@@ -292,7 +294,7 @@ class Accuracy(UnitMetric):
     no_relevant: Literal["undefined", "zero"] = "undefined"
 
     def judge(self, lists: AlignedBlock) -> Values:
-        """Return the value of each list of a block; values of queries without a relevant item are ignored."""
+        """Return the value of each list of a block; for queries without a relevant item it may be anything."""
         formula = self.rank_formula()
         if not isinstance(formula, Credit):
             raise NotImplementedError(f"{type(self).__name__} must define judge(), or a credit in rank_formula()")

@@ -57,7 +57,7 @@ class Context:
 class ContextLookup:
     """A translation of the users and items of one aligned run to the codes of the training log and of the features.
 
-    Every table is built on first use and kept; :func:`bind` builds them on one thread, before blocks are judged.
+    Every table is built on first use and kept. :func:`bind` has them built on one thread, before blocks are judged.
     """
 
     alignment: Alignment
@@ -119,9 +119,9 @@ class ContextLookup:
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
 
     def _checked(self, recoding: Recoding, code: str, what: str, ids: pl.Series) -> Recoding:
-        """Return a recoding of items; if it matches no item of the run, raise the error ``code``.
+        """Return a recoding of items; if it matches no item of the run, raise the error with this ``code``.
 
-        For a partition of a run the error is only noted, since another partition may match. ``what`` names the data,
+        For a run of only some users the error is only noted, since the other users may match. ``what`` names the data,
         and ``ids`` are its ids.
         """
         run, unmatched = self.alignment.run, self.alignment.unmatched

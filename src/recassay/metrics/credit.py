@@ -93,7 +93,7 @@ class Credit:
         return np.asarray(place == 0 if self.part == "first" else place + 1, np.float64)
 
     def in_lists(self, lists: AlignedBlock, relevant_from: float) -> Float:
-        """Return the metric of each list of a block, as an expectation if rows tie; 0 where nothing is relevant."""
+        """Return the metric's value for each list of a block, an expectation if rows tie; 0 without a relevant item."""
         earned, norm = self.sums(lists, relevant_from), self.norm(lists.relevant(relevant_from))
         return (earned if self.factor == 1 else self.factor * earned) / np.where(norm > 0, norm, 1.0)
 
@@ -131,7 +131,7 @@ class PairFormula:
 
 
 class JudgedCounts(NamedTuple):
-    """Counts for each relevant item: of the items above it, and of its user.
+    """Counts for each relevant item: of the items ranked above it, and of its user's judged items.
 
     ``above`` are all candidates above it, of which ``relevant_above`` are relevant and ``judged_above`` were judged not
     to be. ``relevant`` and ``judged`` are the user's numbers of relevant items and of items judged not relevant.
@@ -158,7 +158,7 @@ class JudgedFormula:
 
 @dataclass(frozen=True)
 class NoFormula:
-    """The reason ``why`` a metric can be computed from ranked lists only, as text that follows a colon."""
+    """The reason ``why`` a metric can be computed only from ranked lists, as text that follows a colon."""
 
     why: str
 
@@ -200,7 +200,7 @@ def formula_of(metric: Metric) -> Credit | PairFormula | JudgedFormula:
 
 
 def credit_of(metric: Metric) -> Credit:
-    """Return what a metric credits by rank; raise U121 if it is no sum of credits by rank."""
+    """Return what a metric credits by rank; raise U121 if it is not a sum of credits by rank."""
     formula = formula_of(metric)
     if isinstance(formula, JudgedFormula):
         raise no_formula(metric, NEEDS_JUDGED)
@@ -215,7 +215,7 @@ def counts_pairs(metric: Metric) -> bool:
 
 
 def no_formula(metric: Metric, why: str) -> UsageError:
-    """Return error U121: the metric cannot be computed from target sets or sampled ranks."""
+    """Return error U121 for a metric that cannot be computed from target sets or sampled ranks; ``why`` says why."""
     return UsageError(
         "U121",
         f"{metric} cannot be judged by design: {why}",

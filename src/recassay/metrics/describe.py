@@ -62,7 +62,9 @@ def describe(metric: type[Metric]) -> Description:
 
 
 def sections_of(text: str) -> tuple[str, dict[str, str]]:
-    """Return the first paragraph of a docstring, and its other paragraphs by heading, each on one line.
+    """Return two parts of a docstring: its first paragraph, and the text under each heading such as ``Formula:``.
+
+    Each text is on one line; a paragraph without a heading belongs to the heading before it.
 
     >>> sections_of("Title.\\n\\nFormula: a\\nb.\\n\\nMore.\\n\\nEdges: c.")
     ('Title.', {'Formula': 'a b. More.', 'Edges': 'c.'})

@@ -24,7 +24,7 @@ SHOWN = 3  # ids of each side in an error
 
 @dataclass(frozen=True, eq=False)
 class SharedIds:
-    """What is needed to find out whether run and truth share any ids; the values of partitions add up.
+    """What is needed to find out whether run and truth share any ids; the values of parts of the users add up.
 
     ``truth_users`` and ``run_users`` are the first users of each side, for error messages. ``hit`` says that some list
     holds a judged item; ``run_items`` and ``truth_items`` are then no longer needed, and empty.
@@ -39,7 +39,10 @@ class SharedIds:
 
     @classmethod
     def of(cls, alignment: Alignment) -> SharedIds:
-        """Return the shared ids of an aligned run, or a partition of it; the search ends at the first judged item."""
+        """Return what is known of shared ids from an aligned run, or from some of its users.
+
+        The search ends at the first judged item in a list.
+        """
         run, truth = alignment.run, alignment.truth
         hit = any(alignment.block(*cut).rank.size for cut in blocks(alignment.match.size, FIRST_LOOK))
         rows = slice(0, 0) if hit else slice(None)
@@ -69,7 +72,7 @@ class SharedIds:
 
 
 def raise_if_unusable(counts: AlignmentCounts, shared: SharedIds, conventions: Conventions) -> None:
-    """Raise for a run that shares no ids with the truth, or has what the conventions declare an error."""
+    """Raise an error for a run that shares no ids with the truth, or has something that the conventions forbid."""
     _check_repeats(counts, shared, conventions)
     _check_unsettled(counts, shared)
     if not counts.lists:

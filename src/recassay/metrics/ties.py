@@ -19,7 +19,7 @@ OF_ROWS: frozenset[Ties] = frozenset({"row", "ranx"})  # policies that need the 
 
 
 def with_tie_order(run: Run, ties: Ties) -> Run:
-    """Return the run with its tied rows in the order of a policy; ascending by id if metrics judge ties themselves."""
+    """Return the run with its tied rows in the order that a policy defines; ascending by id if metrics handle ties."""
     if run.tied is None:
         return run
     if ties in OF_ROWS and not run.has_row_order:
@@ -61,7 +61,10 @@ def _as_ranx(run: Run) -> Run:
 
 
 def tie_bounds(run: Run) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None]:
-    """Return the first and last position (from 1) of the group of tied rows of each row; None, None if nothing ties."""
+    """Return two arrays: the first and the last position (from 1) of the tied rows that each row belongs to.
+
+    Both are None if nothing ties.
+    """
     if run.tied is None:
         return None, None
     heads = np.flatnonzero(~run.tied)

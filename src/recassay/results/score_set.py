@@ -120,7 +120,7 @@ class ScoreSet(Displayable):
         return self._each(lambda scores: _with_metrics(scores, tuple(one for one in metrics if one in scores.metrics)))
 
     def groups(self, *axes: str) -> dict[tuple[Any, ...], dict[Place, Scores]]:
-        """Return the scores in groups of places that differ only along ``axes``, by the values of their other coordinates."""
+        """Return groups of places that differ only along ``axes``, by the values of their other coordinates."""
         for axis in axes:
             _check_axis(axis)
         found: dict[tuple[Any, ...], dict[Place, Scores]] = {}

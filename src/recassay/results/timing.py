@@ -31,7 +31,7 @@ class CallTimes:
 
     @classmethod
     def of(cls, seconds: NDArray[np.float64] | list[float]) -> CallTimes:
-        """Return the summary of the ``seconds`` of each call, in the order of calls; without calls all seconds are NaN."""
+        """Return the summary of the ``seconds`` of each call, in the order of calls; without calls they are NaN."""
         each = np.asarray(seconds, np.float64)
         if not each.size:
             return cls(0, 0.0, *[float("nan")] * 5)

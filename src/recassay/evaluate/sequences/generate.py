@@ -52,7 +52,7 @@ def generate(
 
     ``system`` is an unfitted model with ``fit``, or a model fitted on ``fold.train`` with
     ``next_probabilities(histories)``. Item codes are those of the fold, and a row of probabilities has a column for
-    each item of ``fold.n_items``. An unfitted model that is no sequence model is fitted on a log with a user per
+    each item of ``fold.n_items``. An unfitted model that is not a sequence model is fitted on a log with a user per
     sequence.
 
     Every history carries the user and the time of its first item, and the times of generated items: those that the

@@ -1,8 +1,10 @@
 """Compiled loops over the aspects of items: the gains of lists and of ideal lists. Arrays in, arrays out.
 
-Row r has the aspects ``codes[starts[r]:starts[r + 1]]`` and adds ``amount[r]`` to each. It multiplies what later rows
-add to these aspects by ``keep[r]``. An amount of 0 marks an item that does not count.
-Each loop is tested against a readable twin in ``tests/property/test_aspects.py``.
+An aspect is a feature or a taste of the user. Row r has the aspects ``codes[starts[r]:starts[r + 1]]`` and adds
+``amount[r]`` to each. It multiplies what later rows add to these aspects by ``keep[r]``. An amount of 0 marks an item
+that does not count.
+
+Tests compare each loop with a slow, readable implementation in ``tests/property/test_aspects.py``.
 """
 
 from __future__ import annotations
@@ -26,9 +28,10 @@ def gained(
 ) -> None:  # fmt: skip
     """Write to ``out[q]`` the sum over places of list q of discount x amount x summed weights of the item's aspects.
 
-    Aspect a starts with the weight ``weight[first[q] + a]`` (1 if ``weight`` is empty), and each row above that has it
-    multiplies this by its ``keep``. ``offsets[q]:offsets[q + 1]`` are the rows of list q, ``codes[starts[r]:starts[r +
-    1]]`` the aspects of row r, numbered below ``width``. An ``amount`` of 0 marks an item that does not count.
+    Aspect a starts with the weight ``weight[first[q] + a]`` (1 if ``weight`` is empty), and each row above that has the
+    aspect multiplies this by its ``keep``. ``offsets[q]:offsets[q + 1]`` are the rows of list q,
+    ``codes[starts[r]:starts[r + 1]]`` the aspects of row r, numbered below ``width``, and ``discount`` has a number per
+    place. An ``amount`` of 0 marks an item that does not count.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):
@@ -62,7 +65,8 @@ def greedy_ideal(
     """Write to ``out[q]`` the gain of a list built greedily: largest gain first, ties to the lower item code.
 
     The candidates of query q are the rows ``offsets[q]:offsets[q + 1]``, with ``codes[starts[r]:starts[r + 1]]`` the
-    aspects of row r. The gain is that of :func:`gained` with equal weights.
+    aspects of row r. The list has as many places as ``discount``. Its gain is that of :func:`gained` with equal
+    weights.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):
@@ -140,9 +144,10 @@ def _by_gain(
     top: int, amount: Float, starts: Int64, codes: Int32, left: Float, taken: NDArray[np.bool_], order: Int64,
     gains: Float,
 ) -> int:  # fmt: skip
-    """Write to ``order`` and ``gains`` the rows with a gain, largest first, rows counted from ``top``; return how many.
+    """Write to ``order`` the rows with a gain, largest first, and to ``gains`` their gains; return their number.
 
-    Rows that are ``taken`` have none. Of rows with the same amount and aspects only the first is written.
+    Rows are counted from ``top``. Rows that are ``taken`` have no gain. Of rows with the same amount and aspects only
+    the first is written. ``left`` is the weight that each aspect still has.
     """
     found = 0
     for place in range(taken.size):
@@ -163,7 +168,10 @@ def _by_gain(
 def _is_alike_another(
     row: int, here: float, top: int, amount: Float, starts: Int64, codes: Int32, order: Int64, gains: Float
 ) -> bool:
-    """Return whether some row in ``order`` has the same amount and aspects as ``row``; ``here`` is its gain."""
+    """Return whether some row in ``order`` has the same amount and aspects as ``row``.
+
+    ``here`` is the gain of ``row``, and ``gains`` are those of the rows in ``order``, which are counted from ``top``.
+    """
     size = starts[row + 1] - starts[row]
     for at in range(order.size):
         other = top + order[at]

@@ -1,9 +1,10 @@
 """Compiled loops over the items of lists and of profiles. Single-threaded, arrays in, arrays out, no validation.
 
-``offsets[q]:offsets[q+1]`` are the places of list q; ``rows`` are their items among the items with features, or -1.
-``feature_offsets`` and ``feature_codes`` are the features of each item, ascending; ``masks`` holds the same as bits,
-if 64 bits are enough.
-Each loop is tested against a readable twin in ``tests/property/test_beyond.py``.
+``offsets[q]:offsets[q+1]`` are the places of list q; ``rows`` are their items as row numbers in the table of features,
+or -1. ``feature_offsets`` and ``feature_codes`` are the features of each item, ascending; ``masks`` holds the same as
+bits, if 64 bits are enough.
+
+Tests compare each loop with a slow, readable implementation in ``tests/property/test_beyond.py``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def _apart(
 ) -> float:
     """Return the distance of items ``one`` and ``other``, from ``table`` if it is not empty, else from their features.
 
-    It is 1 if one of them has no features or row.
+    It is 1 if one of them has no features, or the row -1. ``cosine`` chooses cosine instead of Jaccard distance.
     """
     if one >= 0 and one == other:
         return 0.0
@@ -65,7 +66,8 @@ def pair_distance(
     """Write to ``out[q]`` the mean distance over the unordered pairs of items of list q; NaN without a pair.
 
     ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the item at each place (-1: unknown). Distances
-    are from ``table``, or from the features of items if it is empty. With ``skip``, items without features are ignored.
+    are from ``table``, or, if it is empty, from the features of items (``cosine`` or Jaccard). With ``skip``, items
+    without features are ignored.
     """
     for query in range(offsets.size - 1):
         total, pairs = 0.0, 0

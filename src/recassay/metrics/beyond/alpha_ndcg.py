@@ -1,4 +1,4 @@
-"""Alpha-nDCG: a relevant item counts less for aspects that items above it already have."""
+"""Alpha-nDCG: a relevant item counts less for aspects that relevant items above it have."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ class AlphaNDCG(AspectMetric):
     """Discounted cumulative gain of aspects, whose gain falls each time an aspect is repeated.
 
     Formula: ``aDCG / ideal aDCG`` with ``aDCG = sum_{p<=k} 1/log2(p + 1) [item at p is relevant] sum over its aspects a
-    of (1 - alpha)^c``, c the relevant items above p that have a. ``ideal``: ``greedy`` picks the relevant item that
-    adds most, ties by ascending id, k times; ``exact`` is the best of all lists, for k of at most 8; ``ranksys`` picks
-    k + 1 times, as the program RankSys does. ``clip=True`` cuts values above 1.
-    ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
-    (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
+    of (1 - alpha)^c``, c the number of relevant items above p that have aspect a. ``ideal``, the list whose value is
+    the divisor: ``greedy`` picks the relevant item that adds most, ties by ascending id, k times; ``exact`` is the best
+    of all lists, for k of at most 8; ``ranksys`` picks k + 1 times, as the program RankSys does. ``clip=True`` cuts
+    values above 1. An aspect is one of the ``features`` of items, or, as ``aspects`` says, one of the ``subprofiles``
+    (tastes) of the user, mined from the training log as SPAD does (neighbours ``k1`` and ``k2``, liked is a rating of
+    ``liked_from`` or more), which needs that log in place of items.
 
     Edges: no relevant item: undefined, or 0 with ``no_relevant="zero"``; relevant items of which none has an aspect:
     undefined. Greedy picks are not always the best, so a value can exceed 1; it is not clipped by default.
 
-    Libraries: ndeval alpha-nDCG@k with subtopics as features, whose ideal breaks ties by the highest
-    id; RankSys is ``alpha_ndcg(ideal='ranksys')@k``.
+    Libraries: ndeval alpha-nDCG@k with subtopics as features; its ideal list breaks ties by the highest id. RankSys is
+    ``alpha_ndcg(ideal='ranksys')@k``.
 
     Reference: Clarke, Kolla, Cormack, Vechtomova, Ashkan, Büttcher and MacKinnon, Novelty and diversity in information
     retrieval evaluation, SIGIR 2008.

@@ -35,9 +35,10 @@ class AspectSets(NamedTuple):
 
 
 class AspectBlock(NamedTuple):
-    """The aspects of the items that a block of lists shows (``shown``), and of the items in the truth (``wanted``).
+    """The aspects of the items in a block of lists (``shown``), and of the items in the truth (``wanted``).
 
-    Aspects of list q are numbered from 0 below ``width[q]``; ``mined`` are their subprofiles, if aspects are those.
+    Aspects of list q are numbered from 0 below ``width[q]``. ``mined`` holds the users' subprofiles, None if aspects
+    are features.
     """
 
     shown: AspectSets
@@ -47,14 +48,14 @@ class AspectBlock(NamedTuple):
 
     @property
     def most(self) -> int:
-        """Return the largest number of different aspects that any list of the block has to distinguish."""
+        """Return the largest number of different aspects that any list of the block can have."""
         return int(self.width.max(initial=0))
 
 
 class AspectGains(NamedTuple):
-    """For each row of the truth, the ``amount`` it adds to its aspects (0: not relevant), and the factor ``keep``.
+    """The ``amount`` that each row of the truth adds to its aspects (0: not relevant), and the factor ``keep``.
 
-    What later rows add to an aspect is multiplied by ``keep`` of each row above that has it.
+    Each row multiplies what later rows add to the same aspects by its ``keep``.
     """
 
     amount: Values
@@ -132,11 +133,11 @@ class AspectMetric(WithAspects, Accuracy):
         return NoFormula("what an item adds depends on the aspects of the items above it")
 
     def is_relevant(self, lists: AlignedBlock) -> NDArray[np.bool_]:
-        """Return whether each row of the block's truth is relevant."""
+        """Return a mask of the relevant rows of the truth of a block."""
         return np.asarray(lists.truth.gains[lists.truth_rows] >= self.relevant_from)
 
     def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:
-        """Return which queries the metric is defined on: those with a relevant item that has an aspect."""
+        """Return a mask of the queries for which the metric is defined: a relevant item of theirs has an aspect."""
         return self.wanted_aspects(lists) > 0
 
     def wanted_aspects(self, lists: AlignedBlock) -> Values:
@@ -154,10 +155,10 @@ class AspectMetric(WithAspects, Accuracy):
         return lists.remember(("wanted aspects", self.k, self.relevant_from, *self._aspect_key), count)  # type: ignore[return-value]
 
     def gained(self, lists: AlignedBlock, gains: AspectGains, discount: Values, weight: Values | None = None) -> Values:
-        """Return for each list the sum over places of discount x gain of the item there, given the items above.
+        """Return, for each list, the sum over places of discount x gain of the item there, given the items above.
 
-        ``gains`` says what an item adds to each of its aspects; ``weight`` are the weights of the aspects of all lists,
-        concatenated (None: equal).
+        ``gains`` says what an item adds to each of its aspects; ``weight`` has the weights of the aspects of all lists,
+        one list after the other (None: equal).
         """
         block, out = self.aspects_of(lists), np.empty(lists.size)
         rows = lists.judged - lists.truth_rows.start
@@ -172,8 +173,10 @@ class AspectMetric(WithAspects, Accuracy):
         return out
 
     def best(self, lists: AlignedBlock, gains: AspectGains, discount: Values, *, exact: bool = False) -> Values:
-        """Return the gain of each query's ideal list of ``discount.size`` places: greedy, or the best one if
-        ``exact``.
+        """Return the gain of the ideal list of each query, which has as many places as ``discount``.
+
+        It is built greedily, or is the best of all lists with ``exact``. ``gains`` says what an item adds to its
+        aspects.
         """
         block, out = self.aspects_of(lists), np.empty(lists.size)
         arrays = (
@@ -216,7 +219,7 @@ class IntentMetric(AspectMetric):
         return self.gained(lists, gains, discount) / np.maximum(self.wanted_aspects(lists), 1.0)
 
     def weights_of(self, lists: AlignedBlock) -> Values:
-        """Return p(a | u) of every aspect of every query, queries concatenated."""
+        """Return p(a | u), the user's interest in each aspect, for the queries of a block, one after the other."""
         mined = self.aspects_of(lists).mined
         if mined is not None:
             return mined.weights

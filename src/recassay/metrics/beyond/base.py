@@ -22,7 +22,7 @@ Discount = Literal["none", "log"]
 
 @dataclass(frozen=True, repr=False)
 class ListMetric(UnitMetric):
-    """A metric of the items that a list shows.
+    """A metric of the items in a list.
 
     ``empty`` says whether an empty or missing list is left out and counted (``undefined``), or counts 0 (``zero``).
     """
@@ -36,7 +36,7 @@ class ListMetric(UnitMetric):
         return NoFormula("it reads all items of a list, not the ranks of relevant ones")
 
     def judge(self, lists: AlignedBlock) -> Values:
-        """Return the value of each list of a block; values of empty lists are ignored."""
+        """Return the value of each list of a block; for empty lists it may be anything."""
         raise NotImplementedError(f"{type(self).__name__} must define judge()")
 
     def evaluate(self, lists: AlignedBlock) -> Values:
@@ -85,23 +85,23 @@ class ItemPopularity:
 
 
 class StreamMoments(Protocol):
-    """A protocol for what is known right before each event of a stream.
+    """An interface of objects that know what holds right before each event of a stream.
 
     Lists are rows of a run, events rows of a truth.
     """
 
     def popularity(self) -> ItemPopularity:
-        """Return the popularity of the item of each row of the run, at the time of its list."""
+        """Return the popularity of each recommended item (row of the run) at the time of its list."""
 
     def listed_unexpected(self, m: int) -> NDArray[np.bool_]:
-        """Return whether the item of each row of the run is new to the user and not among the m most popular items."""
+        """Return whether each recommended item (row of the run) is new to the user and not among the m most popular."""
 
     def chosen_unexpected(self, m: int) -> NDArray[np.bool_]:
         """Return whether the item of each event is new to the user and not among the m most popular items."""
 
 
 def item_codes(lists: AlignedBlock, k: int | None, recoding: Recoding) -> NDArray[np.int32]:
-    """Return the code of the item in each of the first k places, translated by ``recoding``; -1 without a code."""
+    """Return the code of the item in each of the first k places, translated by ``recoding``; -1 if it has no code."""
 
     def look_up() -> NDArray[np.int32]:
         _, rows = lists.places(k)
@@ -153,12 +153,12 @@ def place_discounts(places: int, discount: Discount) -> Values:
 
 
 def relevant_places(lists: AlignedBlock, k: int | None, relevant_from: float) -> NDArray[np.bool_]:
-    """Return whether each of the first k places holds a relevant item."""
+    """Return, for the first k places of each list, one list after the other, whether they hold a relevant item."""
     return values_at_places(lists, k, lists.is_relevant(relevant_from))
 
 
 def values_at_places(lists: AlignedBlock, k: int | None, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values of the judged items at their places, among the first k of every list; 0 at other places.
+    """Return an array over the first k places of every list: the values of judged items, 0 at other places.
 
     ``values`` has one number per judged item in a list.
     """

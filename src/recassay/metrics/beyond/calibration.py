@@ -62,7 +62,7 @@ class Calibration(WithAspects, ListMetric):
             raise self.refuse("alpha", "it must lie between 0 and 1")
 
     def bind(self, lookup: ContextLookup) -> object:
-        """Return the lookup of items, and for each item of the users' training profiles its row in the features.
+        """Return the lookup of items, and the row in the table of features of each item of the training profiles.
 
         For subprofiles, return what the base class returns.
         """
@@ -111,7 +111,11 @@ class Calibration(WithAspects, ListMetric):
 def _taste(
     features: Features, starts: NDArray[np.int64], stops: NDArray[np.int64], rows: NDArray[np.int32], weight: Values
 ) -> Values:
-    """Return the mean distribution over features of the items ``rows[starts[q]:stops[q]]``: a row per q, sums are 1."""
+    """Return the mean distribution over features (queries, features) of some items of each query; rows sum to 1.
+
+    The items of query q are ``rows[starts[q]:stops[q]]``, as row numbers in the table of features, with the weights
+    ``weight``.
+    """
     out = np.empty((starts.size, features.names.len()))
     mean_shares(
         readonly(starts), readonly(stops), readonly(rows), readonly(weight),

@@ -26,10 +26,10 @@ NEEDS: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, eq=False)
 class DistanceSource:
-    """Sources of distances between items: sets (features, or users who had the item), or a ``table`` of distances.
+    """A source of distances between items: sets (features, or users who had the item), or a ``table`` of distances.
 
-    ``rows`` maps an item to its set ``codes[offsets[r]:offsets[r + 1]]``; ``masks`` are the sets as bits. ``cosine``
-    chooses cosine instead of Jaccard distance.
+    ``rows`` maps an item to its row r, which has the set ``codes[offsets[r]:offsets[r + 1]]``; ``masks`` are the sets
+    as bits. ``cosine`` chooses cosine instead of Jaccard distance.
     """
 
     rows: Recoding  # from the run's items to the rows below

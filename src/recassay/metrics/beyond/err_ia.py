@@ -20,11 +20,12 @@ class ERRIA(Satisfying, IntentMetric):
     """Expected reciprocal rank for a reader who wants one aspect, averaged over aspects.
 
     Formula: ``sum over aspects a of p(a | u) sum_{p<=k} (1/p) r_p prod_{q<p, q has a} (1 - r_q)`` over relevant items
-    that have a, with ``r = (2^grade - 1) / 2^scale``. ``intents`` names the source of p(a | u). ``normalise``
-    divides by nothing (``none``); by the ``most`` that any list could have, one whose items all have the highest grade
-    and every aspect; or by the ``ideal`` list of relevant items, picked greedily.
-    ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
-    (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
+    that have a, with ``r = (2^grade - 1) / 2^scale``. ``intents`` names the source of p(a | u). ``normalise`` divides
+    by nothing (``none``); by the ``most`` that any list could have, one whose items all have the highest grade and
+    every aspect; or by the ``ideal`` list of relevant items, picked greedily. An aspect is one of the ``features`` of
+    items, or, as ``aspects`` says, one of the ``subprofiles`` (tastes) of the user, mined from the training log as SPAD
+    does (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of
+    items.
 
     Edges: ``scale`` is the largest grade of the scale; if it is not given, the largest in the whole truth. No relevant
     item with an aspect: undefined. ``ideal`` weights all aspects of relevant items equally. Without a cut-off ``most``

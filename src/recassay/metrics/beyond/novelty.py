@@ -52,7 +52,7 @@ class Novelty(ListMetric):
         return ItemValues(lookup.train_items, self.of_items(ItemPopularity(np.append(counts, 0.0), *of_all)))
 
     def bind_at(self, moments: StreamMoments) -> RowValues:
-        """Return the novelty of each row of a run on a stream."""
+        """Return the novelty of each recommended item on a stream (row of the run), right before its event."""
         return RowValues(self.of_items(moments.popularity()))
 
     def judge(self, lists: AlignedBlock) -> Values:

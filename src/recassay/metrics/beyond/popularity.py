@@ -26,10 +26,10 @@ TINY = 1e-9  # rounding can put a product such as 0.7 * 10 above the whole numbe
 
 
 def head_items(counts: NDArray[np.int64], *, mass: float = 0.8, share: float | None = None) -> NDArray[np.bool_]:
-    """Return whether each item is in the head, the smallest set of most popular items with ``mass`` of all events.
+    """Return a mask of the items in the head, the smallest set of most popular items with ``mass`` of all events.
 
-    The item that reaches the mass belongs to the head; ties go by ascending id. With ``share`` the head is that share
-    of the items, rounded up.
+    ``counts`` are the events of each item. The item that reaches the mass belongs to the head; ties go by ascending id.
+    With ``share`` the head is that share of the items, rounded up.
 
     >>> head_items(np.array([8, 5, 2, 1])).tolist()
     [True, True, False, False]
@@ -68,7 +68,7 @@ class ARP(ListMetric):
         return ItemValues(lookup.train_items, np.append(lookup.train.item_users.astype(np.float64), 0.0))
 
     def bind_at(self, moments: StreamMoments) -> RowValues:
-        """Return the popularity of each row of a run on a stream."""
+        """Return the popularity of each recommended item on a stream (row of the run), right before its event."""
         return RowValues(moments.popularity().counts)
 
     def judge(self, lists: AlignedBlock) -> Values:

@@ -17,9 +17,9 @@ class PrecisionIA(IntentMetric):
     """Precision for a user who wants one aspect, averaged over aspects.
 
     Formula: ``sum over aspects a of p(a | u) (1/k) #{relevant items of the first k places that have a}``. ``intents``
-    names the source of p(a | u).
-    ``aspects``: ``features`` of items; or ``subprofiles`` of the user, mined from the training log as SPAD does
-    (neighbours ``k1`` and ``k2``, liked is a rating of ``liked_from`` or more), which needs that log in place of items.
+    names the source of p(a | u). An aspect is one of the ``features`` of items, or, as ``aspects`` says, one of the
+    ``subprofiles`` (tastes) of the user, mined from the training log as SPAD does (neighbours ``k1`` and ``k2``, liked
+    is a rating of ``liked_from`` or more), which needs that log in place of items.
 
     Edges: no relevant item with an aspect: undefined. An empty list is 0; missing places of a short list are misses.
 

@@ -30,7 +30,7 @@ class ExpectedItems:
 
     @classmethod
     def of(cls, train: Interactions, m: int) -> ExpectedItems:
-        """Return the expected items; popular are the ``m`` items of most training users, ties by ascending id."""
+        """Return the expected items; popular are the ``m`` items with most training users, ties by ascending id."""
         popular = np.zeros(train.n_items + 1, np.bool_)
         popular[ordered_by_popularity(train.item_users)[:m]] = True
         return cls(train, popular)
@@ -45,7 +45,7 @@ class ExpectedItems:
 
 @dataclass(frozen=True, eq=False)
 class UnexpectedRows:
-    """Rows of a run that its users could not expect; ``users`` are the queries' users in the training log."""
+    """Rows of a run whose items their users could not expect; ``users`` are the users' codes in the training log."""
 
     expected: ExpectedItems
     recoding: Recoding
@@ -92,7 +92,7 @@ class Unexpectedness(ListMetric):
         return UnexpectedRows(expected, lookup.train_items, lookup.train_users)
 
     def bind_at(self, moments: StreamMoments) -> RowValues:
-        """Return which rows of a run on a stream are unexpected."""
+        """Return which recommended items on a stream (rows of the run) are unexpected right before their events."""
         assert self.k is not None
         return RowValues(moments.listed_unexpected(self.k if self.m is None else self.m).astype(np.float64))
 
@@ -135,7 +135,7 @@ class Serendipity(Accuracy):
         return NoFormula("whether an item counts depends on the training items of its user")
 
     def bind(self, lookup: ContextLookup) -> NDArray[np.bool_]:
-        """Return whether each row of the truth is unexpected for its user."""
+        """Return a mask of the rows of the truth whose items are unexpected for their users."""
         assert self.k is not None
         expected = ExpectedItems.of(lookup.train, self.k if self.m is None else self.m)
         users = lookup.train_users[row_groups(lookup.alignment.truth.offsets)]

@@ -1,4 +1,4 @@
-"""Exposure: the number of lists that show each item, from which every metric of the catalogue is computed."""
+"""Exposure: the number of lists that hold each item, from which every metric of the catalogue is computed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def exposure_of(
     begin: int = 0,
     end: int | None = None,
 ) -> Exposure:
-    """Return the exposure in the first k places of the lists of queries ``begin..end`` of the truth."""
+    """Return how many lists hold each item of the catalogue in their first k places.
+
+    The lists are those of the queries of the truth from ``begin`` up to ``end``, by default all.
+    """
     recoding, size = _catalogue(alignment, context, catalogue)
     counts, outside = np.zeros(size, np.int64), 0
     last = alignment.match.size if end is None else end
@@ -66,7 +69,7 @@ def _catalogue(alignment: Alignment, context: Context, catalogue: Catalogue) -> 
 
 
 def _rows(alignment: Alignment, begin: int, end: int, k: int | None) -> NDArray[np.int64]:
-    """Return the rows of the run in the first k places of the lists of queries begin..end."""
+    """Return the rows of the run in the first k places of the lists of the queries from ``begin`` up to ``end``."""
     own = alignment.match[begin:end]
     own = own[own >= 0]
     lengths = alignment.run.lengths[own]

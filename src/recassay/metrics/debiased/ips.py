@@ -31,7 +31,7 @@ def weighted_credit_sum(lists: AlignedBlock, weight: Values, credits: Values, k:
 
 @dataclass(frozen=True, repr=False)
 class PropensityWeighted(Accuracy):
-    """Base of metrics that divide a relevant item's credit by its propensity, the probability to be observed."""
+    """Base of metrics that divide a relevant item's credit by its propensity, the probability that it was observed."""
 
     family: ClassVar[str] = "debiased"
     needs: ClassVar[frozenset[str]] = frozenset({"train"})
@@ -65,7 +65,11 @@ class PropensityWeighted(Accuracy):
         return observed.addends
 
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
-        """Return ``gamma``, the relevant pairs left out (``unseen``), and the ``effective_size`` of the others."""
+        """Return three numbers: ``gamma``, the number of ``unseen`` pairs, and the ``effective_size`` of the others.
+
+        A pair of a user and a relevant item is unseen, and left out, if the item has no training count. The effective
+        size is the number of equally weighted pairs whose mean would have the same variance.
+        """
         return {"gamma": self.exponent(context), **effective_size(addends)}
 
     def credit_sum(self, lists: AlignedBlock) -> Values:

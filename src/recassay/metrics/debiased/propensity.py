@@ -62,7 +62,7 @@ def propensities(counts: NDArray[np.int64], users: int, gamma: float, p_min: flo
 class ObservedWeights:
     """The weight of every row of the truth: 0 where the item is not relevant, or has no training user.
 
-    ``unseen`` counts the latter.
+    ``unseen`` is the number of relevant items without a training user.
     """
 
     weight: Values
@@ -70,9 +70,9 @@ class ObservedWeights:
 
     @classmethod
     def of(cls, lookup: ContextLookup, by_item: Values, relevant_from: float) -> ObservedWeights:
-        """Return the weight of each row of the truth, from those of training items (``by_item``).
+        """Return the weight of each row of the truth, from the weights of training items (``by_item``).
 
-        NaN and unknown items have weight 0.
+        A row is 0 if the item's weight is NaN or the item is not in the training log.
         """
         weight = np.append(by_item, np.nan)[lookup.truth_train_items]
         relevant = lookup.alignment.truth.gains >= relevant_from
@@ -90,9 +90,10 @@ class ObservedWeights:
 
 
 def effective_size(addends: Mapping[str, Addend]) -> dict[str, float]:
-    """Return the ``unseen`` pairs, and ``effective_size``, the equally weighted pairs of same variance.
+    """Return the number of pairs left out (``unseen``), and the ``effective_size`` of the others.
 
-    The effective size is ``(sum w)^2 / sum w^2``.
+    The effective size is ``(sum w)^2 / sum w^2``: the number of equally weighted pairs whose mean has the same
+    variance.
 
     >>> effective_size({"unseen": 1, "sum": ExactSum.of([1.0, 3.0]), "squares": ExactSum.of([1.0, 9.0])})
     {'unseen': 1, 'effective_size': 1.6}

@@ -65,7 +65,11 @@ class StratifiedRecall(Accuracy):
         return observed.addends
 
     def accompanying(self, addends: Mapping[str, Addend], context: Context) -> Mapping[str, float]:
-        """Return the number of relevant pairs left out (``unseen``), and the ``effective_size`` of the others."""
+        """Return two numbers: the relevant pairs left out (``unseen``), and the ``effective_size`` of the others.
+
+        Pairs of a user and a relevant item are left out if the item has no training user. The effective size is the
+        number of equally weighted pairs whose mean would have the same variance.
+        """
         return effective_size(addends)
 
     def judgeable(self, lists: AlignedBlock) -> NDArray[np.bool_]:

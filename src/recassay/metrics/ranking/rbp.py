@@ -64,7 +64,7 @@ class RBP(Accuracy):
         return Credit("each", k, lambda ranks: rank_weights_of(self.p, ranks), norm, factor)
 
     def _reached(self, places: NDArray[np.int64]) -> Values:
-        """Return the value of a list whose first ``places`` items are all relevant, and no others."""
+        """Return the value of a list whose first n items are relevant and no others, for each n in ``places``."""
         return np.asarray(1.0 - power(self.p, places))
 
     def judge(self, lists: AlignedBlock) -> Values:

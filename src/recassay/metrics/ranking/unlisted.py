@@ -1,6 +1,4 @@
-"""Lists extended by the judged items that they do not hold, as some libraries read them, which rank judged items
-only.
-"""
+"""Lists extended by the judged items that they do not hold, as libraries read them that rank judged items only."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ class RatingDeviation(UnitMetric):
             )
 
     def _errors(self, lists: AlignedBlock) -> tuple[Values, Values]:
-        """Return the number of predicted pairs of each query, and the error of each mark: prediction minus rating.
+        """Return the number of predicted ratings of each query, and the error of each judged item in a list.
 
-        An error that is not finite is 0 and does not count.
+        The error is prediction minus rating. One that is not finite is set to 0 and not counted.
         """
         scores = lists.alignment.run.scores
         assert scores is not None

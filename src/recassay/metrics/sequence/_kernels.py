@@ -1,8 +1,9 @@
 """Compiled loops over generated sequences, their references and pairs of items. Single-threaded, no validation.
 
 ``items`` are generated sequences (rows), -1 after the end of a short one. If ``out`` has a column per place, its width
-is the number of places that count. ``sequences[offsets[s]:offsets[s+1]]`` is test sequence s: the seed, then the
-reference. Each loop is tested against a readable twin in ``tests/property/test_sequence_kernels.py``.
+is the number of places that count. ``sequences[offsets[s]:offsets[s+1]]`` is test sequence s: the seed (first item),
+then the reference. Tests compare each loop with a slow, readable implementation in
+``tests/property/test_sequence_kernels.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ def match(items: Int32, offsets: Int64, sequences: Int32, hits: Bool, times: Int
 
     ``hits`` says whether it is a hit: the reference holds it more often than the list does before it. So the hits up to
     any place count the multiset intersection of the list up to there with the reference. Row s of ``items`` is the list
-    for test sequence ``sequences[offsets[s]:offsets[s + 1]]``, whose first item is the seed.
+    for test sequence ``sequences[offsets[s]:offsets[s + 1]]``, whose first item is the seed; the others are the
+    reference.
     """
     for row in range(items.shape[0]):
         first, last = offsets[row] + 1, offsets[row + 1]
@@ -46,10 +48,11 @@ def match(items: Int32, offsets: Int64, sequences: Int32, hits: Bool, times: Int
 
 @njit(nogil=True, cache=True)
 def disorder(items: Int32, times: Int32, places: Int32, agree: bool, out: Float) -> None:
-    """Write for each place of a list the sum over the places before it: 1 if reversed, 0 if in order, 1/2 if unknown.
+    """Write to ``out[s, j]`` the sum over the places before place j of list s: 1 if reversed, 0 if in order, else 1/2.
 
-    The order of two items is known if both occur exactly once in the reference: ``times`` is how often, ``places``
-    where. With ``agree``, two places with the same item are in order.
+    It is 1/2 where the order of the two ``items`` is unknown; it is known if both occur exactly once in the reference.
+    ``times`` is how often an item occurs there, ``places`` where. With ``agree``, two places with the same item are in
+    order.
     """
     for row in range(out.shape[0]):
         for j in range(out.shape[1]):
@@ -110,9 +113,10 @@ def common_subsequence(items: Int32, offsets: Int64, sequences: Int32, k: int, o
 
 @njit(nogil=True, cache=True)
 def occurrences(offsets: Int64, sequences: Int32, counts: Int64) -> tuple[Int64, Int32]:
-    """Return (starts, numbers): ``numbers[starts[i]:starts[i+1]]`` are the sequences with item i, once per time.
+    """Return (starts, numbers): ``numbers[starts[i]:starts[i+1]]`` are the sequences with item i.
 
-    ``sequences[offsets[s]:offsets[s + 1]]`` are the items of sequence s, and ``counts`` the occurrences of each item.
+    A sequence is repeated as often as it has the item. ``sequences[offsets[s]:offsets[s + 1]]`` are the items of
+    sequence s, and ``counts`` the occurrences of each item.
     """
     starts = np.zeros(counts.size + 1, np.int64)
     starts[1:] = np.cumsum(counts)
@@ -147,10 +151,11 @@ def shared_sequences(
 ) -> None:  # fmt: skip
     """Write to ``out[p]`` the dot product of the count vectors of the two items of pair p.
 
-    The pairs ``bounds[o]:bounds[o + 1]`` are those of item ``owners[o]`` with ``partners[p]``.
-    ``numbers[starts[i]:starts[i + 1]]`` are the sequences of item i, and ``sequences[offsets[s]:offsets[s + 1]]`` the
-    items of sequence s. Every occurrence of an owner visits its sequence once. The cost is the length of the owner's
-    sequences, whatever the number of its partners.
+    The count vector of an item says how often it occurs in each sequence. The pairs ``bounds[o]:bounds[o + 1]`` are
+    those of item ``owners[o]`` with ``partners[p]``. ``numbers[starts[i]:starts[i + 1]]`` are the sequences of item i,
+    once per occurrence, and ``sequences[offsets[s]:offsets[s + 1]]`` the items of sequence s. Every occurrence of an
+    owner visits its sequence once. The cost is the length of the owner's sequences, whatever the number of its
+    partners.
     """
     slot = np.full(starts.size - 1, -1, np.int64)  # the pair in which an item is counted, if it is a partner
     for o in range(owners.size):
@@ -182,7 +187,7 @@ def note_pairs(items: Int32, k: int, known: Bool, keys: Int64, values: Float, co
     """Add all pairs of two known items in the first k places of each list to a hash table, with value NaN if new.
 
     The table is ``keys`` and ``values``, with ``count`` pairs. The key of a pair is lower item * number of items +
-    higher item. Return the table, larger if more than half of it was full, and the number of its pairs.
+    higher item. Return keys, values and number of pairs; the arrays are larger if more than half of the table was full.
     """
     for row in range(items.shape[0]):
         for j in range(k):
@@ -209,8 +214,8 @@ def note_pairs(items: Int32, k: int, known: Bool, keys: Int64, values: Float, co
 def distances(items: Int32, own: Float, keys: Int64, values: Float, out: Float) -> None:
     """Write to ``out[s, j]`` the sum of 1 - similarity of the item at place j of list s to each item before it.
 
-    ``own`` is the similarity of an item to itself. The hash table ``keys``, ``values`` holds those of pairs; a pair
-    outside the table has similarity 0.
+    ``own`` is the similarity of an item to itself. The hash table of ``keys`` and ``values`` holds the similarities of
+    pairs; a pair outside the table has similarity 0.
     """
     for row in range(out.shape[0]):
         for j in range(out.shape[1]):

@@ -33,7 +33,7 @@ class SequenceMetric(Metric):
     """A metric of the items generated after the first item (the seed) of each test sequence.
 
     The reference is the rest of the test sequence. Lists that ended early are counted as short: their missing places
-    are no hits, and means over items are over the items present.
+    are not hits, and means over items are over the items present.
     """
 
     family: ClassVar[str] = "sequence"
@@ -61,7 +61,7 @@ class SequenceMetric(Metric):
         """Prepare tables for all lists of a system; called once, on one thread, before blocks of them are judged."""
 
     def must_have(self, name: str, known: SequenceContext) -> None:
-        """Raise U105 unless the named data were given with the fold."""
+        """Raise U105 unless the named data, such as ``items``, were given."""
         if name not in known.has:
             raise UsageError("U105", f"{self} needs {GIVEN_AS[name].partition(':')[0]}", where=str(self),
                              hint=GIVEN_AS[name].partition(": ")[2])  # fmt: skip
@@ -80,7 +80,7 @@ class PerSequence(SequenceMetric):
         return None
 
     def checked(self, block: SequenceBlock) -> Values:
-        """Return :meth:`evaluate`; raise :class:`InternalError` if a value is outside the metric's range."""
+        """Return what :meth:`evaluate` returns; raise :class:`InternalError` for a value outside the metric's range."""
         values = self.evaluate(block)
         low, high = self.bounds
         outside = (values < low - ROUNDING) | (values > high + ROUNDING)
@@ -97,9 +97,10 @@ class PerSequence(SequenceMetric):
 
 @dataclass(frozen=True, repr=False)
 class PlaceSum(PerSequence):
-    """A metric that is a sum over the places of a list, so that it can be reported by place.
+    """A metric that is a sum over the places (positions) of a list, so that it can be reported by place.
 
-    ``pairs``: place j adds a term for each earlier place, so the first place adds none. Otherwise each adds one term.
+    With ``pairs``, place j adds a term for each earlier place, so the first place adds none. Otherwise each place adds
+    one term.
     """
 
     pairs: ClassVar[bool] = False
@@ -117,7 +118,7 @@ class PlaceSum(PerSequence):
         return ratio(self.added(block).sum(axis=1), self.whole(block))
 
     def at_places(self, block: SequenceBlock) -> Values:
-        """Return the mean term of each of the first k places (n, k); NaN where a list has ended or has no term."""
+        """Return the mean of the terms that each of the first k places adds (n, k); NaN where it adds none."""
         terms = np.arange(self.depth) if self.pairs else np.ones(self.depth, np.int64)
         return ratio(self.added(block), np.where(block.present[:, : self.depth], terms, 0))
 
@@ -138,5 +139,5 @@ class FunctionOfMean(SequenceMetric):
     part: ClassVar[PerSequence]
 
     def of_mean(self, mean: float) -> float:
-        """Return the value of the metric for this mean of :attr:`part`; the function must increase."""
+        """Return the value of the metric for this mean of :attr:`part`; it must grow with the mean."""
         raise NotImplementedError(f"{type(self).__name__} must define of_mean()")

@@ -19,10 +19,10 @@ Source = Literal["training", "features", "given"]
 
 @dataclass(frozen=True, eq=False)
 class SequenceContext:
-    """Data that metrics of sequences read: the fold, item features and similarities, and a primitive recommender's
-    list.
+    """Data that metrics of sequences read: the fold, item features and similarities, and obvious items.
 
-    Tables are computed on first use and kept; metrics request them on one thread, before blocks are judged.
+    The obvious items (``primitive``) are those of a primitive recommender. Tables are computed on first use and kept;
+    metrics request them on one thread, before blocks are judged.
     """
 
     fold: SequenceFold
@@ -33,7 +33,7 @@ class SequenceContext:
 
     @property
     def has(self) -> frozenset[str]:
-        """Return the names of the data given."""
+        """Return the names of the data that were given."""
         given = {"items": self.features, "similarities": self.similarities, "primitive": self.primitive}
         return frozenset(name for name, data in given.items() if data is not None)
 

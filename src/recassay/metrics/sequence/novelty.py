@@ -104,7 +104,7 @@ class SequenceSerendipity(HitShare):
         return np.asarray(block.matches.hits[:, : self.depth] & ~self._is_obvious(block, items), np.float64)
 
     def _is_obvious(self, block: SequenceBlock, items: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which items (n, k) the primitive recommender gives, to everyone or from the same first item."""
+        """Return a mask (n, k) of items that the primitive recommender gives everyone, or for the same first item."""
         given = block.known.popular if self.primitive == "popular" else block.known.primitive
         assert given is not None, "a metric that uses the list requires it in ready()"
         if given.ndim == 1:

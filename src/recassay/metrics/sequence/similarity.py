@@ -35,7 +35,7 @@ PAIR_COLUMNS = ("item_id", "other_id", "similarity")  # of a table of pairs
 
 
 class Similarity:
-    """Similarities of pairs of items; each is computed when a list first holds the pair.
+    """Similarities of pairs of items; each is computed once a list holds the pair.
 
     ``own`` is the similarity of each item to itself. Items that are not ``known`` have similarity 0 to every item.
     ``of_pairs`` computes the similarities of pairs of different known items.
@@ -46,9 +46,9 @@ class Similarity:
         self._keys, self._values, self._count = np.full(FIRST_TABLE, -1, np.int64), np.empty(FIRST_TABLE), 0
 
     def add_pairs(self, items: NDArray[np.int32], k: int) -> None:
-        """Compute and keep the similarities of all pairs in the first k places of these lists.
+        """Compute and store the similarity of every two items that occur in the first k places of the same list.
 
-        Call it on one thread, before other methods.
+        ``items`` are the lists, one per row. Call it on one thread, before other methods.
         """
         table = _kernels.note_pairs(readonly(items), k, readonly(self.known), self._keys, self._values, self._count)
         self._keys, self._values, self._count = table
@@ -57,14 +57,17 @@ class Similarity:
         self._values[missing] = self.of_pairs(low, high)
 
     def distance_sums(self, items: NDArray[np.int32], k: int) -> Float:
-        """Return for each of the first k places the sum of 1 - similarity over the places before it."""
+        """Return (n, k): for each of the first k places, the sum of 1 - similarity to the items before it."""
         out = np.empty((items.shape[0], k))
         _kernels.distances(readonly(items), readonly(self.own), readonly(self._keys), readonly(self._values), out)
         return out
 
 
 def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
-    """Return cosines of the vectors of how often items occur in each training sequence."""
+    """Return similarities of items by training sequences.
+
+    The similarity of two items is the cosine of two vectors: how often each occurs in each training sequence.
+    """
     train, counts = fold.train, fold.counts
     starts, numbers = _kernels.occurrences(readonly(train.offsets), readonly(train.items), readonly(counts))
     norms = _kernels.squared_norms(starts, numbers).astype(np.float64)
@@ -92,7 +95,10 @@ def of_training(fold: SequenceFold, threads: int | None = None) -> Similarity:
 
 
 def of_features(fold: SequenceFold, features: Features) -> Similarity:
-    """Return cosines of the feature sets of items; an item without features has similarity 0, also to itself."""
+    """Return similarities of items by features: the cosine of their feature sets.
+
+    An item without features has similarity 0 to every item, itself included.
+    """
     from scipy.sparse import csr_array
 
     every = np.arange(fold.n_items, dtype=np.int32)
@@ -122,7 +128,7 @@ def of_features(fold: SequenceFold, features: Features) -> Similarity:
 
 
 def of_given(fold: SequenceFold, given: Any) -> Similarity:
-    """Return given similarities: a matrix, or a table of pairs, which is a frame or a file."""
+    """Return the similarities that a user gave: a matrix, or a table of pairs in memory or in a file."""
     if isinstance(given, str | Path) or PAIR_COLUMNS[2] in getattr(given, "columns", ()):
         given = matrix_of_pairs(fold, given)
     return of_matrix(fold, given)
@@ -169,7 +175,10 @@ def matrix_of_pairs(fold: SequenceFold, table: Any) -> Any:
 
 
 def of_matrix(fold: SequenceFold, matrix: Any) -> Similarity:
-    """Return given similarities: a dense or sparse symmetric matrix over the items, ascending by id."""
+    """Return similarities from a symmetric matrix, dense or sparse, over the items, ascending by id.
+
+    Raise I362 for any other matrix.
+    """
     from scipy.sparse import csr_array, issparse
 
     given: Any = csr_array(matrix) if issparse(matrix) else np.asarray(matrix, np.float64)
