@@ -102,8 +102,8 @@ def play(
     streams only, see :func:`~recassay.evaluate.streams.run.play_stream`.
 
     A fold of Spark is played by Spark tasks, with models that learn nothing from a log: factors, and scores of users.
-    The results stay in Parquet files, in a folder within ``work`` that all nodes see; on one machine the default, a
-    temporary folder, is enough.
+    The results stay in Parquet files, in a folder within ``work`` that all nodes can read and write; on one machine the
+    default, a temporary folder, is enough.
 
     ``execution`` holds ``threads``, ``progress`` and ``work`` for callers that pass them on.
 

@@ -140,7 +140,7 @@ def score(
 
 
 def _refuse_groups(request: ScoreRequest, backend: str) -> None:
-    """Raise U217 where groups cannot be made: on Spark, of a sample of users, and of items in chunks."""
+    """Raise U217 where groups cannot be made: on Spark, for a sample of users, and for items read in chunks."""
     where = {"spark": "on Spark", "out of core": "within a budget of memory"}.get(backend, "")
     if request.until is not None:
         where = "of a sample of users (until)"

@@ -171,7 +171,7 @@ def _validate(weights: list[float], keep: str | None, loss: float) -> None:
 
 
 def _gain(scores: Scores, system: str, heading: str) -> float:
-    """Return the mean of a metric, with the sign that makes more better; raise U203 if it has no better direction."""
+    """Return the mean of a metric, signed so that more is better; raise U203 if neither more nor less is better."""
     row = scores.row(system, heading)
     if row.higher_is_better is None:
         what = f"of {heading} neither more nor less is better"

@@ -145,7 +145,7 @@ def whole_log(fold: Fold) -> Interactions:
 
 
 def rating_values(log: Interactions) -> Mapping[float, float]:
-    """Return the rating values of a log and how often each occurs; 1 for a log without ratings.
+    """Return each rating value of a log with the number of its ratings; ``{1.0: 1.0}`` for a log without ratings.
 
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [7, 8, 7], "rating": [9, 6, 9]}))
     >>> rating_values(log)

@@ -21,6 +21,9 @@ def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]
 
 
 def base_of(name: str, trial: Trial) -> str:
-    """Return the name of the system that a re-ranker re-ranks, or its text if it is not part of the trial."""
+    """Return the name of the system that a re-ranker re-ranks.
+
+    It is the text that defines that system if the system is not part of the trial.
+    """
     text = str(trial.models[name].of)
     return next((system for system, model in trial.models.items() if str(model) == text), text)

@@ -292,7 +292,7 @@ class AlignedBlock:
         return out
 
     def hits(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
-        """Return for each query the (expected) number of relevant items in the first k places."""
+        """Return, for each query, the number of relevant items in the first k places, an expectation if rows tie."""
 
         def count() -> NDArray[np.float64]:
             ones = np.ones(self.depth(k))
@@ -301,7 +301,10 @@ class AlignedBlock:
         return self.remember(("hits", self.depth(k), relevant_from), count)  # type: ignore[return-value]
 
     def first_relevant(self, k: int | None, relevant_from: float) -> NDArray[np.float64]:
-        """Return for each query the (expected) rank of the first relevant item; 0 if the first k places hold none."""
+        """Return, for each query, the rank of the first relevant item, an expectation if rows tie.
+
+        It is 0 if the first k places hold no relevant item.
+        """
         depth, out = self.depth(k), np.empty(self.size)
         places, relevant = np.arange(1.0, depth + 1), self.is_relevant(relevant_from)
         _kernels.first_hit(self.start, self.first, self.last, relevant, places, depth, out)

@@ -78,9 +78,10 @@ class Profile:
         return next((excluded for excluded in self.excludes if excluded.covers(metric, circumstances)), None)
 
     def build(self, expression: Expression, defaults: Mapping[str, Value]) -> Metric:
-        """Return our metric for an expression as this library computes it; stated parameters override the profile's.
+        """Return our metric with the parameters that reproduce this library's number of it.
 
-        ``defaults`` are parameters for metrics whose expression does not state them.
+        Parameters that ``expression`` states override those of the profile. ``defaults`` are parameters for metrics
+        whose expression does not state them.
         """
         if expression.name not in self.metrics:
             excluded = self.exclusion(expression.name)
@@ -96,7 +97,10 @@ class Profile:
         return find_metric(own.name).build(merged, defaults)
 
     def translate(self, texts: Metrics, defaults: Mapping[str, Value]) -> dict[str, Metric]:
-        """Return metrics by heading, each as this library computes it."""
+        """Return our metrics by heading, each with the parameters that reproduce this library's numbers.
+
+        ``defaults`` are parameters for metrics whose text does not state them.
+        """
         return headed(texts, lambda expression: self.build(expression, defaults))
 
 
@@ -115,5 +119,5 @@ def profiles() -> Mapping[str, Profile]:
 
 
 def find(name: str) -> Profile:
-    """Return the profile of a library."""
+    """Return the profile of the library with this name."""
     return PROFILES.find(name)

@@ -46,7 +46,7 @@ class Protocol(BaseProtocol):
         raise NotImplementedError(f"{type(self).__name__} must define its steps")
 
     def truth(self, fold: Fold) -> Truth:
-        """Return the relevant items of each query."""
+        """Return the relevant items of each query on a fold."""
         raise NotImplementedError(f"{type(self).__name__} must define the truth")
 
 

@@ -90,7 +90,7 @@ class GroupScores(Displayable):
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """Return the systems."""
+        """Return the names of the systems that have groups."""
         return tuple(dict.fromkeys(row.system for row in self.rows))
 
     def row(self, system: str, metric: str, group: str) -> GroupRow | None:

@@ -85,7 +85,7 @@ class Outcomes(Displayable):
         return self.values[metric]
 
     def losses(self, metric: str) -> NDArray[np.float64]:
-        """Return a loss for every scored event: 1 - the metric, or an error metric as it is.
+        """Return a loss for every scored event: 1 minus the metric's value, or the value itself if it is an error.
 
         >>> Outcomes("mine", np.arange(2), {"rr@10": np.array([0.25, 1.0])}, events=2).losses("rr@10").tolist()
         [0.75, 0.0]
@@ -168,5 +168,5 @@ def outcomes_of(one: Outcomes | Played) -> Outcomes:
 
 
 def is_error(metric: str) -> bool:
-    """Return whether lower values of a metric are better."""
+    """Return whether a metric is an error, so that lower values are better."""
     return metric in ("mae", "rmse") or metric.endswith("_error")

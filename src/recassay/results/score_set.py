@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
     @property
     def on_events(self) -> bool:
-        """Return whether the units are events of a stream.
+        """Return whether the values at these coordinates are per event of a stream, not per user.
 
         >>> Place(protocol="prequential(at=5)").on_events, Place(protocol="ranking").on_events
         (True, False)

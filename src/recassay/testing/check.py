@@ -18,8 +18,9 @@ from recassay.testing.world import world
 def check_check(check: Check) -> None:
     """Raise AssertionError, with the reason, unless a check meets the requirements of all checks.
 
-    Its code is letters and then digits, and no other check has it; it has a title, a severity and a docstring that
-    describes the problem; and scoring a correct run with it raises nothing and gives a sentence or nothing.
+    Its code must be letters and then digits, and no other check may have it. It must have a title, a severity and a
+    docstring that describes the problem. Scoring a correct run with it must raise nothing, and give a sentence or
+    nothing.
     """
     code = check.code
     require(re.fullmatch(r"[A-Z]+\d{3,}", code) is not None, f"the code {code!r} is not letters and then three digits")

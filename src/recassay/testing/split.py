@@ -20,9 +20,9 @@ Parts = tuple[pl.DataFrame, ...]
 def check_split(split: Split) -> None:
     """Raise AssertionError, with the reason, unless a split meets the requirements of all splits.
 
-    Its name parses back to an equal split, and it survives pickling; each fold says what it leaks; no row is in two
-    parts of a fold, and rows in no part are counted by reason; neither the order of rows nor a second call changes the
-    folds. No row is invented.
+    Its name must parse back to an equal split, and it must survive pickling. Each fold must say what it leaks. No row
+    may be invented or be in two parts of a fold, and rows in no part must be counted by reason. Neither the order of
+    rows nor a second call may change the folds.
     """
     name, log = str(split), log_of_world()
     try:

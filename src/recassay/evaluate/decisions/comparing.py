@@ -58,7 +58,7 @@ def compare_places(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> PlaceComparisons:
-    """Compare the systems in every place (data set, split, ...) as ``compare`` does, with findings D001 to D003.
+    """Compare the systems in every place (data set, split, ...) as ``compare`` does, and report findings D001 to D003.
 
     >>> table = {"user": [1, 2, 3, 4] * 2, "system": ["a"] * 4 + ["pop"] * 4, "mrr": [.1, .2, .1, .3, .5, .6, .4, .7]}
     >>> from recassay.evaluate.lists.score_sets import read_scores
@@ -81,7 +81,7 @@ def compare_places(
 
 
 def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
-    """Raise I315 if two systems of a place (data set, split, ...) share no user with a value."""
+    """Raise I315 if no user has a value for two systems of the same data set, split, protocol, design and seed."""
     for metric in scores.unit_metrics:
         defined = {system: ~np.isnan(scores.values(system, metric)) for system in scores.systems}
         first, *others = scores.systems

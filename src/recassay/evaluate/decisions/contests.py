@@ -34,10 +34,10 @@ FOLD, FOLD_DEPTH = "fold-", 2  # prefix of folders of folds, and their depth: da
 def sudden_deaths(
     scores: ScoreSet, options: SuddenDeathOptions, *, level: float = 0.95, seed: int = 0, threads: int | None = None
 ) -> dict[str, SuddenDeath]:
-    """Return Sudden Death of the systems in a folder of results by name, over all folds with the same systems.
+    """Return the result of Sudden Death between the systems in a folder of results, by name.
 
-    ``recassay score -o`` stores the first hits, by the conventions of its scores. In a study relevant items come
-    from the standings of the runs.
+    In the folder of ``recassay score -o`` there is one, from the stored first hits, by the conventions of its scores.
+    In a study there is one for all folds with the same systems, and relevant items come from the standings of the runs.
     """
     stated: dict[str, Any] = {**asdict(options), "competitors": options.competitors or None}
     stated |= {"level": level, "seed": seed, "threads": threads}

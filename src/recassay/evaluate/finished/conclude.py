@@ -192,11 +192,12 @@ def conclude(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> FinishedConclusions:
-    """Return the conclusions that means without values per user support, for each metric and setting.
+    """Return the conclusions that means without values per user allow, for each metric and setting.
 
-    Over two or more data sets: the winner under each rule of :mod:`recassay.stats.aggregation`, in which share of
-    resamples of the data sets it stays first, which single data set decides, and the tests of ``ra.across``. Within one
-    data set no difference can be tested, because the values of users are not there.
+    With two or more data sets, they are the winner under each rule of :mod:`recassay.stats.aggregation`, in which share
+    of resamples of the data sets it stays first, which single data set decides, and the tests of ``ra.across``. Within
+    one data set no difference can be tested, because the values of users are not there. ``rope`` is the largest
+    difference that does not matter.
 
     >>> from recassay.evaluate.finished.read import read_finished
     >>> rows = [("a", "x", 0.5), ("b", "x", 0.4), ("a", "y", 0.3), ("b", "y", 0.2), ("a", "z", 0.1), ("b", "z", 0.9)]
@@ -270,7 +271,7 @@ def _conclude_one(
 
 
 def _share_first(scores: Floats, first: int) -> float:
-    """Return the share of columns in which row ``first`` has the largest score; tied rows share a column equally."""
+    """Return the share of columns of ``scores`` in which row ``first`` is the largest; ties share a column equally."""
     best = scores == scores.max(axis=0)
     return float(np.mean(best[first] / best.sum(axis=0)))
 

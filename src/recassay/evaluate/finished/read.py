@@ -153,7 +153,7 @@ def read_finished(
 
 
 def _named(frame: pl.DataFrame, settings: Collection[str]) -> pl.DataFrame:
-    """Return the frame with columns such as ``model`` or ``data`` renamed to the known column that they mean.
+    """Return the frame with columns such as ``model`` or ``data`` renamed to the column name that they stand for.
 
     If two columns mean the same, the first is renamed; ``settings`` keep their names.
     """

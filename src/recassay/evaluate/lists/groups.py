@@ -69,7 +69,10 @@ def user_groups(
     rules: GroupRules,
     threads: int | None = None,
 ) -> GroupScores:
-    """Return the means of scores by group of users; ``metrics``, by heading, are those with a value per user."""
+    """Return the means of ``scores`` by group of users.
+
+    ``memberships`` say who is in which group, and ``metrics``, by heading, are those with a value per user.
+    """
     places = memberships.places(scores.units, "user")
     whole = whole_columns(scores)
     parts = [
@@ -112,7 +115,7 @@ class ItemGroups:
 
     @classmethod
     def of(cls, job: Job, truth: Truth, memberships: Memberships) -> ItemGroups:
-        """Return the groups of a truth; raise U217 if no metric can be computed for a part of the relevant items."""
+        """Return the groups of a truth's relevant items; raise U217 if no metric can be computed for a group alone."""
         reasons = {heading: why_no_item_groups(metric) for heading, metric in job.metrics.items()}
         left_out = {heading: why for heading, why in reasons.items() if why}
         if len(left_out) == len(reasons):

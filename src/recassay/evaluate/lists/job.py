@@ -74,7 +74,7 @@ class Job:
 
     @property
     def unit_metrics(self) -> dict[str, UnitMetric]:
-        """Return the metrics that have a value for every unit, by name."""
+        """Return the metrics that have a value for every user, by name."""
         return {heading: metric for heading, metric in self.metrics.items() if isinstance(metric, UnitMetric)}
 
     @property
@@ -83,7 +83,10 @@ class Job:
         return max((metric.k for metric in self.metrics.values() if metric.k is not None), default=None)
 
     def resolved(self, statistics: TruthStatistics) -> Job:
-        """Return a copy whose metrics are bound to the truth's statistics; raise if a metric cannot use them."""
+        """Return a copy whose metrics have the parameters that depend on the truth, such as the largest grade.
+
+        Raise an error if a metric cannot be computed on such a truth.
+        """
         metrics = {heading: metric.resolve(statistics) for heading, metric in self.metrics.items()}
         for metric in metrics.values():
             metric.prepare(statistics, self.context)
@@ -205,7 +208,7 @@ class Job:
         }
 
     def _exclusions(self, tally: PartialCounts) -> tuple[str, ...]:
-        """Return, as texts, which numbers of a library its profile cannot reproduce on this input."""
+        """Return, as texts, which numbers of the profile's library are not reproduced on this input."""
         present = {
             "tied scores": tally.alignment.tied_rows,
             "repeated items": tally.alignment.duplicate_rows,
@@ -267,7 +270,10 @@ class Job:
         return replace(row, mean=means.mean(heading), n=n, undefined=undefined - skipped)
 
     def _orders_of_ties(self, run: Run, truth: Truth, alignment: Alignment) -> dict[Column, Values]:
-        """Return values in the worst and in the best order of tied rows, if nothing defines their order."""
+        """Return values of ranking metrics for the worst and for the best order of tied rows.
+
+        Return nothing if no rows tie, or if a convention defines their order.
+        """
         if not alignment.counts.tied_rows or self.conventions.ties not in ARBITRARY:
             return {}
         ranked = {heading: metric for heading, metric in self.unit_metrics.items() if metric.family == "ranking"}

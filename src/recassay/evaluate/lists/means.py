@@ -15,9 +15,9 @@ from recassay.stats.intervals import means
 
 
 class MetricMeans(ABC):
-    """Means of a run under each metric; units where a metric is undefined are left out.
+    """Means of a run under each metric; users for whom a metric is undefined are left out.
 
-    ``metrics`` are those that have a value per unit, by name (the heading of their column).
+    ``metrics`` are those that have a value per user, by name (the heading of their column).
     """
 
     def __init__(self, metrics: Mapping[str, UnitMetric]) -> None:
@@ -25,7 +25,7 @@ class MetricMeans(ABC):
 
     @abstractmethod
     def counts(self, heading: str) -> tuple[int, int]:
-        """Return two numbers: the units that have a value by the metric, and the units that have none."""
+        """Return two numbers: the users who have a value under the metric, and those who have none."""
 
     @abstractmethod
     def mean(self, heading: str, order: Order | None = None) -> float:
@@ -33,7 +33,7 @@ class MetricMeans(ABC):
 
     @abstractmethod
     def error(self, heading: str) -> float:
-        """Return the standard error of the plain mean; 0 for fewer than two values."""
+        """Return the standard error of the unweighted mean; 0 for fewer than two values."""
 
     @property
     @abstractmethod
@@ -42,14 +42,14 @@ class MetricMeans(ABC):
 
 
 class ColumnMeans(MetricMeans):
-    """Means from the values of all units, in memory."""
+    """Means from the values of all users, in memory."""
 
     def __init__(self, metrics: Mapping[str, UnitMetric], columns: Columns) -> None:
         super().__init__(metrics)
         self.columns = columns
 
     def counts(self, heading: str) -> tuple[int, int]:
-        """Return two numbers: the units that have a value by the metric, and the units that have none."""
+        """Return two numbers: the users who have a value under the metric, and those who have none."""
         values = self.columns["value", heading]
         undefined = int(np.isnan(values).sum())
         return values.size - undefined, undefined
@@ -60,7 +60,7 @@ class ColumnMeans(MetricMeans):
         return mean(self.metrics[heading], self.columns[key], self.columns.get(("weight", heading)))
 
     def error(self, heading: str) -> float:
-        """Return the standard error of the plain mean."""
+        """Return the standard error of the unweighted mean; 0 for fewer than two values."""
         return standard_error(self.columns["value", heading])
 
     @property
@@ -70,7 +70,7 @@ class ColumnMeans(MetricMeans):
 
 
 def mean(metric: UnitMetric, values: Values, weights: Values | None) -> float:
-    """Return the mean over the units where the metric is defined, or the power mean if the metric has a power."""
+    """Return the mean over the users for whom the metric is defined, or the power mean if the metric has a power."""
     undefined = np.isnan(values)
     if undefined.any():
         values, weights = values[~undefined], None if weights is None else weights[~undefined]

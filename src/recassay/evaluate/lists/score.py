@@ -120,7 +120,7 @@ class ScoreRequest:
 
     @property
     def keeps_scores(self) -> bool:
-        """Return whether the scores in runs are still needed after the lists have been ordered."""
+        """Return whether the scores in run files are still needed once the lists have been ordered."""
         return (
             self.job.conventions.reads_scores
             or any(metric.uses_scores for metric in self.job.metrics.values())
@@ -129,7 +129,7 @@ class ScoreRequest:
 
 
 def score_in_memory(request: ScoreRequest) -> Scores:
-    """Return the scores of a request whose truth and training log fit into memory; runs are read one after another."""
+    """Return the scores for a request whose truth and training log fit into memory; runs are read one after another."""
     inputs, reading, conventions = request.inputs, request.reading, request.job.conventions
     truth = read_with_shared_names(
         lambda names: read_truth(inputs.truth, columns=names, negative=reading.negative),

@@ -149,7 +149,9 @@ def _parse_or_none(metric: str) -> Metric | None:
 
 
 def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
-    """Return whether more is better, by the metric of this name, or else by words such as loss in the name.
+    """Return whether larger values of a metric are better; None if neither is better.
+
+    A name in ``smaller`` says no. Else a known metric decides, and for others words such as loss in the name.
 
     >>> higher_is_better("ndcg@10"), higher_is_better("RMSE"), higher_is_better("regret", ["regret"])
     (True, False, False)
@@ -193,7 +195,7 @@ def _malformed(path: Path, error: Exception) -> InputError:
 
 
 def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with all coordinates (dataset, split, ...), and a column ``unit``, by default the user."""
+    """Return the table with all coordinates (dataset, ..., seed) as columns, and a column ``unit``, by default the user."""
     lower = {name.lower(): name for name in frame.columns}
     renamed = {lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower}
     frame = frame.rename(renamed)

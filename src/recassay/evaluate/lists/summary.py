@@ -79,7 +79,7 @@ def same_values(judged: Mapping[str, Judgement]) -> list[Finding]:
 
 
 def uncut_findings(rows: Iterable[Summary]) -> tuple[Finding, ...]:
-    """Return findings on list lengths for metrics without a cut-off."""
+    """Return findings about the lengths of lists for metrics without a cut-off."""
     about = ({"metric": row.metric, "system": row.system, "parameters": row.parameters} for row in rows)
     return diagnose(CutoffFacts.of(about))
 

@@ -82,7 +82,10 @@ def pick_smallest(keys: Keys, weight: Float, law: int, seed: np.uint64, chosen: 
 
 @njit(nogil=True, cache=True)
 def pick_with_replacement(reach: Float, seed: np.uint64, chosen: Int64) -> None:
-    """Write to ``chosen`` positions of candidates drawn with replacement, by weights whose running sum is ``reach``."""
+    """Write to ``chosen`` positions of candidates drawn with replacement, by weights whose running sum is ``reach``.
+
+    The ``seed`` is a hash of seed, draw and user, from which the random numbers are computed.
+    """
     for j in range(chosen.size):
         at = unit(mix(seed + mix(np.uint64(j)))) * reach[-1]
         chosen[j] = min(np.searchsorted(reach, at, side="right"), reach.size - 1)

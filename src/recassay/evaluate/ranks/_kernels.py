@@ -36,8 +36,8 @@ def read_block(
     Row i of ``scores`` (overwritten) is for query ``queries[i]``; a negative number marks an empty row. Items are
     numbered by their position in a row, and ``ids`` of the items order equal scores. A pair is a query with one of its
     relevant items: ``relevant[offsets[q]:offsets[q + 1]]`` are those of query q, sorted here by descending score, then
-    id. Likewise ``seen`` are the items to leave out, and ``rated`` the items with a low test rating. Cell c is the
-    group of items at the positions ``cells[c]:cells[c + 1]``.
+    id. Likewise ``seen`` (with ``seen_offsets``) are the items to leave out, and ``rated`` (with ``rated_offsets``) the
+    items with a low test rating. Cell c is the group of items at the positions ``cells[c]:cells[c + 1]``.
 
     ``above`` and ``tied`` (pairs, columns) receive the numbers of items that score above the pair's item and equal to
     it, neither relevant nor seen. The columns are: one per base set b (the items a design can take candidates from: the
@@ -152,7 +152,10 @@ def count(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) ->
 
 @njit(nogil=True, cache=True)
 def count_four(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write what :func:`count_one` writes, for the first four ``levels`` at once, reading every score only once."""
+    """Write what :func:`count_one` writes, for the first four ``levels`` at once, reading every score only once.
+
+    Rows 0 to 3 of ``above`` and ``tied`` are for these levels; the column is ``cell``.
+    """
     a, b, c, d = levels[0], levels[1], levels[2], levels[3]
     over_a, over_b, over_c, over_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
     reach_a, reach_b, reach_c, reach_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
@@ -188,9 +191,9 @@ def count_one(line: Scores, level: float, above: Int32, tied: Int32, cell: int) 
 
 @njit(nogil=True, cache=True)
 def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write what :func:`count_one` writes, for many descending ``levels``.
+    """Write what :func:`count_one` writes, for many descending ``levels``, to column ``cell`` of the outputs.
 
-    For each item, a binary search finds the first level that is not above its score.
+    For each item of ``line``, a binary search finds the first level that is not above its score.
     """
     above[:, cell] = 0
     tied[:, cell] = 0

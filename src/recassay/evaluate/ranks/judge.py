@@ -164,7 +164,7 @@ def _run_of(name: str, one: Run | Standings) -> Run:
 
 
 def raise_if_queries_differ(systems: Mapping[str, Standings]) -> None:
-    """Raise I311 unless all systems have the same relevant items of the same users; U122 without a system."""
+    """Raise I311 unless all systems have the same users and relevant items; raise U122 if there is no system."""
     if not systems:
         raise UsageError("U122", "there is no run to judge", hint="ra.judge([run, ...], designs, metrics)")
     (first, one), *others = systems.items()

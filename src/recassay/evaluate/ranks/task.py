@@ -113,7 +113,7 @@ class RankingTask:
 
     @functools.cached_property
     def block_rows(self) -> Int64:
-        """Return the row of each query in its block."""
+        """Return the row of each query in the block of queries that it is scored with."""
         return row_in_block(self.queries)
 
     @property
@@ -142,7 +142,7 @@ class RankingTask:
 
     @functools.cached_property
     def others(self) -> dict[str, Int64]:
-        """Return, for each base set, the number of candidates of every user without a query."""
+        """Return, for each base set, the number of candidates of every user who has no query."""
         idle = np.setdiff1d(np.arange(self.train.user_vocabulary.size), self.users)
         offsets, profile = self.past.by_user
         owner, found = row_groups(offsets), {}

@@ -63,14 +63,14 @@ def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
 
 
 def _ranked_shares(counts: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the shares of the counts in descending order, only for ranks that a logarithmic axis can separate."""
+    """Return a table of ranks and shares of the counts, largest first, at ranks evenly spaced on a logarithmic axis."""
     ordered = np.sort(counts[counts > 0])[::-1]
     ranks = np.unique(np.geomspace(1, max(ordered.size, 1), RANKS).round().astype(np.int64))[: ordered.size]
     return pl.DataFrame({"rank": ranks, "share": ordered[ranks - 1] / max(int(ordered.sum()), 1)})
 
 
 def parallel_view(scores: Scores, metrics: Iterable[str] | None = None) -> Exhibit:
-    """Return systems as lines over metrics, each metric scaled from its worst (0) to its best (1) system."""
+    """Return an exhibit with a line per system over metrics, each scaled from its worst (0) to its best (1) system."""
     rows: list[dict[str, Any]] = []
     for metric in scores.metrics if metrics is None else metrics:
         own = [scores.row(system, metric) for system in scores.systems]

@@ -46,7 +46,7 @@ class Prefixes:
         )
 
     def followed_by(self, items: Int32, times: TimeValues | None) -> Prefixes:
-        """Return the prefixes with further items (n, m) and their times."""
+        """Return the prefixes continued by the ``items`` (n, m) and their times."""
         later = None if self.times is None or times is None else np.concatenate([self.times, times], axis=1)
         return Prefixes(np.concatenate([self.items, items], axis=1), self.users, later)
 

@@ -66,9 +66,10 @@ def score_sequences(
 
     A unit is a test sequence; all have the same weight, whatever their users. ``metrics`` are by default the eight of
     Sequeval at the generated length. ``items`` are features. ``similarities`` are a matrix over the items of the fold,
-    by ascending id, or a table of pairs with columns item_id, other_id and similarity. ``primitive`` is a list of ids,
-    the most obvious first; or a recommender, fitted or not, that is given the first item of each test
-    sequence; or what :func:`generate` returned. Similarities or a primitive that no metric uses are refused (U231).
+    by ascending id, or a table of pairs with columns item_id, other_id and similarity. ``primitive`` gives the obvious
+    items: a list of ids, the most obvious first; or a recommender, fitted or not, that is given the first item of each
+    test sequence; or what :func:`generate` returned. Similarities or a primitive that no metric uses are refused
+    (U231).
 
     The values of a system with several seeds are means over its seeds, sequence by sequence; ``sd_seeds`` in its row is
     the standard deviation over seeds. A metric that is infinite for a system has no interval, and its values are left
@@ -139,7 +140,7 @@ class _Job:
     def columns(self) -> dict[str, PerSequence]:
         """Return the metrics with values per sequence, by heading.
 
-        A metric that is a function of a mean is replaced by the metric whose mean it takes.
+        A metric that is a function of the mean of another metric is replaced by that other metric.
         """
         parts = {heading: one.part if isinstance(one, FunctionOfMean) else one for heading, one in self.metrics.items()}
         return {heading: one for heading, one in parts.items() if isinstance(one, PerSequence)}

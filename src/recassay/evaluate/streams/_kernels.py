@@ -21,8 +21,8 @@ def consume(
 ) -> None:
     """Write how many items the user of each event had before it (``n_before``), and whether its item was one of them.
 
-    The second output is ``repeated``. A new item is then added to the user's list: ``pool[begin[u]:begin[u] +
-    size[u]]`` are the items of user u, with room for more.
+    The events have ``users`` and ``items``, and the second output is ``repeated``. A new item is then added to the
+    user's list: ``pool[begin[u]:begin[u] + size[u]]`` are the items of user u, with room for more.
     """
     for event in range(users.size):
         user, item = users[event], items[event]

@@ -155,7 +155,10 @@ class DenseCodes:
         return np.append(self.registered, np.flatnonzero(others).astype(np.int32))
 
     def known_after(self, codes: Int32) -> Int64:
-        """Return how many new codes are known before the first of ``codes`` is learned, and after each of them."""
+        """Return how many new codes are known before the first of the given codes is learned, and after each of them.
+
+        ``codes`` are new codes, in the order in which they are learned.
+        """
         return np.maximum.accumulate(np.append(self.n_known, codes.astype(np.int64) + 1))
 
 

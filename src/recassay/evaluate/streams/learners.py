@@ -43,7 +43,7 @@ class KnowsIds(Protocol):
     """An interface of objects that translate a learner's codes to ids."""
 
     def ids(self) -> tuple[pl.Series, pl.Series]:
-        """Return the ids of users and of items, by the learner's codes."""
+        """Return two series, the ids of users and the ids of items, each indexed by the learner's codes."""
 
 
 class LearnerFailure(Exception):  # noqa: N818 - not the caller's error; the player turns it into one

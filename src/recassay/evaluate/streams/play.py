@@ -131,7 +131,7 @@ class Player:
             yield walked
 
     def finish(self) -> None:
-        """Learn the events that are revealed by the end of the stream, so that their learning time is counted."""
+        """Learn the events that may be learned by the end of the stream, so that their learning time is counted."""
         if self.listed is not None:
             self.listed.finish()
         events, bounds = self.queue.expanded(self.regime.n_learned_at_end() - self.queue.start)

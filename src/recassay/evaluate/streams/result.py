@@ -78,7 +78,7 @@ class Stream(Displayable):
     def catalogue_over_time(self, metric: str, window: int, *, step: int | None = None) -> Exhibit:
         """Return a metric of the catalogue, such as coverage@10, over the lists in a moving window of events.
 
-        The run must have kept its ``lists``. The catalogue is all items that had occurred by then or are shown in
+        The run must have kept its ``lists``. The catalogue is all items that had occurred by then or are in a list of
         the window. There is a point every ``step`` scored events, by default 100 in all.
         """
         parsed = parse_metric(metric)

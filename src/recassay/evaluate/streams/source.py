@@ -141,7 +141,7 @@ class StreamSource:
         return pl.concat(ids).unique().sort()
 
     def batches(self) -> Iterator[Batch]:
-        """Yield all events, in order."""
+        """Yield all events in batches, in the order of the stream; raise an error for unusable ids or times."""
         begin, latest = 0, -np.inf
         for part, follows in self._tables():
             self._check_ids(part)
@@ -189,7 +189,7 @@ class StreamSource:
                 raise InputError("I304", what, where=part.origin, hint="drop these rows, or give them an id")
 
     def _check_times(self, part: Interactions) -> None:
-        """Raise if the times of a table cannot order its events, or cannot measure a length of time."""
+        """Raise an error if the times of a table cannot order its events, or cannot measure a length of time."""
         timed = self.protocol.timed
         missing, instead = ("I201", LENGTHS) if timed else ("I383", ROWS_IN_ORDER)
         require_times(part, self.protocol.needs, self.protocol, missing=missing, instead=instead)
@@ -223,13 +223,16 @@ class StreamSource:
 
 
 def _are_tables(given: Any) -> bool:
-    """Return whether a list holds tables, not the rows of one table."""
+    """Return whether a list holds tables, rather than the rows of one table."""
     tables = isinstance(given, list | tuple) and len(given) > 0
     return tables and all(isinstance(table, Interactions) or hasattr(table, "__arrow_c_stream__") for table in given)
 
 
 def digest(batch: Batch) -> int:
-    """Return a 64-bit digest of the events of a batch and their numbers; digests of consecutive batches add up."""
+    """Return a 64-bit digest of the events of a batch and their numbers.
+
+    The digest of several batches is the sum of their digests, modulo 2^64.
+    """
     log = batch.log
     users, items = vocabulary_keys(log.user_vocabulary), vocabulary_keys(log.item_vocabulary)
     pairs = pair_keys(log.users, log.items, users, items, 0)

@@ -62,11 +62,11 @@ def greedy_ideal(
     offsets: Int64, items: Int32, amount: Float, keep: Float, starts: Int64, codes: Int32, width: int,
     discount: Float, out: Float,
 ) -> None:  # fmt: skip
-    """Write to ``out[q]`` the gain of a list built greedily: largest gain first, ties to the lower item code.
+    """Write to ``out[q]`` the gain of a list built greedily: largest gain first, ties to the lower code in ``items``.
 
     The candidates of query q are the rows ``offsets[q]:offsets[q + 1]``, with ``codes[starts[r]:starts[r + 1]]`` the
-    aspects of row r. The list has as many places as ``discount``. Its gain is that of :func:`gained` with equal
-    weights.
+    aspects of row r, numbered below ``width``. The list has as many places as ``discount``. Its gain is that of
+    :func:`gained` with equal weights; ``amount`` and ``keep`` are as there.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):
@@ -99,7 +99,8 @@ def exact_ideal(
     """Write to ``out[q]`` the largest gain of any list of the rows ``offsets[q]:offsets[q + 1]``.
 
     This is a depth-first search, largest gains first, bounded by the best list so far. The gain of an item never grows
-    as others are picked, so the largest current gains bound every completion. Arguments are those of :func:`gained`.
+    as others are picked, so the largest current gains bound every completion. The list has as many places as
+    ``discount``; the other arguments are those of :func:`gained`.
     """
     left = np.ones(width)
     for query in range(offsets.size - 1):

@@ -91,8 +91,8 @@ def expected_distance(
 
     d is ``discount`` and g is ``gain``. In D_p another place r has the weight g_r d(max(1, r - p)), so places above p
     and the next one below are not discounted. ``offsets[q]:offsets[q + 1]`` are the places of list q, and ``rows`` the
-    item at each place. Distances are from ``table``, or from the features of items if it is empty. With ``skip``, items
-    without features are left out of all sums.
+    item at each place. Distances are from ``table``, or, if it is empty, from the features of items (``cosine`` or
+    Jaccard). With ``skip``, items without features are left out of all sums.
     """
     for query in range(offsets.size - 1):
         top, stop = offsets[query], offsets[query + 1]
@@ -124,9 +124,11 @@ def profile_distance(
 ) -> None:  # fmt: skip
     """Write to ``out[q]`` the mean over the items of list q of their mean distance to the items of the user's profile.
 
-    ``offsets[q]:offsets[q + 1]`` are the places of list q, with their ``items`` and the ``rows`` of these items among
-    those with features. ``user[q]`` is the user's number in ``profile_offsets``; ``profile_rows`` is the row of each
-    item of the log. With ``skip``, items without features are ignored.
+    ``offsets[q]:offsets[q + 1]`` are the places of list q, with their ``items`` and the ``rows`` of these items in the
+    table of features. ``user[q]`` is the user's number u in the log, whose ``profile_items`` are those from
+    ``profile_offsets[u]`` up to ``profile_offsets[u + 1]``; ``profile_rows`` is the row in the table of features of
+    each item of the log. Distances are from ``table``, or, if it is empty, from the features of items (``cosine`` or
+    Jaccard). With ``skip``, items without features are ignored.
     """
     for query in range(offsets.size - 1):
         total, counted = 0.0, 0
@@ -155,7 +157,8 @@ def distinct_features(
     """Write to ``out[q]`` the number of different features among the ``counted`` items of list q.
 
     ``offsets[q]:offsets[q + 1]`` are the places of list q, ``rows`` the item at each place, and
-    ``feature_offsets[r]:feature_offsets[r + 1]`` the features of item r.
+    ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]`` the features of item r. Their codes are below
+    ``features``.
     """
     last_seen = np.full(features, -1, np.int64)
     for query in range(offsets.size - 1):
