@@ -90,8 +90,9 @@ def play(
     block: int = BLOCK,
     execution: Execution | None = None,
 ) -> Run | Remote | Stream:
-    """Return the recommendations of a system: lists, and standings (ranks of relevant items) for
-    :func:`~recassay.judge`.
+    """Return the recommendations of a system: lists, and the ranks of relevant items (standings).
+
+    :func:`~recassay.judge` reads the standings.
 
     ``model`` is an unfitted model with ``fit(log)``, its name (``"ALS(factors=64)"``), a model fitted on
     ``fold.train``, or a run of lists. Standings come from scores of the whole catalogue where the system gives them,

@@ -1,5 +1,6 @@
-"""Profiles: settings of our metrics that reproduce the numbers of other libraries on the same input, a file per
-library.
+"""Profiles: settings of our metrics that reproduce the numbers of other libraries on the same input.
+
+There is a file for each library.
 """
 
 from __future__ import annotations

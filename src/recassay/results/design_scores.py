@@ -102,7 +102,7 @@ class DesignScores(Displayable):
         )
 
     def _means(self, metric: str) -> pl.DataFrame:
-        """Return a table of the means by a metric, with a row per design and a column per system."""
+        """Return a table of the means under a metric, with a row per design and a column per system."""
         if metric not in self.metrics:
             raise UsageError("U101", f"'{metric}' was not judged", hint=suggest(metric, self.metrics))
         found = {(row.design, row.system): row.mean for row in self.rows if row.metric == metric}

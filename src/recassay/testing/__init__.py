@@ -1,5 +1,6 @@
-"""Contract checks for your own metrics, models, splits and so on: each is one call, which raises AssertionError with
-the reason.
+"""Contract checks for your own metrics, models, splits and so on.
+
+Each is one call, which raises AssertionError with the reason if a requirement is not met.
 
 >>> from recassay import testing
 >>> from recassay.metrics.registry import parse_metric

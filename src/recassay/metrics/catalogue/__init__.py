@@ -1,1 +1,1 @@
-"""Metrics of how often each item of the catalogue is shown."""
+"""Metrics of how often each item of the catalogue is recommended."""
