@@ -195,7 +195,7 @@ def _malformed(path: Path, error: Exception) -> InputError:
 
 
 def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with all coordinates (dataset, ..., seed) as columns, and a column ``unit``, by default users."""
+    """Return the table with all coordinates (dataset, ..., seed) as columns, and a column ``unit``, by default user."""
     lower = {name.lower(): name for name in frame.columns}
     renamed = {lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower}
     frame = frame.rename(renamed)
