@@ -87,7 +87,7 @@ class AlignmentCounts:
     def __add__(self, other: AlignmentCounts) -> AlignmentCounts:
         """Return the sum of the counts of two groups of users of one run; the groups have no user in common.
 
-        Each example is taken from the first user who has one.
+        The example of each kind is that of the user with the lowest id.
         """
         counts = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)[:-1]}
         examples: dict[str, Any] = dict(self.examples)

@@ -60,9 +60,9 @@ class GroupScores(Displayable):
     """Means of all systems by the groups of one column, and the gap between the best and the worst group.
 
     ``kind`` says what is grouped: users, or relevant items. Groups with fewer than ``smallest`` users are not reported:
-    ``hidden`` is their number, followed by the number of their users. ``without`` counts users, or items, that the
-    column gives no group. ``left_out`` says by metric why it has no groups; ``note`` says how values became groups, if
-    they were numbers.
+    ``hidden`` is their number, and ``hidden_users`` the sum of their users. ``without`` counts users, or items, that
+    the column gives no group. ``left_out`` says by metric why it has no groups; ``note`` says how values became groups,
+    if they were numbers.
     """
 
     by: str

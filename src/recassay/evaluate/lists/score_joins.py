@@ -71,7 +71,7 @@ def _refuse_other_systems(
 ) -> None:
     """Raise I324 if scores share no system with earlier ones that differ at most in the data set.
 
-    Such scores are of other systems, not of another data set.
+    Without a shared system, they cannot be taken as the same systems on another data set.
     """
     for at, earlier in sheets.items():
         if at.without("dataset") != place.without("dataset") or set(earlier.systems) & set(scores.systems):
