@@ -1,7 +1,7 @@
 """Parameters of a study: ``{epochs}`` in its texts is replaced by the value under ``parameters`` or from ``--set``.
 
-In the paths of run files ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` stay as they are: every place of the study
-has its own file.
+In the paths of run files ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` stay as they are, because each data set,
+split, fold and seed of the study has a run file of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Value = int | float | bool | str
 
 
 def parse_values(texts: Iterable[str]) -> dict[str, Value]:
-    """Return the values in texts such as ``epochs=20``, by name.
+    """Return the values in texts such as ``epochs=20``, by name; raise U102 for a text of another form.
 
     >>> parse_values(["epochs=20", "device=cpu"])
     {'epochs': 20, 'device': 'cpu'}
@@ -55,6 +55,7 @@ def fill_parameters(
     """Return the content with every ``{name}`` in its texts replaced by the parameter of that name.
 
     ``values`` override the parameters in the study, and ``at`` is the key in the file under which the parameters are.
+    Raise U102 for a value that is not a parameter of the study, and U133 for a name in a text that is not.
     """
     known = dict(content.get(PARAMETERS) or {})
     for name in values:

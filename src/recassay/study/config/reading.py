@@ -18,16 +18,16 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a file, and the line of every key in it."""
+    """The content of a YAML file, and the line number of every key in it."""
 
     path: Path
     content: dict[str, Any]
     lines: Mapping[Key, int]
 
     def where(self, key: Key) -> str:
-        """Return a text with file, line and key.
+        """Return the place of a key for error messages: the file, the line, and the key with dots.
 
-        A key without a line of its own gets that of the nearest enclosing key.
+        A key without a line of its own gets the line of the nearest enclosing key.
 
         >>> document = Document(Path("a.yaml"), {}, {("models",): 3, ("models", "als"): 5})
         >>> document.where(("models", "als")), document.where(("models", 1))
@@ -38,14 +38,14 @@ class Document:
         return f"{self.path}{line}, {'.'.join(map(str, key))}" if key else str(self.path)
 
     def locate(self, key: Key, error: RecassayError) -> RecassayError:
-        """Return an error of the same type and code that also names the place of ``key`` in the file."""
+        """Return an error of the same type and code that also names the file, line and key where the mistake is."""
         where = self.where(key) + (f" ({error.where})" if error.where else "")
         return type(error)(error.code, error.what, where=where, hint=error.hint)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Parses texts of a study file, and adds their place in the file to errors.
+    """A parser of the texts in a study file, which adds the line and key of a text to its errors.
 
     ``replaced`` are the keys that the ``quick`` part of the file replaces.
     """
@@ -56,7 +56,7 @@ class Reader:
     def key(self, *key: str | int) -> Key:
         """Return the key as it is in the file: with ``quick`` in front if the quick part replaces it.
 
-        The number of a data set is left out where the file has a single one, which is no list.
+        The number of a data set is left out if ``data`` in the file is a single data set and not a list.
         """
         quick = key[0] in self.replaced
         content = self.document.content.get("quick", {}) if quick else self.document.content
@@ -65,24 +65,25 @@ class Reader:
         return ("quick", *key) if quick else key
 
     def locate(self, key: Key, error: RecassayError) -> RecassayError:
-        """Return an error of the same type and code that also names the place of ``key`` in the file."""
+        """Return an error of the same type and code that also names the file, line and key where the mistake is."""
         return self.document.locate(self.key(*key), error)
 
     def parse(self, key: Key, text: str, parse: Callable[[str], Thing]) -> Thing:
-        """Return ``parse(text)``; errors name the place of ``key`` in the file."""
+        """Return ``parse(text)``; an error of it also names the file, line and key of the text."""
         try:
             return parse(text)
         except RecassayError as error:
             raise self.locate(key, error) from None
 
     def parse_list(self, key: str | Key, texts: list[str], parse: Callable[[str], Thing]) -> list[Thing]:
-        """Return ``parse(text)`` for each text in the list under ``key``."""
+        """Return ``parse(text)`` for each text in the list under ``key``; an error also names the line of its text."""
         whole = (key,) if isinstance(key, str) else key
         self._refuse_cut(whole, texts)
         return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
 
     def _refuse_cut(self, key: Key, texts: list[str]) -> None:
-        """Raise U133 for a text that YAML has cut at a comma."""
+        """Raise U133 if YAML has cut a text such as ``ALS(factors=8, alpha=1)`` at its comma, because it was not quoted.
+        """
         for number, text in enumerate(texts):
             if text.count("(") > text.count(")"):
                 end = next((at for at in range(number, len(texts)) if _is_closed(texts[number : at + 1])), number)
@@ -91,7 +92,7 @@ class Reader:
                 raise self.error((*key, number), what, f'quote what has a comma: {key[-1]}: ["{whole}"]')
 
     def error(self, key: Key, what: str, hint: str) -> UsageError:
-        """Return the error U133 for an invalid value at ``key``; ``what`` and ``hint`` are its texts."""
+        """Return the error U133 for an invalid value at ``key``: ``what`` is wrong, and ``hint`` is how to mend it."""
         return UsageError("U133", what, where=self.document.where(self.key(*key)), hint=hint)
 
 
@@ -101,7 +102,10 @@ def _is_closed(texts: list[str]) -> bool:
 
 
 def read_document(path: str | Path) -> Document:
-    """Return a YAML file as a document; raise U131 if it has a repeated key, or no mapping at the top."""
+    """Return the content of a YAML file with the line of every key.
+
+    Raise U131 if it does not parse, has a repeated key, or is not a mapping at the top, and I101 if it does not exist.
+    """
     path = Path(path)
     try:
         text = _text_of(path)
@@ -125,7 +129,7 @@ def read_document(path: str | Path) -> Document:
 
 
 def _text_of(path: Path) -> str:
-    """Return the text of a study file; I110 if it is a folder, or larger than any study."""
+    """Return the text of a study file, of which no more is read than a study may have."""
     with path.open("rb") as file:
         content = file.read(LONGEST + 1)
     return content.decode("utf-8")

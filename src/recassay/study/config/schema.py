@@ -16,7 +16,7 @@ QUICK = "quick"
 
 
 def _several(value: Any) -> Any:
-    """Return the value as a list: a single value becomes a list of one."""
+    """Return the value as a list: a single value becomes a list of one, and None stays None."""
     return value if isinstance(value, list) or value is None else [value]
 
 
@@ -24,7 +24,7 @@ Texts = Annotated[list[str], BeforeValidator(_several)]
 
 
 class ConfigSection(BaseModel):
-    """A mapping with exactly these keys; values must have the right type, nothing is converted."""
+    """A part of a study file: a mapping that allows no other keys than its fields, and converts no types."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -94,7 +94,7 @@ class Data(ConfigSection):
 
 
 class Judge(ConfigSection):
-    """The settings under ``judge``: users of a mean, intervals, and users with too few candidates for a design."""
+    """The settings under ``judge``: which users a mean is over, intervals, and what to do with too few candidates."""
 
     users: Annotated[
         Literal["all", "with_relevant"],
@@ -113,12 +113,12 @@ class Judge(ConfigSection):
 
     @property
     def method(self) -> str | None:
-        """Return the interval method as functions take it: None for ``none``."""
+        """Return the interval method; None if the study asks for ``none``."""
         return None if self.interval == "none" else self.interval
 
 
 class Compare(ConfigSection):
-    """Settings of the comparison of systems over all folds."""
+    """The settings under ``compare``: the comparison of systems over all folds."""
 
     baseline: Annotated[
         str | None, Field(description="the system that all others are compared with; none: all pairs")
@@ -134,7 +134,7 @@ class Compare(ConfigSection):
 
 
 class OverTimeConfig(ConfigSection):
-    """Settings of results over time, for streams."""
+    """The settings under ``over_time``: curves, tests and drift alarms of studies of streams."""
 
     metric: Annotated[str | None, Field(description="the metric of curves and alarms; none: the first")] = None
     how: Annotated[Literal["moving", "fading", "cumulative"], Field(description="the kind of averages")] = "moving"
@@ -154,7 +154,7 @@ class OverTimeConfig(ConfigSection):
 
 
 class Tune(ConfigSection):
-    """Tuning: settings of models chosen on the first part of every stream."""
+    """The settings under ``tune``: parameters of models are chosen on the first part of every stream."""
 
     share: Annotated[
         float,
@@ -172,7 +172,7 @@ class Tune(ConfigSection):
 
 
 class Study(ConfigSection):
-    """A study: data x filters x splits x models x designs x metrics x seeds."""
+    """The content of a study file: every model on every data set, split and seed, scored by every design and metric."""
 
     study: Annotated[str, Field(min_length=1, description="its name")]
     about: Annotated[str, Field(description="the question it answers")] = ""
@@ -222,9 +222,9 @@ class Study(ConfigSection):
 
 
 def read_study(document: Document, *, quick: bool = False, values: Mapping[str, Value] | None = None) -> Study:
-    """Return the study of a document; with ``quick`` the keys under ``quick`` replace those at the top.
+    """Return the study in a document; raise U132 or U133 for the first key or value that is wrong.
 
-    ``values`` override its parameters.
+    With ``quick`` the keys under ``quick`` replace those at the top. ``values`` override the parameters of the study.
     """
     content, quick_part = dict(document.content), document.content.get(QUICK)
     if quick and not quick_part:
@@ -266,9 +266,9 @@ def _unknown(document: Document, key: Key, known: set[str]) -> UsageError:
 
 
 def _refusal(document: Document, problem: Any, content: dict[str, Any], replaced: set[str]) -> UsageError:
-    """Return the first problem that pydantic found as an error of the study, with its place in the file.
+    """Return the first problem that pydantic found as an error of the study, with its file, line and key.
 
-    ``replaced`` are the keys that the quick part replaces.
+    ``content`` is what was validated, and ``replaced`` are the keys that the quick part replaces.
     """
     key = tuple(part for part in problem["loc"] if not str(part).startswith(("list[", "dict[")))
     if key and not isinstance(content.get(key[0]), list) and key[1:2] == (0,):

@@ -37,7 +37,7 @@ NOT_TEXT = {"values"}  # a parameter that cannot be written as text
 
 
 def load_log(data: Data, study_folder: Path, data_folder: Path | None = None) -> Interactions:
-    """Return the log that a data entry describes: read from a file or a data folder, or generated.
+    """Return the log that an entry under ``data`` describes: read from a file or a data folder, or generated.
 
     >>> load_log(Data(generate="log(users=20, items=30, events=100)"), Path()).n_users
     20
@@ -49,19 +49,19 @@ def load_log(data: Data, study_folder: Path, data_folder: Path | None = None) ->
 
 
 def log_file(data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:
-    """Return the path of the log of a data entry that is not generated."""
+    """Return the path of the log that an entry under ``data`` names; the entry must not be a generated one."""
     return study_folder / data.path if data.path else find_data_file(data.name, data_folder, data.table)
 
 
 def items_file(data: Data, study_folder: Path, data_folder: Path | None = None) -> Path | None:
-    """Return the path of the item features of a data entry; None if it has none, or if they are generated."""
+    """Return the path of the item features of an entry under ``data``; None if it has none or generates them."""
     if data.items is None or "(" in data.items:
         return None
     return file_beside(data.items, data, study_folder, data_folder)
 
 
 def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) -> Features | None:
-    """Return the item features of a data entry; None if it has none.
+    """Return the item features of an entry under ``data``, read or generated; None if it has none.
 
     >>> load_items(Data(generate="log(...)", items="item_features(items=30)"), Path()).n_items
     30
@@ -73,9 +73,9 @@ def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) 
 
 
 def load_user_groups(data: Data, by: str, study_folder: Path, data_folder: Path | None = None) -> Memberships:
-    """Return the groups that a column of users makes, from the users of a data entry or from its log.
+    """Return the groups that the column ``by`` makes of the users, from the table of users if there is one, else the log.
 
-    Raise U105 for a generated log without a file of users.
+    ``data`` is an entry under ``data`` of a study. Raise U105 for a generated log without a table of users.
     """
     if data.users is not None:
         return read_memberships(file_beside(data.users, data, study_folder, data_folder), by, "users")
@@ -87,9 +87,9 @@ def load_user_groups(data: Data, by: str, study_folder: Path, data_folder: Path 
 
 
 def file_beside(name: str, data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:
-    """Return the path of a file about items that a data entry names.
+    """Return the path of an additional file (such as item features) that an entry under ``data`` names.
 
-    It is beside the study file, or for a named data set beside its file in the data folder.
+    It is beside the study file, or for a named data set beside its log in the data folder.
     """
     if data.path or data.generate:
         return study_folder / name
@@ -97,7 +97,7 @@ def file_beside(name: str, data: Data, study_folder: Path, data_folder: Path | N
 
 
 def names_table(text: str) -> bool:
-    """Return whether a text is the name of a table, such as ``items.csv``, and not the text of a model.
+    """Return whether a text is the name of a file with a table, such as ``items.csv``, and not the text of a model.
 
     >>> names_table("obvious.csv"), names_table("NGram(smoothing=0.5)"), names_table("mine.py:Obvious")
     (True, False, False)
@@ -106,9 +106,9 @@ def names_table(text: str) -> bool:
 
 
 def source_files(data: Data, study_folder: Path, data_folder: Path | None = None) -> list[Path]:
-    """Return the files of a data entry, its log and its item features; none for what is generated.
+    """Return the files that an entry under ``data`` reads: log, item features and users; nothing for generated data.
 
-    The folders of a log of several files are among them, because a new file in one changes the log.
+    If the log is a folder of files, the folders are listed too, because a new file in one changes the log.
     """
     found: list[Path] = []
     if not data.generate:
@@ -146,7 +146,8 @@ def _made(text: str, makers: Mapping[str, Callable[..., Made]]) -> Made:
 def find_data_file(name: str | None, folder: Path | None = None, table: str | None = None) -> Path:
     """Return the file of a data set in the data folder: ``NAME/ratings.*`` (or sequences, events), or ``NAME.*``.
 
-    ``table`` is another path in the folder, without the suffix. Raise I111 if there is no file.
+    ``table`` is another path in the folder to look for, without the suffix. Raise I111 if there is no such file or if
+    no folder is given, neither as ``folder`` nor in the environment variable ``RECASSAY_DATA``.
     """
     wanted = str(table or name)
     given = folder or (Path(os.environ[DATA_VARIABLE]) if os.environ.get(DATA_VARIABLE) else None)
@@ -172,7 +173,7 @@ def find_data_file(name: str | None, folder: Path | None = None, table: str | No
 
 
 def _files(folder: Path, stem: str) -> list[Path]:
-    """Return the tables of a folder with a stem, Parquet first, then by name."""
+    """Return the tables in a folder that are called ``stem`` plus a suffix, Parquet first, then by name."""
     if not folder.is_dir():
         return []
     found = [path for path in folder.iterdir() if path.is_file() and path.name.partition(".")[0] == stem]

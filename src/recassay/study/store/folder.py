@@ -43,7 +43,7 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # in the default text of Python object
 
 @dataclass(frozen=True)
 class StudyCell:
-    """One unit of a study: a fold of a split of a data set, with a seed."""
+    """One unit of work of a study: one fold of one split of one data set, run with one seed."""
 
     dataset: str
     split: str
@@ -52,16 +52,17 @@ class StudyCell:
 
 
 def digest_of(*parts: object) -> str:
-    """Return a digest of some plain values, as text."""
+    """Return a digest (32 hexadecimal digits) of plain values that JSON can hold."""
     return hashlib.blake2b(json.dumps(parts, default=str).encode(), digest_size=16).hexdigest()
 
 
 @dataclass
 class StudyFolder:
-    """The stored results of a study, and the set of files that belong to the current study.
+    """The stored results of a study, and the set of files that belong to the current version of the study.
 
-    ``names`` are those of the data sets: names that differ only in case get different file names, because some file
-    systems ignore case.
+    ``names`` are the names of the data sets: names that differ only in case get different file names, because some file
+    systems ignore case. ``current`` collects every path that the study has asked for; other files are outdated.
+    ``trust`` says whether pickles that another process wrote may be loaded.
     """
 
     folder: Path
@@ -74,30 +75,32 @@ class StudyFolder:
 
     @property
     def manifest(self) -> Manifest:
-        """Return the checksums of the files in the folder."""
+        """Return the manifest of the folder, which holds the checksums of its files."""
         return manifest_of(self.folder)
 
     def of_fold(self, cell: StudyCell) -> Path:
-        """Return the path, relative to the study folder, of results of a fold that all seeds share."""
+        """Return the path, relative to a folder of results, of a fold; results below it are the same for all seeds."""
         return self.of_split(cell.dataset, cell.split) / f"fold-{cell.fold}"
 
     def of_split(self, dataset: str, split: str) -> Path:
-        """Return the path, relative to the study folder, of a split of a data set."""
+        """Return the path, relative to a folder of results, of a split of a data set: ``DATASET/SPLIT``."""
         return Path(file_name(dataset, self.names), file_name(split))
 
     def of_cell(self, cell: StudyCell) -> Path:
-        """Return the path, relative to the study folder, of a fold with a seed."""
+        """Return the path, relative to a folder of results, of a fold with a seed: ``DATASET/SPLIT/fold-N/seed-N``."""
         return self.of_fold(cell) / f"seed-{cell.seed}"
 
     def place(self, *parts: str | Path) -> Path:
-        """Return the path of a file of the current study, whose folder is created."""
+        """Return the path of a file from its parts, create its folder, and mark the file as part of the current study.
+        """
         path = self.folder.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.current.add(path)
         return path
 
     def remove_outdated(self) -> None:
-        """Remove files of systems, seeds and folds that left the study, and temporary files of killed runs."""
+        """Remove files of systems, seeds and folds that are no longer in the study, and temporary files of killed runs.
+        """
         for path in self.folder.rglob(".*.tmp"):
             path.unlink(missing_ok=True)  # an abandoned task may still run, and remove it itself
         for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS):
@@ -112,9 +115,10 @@ class StudyFolder:
     # --- answers of ranked lists: a run and its standings -----------------------------------------------------------
 
     def answer(self, cell: StudyCell, system: str, key: str) -> Run | None:
-        """Return a run with its standings if both are stored with this key, else None.
+        """Return the ranked lists of a system with their standings if both are stored under this key, else None.
 
-        A run that somebody else wrote comes without standings.
+        The cell is the data set, split, fold and seed. Standings count the candidates that are ranked above each
+        relevant item. Lists that somebody else wrote into the folder come without standings.
         """
         if not self.has_answer(cell, system, key):
             return None
@@ -127,16 +131,20 @@ class StudyFolder:
         return dataclasses.replace(read_run(run, system), standings=standings)
 
     def has_answer(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether a run and its standings are stored with this key."""
+        """Return whether the ranked lists of a system and their standings are stored under this key, undamaged.
+
+        Standings count the candidates that are ranked above each relevant item. Lists that somebody else wrote in place
+        of the stored ones count as stored if they can be read.
+        """
         run, *others = self._answer_places(cell, system)
         *_, mark = others
         intact = self._are_intact(*others, *self._shared_places(cell)) and _marked(mark, key)
         return intact and (self._are_intact(run) or self._is_replaced(run, system))
 
     def store_answer(self, cell: StudyCell, run: Run, key: str) -> None:
-        """Write a run and its standings, and last the mark that makes them valid.
+        """Write ranked lists and their standings under a key, and last the JSON file with the key, which makes them valid.
 
-        A mark with the same key is kept: a process that writes at the same time writes the same bytes.
+        A JSON file that already has this key is kept: a process that writes at the same time writes the same bytes.
         """
         assert run.standings is not None, "a played run has standings"
         pairs, *shared, about = standings_parts(run.standings)
@@ -165,11 +173,13 @@ class StudyFolder:
     # --- answers of other kinds: one table ----------------------------------------------------------------------------
 
     def table(self, cell: StudyCell, system: str, key: str) -> pl.DataFrame | None:
-        """Return the table of a system's results on a cell (fold and seed) if it is stored with this key, else None."""
+        """Return the table of a system's results on a cell (fold and seed) if it is stored under this key, else None.
+        """
         return pl.read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether a table of a system's results on a cell (fold and seed) is stored with this key."""
+        """Return whether a table of a system's results on a cell (fold and seed) is stored under this key, undamaged.
+        """
         path = self._run_place(cell, system)
         return self._are_intact(path) and pl.read_parquet_metadata(path).get(MADE_FROM) == key
 
@@ -177,26 +187,28 @@ class StudyFolder:
         return self.place(RUNS, self.of_cell(cell), f"{file_name(system)}.parquet")
 
     def store_table(self, cell: StudyCell, system: str, answer: pl.DataFrame, key: str) -> None:
-        """Write the table of a system, with the key in the same file, so that both are whole or absent."""
+        """Write the table of a system's results, with the key in the same file, so that both are stored or neither."""
         path = self._run_place(cell, system)
         self._set_aside(path)
         with atomic(path) as temporary:
             answer.write_parquet(temporary, metadata={MADE_FROM: key})
 
     def store_outcomes(self, cell: StudyCell, outcomes: Outcomes, key: str) -> None:
-        """Write the outcomes of a system on a stream, without times, with the key in the same file."""
+        """Write the outcomes of a system on a stream (its values at each event), without times, with the key in the same file.
+        """
         path = self._run_place(cell, outcomes.system)
         self._set_aside(path)
         dataclasses.replace(outcomes, timing=None).write(path, {MADE_FROM: key})
 
     def outcomes(self, cell: StudyCell, system: str, key: str) -> Outcomes | None:
-        """Return the outcomes of a system if they are stored with this key, else None."""
+        """Return the outcomes of a system on a stream if they are stored under this key, else None."""
         return Outcomes.read(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     # --- exhibits of experiments ------------------------------------------------------------------------------------
 
     def exhibits(self, key: str) -> list[Exhibit] | None:
-        """Return the exhibits of an experiment that are stored under this key; None if there are none."""
+        """Return the exhibits (tables to draw) of an experiment that are stored under this key; None if none are stored.
+        """
         path = self.folder / FOUND / f"{key}.json"
         if not self._are_intact(path):
             return None
@@ -204,13 +216,16 @@ class StudyFolder:
         return [Exhibit(**{**row, "table": pl.DataFrame(row["table"], infer_schema_length=None)}) for row in found]
 
     def store_exhibits(self, key: str, exhibits: Iterable[Exhibit]) -> None:
-        """Write the exhibits of an experiment under a key."""
+        """Write the exhibits (tables to draw) of an experiment into the cache, under a key."""
         path = self.folder / FOUND / f"{key}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json([{**vars(exhibit), "table": exhibit.table.to_dicts()} for exhibit in exhibits], path)
 
     def write_exhibit(self, dataset: str, split: str, exhibit: Exhibit, *, order: int = 0) -> None:
-        """Write an exhibit for readers: its table as CSV, and its description, origin and order as JSON."""
+        """Write an exhibit (a table to draw) for readers: its table as CSV, and its description as JSON.
+
+        The JSON also has the data set, the split, and ``order``, the position of the exhibit in the report.
+        """
         home = EXHIBITS / self.of_split(dataset, split)
         name = file_name(exhibit.name)
         write_text(csv_text(exhibit.table), self.place(home, f"{name}.csv"))
@@ -220,7 +235,7 @@ class StudyFolder:
     # --- fitted models ----------------------------------------------------------------------------------------------
 
     def fitted(self, key: str, log: Interactions | Sequences) -> Any | None:
-        """Return the model that was fitted under a key, on its log; None if there is none that can be read.
+        """Return the fitted model that is stored under a key, with its training log put back; None if none can be loaded.
 
         Raise U236 if the model is in a pickle that another process wrote, unless the folder is trusted.
         """
@@ -237,7 +252,8 @@ class StudyFolder:
         return None
 
     def store_fitted(self, key: str, fitted: Any, log: Interactions | Sequences) -> None:
-        """Store a fitted model without its log: as an archive, else as a pickle, else not at all."""
+        """Store a fitted model without its training log: as an archive of arrays if possible, else as a pickle, else not at all.
+        """
         stored, pickled = self._fitted_places(key)
         stored.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -250,11 +266,11 @@ class StudyFolder:
         self.checkpoint(key).unlink(missing_ok=True)
 
     def _fitted_places(self, key: str) -> tuple[Path, Path]:
-        """Return two paths where a fitted model may be stored: as an archive, and as a pickle."""
+        """Return the two paths where a fitted model may be stored: as an archive of arrays, and as a pickle."""
         return self.folder / FITTED / f"{key}.npz", self.folder / FITTED / f"{key}.pickle"
 
     def checkpoint(self, key: str) -> Path:
-        """Return the path of the checkpoint of a model that is being trained under this key."""
+        """Return the path of the checkpoint of the work with this key; a damaged checkpoint is removed."""
         path = self.folder / TRAINING / f"{key}.checkpoint"
         path.parent.mkdir(parents=True, exist_ok=True)
         if not self._are_intact(path):
@@ -264,14 +280,14 @@ class StudyFolder:
     # --- damage -----------------------------------------------------------------------------------------------------
 
     def _are_intact(self, *paths: Path) -> bool:
-        """Return whether all files are as recassay wrote them; remember those that are damaged."""
+        """Return whether all files are exactly as recassay wrote them; record those that are damaged."""
         for path in paths:
             if self.manifest.state(path) is State.CHANGED:
                 self.damaged.add(path)
         return self.manifest.is_intact(*paths)
 
     def _is_replaced(self, run: Path, system: str) -> bool:
-        """Return whether somebody put a readable run in the place of a stored one; it is scored as it is."""
+        """Return whether somebody replaced a stored run with another readable run file; it is then scored as it is."""
         if not self.manifest.is_replaced(run):
             return False
         try:
@@ -283,13 +299,13 @@ class StudyFolder:
         return True
 
     def newly_replaced(self) -> tuple[str, ...]:
-        """Return the replaced runs that were found since the last call."""
+        """Return the names of run files that somebody replaced and that no earlier call has returned."""
         found = tuple(map(self.manifest.name_of, sorted(self.replaced - self.told)))
         self.told |= self.replaced
         return found
 
     def _set_aside(self, path: Path) -> None:
-        """Keep a copy of a file that recassay did not write, or that was damaged, before another takes its place."""
+        """Keep a copy of a file that is damaged or that somebody else wrote, before it is overwritten."""
         if self.manifest.state(path) is State.CHANGED or self.manifest.is_replaced(path):
             self.replaced.discard(path)
             self.damaged.add(path)
@@ -297,10 +313,14 @@ class StudyFolder:
 
 
 def model_key(text: str, source: str, model: object, fold: Fold | SequenceFold | StreamFold) -> str:
-    """Return the key of a fitted model: a digest of its text, file, seed, fold and library versions."""
+    """Return the key under which a fitted model is stored: a digest of everything that the fit depends on.
+
+    ``text`` is the expression that defines the model, and ``source`` the digest of its Python file (or ""). The key
+    also covers the model's parameters and seed, the fold, and the versions of recassay and NumPy.
+    """
     return digest_of(__version__, np.__version__, text, source, ADDRESS.sub("", str(model)), fold.fingerprint)
 
 
 def _marked(mark: Path, key: str) -> bool:
-    """Return whether the file ``mark`` exists and names this key: the results beside it are then valid."""
+    """Return whether the JSON file ``mark`` exists and has this key: the results that belong to it are then valid."""
     return mark.is_file() and bool(json.loads(mark.read_text(encoding="utf-8"))["key"] == key)

@@ -12,8 +12,10 @@ from recassay.data.generated import NOTHING, Generated
 
 
 def generated_frame(runs: Sequence[Generated], vocabulary: Vocabulary, first: int = 0) -> pl.DataFrame:
-    """Return a table of seed, sequence (numbered from ``first``), items and chances (lists of k), and surprise.
+    """Return a table of generated sequences, a row per test sequence and seed, with item ids in place of codes.
 
+    ``runs`` are the sequences of one system, one per seed, and ``vocabulary`` has the ids of the items. The columns are
+    seed, sequence (numbered from ``first``), items (a list of k), chances (their k probabilities), and surprise.
     Positions after the end of a short list are null, and so are probabilities that a system does not have.
 
     >>> made = Generated("mine", np.array([[1, -1]], np.int32), np.array([[0.5, np.nan]]), np.array([2.0]), seed=7)

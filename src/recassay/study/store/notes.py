@@ -1,4 +1,4 @@
-"""Descriptions of folds, and findings merged over folds and seeds."""
+"""Descriptions of folds as plain values, and findings merged over folds and seeds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def _sizes(part: Sequences) -> dict[str, int]:
 
 
 def merged_findings(findings: Iterable[Row]) -> list[Row]:
-    """Return findings without repeats in other folds and seeds; ``cases`` is how often each was found."""
+    """Return findings with those of the same code, system, data set, split and design merged over folds and seeds.
+
+    The first of each is kept, with the number of findings merged into it as ``cases``.
+    """
     alike: dict[tuple[Any, ...], list[Row]] = {}
     for row in findings:
         alike.setdefault(tuple(row[key] for key in ("code", "system", "dataset", "split", "design")), []).append(row)

@@ -1,4 +1,4 @@
-"""The HTML page of a study: the page of a folder of results, with the times of systems."""
+"""Writing of the HTML page of a study: its folder of results, together with the times of its systems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from recassay.threads import StageProgress
 
 
 def write_report(folder: str | Path, to: str | Path | None = None, *, progress: StageProgress | None = None) -> Path:
-    """Write the page of a folder of results from its files, and return its path."""
+    """Write the HTML page of a folder of results, made from its files, and return the path of the page.
+
+    ``to`` is the path to write; None: the usual place in the folder.
+    """
     found = read_results(folder)
     path = found.path / NAME
     noted = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}

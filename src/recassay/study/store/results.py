@@ -20,9 +20,9 @@ Row = dict[str, Any]
 class Results:
     """The results of a study: plain rows as in ``summary.json``, the folder of its files, and times.
 
-    A row of ``times`` has the ``seconds`` to ``fit`` a system on a fold, to ``answer``, or to ``judge`` all systems. A
-    row of ``calls`` has the times of queries and updates of a system on a stream. Times are not part of the document,
-    which is the same on every run.
+    A row of ``times`` has the ``seconds`` that it took to ``fit`` a system on a fold, to ``answer`` (compute its lists,
+    sequences or predictions), or to ``judge`` (score) all systems. A row of ``calls`` has the times of queries and
+    updates of a system on a stream. Times are not part of the document, which is the same on every run.
     """
 
     folder: Path
@@ -38,17 +38,17 @@ class Results:
     work: tuple[str, ...] = ()  # what this run computed and why, in words
 
     def summary(self) -> pl.DataFrame:
-        """Return a row per system, design, metric and fold; fold ``all`` is over all folds."""
+        """Return a table with a row per system, design, metric and fold; fold ``all`` is the result over all folds."""
         rows = [{name: value for name, value in row.items() if name != "parameters"} for row in self.rows]
         return pl.DataFrame([{**row, "fold": str(row["fold"])} for row in rows], infer_schema_length=None)
 
     def at_least(self, severity: str) -> bool:
-        """Return whether a finding has this severity or a higher one."""
+        """Return whether any finding has this severity or a higher one."""
         found = [Finding(row["code"], row["severity"], row["title"], row["detail"]) for row in self.findings]
         return any(finding.at_least(severity) for finding in found)  # type: ignore[arg-type]
 
     def document(self) -> dict[str, Any]:
-        """Return the results as plain values, ready for JSON."""
+        """Return the results without times as plain values, ready for JSON."""
         parts = {"rows": self.rows, "comparisons": self.comparisons, "findings": self.findings}
         return {
             "recassay": __version__,

@@ -1,4 +1,4 @@
-"""Conversion of standings to tables, and back."""
+"""Conversion of standings (counts of the candidates above each relevant item) to tables, and back."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ Parts = tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, 
 
 
 def standings_parts(standings: Standings) -> Parts:
-    """Return standings as four tables (pairs, queries, items, users), and a dict of all other fields.
+    """Return standings as four tables (pairs of user and relevant item, queries, items, users), and all other fields.
 
-    The last three tables are the same for all systems of a fold.
+    Standings count the candidates that are ranked above each relevant item. The last three tables are the same for all
+    systems of a fold. The other fields are a dict, ready for JSON.
     """
     queries: dict[str, Any] = {"user_id": standings.queries, "relevant": standings.relevant}
     queries |= {f"pool {base}": pool for base, pool in standings.pool.items()}
@@ -51,7 +52,7 @@ def standings_parts(standings: Standings) -> Parts:
 
 
 def standings_from(name: str, parts: Parts) -> Standings:
-    """Return the standings that :func:`standings_parts` turned into tables."""
+    """Return the standings of system ``name`` from the tables that :func:`standings_parts` made of them."""
 
     def column(frame: pl.DataFrame, name: str) -> Any:
         return frame[name].to_numpy().copy()

@@ -1,8 +1,8 @@
 """Detection of changes to a study since its results were written, from the sizes and times of files.
 
-Files that are shown must also have their checksums, because damage can keep size and time. This module imports little,
-because an unchanged study is answered from its files. A file that was only touched counts as changed: the study then
-runs, and finds its stored answers.
+Files from which stored results are shown must also have their checksums, because damage can keep size and time. This
+module imports little, because the results of an unchanged study are read from its files. A file whose time changed
+counts as changed even if its content did not: the study then runs, and finds its stored results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ Stamp = list[int]  # size, and time of the last change in nanoseconds
 def request(
     study: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Return the arguments of a run, and the versions that its numbers depend on, as plain values."""
+    """Return the arguments of a run and the versions that its numbers depend on, as plain values.
+
+    Two runs with equal requests and unchanged files have equal results. ``values`` override the study's parameters.
+    """
     return {
         "study": str(Path(study).resolve()),
         "data": None if data is None else str(Path(data).resolve()),
@@ -41,24 +44,32 @@ def request(
 
 
 def stamps(paths: Iterable[Path]) -> dict[str, Stamp | None]:
-    """Return the size and time of last change of each file, by path."""
+    """Return the stamp of each file by path: its size in bytes and time of last change in nanoseconds, None if absent.
+    """
     return {str(path): stamp(path) for path in paths}
 
 
 def store_state(out: Path, asked: Mapping[str, Any], read: Mapping[str, Stamp | None]) -> None:
-    """Record a finished run: what was asked for, the stamps of the files it read, and of all that it wrote."""
+    """Record that a run has finished, so that :func:`changes` can tell later whether its results are up to date.
+
+    The record has the arguments of the run (``asked``, from :func:`request`), the stamps (size and time) of the files
+    it read, and those of all files that it wrote into the folder ``out``.
+    """
     state = {"asked": asked, "read": read, "written": _written(out)}
     (out / STATE).parent.mkdir(parents=True, exist_ok=True)
     (out / STATE).write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
 
 
 def forget_state(out: Path) -> None:
-    """Remove the record of an earlier run, so that an interrupted run never counts as finished."""
+    """Remove the record that the run in this folder has finished, so that an interrupted run never counts as finished.
+    """
     (out / STATE).unlink(missing_ok=True)
 
 
 def changes(out: str | Path, asked: Mapping[str, Any]) -> list[str]:
     """Return sentences on what has changed since the folder was written; an empty list if nothing has changed.
+
+    ``asked`` are the arguments of the run that is wanted now, from :func:`request`.
 
     >>> changes("no such folder", {})
     ['there are no finished results']
@@ -78,7 +89,8 @@ def changes(out: str | Path, asked: Mapping[str, Any]) -> list[str]:
 
 
 def _damaged(folder: Path) -> list[str]:
-    """Return sentences on damaged files among those from which stored results are shown."""
+    """Return a sentence for each damaged file among those that stored results are shown from; empty if all are intact.
+    """
     from recassay.data.io.manifest import Manifest, State
     from recassay.report.folder.read import PAGE, files_read
 
@@ -89,7 +101,10 @@ def _damaged(folder: Path) -> list[str]:
 
 
 def stored_results(out: str | Path, asked: Mapping[str, Any]) -> Results | None:
-    """Return the results in a folder if nothing has changed since they were written, else None."""
+    """Return the results in a folder if nothing has changed since they were written, else None.
+
+    ``asked`` are the arguments of the run that is wanted now, from :func:`request`.
+    """
     folder = Path(out)
     if changes(folder, asked):
         return None
@@ -109,7 +124,7 @@ def stored_results(out: str | Path, asked: Mapping[str, Any]) -> Results | None:
 
 
 def stamp(path: Path) -> Stamp | None:
-    """Return the size and the time of the last change of a file; None if there is none."""
+    """Return the size in bytes and the time of last change in nanoseconds of a file; None if it does not exist."""
     try:
         about = path.stat()
     except OSError:
@@ -118,7 +133,8 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def _written(out: Path) -> dict[str, Stamp | None]:
-    """Return the stamps of files of results by relative path; the cache and the lock of the folder are left out."""
+    """Return the stamps (size and time) of the files of results by relative path, without the cache and the lock file.
+    """
     from recassay.data.io.folder_lock import NAME as LOCK
 
     files = {path.relative_to(out): path for path in sorted(out.rglob("*")) if path.is_file()}

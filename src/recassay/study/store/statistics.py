@@ -1,4 +1,4 @@
-"""Results of resampling in the folder of a study, so that a new system or metric does not draw for the others again."""
+"""Stored results of resampling, so that a new system or metric in a study does not resample the others again."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ VERSIONS = [__version__, np.__version__]  # results of other versions may differ
 
 @contextmanager
 def stored_statistics(folder: Path) -> Iterator[Memo]:
-    """Remember results of resampling within the block, and keep those that it used in the folder.
+    """Keep results of resampling in memory within the block, and write those that it used into the folder afterwards.
 
-    A block that fails keeps what was known too, because it did not come to use it.
+    Yield the memory, which begins with the results that the folder already has. A block that fails keeps those results
+    too, because it did not get far enough to use all of them.
     """
     known = _known(folder / STATISTICS)
     with remembering(known) as memo:
@@ -38,7 +39,7 @@ def stored_statistics(folder: Path) -> Iterator[Memo]:
 
 
 def _known(path: Path) -> dict[str, tuple[float, ...]]:
-    """Return the results in a file; none if there is no file, or if it is damaged or of another version."""
+    """Return the stored results of resampling by key; none if the file is absent, damaged, or of another version."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["versions"] != VERSIONS or document["digest"] != digest_of(document["results"]):

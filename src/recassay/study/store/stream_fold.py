@@ -1,4 +1,4 @@
-"""The fold of a study of streams: the whole log in the order of time."""
+"""The fold of a study of streams: the whole log, in order of time."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class WholeStream(Cut):
 
 @dataclass(frozen=True, eq=False)
 class StreamFold:
-    """A log and the protocol to play it with; settings are tuned on the first ``tuned_on`` events.
+    """A log and the protocol by which systems are tested on it event by event.
 
-    ``items`` are features of items, for metrics of lists.
+    The first ``tuned_on`` events only serve to choose settings of models. ``items`` are features of items, for metrics
+    of lists. ``removed`` are the numbers of removed events by reason.
     """
 
     log: Interactions
@@ -43,17 +44,17 @@ class StreamFold:
 
     @property
     def train(self) -> Interactions:
-        """Return the whole log, all of which is learned."""
+        """Return the whole log, because systems learn from every event."""
         return self.log
 
     @property
     def how(self) -> dict[str, Any]:
-        """Return the name of the split, the protocol, and the number of events for tuning."""
+        """Return how the fold was made: the name of the split, the protocol, and the number of events for tuning."""
         return {"split": str(WholeStream()), "protocol": str(self.protocol), "tuned_on": self.tuned_on}
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a digest of the events and their order; events at one time are in row order."""
+        """Return a digest of the events, their order (by time, then by row) and the item features."""
         rows = np.arange(len(self.log))
         features = "" if self.items is None else f"-{self.items.fingerprint}"
         order = digest(Batch(self.log, rows, None, np.zeros(rows.size, np.bool_)))
@@ -64,7 +65,7 @@ class StreamFold:
         return next(StreamSource(self.log, self.protocol).batches()).log
 
     def first(self, events: int, protocol: Prequential) -> StreamFold:
-        """Return the first ``events`` events with another protocol."""
+        """Return a fold of the first ``events`` events in order of time, with another protocol and without tuning."""
         log = self._in_order.take(np.arange(min(events, len(self.log)))).compact()
         return dataclasses.replace(self, log=log, protocol=protocol, tuned_on=0)
 

@@ -1,6 +1,6 @@
-"""Times of systems to fit and to answer, stored once and separately from results.
+"""Times that systems took to fit and to answer, stored once and separately from results.
 
-Results are the same on every run, but times are not. Stored results keep the time of when they were computed.
+Results are the same on every run, but times are not. A stored result keeps the time that it took when it was computed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ PLACES = 3  # decimals of a second
 
 @dataclass(frozen=True)
 class Clock:
-    """A store of how long the steps of a study took, by the key of their result.
+    """A store of how many seconds each step of a study took, by the key of the step's result.
+
+    ``threads`` is the number of threads to note with each time.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,16 +46,18 @@ class Clock:
     can_read: Callable[[Path], bool] = Path.is_file  # whether a stored time is there, and not damaged
 
     def times(self, key: str) -> Mapping[str, Any]:
-        """Return the seconds and threads of a step; an empty mapping if they are not known."""
+        """Return what is stored about the step with this key: its seconds and threads; an empty mapping if nothing is.
+        """
         path = self._place(key)
         found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if self.can_read(path) else {}
         return found
 
     @contextmanager
     def timed(self, key: str, *, resumed: bool = False) -> Iterator[Callable[[], None]]:
-        """Store how long the block takes unless it raises; yield a function that stores the time so far.
+        """Store the seconds that the block takes, unless it raises; yield a function that stores the time so far.
 
-        If ``resumed``, the stored time of the earlier part is added.
+        ``key`` is the key of the step's result. If ``resumed``, the stored time of an earlier, interrupted part is
+        added.
         """
         before = float(self.times(key).get("seconds", 0)) if resumed else 0.0
         begin = perf_counter()
@@ -66,7 +70,7 @@ class Clock:
         note()
 
     def store(self, key: str, times: Mapping[str, Any]) -> None:
-        """Write the times of the step with this key."""
+        """Write how long the step with this key took (``times``, such as seconds and threads) as a JSON file."""
         self._place(key).parent.mkdir(parents=True, exist_ok=True)
         write_json(times, self._place(key))
 
@@ -75,7 +79,10 @@ class Clock:
 
 
 def times_exhibit(times: Iterable[Mapping[str, Any]]) -> Exhibit | None:
-    """Return the mean seconds of systems over folds and seeds, as bars; None if nothing was timed."""
+    """Return a bar chart of the mean seconds that each system took over folds and seeds; None if nothing was timed.
+
+    ``times`` are rows as in :attr:`Results.times`.
+    """
     rows = [row for row in times if row["system"] is not None]
     if not rows:
         return None
@@ -102,7 +109,10 @@ def times_exhibit(times: Iterable[Mapping[str, Any]]) -> Exhibit | None:
 
 
 def calls_exhibit(calls: Sequence[Mapping[str, Any]]) -> Exhibit | None:
-    """Return the times of queries and updates of systems on streams, with the first seed; None if none was timed."""
+    """Return a bar chart of the times of queries and updates on streams, of the first seed; None if none was timed.
+
+    ``calls`` are rows as in :attr:`Results.calls`.
+    """
     rows = [
         {
             "system": row["system"],

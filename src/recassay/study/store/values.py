@@ -1,4 +1,4 @@
-"""The table of all values per user and design, which may be larger than memory and is built on disk."""
+"""The table of the values of all users under all designs, built on disk because it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ROWS_PER_GROUP = 1 << 18  # fixed, so that the bytes do not depend on the number
 
 @dataclass
 class Values:
-    """The table of values per user, which grows by appending tables on disk and is written as one file.
+    """The table of the metric values of all users, to which tables are appended on disk and which becomes one file.
+
+    ``folder`` holds the appended ``parts`` until the file is written, and ``kinds`` are the types seen of users and
+    times.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -32,7 +35,7 @@ class Values:
     kinds: dict[str, set[pl.DataType]] = field(default_factory=lambda: {"user": set(), "time": set()})
 
     def add(self, table: pl.DataFrame) -> None:
-        """Append a table with the values of some units."""
+        """Append a table with the metric values of some users or other units."""
         if not self.parts:
             shutil.rmtree(self.folder, ignore_errors=True)  # files of a killed run
             self.folder.mkdir(parents=True)
@@ -43,9 +46,9 @@ class Values:
         table.write_parquet(self.parts[-1])
 
     def write(self, path: Path) -> None:
-        """Write all tables as one file, or no file if there are none.
+        """Write all appended tables as one Parquet file, or remove the file if there are none.
 
-        Ids and times become text if data sets have different types of them.
+        User ids and times become text if the tables have different types of them.
         """
         if not self.parts:
             path.unlink(missing_ok=True)
