@@ -1,6 +1,7 @@
-"""Numbered checks: functions from the facts of an evaluation to a finding in words, or None if all is well.
+"""Numbered checks: functions that look for one problem of an evaluation and describe it in words.
 
-Each kind of facts is a class here. :func:`diagnose` runs all checks that are about the facts it is given.
+Each kind of input of checks is a class here, whose name ends in "Facts". :func:`diagnose` runs all checks that look at
+the class it is given.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TARGET_SET_COLUMN = "rho"  # a column that only summary rows of target sets have
 class TieRange(NamedTuple):
     """The mean of a metric in the worst and in the best order of tied rows.
 
-    ``reach`` is half the width of its interval.
+    ``reach`` is half the width of the interval of the mean.
     """
 
     worst: float
@@ -44,10 +45,10 @@ class TieRange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """Facts about one scored run, which checks examine.
+    """What checks examine about one scored run.
 
-    ``met`` are the counts of its alignment with the truth, ``counted`` what the checks counted in lists and truth, by
-    check code, and ``deepest`` the largest cut-off.
+    ``met`` are the counts from its alignment with the truth (users without a list, repeated items, ...), ``counted``
+    what the checks counted in lists and truth, by check code, and ``deepest`` the largest cut-off, None without one.
     """
 
     system: str
@@ -63,14 +64,18 @@ class Facts:
 
     @classmethod
     def of(cls, alignment: Alignment, deepest: int | None) -> Facts:
-        """Return the facts of lists that are aligned with the truth but not scored yet."""
+        """Return the facts of lists that are aligned with the truth but not scored yet; ``deepest`` is the largest cut-off.
+        """
         counted = count_all(CheckInput(alignment, deepest))
         return cls(alignment.run.name, alignment.counts, alignment.conventions, (), deepest, counted)
 
 
 @dataclass(frozen=True, eq=False)
 class DesignFacts:
-    """Facts about systems that were scored under target-set designs: the scores, and the standings of each system."""
+    """What checks examine about systems under target-set designs: the scores, and the standings of each system.
+
+    Standings count the candidates that are ranked above each relevant item.
+    """
 
     assay: DesignScores
     standings: Mapping[str, Standings]  # by system
@@ -78,7 +83,7 @@ class DesignFacts:
 
 @dataclass(frozen=True, eq=False)
 class SampledFacts:
-    """Facts about corrected sampled ranks of several systems, by system and metric.
+    """What checks examine about corrected metrics of sampled ranks, by system and metric.
 
     ``sampled`` holds means of the sampled metric. ``corrected`` holds estimates by ``estimator`` of the mean under full
     ranking, and ``resampled`` these estimates in resamples of the ``users``, with the same resamples for all systems.
@@ -103,7 +108,7 @@ class ApproximationFacts:
 
 @dataclass(frozen=True, eq=False)
 class HomeMetricFacts:
-    """Ranks of systems (1 is best) by metric and system.
+    """Ranks of systems (1 is best) by metric and system, and which metrics systems were trained to optimise.
 
     ``home`` has, by metric, the systems that were trained to optimise nearly this metric.
     """
@@ -115,7 +120,10 @@ class HomeMetricFacts:
 
 @dataclass(frozen=True, eq=False)
 class DriftFacts:
-    """Alarms of drift detectors on the scored events of one system on a stream."""
+    """Alarms of drift detectors on a system's losses on a stream.
+
+    ``scored`` is the number of scored events.
+    """
 
     system: str
     metric: str
@@ -124,7 +132,7 @@ class DriftFacts:
 
     @classmethod
     def of(cls, outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]) -> DriftFacts:
-        """Return the alarms that detectors raise over the losses of a metric."""
+        """Return the alarms that detectors raise over the losses of a system, by a metric, on a stream."""
         found = outcomes_of(outcomes)
         return cls(found.system, metric, len(found), raised(found, metric, detectors))
 
@@ -138,14 +146,14 @@ class StreamFacts:
 
     @classmethod
     def of(cls, outcomes: Outcomes | Played) -> StreamFacts:
-        """Return the numbers of scored and not scored events of outcomes."""
+        """Return the numbers of events that were scored and not scored for the system of some outcomes."""
         found = outcomes_of(outcomes)
         return cls(found.system, found.counts)
 
 
 @dataclass(frozen=True, eq=False)
 class RemovedRowsFacts:
-    """Rows that filters and a split remove: by step, the number of rows before it and the removed ones by reason."""
+    """Rows that filters and a split remove: by step, the number of rows before it and of removed rows by reason."""
 
     by: Mapping[str, tuple[int, Mapping[str, int]]]
 
@@ -160,7 +168,10 @@ class ReplacedRunFacts:
 
 @dataclass(frozen=True, eq=False)
 class RerankFacts:
-    """Rows of a re-ranked run, and those whose item has no features or users to compare (``bare``)."""
+    """The number of rows of a re-ranked run, and of those that a re-ranker cannot compare with others (``bare``).
+
+    The items of such rows have no features, or no users.
+    """
 
     rows: int
     bare: int
@@ -168,13 +179,16 @@ class RerankFacts:
 
 @dataclass(frozen=True, eq=False)
 class CutoffFacts:
-    """List lengths of metrics without a cut-off, by metric and system; None stands for a whole target set."""
+    """The list lengths that metrics without a cut-off were computed on, by metric and system.
+
+    None stands for a whole target set.
+    """
 
     places: Mapping[str, Mapping[str, tuple[int | None, ...]]]
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> CutoffFacts:
-        """Return the lengths in the summary rows of one data set, split and seed; only ranking metrics count."""
+        """Return the list lengths in the summary rows of one data set, split and seed; only ranking metrics count."""
         found: dict[str, dict[str, list[int | None]]] = {}
         for row in rows:
             if _is_uncut_ranking(str(row["metric"])):
@@ -193,7 +207,10 @@ def _is_uncut_ranking(heading: str) -> bool:
 
 
 class BeatenSystem(NamedTuple):
-    """A system that is significantly worse than a non-personalised one, and the difference of their means."""
+    """A system that is significantly worse than a system that is not personalised (``easy``).
+
+    ``difference`` is that of their means by ``metric``, and ``where`` the data set, split and so on in words.
+    """
 
     system: str
     easy: str
@@ -204,10 +221,11 @@ class BeatenSystem(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ComparisonFacts:
-    """Facts about a comparison of systems.
+    """What checks examine about a comparison of systems.
 
-    ``tests`` counts p-values, ``claims`` those at or below ``alpha`` before correction, ``lost`` the claims that Holm's
-    correction would reject. ``seeds`` holds the number of seeds of every system that depends on a seed.
+    ``tests`` counts p-values, ``claims`` those at or below ``alpha`` before correction, ``lost`` the claims that are
+    not significant after Holm's correction. ``seeds`` holds the number of seeds of every system that depends on a seed.
+    ``beaten`` are systems that are worse than one that is not personalised.
     """
 
     correction: str
@@ -222,9 +240,9 @@ class ComparisonFacts:
 
 @dataclass(frozen=True, eq=False)
 class FolderFacts:
-    """Facts about a folder of results: its summary rows, and pairs of systems whose values are all the same.
+    """What checks examine about a folder of results: summary rows, and pairs of systems with exactly the same values.
 
-    An element of ``same`` is the place (data set, split, ...) in words, or an empty text, and the names of the two
+    An element of ``same`` is the data set, split and so on in words, or an empty text, and the names of the two
     systems.
     """
 
@@ -234,14 +252,14 @@ class FolderFacts:
 
 @dataclass(frozen=True, eq=False)
 class LiveFacts:
-    """Facts about the events of a live evaluation.
+    """What checks examine about the events of a live evaluation.
 
-    ``bins`` counts events by what became of them (used, late, refused). ``counts`` counts problems of exposures
-    (shown lists) whose feedback window has ended. ``reasons`` has the number and the first example of events that were
-    refused or late. ``mismatch`` is the p-value of the stated shares of arms. ``inverse_propensity`` has by arm the
-    mean of 1 / propensity per exposure of any arm, and its standard error. ``silent`` has the seconds since the last
-    exposure of each arm, and ``lag`` is how many seconds the results lie behind. ``alarms`` are rows of time, arm,
-    metric, beginning, and the losses before and after.
+    ``bins`` counts events by what became of them (judged, late, ...). ``counts`` counts problems of exposures (shown
+    lists) whose feedback window has ended. ``reasons`` has the number and the first example of events that were refused
+    or late. ``mismatch`` is the p-value of the stated shares of arms, ``assigned`` the number of units by arm.
+    ``inverse_propensity`` has by arm the mean of 1 / propensity per exposure of any arm, and its standard error.
+    ``silent`` has the seconds since the last exposure of each arm, and ``lag`` is how many seconds the results lie
+    behind. ``alarms`` are rows of time, arm, metric, beginning, and the losses before and after.
     """
 
     bins: Mapping[str, int]
@@ -277,11 +295,12 @@ Answer = str | tuple[Severity, str] | None
 
 @dataclass(frozen=True)
 class Check:
-    """A numbered check: ``ask`` returns a text, or (severity, text), if the facts have the problem, else None.
+    """A numbered check: ``ask`` looks for the problem in the facts of an evaluation.
 
-    The check does not apply where a fact in ``needs`` is None. ``about`` is the class of facts that it looks at. A
-    check of the rows of lists or truth has a ``count`` function: its counts add up over partitions of the users, and
-    the check finds the sum in ``facts.counted``.
+    It returns a text, or (severity, text), if there is the problem, else None. The check does not apply where a field
+    in ``needs`` is None. ``about`` is the class of facts that it looks at. A check of the rows of lists or truth has a
+    ``count`` function: its counts add up over partitions of the users, and the check finds the sum in
+    ``facts.counted``.
     """
 
     code: str
@@ -293,7 +312,7 @@ class Check:
     count: Callable[[CheckInput], Any] | None = None
 
     def __call__(self, facts: AnyFacts) -> Finding | None:
-        """Return the finding of the check; None if all is well or the check does not apply."""
+        """Return the finding if the facts have the problem; None if they do not, or if the check does not apply."""
         if any(getattr(facts, need) is None for need in self.needs):
             return None
         answer = self.ask(facts)
@@ -316,10 +335,10 @@ def check(
     about: type = Facts,
     count: Callable[[CheckInput], Any] | None = None,
 ) -> Callable[[Callable[[Any], Answer]], Check]:
-    """Return a decorator that registers a function from facts to an answer as a check.
+    """Return a decorator that registers a function, which looks for a problem in facts, as a check.
 
-    The answer is a text, or (severity, text), if there is a problem, else None. ``needs``, ``about`` and ``count`` are
-    those of :class:`Check`.
+    The function returns a text, or (severity, text), if there is the problem, else None. ``needs``, ``about`` and
+    ``count`` are those of :class:`Check`.
     """
 
     def register(ask: Callable[[Any], Answer]) -> Check:
@@ -335,20 +354,20 @@ def load() -> Mapping[str, Check]:
 
 
 def count_all(given: CheckInput) -> CheckCounts:
-    """Return, by check code, what every check that applies to the input counts in its lists and truth."""
+    """Return what every check that applies counts in lists and truth, by check code."""
     counting = (check for check in load().values() if check.count is not None)
     able = (check for check in counting if all(getattr(given, need, None) is not None for need in check.needs))
     return {check.code: check.count(given) for check in able if check.count is not None}
 
 
 def diagnose(facts: AnyFacts) -> tuple[Finding, ...]:
-    """Return the findings of all checks that look at facts of this class, in the order of their codes."""
+    """Return the findings of all checks that look at this class of facts, in the order of their codes."""
     applicable = (check for check in load().values() if check.about is type(facts))
     return tuple(finding for check in applicable if (finding := check(facts)) is not None)
 
 
 def format_share(part: int, whole: int) -> str:
-    """Return a count, the whole and the percentage as text.
+    """Return a part, the whole and the percentage as text.
 
     >>> format_share(37, 6040)
     '37 of 6,040 (0.6 %)'
@@ -367,5 +386,5 @@ def format_count(count: int, noun: str) -> str:
 
 
 def format_id(values: object) -> str:
-    """Return an id as text for a sentence: strings in quotes."""
+    """Return a user or item id as text for a sentence: strings in quotes."""
     return repr(values.item() if isinstance(values, np.generic) else values)

@@ -23,7 +23,11 @@ CEILING = 0.5  # below this maximum a mean mostly measures the number of relevan
 
 
 class DesignSwap(NamedTuple):
-    """Two systems that two designs order differently, with both differences and whether both are significant."""
+    """Two systems that two designs order differently.
+
+    ``leads`` are the differences, first system minus second, under the two designs; ``sure`` says whether both are
+    significant.
+    """
 
     metric: str
     designs: tuple[str, str]
@@ -57,7 +61,7 @@ def orders_disagree(facts: DesignFacts) -> tuple[Severity, str] | None:
 
 
 def design_swaps(facts: DesignFacts) -> list[DesignSwap]:
-    """Return the pairs of systems that two designs order differently; the first leads under the first design."""
+    """Return the pairs of systems that two designs order differently; the first one leads under the first design."""
     assay, found = facts.assay, []
     for metric, (a, b) in itertools.product(assay.metrics, itertools.combinations(assay.systems, 2)):
         leads = {design: mean_lead(assay.scores(design), metric, a, b) for design in assay.designs}
@@ -73,7 +77,7 @@ def design_swaps(facts: DesignFacts) -> list[DesignSwap]:
 
 
 def mean_lead(scores: Scores, metric: str, a: str, b: str) -> tuple[float, bool]:
-    """Return the mean difference of two systems over users, and whether it exceeds 1.96 standard errors."""
+    """Return the mean difference (a minus b) over users, and whether its size exceeds 1.96 standard errors."""
     difference = scores.values(a, metric) - scores.values(b, metric)
     weight = scores.weights(a, metric)
     weight = np.ones_like(difference) if weight is None else weight
@@ -120,7 +124,7 @@ class PopularityEffect(NamedTuple):
 
 
 def popularity_effect(standings: Standings) -> PopularityEffect | None:
-    """Return the effect of popularity among test items; None for fewer than 10 pairs or constant values."""
+    """Return how far a system ranks popular relevant items higher; None for fewer than 10 pairs or constant values."""
     pool = np.repeat(standings.pool[TEST], standings.relevant)
     usable = pool > 0
     if usable.sum() < FEW_PAIRS:

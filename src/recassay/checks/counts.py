@@ -1,7 +1,7 @@
 """Counts that checks make in lists and truth; counts of different users add up.
 
-So a check of large files needs neither the whole run nor the whole truth in memory: it counts per partition and
-looks at the sum.
+So a check of large files does not need the whole run or the whole truth in memory: it counts per partition of the users
+and looks at the sum.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ NOBODY = np.iinfo(np.int64).max
 
 
 class CheckInput(NamedTuple):
-    """Input of the functions that count for checks: lists aligned with the truth, and the training log.
+    """What the counting functions of checks read: lists aligned with the truth, and the training log.
 
-    ``deepest`` is the largest cut-off.
+    ``deepest`` is the largest cut-off, None without one.
     """
 
     alignment: Alignment
@@ -35,7 +35,9 @@ class CheckInput(NamedTuple):
 
 @dataclass(frozen=True)
 class RowShare:
-    """Numbers of matching rows and of all rows, and an example: the lowest user with a matching row, and its value.
+    """The number of rows with some property (``part``), the number of all rows, and an example.
+
+    The example ``first`` is the lowest user who has such a row, and a value of that row.
 
     >>> RowShare(1, 5, (7, "x")) + RowShare(2, 3, (4, "y")) + RowShare(0, 9)
     RowShare(part=3, whole=17, first=(4, 'y'))
@@ -59,7 +61,11 @@ class RowShare:
         items: NDArray[np.int32],
         vocabulary: Vocabulary,
     ) -> RowShare:
-        """Return the share of the rows in a mask, of lists or of a truth; the value is the item."""
+        """Return the number of rows that the mask ``which`` selects, and as an example the user and item of the first.
+
+        The rows are those of ranked lists or of a truth: ``offsets[i]:offsets[i + 1]`` belong to ``users[i]``, and
+        ``items`` are their item codes in ``vocabulary``.
+        """
         if not which.any():
             return cls(0, which.size)
         row = int(np.argmax(which))
@@ -85,7 +91,7 @@ class ListLengths:
 
 @dataclass(frozen=True, eq=False)
 class ItemFrequencies:
-    """Number of rows of each item in some lists, and the number of these lists.
+    """How often each item occurs in some lists, and the number of these lists.
 
     >>> one = ItemFrequencies(2, pl.Series([5, 7]), np.array([2, 1]))
     >>> one += ItemFrequencies(1, pl.Series([7, 9]), np.array([1, 1]))
@@ -99,7 +105,7 @@ class ItemFrequencies:
 
     @classmethod
     def of_codes(cls, codes: NDArray[np.int32], vocabulary: Vocabulary, lists: int) -> ItemFrequencies:
-        """Return the frequencies of item codes of a vocabulary."""
+        """Return how often each item occurs; ``codes`` are those of a vocabulary, and ``lists`` the number of lists."""
         distinct, counts = count_codes(codes)
         return cls(lists, vocabulary.decode(distinct), counts)
 

@@ -1,4 +1,4 @@
-"""C0xx: users and items that the files cover, or lack."""
+"""C0xx: users and items that the files contain or lack."""
 
 from __future__ import annotations
 

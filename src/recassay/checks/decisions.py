@@ -66,7 +66,7 @@ def weak_baseline(facts: ComparisonFacts) -> str | None:
 
 
 def easy_kind(name: str) -> str | None:
-    """Return "popularity" or "chance" if the name of a system or model says so, else None.
+    """Return "popularity" or "chance" if the name of a system says that it recommends that way, else None.
 
     >>> easy_kind("Most-Pop"), easy_kind("Random(seed=3)"), easy_kind("StreamPopular"), easy_kind("BPR")
     ('popularity', 'chance', 'popularity', None)

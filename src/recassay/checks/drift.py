@@ -1,4 +1,4 @@
-"""V0xx: changes of the loss while a stream ran."""
+"""V0xx: changes of the loss of a system while a stream ran."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ def agreed(facts: DriftFacts) -> str | None:
 
 
 def drifts(facts: DriftFacts) -> list[Alarm]:
-    """Return the drift alarms, without mere warnings, in the order of the stream."""
+    """Return the alarms of drift, without mere warnings of a detector, in the order of the stream."""
     return sorted((alarm for alarm in facts.alarms if alarm.kind == "drift"), key=lambda alarm: alarm.event)

@@ -38,7 +38,9 @@ def tied_tests(facts: Facts) -> str | None:
 
 
 def fold_findings(fold: Fold) -> tuple[Finding, ...]:
-    """Return the findings of these checks for a fold before any system is evaluated; none for a log without times.
+    """Return the findings of L002, L004 and L005 for a fold; no system needs to be evaluated.
+
+    There are none for a log without times.
 
     >>> import numpy as np
     >>> import polars as pl
@@ -60,7 +62,10 @@ def fold_findings(fold: Fold) -> tuple[Finding, ...]:
 
 
 def _leak_report(fold: Fold) -> LeakReport | str | None:
-    """Return counts of training events later than test events, or why they are unknown; None without times."""
+    """Return counts of training events later than test events, or a text that says why they are unknown.
+
+    The result is None for a log without times.
+    """
     if fold.train.timestamps is None:
         return None
     try:

@@ -71,7 +71,10 @@ def empty_ids(facts: Facts) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class UnmatchedIds:
-    """Text ids that do not match: the first users of run and truth that the other lacks, and all items of both."""
+    """Text ids to compare between run and truth: all items of both, and users that only one of them has.
+
+    Only the first 10,000 such users of each are kept.
+    """
 
     truth_users: pl.Series
     run_users: pl.Series
@@ -116,9 +119,10 @@ def written_in_two_ways(facts: Facts) -> str | None:
 
 
 def _pairs(noun: str, judged: pl.Series, listed: pl.Series) -> Iterator[str]:
-    """Yield a sentence about ids of truth (``judged``) and run (``listed``) that differ only in how they are written.
+    """Yield a sentence if ids of truth (``judged``) and run (``listed``) differ only in how they are written.
 
-    At least one id of a pair is unknown to the other table: if both tables have both ids, they are different.
+    At least one id of a pair is unknown to the other table: if both tables have both ids, they are different. ``noun``
+    is "user" or "item".
     """
     if not judged.len() or not listed.len():
         return
@@ -146,7 +150,7 @@ def _unknown(ids: pl.Series, to: pl.Series) -> pl.Series:
 
 
 def _joined(judged: pl.Series, listed: pl.Series, fold_case: bool) -> pl.DataFrame:
-    """Return pairs of ids of truth and run that are equal without blanks, quotes and zeros, but are different texts.
+    """Return pairs of different ids of truth and run that are equal without blanks, quotes and leading zeros.
 
     With ``fold_case`` letter case is ignored too.
     """
@@ -155,7 +159,10 @@ def _joined(judged: pl.Series, listed: pl.Series, fold_case: bool) -> pl.DataFra
 
 
 def _keyed(ids: pl.Series, fold_case: bool) -> pl.DataFrame:
-    """Return ids with a column ``key``: the id without blanks, quotes, leading zeros and `.0`, or in lower case too."""
+    """Return ids with a column ``key``: the id without blanks, quotes, leading zeros and `.0` at its end.
+
+    With ``fold_case`` the key is in lower case.
+    """
     key = pl.col("id").str.strip_chars().str.strip_chars("\"'").str.strip_chars()
     key = key.str.replace(r"^([0-9]+)\.0+$", "${1}").str.replace(r"^0+([0-9])", "${1}")
     return pl.DataFrame({"id": ids}).with_columns((key.str.to_lowercase() if fold_case else key).alias("key"))
@@ -163,10 +170,10 @@ def _keyed(ids: pl.Series, fold_case: bool) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class IdOverlap:
-    """Numbers of rows of a run, and of those whose item is in the truth of any user.
+    """The number of rows of a run, and of those whose item is in the truth of any user.
 
-    A partition whose own truth has enough of the items needs only counts. Otherwise ``listed`` keeps its items, to be
-    looked up in the truth of all partitions.
+    A partition of the users whose own truth has enough of the items needs only counts. Otherwise ``listed`` keeps how
+    often it lists each item, to be looked up in the truth of all partitions, whose items are ``judged``.
     """
 
     rows: int
@@ -199,7 +206,7 @@ def _overlap(given: CheckInput) -> IdOverlap:
 
 
 def _known(items: NDArray[np.int32], judged: NDArray[np.int32]) -> int:
-    """Return the number of rows with a judged item, or a lower bound that already reaches the threshold."""
+    """Return the number of rows whose item is in the truth, or a lower bound that already reaches the threshold."""
     first = max(FIRST_LOOK, items.size // 32)
     known = int(np.isin(items[:first], judged).sum())
     return known if known >= COMMON * items.size else known + int(np.isin(items[first:], judged).sum())

@@ -48,7 +48,7 @@ def truth_was_trained(facts: Facts) -> str | None:
 
 
 def profile_rows(train: Interactions, queries: pl.Series) -> NDArray[np.integer]:
-    """Return the user code of each query in a log, a negative number if the user has no events there."""
+    """Return the user code of each query in the training log, or a negative number for a user without events there."""
     assert train.user_vocabulary.ids is not None
     vocabulary, codes = Vocabulary.encode(queries)
     rows = Recoding.between(vocabulary, train.user_vocabulary.ids, "user")(codes)
@@ -66,7 +66,10 @@ def _seen(
     items: NDArray[np.int32],
     vocabulary: Vocabulary,
 ) -> int:
-    """Return the number of rows of lists, or of a truth, whose item is in the training events of their user."""
+    """Return the number of rows of lists, or of a truth, whose item is in the training events of their user.
+
+    ``offsets[i]:offsets[i + 1]`` are the rows of ``queries[i]``, and ``items`` are codes in ``vocabulary``.
+    """
     codes = vocabulary.translate(items, train.item_vocabulary)
     users = profile_rows(train, queries)[row_groups(offsets)]
     known = (codes != UNKNOWN) & (users >= 0)

@@ -1,4 +1,4 @@
-"""R0xx: ambiguities of input files, and how they were read."""
+"""R0xx: ambiguous input files, and how they were read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY_LISTS = 10  # of three items or more; in fewer, scores may look like ranks 
 
 @dataclass(frozen=True)
 class FileRemark:
-    """A sentence about a whole file; in a sum of partitions, the first sentence is kept.
+    """A remark on a whole file, as a sentence; the sum of the remarks of partitions is the first sentence.
 
     >>> FileRemark(None) + FileRemark("no rank"), FileRemark("no rank") + FileRemark("no rank")
     (FileRemark(text='no rank'), FileRemark(text='no rank'))
@@ -109,7 +109,7 @@ def scores_against_ranks(facts: Facts) -> tuple[Severity, str] | None:
 
 @dataclass(frozen=True)
 class GainRange:
-    """The highest gain of a truth, its rows, and how many of them have a gain between 0 and 1.
+    """The highest gain of a truth, the number of its rows, and how many of them have a gain between 0 and 1.
 
     >>> GainRange(0.5, 4, 2) + GainRange(2.0, 1, 0)
     GainRange(highest=2.0, rows=5, fractions=2)
@@ -124,7 +124,7 @@ class GainRange:
 
 
 def _level(row: Summary) -> float | None:
-    """Return the lowest relevant gain of a metric with binary gains, None for other metrics."""
+    """Return the lowest gain that counts as relevant for a metric with binary gains; None for other metrics."""
     level = row.parameters.get("relevant_from")
     return None if level is None or row.parameters.get("gain", "binary") != "binary" else float(level)
 

@@ -14,7 +14,10 @@ UNSURE = 0.05  # probability of the other order from which it is reported
 
 
 class UncertainOrder(NamedTuple):
-    """Two systems in their order by sampled ranks, and the share of resamples with the other order after correction."""
+    """Two systems in their order by sampled ranks, and how often the order is reversed after correction.
+
+    ``chance`` is the share of resamples of users in which the corrected estimates have the other order.
+    """
 
     metric: str
     leader: str
@@ -84,7 +87,7 @@ def short_sets(facts: DesignFacts) -> str | None:
 
 @check("S004", "Sampled values are approximate", "info", about=ApproximationFacts)
 def approximated(facts: ApproximationFacts) -> str | None:
-    """A sampling curve has draws by popularity without replacement, and their distribution was approximated.
+    """A sampling curve draws candidates by popularity without replacement, and the distribution is approximated.
 
     The exact one needs the weight of every candidate above and below an item, and time quadratic in their number. The
     approximation gives all candidates above an item their mean weight, and all below theirs.

@@ -57,7 +57,7 @@ def propensities_off(facts: LiveFacts) -> str | None:
 
 @check("W005", "Events dated in the future", "warning", about=LiveFacts)
 def future_events(facts: LiveFacts) -> str | None:
-    """Events carry a time later than the clock of this machine. They are set aside, and never move the watermark."""
+    """Events have a time later than the clock of this machine. They are excluded, and never move the watermark."""
     n, example = facts.reasons.get("future", (0, ""))
     return f"{format_count(n, 'event')}, the first: {example}" if n else None
 
@@ -75,8 +75,8 @@ def silent_arm(facts: LiveFacts) -> str | None:
 def ratio_mismatch(facts: LiveFacts) -> str | None:
     """The numbers of units by arm contradict the stated shares: a sample ratio mismatch.
 
-    The test holds at every look. A broken assignment makes the arms different kinds of users, so no difference between
-    them means anything until the cause is found.
+    The p-value is valid however often one looks at it. A broken assignment makes the arms different kinds of users, so
+    no difference between them means anything until the cause is found.
     """
     if facts.mismatch > MISMATCH:
         return None
@@ -95,7 +95,8 @@ def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
 
 @check("W009", "Malformed events", "warning", about=LiveFacts)
 def malformed_events(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Rows are not events. Each is in dead-letters.jsonl with its reason; the page of the schema lists the reasons."""
+    """Some rows are not events. Each is in dead-letters.jsonl with its reason; the page of the schema lists the reasons.
+    """
     refused = {name: entry for name, entry in facts.reasons.items() if name not in ("late", "future")}
     total = sum(n for n, _ in refused.values())
     if not total:
@@ -114,9 +115,9 @@ def users_in_several_arms(facts: LiveFacts) -> str | None:
 
 @check("W011", "The results of an arm changed", "warning", about=LiveFacts)
 def arm_changed(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """A drift detector found that the loss of an arm changed: a warning if it rose, else info.
+    """A drift detector found that the mean loss of an arm changed: a warning if it rose, else info.
 
-    It looks at the means of periods. A daily rhythm is a change, too.
+    The detector looks at the means of periods, so a rhythm of the day counts as a change, too.
     """
     if not facts.alarms:
         return None

@@ -1,4 +1,4 @@
-"""Compiled loops over keys of events: look-ups that depend on the order of events, one after another.
+"""Compiled loops over a hash table of texts: look-ups that depend on the order of events, one after another.
 
 ``tests/property/test_live_kernels.py`` compares each with a dict.
 """
@@ -18,7 +18,11 @@ ABSENT = np.iinfo(np.int64).min
 
 @njit(nogil=True, cache=True, inline="always")
 def _slot(slots: Keys, values: Whole, key: np.uint64, check: np.uint64) -> np.uint64:
-    """Return the slot that holds a (key, check) pair, or the free slot where the pair belongs."""
+    """Return the slot of the hash table that holds a text, given by two hashes, or the free slot where it belongs.
+
+    ``slots`` (n, 2) are the hashes of the stored texts, and ``values`` their stamps, ``ABSENT`` for a free slot.
+    ``key`` and ``check`` are the two hashes; n is a power of 2.
+    """
     mask = np.uint64(values.size - 1)
     mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     slot = (mixed ^ (mixed >> np.uint64(29))) & mask
@@ -31,10 +35,12 @@ def _slot(slots: Keys, values: Whole, key: np.uint64, check: np.uint64) -> np.ui
 def visit(
     slots: Keys, values: Whole, keys: Keys, checks: Keys, put: NDArray[np.bool_], stamps: Whole, span: int, found: Whole
 ) -> int:
-    """Look up each pair in order and write its value, or ``ABSENT``, to ``found``; return how many pairs were added.
+    """Look up texts in order and write their values to ``found``; return how many texts were added to the table.
 
-    Where ``put`` is true, the pair gets the value ``stamps`` if it has none or one more than ``span`` below; such an
-    old value counts as absent. With ``span`` -1 the value is always replaced, and ``found`` has the one before.
+    ``slots`` (n, 2) and ``values`` are the table: two hashes of each text, and its value, ``ABSENT`` for a free slot.
+    ``keys`` and ``checks`` are the two hashes of each text to look up, whose value is ``ABSENT`` if it is not in the
+    table. Where ``put`` is true, the text gets the value in ``stamps`` if it has none, or one more than ``span`` below;
+    such an old value counts as absent. With ``span`` -1 the value is always replaced, and ``found`` has the one before.
     """
     added = 0
     for row in range(keys.size):
@@ -53,7 +59,11 @@ def visit(
 
 @njit(nogil=True, cache=True)
 def rebuild(slots: Keys, values: Whole, floor: int, new_slots: Keys, new_values: Whole) -> int:
-    """Copy the pairs whose value is at least ``floor`` to an empty table; return their number."""
+    """Copy the texts whose value is at least ``floor`` to an empty, larger or equal table; return their number.
+
+    ``slots`` (n, 2) and ``values`` are two hashes of each text, and its value, ``ABSENT`` for a free slot; the new
+    table has the same form.
+    """
     kept = 0
     for old in range(values.size):
         if values[old] != ABSENT and values[old] >= floor:

@@ -1,5 +1,6 @@
-"""Exact sums by period of event time, arm (variant of the recommender) and segment; old periods are merged to longer
-ones.
+"""Exact sums by period of event time, arm (variant of the recommender) and segment of users.
+
+Old periods are merged to longer ones.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ KEEP_FINE, KEEP_HOURS = 2 * DAY, 60 * DAY  # ages at which periods are merged to
 
 
 class Period(NamedTuple):
-    """The key of a row of sums: length and beginning of the period (in microseconds), the arm, and the segment."""
+    """The key of a row of sums: length and beginning of the period in microseconds, the arm, and the segment.
+
+    The segment is "" for sums over all segments.
+    """
 
     length: int
     begin: int
@@ -26,9 +30,9 @@ class Period(NamedTuple):
 
 
 class Buckets:
-    """Sums of some columns by period.
+    """A table of exact sums: a row per period, arm and segment, and a number of columns, such as one per metric.
 
-    ``changed`` and ``dropped`` are the periods to write to, or delete from, the state file.
+    ``changed`` and ``dropped`` are the periods to write to, or delete from, the state file at the next commit.
     """
 
     def __init__(self, columns: int) -> None:
@@ -59,12 +63,15 @@ class Buckets:
         return row
 
     def of(self, period: Period) -> GroupSums | None:
-        """Return the sums of a period, or None if it has none."""
+        """Return the sums of one period, arm and segment; None if nothing was added to it."""
         row = self.rows.get(period)
         return None if row is None else self.sums.take(slice(row, row + 1))
 
     def select(self, *, arm: str | None = None, segment: str = "", since: int | None = None) -> GroupSums:
-        """Return the sums of all periods of an arm and segment together, from ``since`` on if it is given."""
+        """Return one row of sums over all periods of an arm and segment, from time ``since`` (microseconds) on.
+
+        With ``arm`` None all arms count, and with ``since`` None all periods.
+        """
         rows = [
             row
             for period, row in self.rows.items()
@@ -75,7 +82,7 @@ class Buckets:
         return self.sums.take(np.array(rows, np.int64)).merged()
 
     def coarsen(self, now: int) -> None:
-        """Merge old periods, by their age at time ``now``: first to hours, then to days."""
+        """Merge periods that are old at time ``now`` (microseconds): first to hours, and later to days."""
         for length, age in ((HOUR, KEEP_FINE), (DAY, KEEP_HOURS)):
             old = [one for one in self.rows if one.length < length and one.begin + length <= now - age]
             for period in old:
@@ -88,7 +95,7 @@ class Buckets:
                 self.dropped.add(period)
 
     def periods(self, *, arm: str, segment: str = "") -> Iterator[tuple[Period, GroupSums]]:
-        """Yield the periods of an arm and segment with their sums, ascending by time."""
+        """Yield the periods of an arm and segment with their sums, in order of time."""
         own = sorted(one for one in self.rows if one.arm == arm and one.segment == segment)
         for period in sorted(own, key=lambda one: one.begin):
             row = self.rows[period]
@@ -96,7 +103,7 @@ class Buckets:
 
     @property
     def segments(self) -> list[str]:
-        """Return the segments, ascending."""
+        """Return the names of all segments in ascending order; "" stands for all users."""
         return sorted({period.segment for period in self.rows})
 
 
@@ -104,10 +111,10 @@ def grouped(
     begins: NDArray[np.int64], arms: NDArray[np.int64], names: list[str], length: int,
     segments: NDArray[np.int64] | None = None, segment_names: list[str] | None = None,
 ) -> tuple[list[Period], NDArray[np.int64]]:  # fmt: skip
-    """Return the distinct periods of some rows (exposures), and for each row the index of its period.
+    """Return the distinct periods of some exposures (shown lists), and for each exposure the index of its period.
 
-    ``begins`` are times in microseconds, ``arms`` and ``segments`` codes of ``names`` and ``segment_names``, ``length``
-    the length of a period.
+    ``begins`` are the times of the exposures, in microseconds like ``length``, the length of a period. ``arms`` and
+    ``segments`` are codes, which index ``names`` and ``segment_names``.
 
     >>> periods, groups = grouped(np.array([0, 7, 1]), np.array([0, 0, 1]), ["new", "old"], 5)
     >>> [(one.begin, one.arm) for one in periods], groups.tolist()

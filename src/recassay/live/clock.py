@@ -14,7 +14,10 @@ END = 1 << 62  # the source has ended
 
 @dataclass
 class Partition:
-    """One ordered part of a source: ``newest`` is its latest event time, ``heard`` the wall time of its last event."""
+    """One ordered part of a source of events, such as a file: its latest event time, and when it was last heard of.
+
+    ``newest`` is the latest event time, ``heard`` the wall time when its last event came, both in microseconds.
+    """
 
     newest: int = BEGINNING
     heard: int = 0
@@ -25,11 +28,10 @@ class Partition:
 class Clock:
     """The watermark of a live evaluation: events before it are taken to be complete; later arrivals count as late.
 
-    Times are in microseconds.
-
-    It is the smallest over active partitions of the newest time, minus ``lateness``. A partition without an event for
-    ``idle`` of wall time, or at its end, is not active. If all are idle, the newest time of all moves on with the wall
-    clock. The watermark never falls.
+    Times are in microseconds. The watermark is the newest event time of the active partition that is furthest behind,
+    minus ``lateness``. A partition without an event for ``idle`` of wall time, or at its end, is not active. If all are
+    idle, the watermark moves on with the wall clock. It never falls. An event dated more than ``ahead`` later than the
+    wall clock lies in the future, and does not count.
     """
 
     lateness: int
@@ -39,18 +41,18 @@ class Clock:
     partitions: dict[str, Partition] = field(default_factory=dict)
 
     def expect(self, name: str, now: int) -> None:
-        """Register a partition: until it has an event or is idle, it holds the watermark back."""
+        """Register a partition at wall time ``now``: until it has an event or is idle, it holds the watermark back."""
         if name not in self.partitions:
             self.partitions[name] = Partition(heard=now)
 
     def observe(
         self, name: str, times: NDArray[np.int64], now: int, future: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Record the times of new events of a partition, in order; return which are late and which lie in the future.
+        """Record the times of new events of a partition; return masks of the late ones and of those in the future.
 
-        An event is late if it is older than the watermark, or more than ``lateness`` older than an earlier event of
-        its own partition. The second rule does not depend on batches and on the pace of other partitions. ``future``
-        says which events lie in the future, if the wall clock is not to decide.
+        An event is late if it is older than the watermark, or more than ``lateness`` older than an earlier event of its
+        own partition. The second rule does not depend on batches or on the pace of other partitions. ``now`` is the
+        wall time. ``future`` is the second mask, if it is already known and the wall clock is not to decide.
 
         >>> clock = Clock(lateness=10, idle=60, ahead=1000)
         >>> late, future = clock.observe("file", np.array([100, 95, 120, 105, 9999]), now=200)
@@ -69,7 +71,10 @@ class Clock:
         return late, future
 
     def advance(self, now: int) -> bool:
-        """Move the watermark on; return whether an idle partition or the wall clock made it move further."""
+        """Move the watermark forward as far as wall time ``now`` and the events allow.
+
+        Return whether it moved further than the events alone allow, because a partition is idle.
+        """
         known = [one for one in self.partitions.values() if one.newest > BEGINNING]
         waiting = [one for one in self.partitions.values() if not one.ended]
         active = [one for one in waiting if now - one.heard < self.idle]
@@ -88,7 +93,7 @@ class Clock:
         return self.watermark > max(before, by_events)
 
     def end(self, name: str) -> None:
-        """Record that a partition has no more events."""
+        """Record that a partition will have no more events."""
         if name in self.partitions:
             self.partitions[name].ended = True
 
@@ -98,15 +103,15 @@ class Clock:
 
     @property
     def newest(self) -> int:
-        """Return the newest time of all events."""
+        """Return the latest event time of all partitions, in microseconds."""
         return max((one.newest for one in self.partitions.values()), default=BEGINNING)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain values, from which a restart continues."""
+        """Return the watermark and the partitions as plain values, from which a restart continues."""
         rows = {name: [one.newest, one.heard, one.ended] for name, one in self.partitions.items()}
         return {"watermark": self.watermark, "partitions": rows}
 
     def restore(self, stored: dict[str, Any]) -> None:
-        """Restore the state that :meth:`to_dict` returned."""
+        """Set the watermark and the partitions to what :meth:`to_dict` returned."""
         self.watermark = stored["watermark"]
         self.partitions = {name: Partition(*row) for name, row in stored["partitions"].items()}

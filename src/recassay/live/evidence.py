@@ -1,17 +1,17 @@
-"""Bounds for means and differences of arms that hold at every look, and a test of how users were assigned to arms.
+"""Bounds for means of arms and their differences that hold however often one looks, and a test of the assignment.
 
 Units (users, or exposures) are assigned to arm a with a known probability p_a. For two arms, a unit with the value x in
-[0, 1] contributes d = (x - g) / p_a if it is in a, and -(x - g) / p_b if it is in b. For any g the expectation of d
-is the difference of the means, if g is known before the unit: here g is the mean of all units in earlier periods.
-Divided by c = max(1/p_a, 1/p_b), d lies in [-1, 1], and :func:`recassay.stats.anytime.boundary` bounds its sum. Without
-arms the same holds for the mean of x with d = x - g. Means that change over time are allowed: the bounds are for the
-mean of the expectations so far.
+[0, 1] contributes d = (x - g) / p_a if it is in a, and -(x - g) / p_b if it is in b. For any g the expectation of d is
+the difference of the means, if g is known before the unit: here g is the mean of all units in earlier periods. Divided
+by c = max(1/p_a, 1/p_b), d lies in [-1, 1], and :func:`recassay.stats.anytime.boundary` bounds its sum. Without arms
+the same holds for the mean of x with d = x - g. Means that change over time are allowed: the bounds are for the mean of
+the expectations so far.
 
-Evidence is updated at the end of each period of event time, from exact sums. So it depends neither on when somebody
-looks at it nor on batches.
+The sums are updated at the end of each period of event time. So the bounds depend neither on when somebody looks at
+them nor on how events come in batches.
 
-The assignment is tested by the ratio of the likelihood under a Dirichlet mixture to that under the stated shares. It is
-a martingale, so its largest value so far bounds the p-value at every look (Lindon and Malek 2022).
+The assignment of units to arms is tested by the ratio of the likelihood under a Dirichlet mixture to that under the
+stated shares. It is a martingale, so its largest value so far bounds the p-value at any time (Lindon and Malek 2022).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ MOST_POINTS = 400  # of a curve; every other one is dropped beyond
 
 @dataclass
 class Running:
-    """A running sum of terms in [-1, 1]: their number, sum and sum of squares.
+    """The number, sum and sum of squares of terms in [-1, 1], of which each unit adds one.
 
-    ``best`` is the largest log of the evidence so far that their mean is not 0.
+    ``best`` is the largest log likelihood ratio so far in favour of a mean that is not 0.
     """
 
     n: int = 0
@@ -46,22 +46,22 @@ class Running:
     best: float = 0.0
 
     def radius(self, alpha: float) -> float:
-        """Return the distance that the sum exceeds, ever and in one direction, with probability at most ``alpha``."""
+        """Return the distance from 0 that the sum ever exceeds with probability at most ``alpha``, in one direction."""
         return float(boundary(np.array([max(self.squares, 0.0)]), alpha)[0])
 
     def add(self, n: int, total: float, squares: float) -> None:
-        """Add a period of ``n`` terms with their sum and sum of squares."""
+        """Add the ``n`` terms of a period, given by their sum and sum of squares."""
         self.n, self.total, self.squares = self.n + n, self.total + total, self.squares + squares
 
     @property
     def p(self) -> float:
-        """Return the p-value of "no difference"; it is valid whenever it is looked at."""
+        """Return the p-value of "no difference"; it is valid however often one looks at it."""
         return min(1.0, 2 * float(exp(-self.best)))
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean or difference of ``n`` units with bounds; NaN without units."""
+    """The estimate of a mean or difference over ``n`` units with lower and upper bound; NaN without units."""
 
     n: int
     estimate: float
@@ -71,10 +71,11 @@ class Interval:
 
 @dataclass
 class Evidence:
-    """The evidence about differences between arms, by metric, after each period of time.
+    """The sums from which means of arms and their differences are tested, updated after each period of time.
 
-    ``limits`` are the smallest and largest value of each metric; a metric without limits is left out. ``shares`` are
-    the probabilities of the arms (up to a common factor); arms that it lacks share alike.
+    ``limits`` are the smallest and largest possible value of each metric; a metric without limits is not tested.
+    ``alpha`` is the level of bounds, and ``shares`` are the probabilities of the arms (up to a common factor); an arm
+    that is not in it has the factor 1. ``rules`` are claims to decide, and ``decisions`` those that were established.
     """
 
     limits: Mapping[str, tuple[float, float]]
@@ -93,11 +94,14 @@ class Evidence:
     periods: int = 0
 
     def share(self, arm: str) -> float:
-        """Return the relative probability with which an arm is assigned; 1 if none was stated."""
+        """Return the relative probability with which units are assigned to an arm; 1 if none was stated."""
         return float(self.shares.get(arm, 1.0))
 
     def update(self, end: int, sums: Mapping[str, GroupSums], metrics: list[str]) -> None:
-        """Add a period: the sums of the units of each arm, with a column for each of ``metrics``."""
+        """Add a period that ends at time ``end``: the sums over the units of each arm, a column per metric.
+
+        Then decide the rules and keep a point for the curves of differences.
+        """
         for arm in sorted(sums):
             if arm not in self.arms:
                 self.arms = sorted([*self.arms, arm])
@@ -111,7 +115,7 @@ class Evidence:
             self._record(end)
 
     def _weigh(self) -> None:
-        """Update, for each pair of arms, the largest evidence so far that the two differ."""
+        """Update, for each pair of arms and metric, the largest log likelihood ratio so far that the two differ."""
         running = list(self.pair.values())
         if not running:
             return
@@ -122,7 +126,8 @@ class Evidence:
             one.best = max(one.best, value)
 
     def _unit_sums(self, sums: GroupSums, at: int, metric: str) -> tuple[int, float, float]:
-        """Return number, sum and sum of squares of column ``at``, scaled by the bounds of ``metric`` to [0, 1]."""
+        """Return number, sum and sum of squares of column ``at``, with values scaled by the metric's limits to [0, 1].
+        """
         low, high = self.limits[metric]
         n, wide = int(sums.counts[0, at]), high - low
         total, squares = float(sums.total(0, at)), float(sums.squares(0, at))
@@ -170,7 +175,7 @@ class Evidence:
         return max(both / self.share(a), both / self.share(b))
 
     def mean(self, arm: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the mean of an arm with its bounds."""
+        """Return the mean of an arm over its units, with bounds of level ``alpha`` (None: that of the evaluation)."""
         running = self.single.get((arm, metric))
         if running is None or not running.n:
             return Interval(0, math.nan, math.nan, math.nan)
@@ -183,7 +188,8 @@ class Evidence:
         )
 
     def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the difference of two arms, a minus b, with its bounds."""
+        """Return the difference of two arms, a minus b, with bounds of level ``alpha`` (None: that of the evaluation).
+        """
         if a > b:
             turned = self.difference(b, a, metric, alpha)
             return Interval(turned.n, -turned.estimate, -turned.high, -turned.low)
@@ -193,9 +199,9 @@ class Evidence:
         return self._interval((a, b, metric), running.radius((alpha or self.alpha) / 2))
 
     def _interval(self, key: tuple[str, str, str], radius: float) -> Interval:
-        """Return the difference of a pair of arms with bounds.
+        """Return the difference of two arms by a metric with its bounds; ``key`` is (a, b, metric).
 
-        ``radius`` is the half-width of the bounds of its sum.
+        ``radius`` is the half-width of the bounds of the sum in :attr:`pair`.
         """
         a, b, metric = key
         running, most = self.pair[key], self.limits[metric][1] - self.limits[metric][0]
@@ -204,7 +210,10 @@ class Evidence:
         return Interval(running.n, wide * running.total, low, high)
 
     def comparisons(self) -> list[dict[str, Any]]:
-        """Return every pair of arms under every metric, with p-values that hold at every look, corrected by Holm."""
+        """Return a row per pair of arms and metric: the difference, its bounds, and p-values with and without Holm.
+
+        Bounds and p-values are valid however often one looks at them; Holm's correction is over all rows.
+        """
         keys = sorted(self.pair)
         p = np.array([self.pair[key].p for key in keys])
         corrected = adjust(p) if p.size else p
@@ -232,7 +241,7 @@ class Evidence:
                 }  # fmt: skip
 
     def assign(self, counts: Mapping[str, int]) -> None:
-        """Add the numbers of new units by arm, and update the evidence that the shares are not as stated."""
+        """Add the numbers of new units by arm, and test again whether the arms get their stated shares."""
         if set(counts) - set(self.assigned) and self.assigned:
             self.mismatch = 0.0  # another arm began: the shares are others from now on
         for arm, n in counts.items():
@@ -240,7 +249,8 @@ class Evidence:
         self.mismatch = max(self.mismatch, self._mismatch())
 
     def _mismatch(self) -> float:
-        """Return the log likelihood ratio of the assigned numbers: a mixture of shares against the stated shares."""
+        """Return the log likelihood ratio of the numbers of units by arm: a mixture of shares against the stated ones.
+        """
         arms = sorted(self.assigned)
         if len(arms) < 2:
             return 0.0
@@ -254,7 +264,7 @@ class Evidence:
 
     @property
     def mismatch_p(self) -> float:
-        """Return the p-value of the stated shares that holds at every look."""
+        """Return the p-value of "the arms get their stated shares of the units"; valid however often one looks."""
         return min(1.0, float(exp(-self.mismatch)))
 
     def _record(self, end: int) -> None:
@@ -286,7 +296,7 @@ class Evidence:
         }
 
     def restore(self, stored: Mapping[str, Any]) -> None:
-        """Restore the state that :meth:`to_dict` returned."""
+        """Set all sums to what :meth:`to_dict` returned."""
         self.single = {(row[0], row[1]): Running(*row[2:]) for row in stored["single"]}
         self.pair = {(row[0], row[1], row[2]): Running(*row[3:]) for row in stored["pair"]}
         self.means = {(row[0], row[1]): (row[2], row[3]) for row in stored["means"]}

@@ -1,4 +1,4 @@
-"""The join of exposures with feedback in event time.
+"""The join of exposures (shown lists) with feedback by event time.
 
 Accepted events wait until the watermark has passed them. They are then released in one order that depends on their
 content alone (:func:`in_order`), so results depend neither on batches nor on partitions. A released event that repeats
@@ -25,7 +25,10 @@ NEVER = 1 << 61  # a span that no two times are apart
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """The result of moving the watermark: kept events, and counts of duplicates and of feedback without exposure."""
+    """The events that the watermark has passed, without duplicates, and how many duplicates were dropped.
+
+    ``orphans`` is the number of feedback events that belong to no open exposure.
+    """
 
     kept: pl.DataFrame
     duplicates: int
@@ -34,7 +37,10 @@ class Released:
 
 @dataclass(frozen=True, eq=False)
 class Closed:
-    """Exposures whose windows have closed, in order, and their feedback: position of the exposure, and item."""
+    """Exposures (shown lists) whose feedback windows have ended, in order of time, and their feedback.
+
+    The column ``at`` of ``feedback`` is the row of its exposure.
+    """
 
     exposures: pl.DataFrame
     feedback: pl.DataFrame
@@ -42,10 +48,10 @@ class Closed:
 
 @dataclass
 class Join:
-    """Waiting events, open exposures, and the keys by which duplicates are recognised.
+    """Events that wait for the watermark, open exposures with their feedback, and what duplicates are recognised by.
 
-    ``window`` is how long after an exposure its feedback counts; ``remember``, at least as long, is how far apart two
-    copies of an event may be. ``segments`` are columns of exposures.
+    ``window`` is how long after an exposure its feedback counts, and ``remember``, at least as long, is how far apart
+    two copies of an event may be, in microseconds. ``segments`` are the names of columns of exposures.
     """
 
     window: int
@@ -63,26 +69,26 @@ class Join:
 
     @property
     def n_waiting(self) -> int:
-        """Return the number of events that the watermark has not passed."""
+        """Return the number of accepted events that the watermark has not passed."""
         return sum(frame.height for frame in self.waiting)
 
     @property
     def n_open(self) -> int:
-        """Return the number of open exposures."""
+        """Return the number of exposures whose feedback window is open."""
         return sum(frame.height for frame in self.open)
 
     @property
     def n_taken(self) -> int:
-        """Return the number of feedback events that belong to open exposures."""
+        """Return the number of feedback events that were matched with open exposures."""
         return sum(frame.height for frame in self.taken)
 
     def accept(self, events: pl.DataFrame) -> None:
-        """Add events that are not late."""
+        """Add events that are not late; they wait until the watermark passes them."""
         if events.height:
             self.waiting.append(events)
 
     def release(self, watermark: int) -> Released:
-        """Process all waiting events before the watermark: drop duplicates, open exposures, and join feedback."""
+        """Process all waiting events before the watermark: drop duplicates, open exposures, and match feedback."""
         self.watermark = watermark
         passed, left = [], []
         for frame in self.waiting:
@@ -103,20 +109,23 @@ class Join:
         return Released(kept, int(repeated.sum()), self.replay(kept))
 
     def remember_kept(self, kept: pl.DataFrame) -> None:
-        """Restore events released before a restart: they identify duplicates and open their exposures again."""
+        """Process events that were released before a restart again, so that their exposures are open as before.
+
+        Later copies of these events are recognised as duplicates.
+        """
         if kept.height:
             self._repeated(kept)
             self.replay(kept)
 
     def _repeated(self, events: pl.DataFrame) -> NDArray[np.bool_]:
-        """Return a mask of the events that repeat a kept event from at most ``remember`` before them."""
+        """Return a mask of the events that repeat an earlier event from at most ``remember`` before them."""
         times = events["time"].to_numpy()
         identity = events.select(identity_of(events).alias("i"))["i"]
         found = self.seen.add(identity, times, span=self.remember, floor=int(times[0]) - self.remember)
         return np.asarray(found != ABSENT)
 
     def replay(self, kept: pl.DataFrame) -> int:
-        """Open the exposures of kept events, join the feedback, and return how much feedback has no exposure."""
+        """Open the exposures among some events and match their feedback; return how much feedback has no exposure."""
         is_exposure = (kept["event"] == EXPOSURE).to_numpy()
         exposures = kept.filter(pl.Series(is_exposure)) if not is_exposure.all() else kept
         numbers = np.zeros(kept.height, np.int64)
@@ -146,7 +155,8 @@ class Join:
         return int((~inside).sum())
 
     def _times(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the time of the open exposure with each number; :data:`BEGINNING` if there is none."""
+        """Return the time of the open exposure with each number; :data:`BEGINNING` if no open exposure has the number.
+        """
         found = np.full(numbers.size, BEGINNING, np.int64)
         for frame in self.open:
             begin = int(frame["number"][0])
@@ -156,7 +166,10 @@ class Join:
         return found
 
     def _by_user(self, feedback: pl.DataFrame) -> pl.DataFrame:
-        """Match feedback without a request id with the user's latest exposure that showed the item; add its number."""
+        """Return feedback without request ids with a new column ``number``, the number of the exposure it belongs to.
+
+        That is the user's latest exposure that showed the item; :data:`ABSENT` if there is none within the window.
+        """
         rows = feedback.with_row_index("row")
         users = feedback.select("user_id").unique()
         parts = [frame.select("number", "time", "user_id", "items") for frame in self.open]
@@ -172,7 +185,7 @@ class Join:
         )
 
     def close(self) -> Closed:
-        """Return and forget the exposures whose window ended before the watermark."""
+        """Return the exposures whose window ended before the watermark, with their feedback, and forget them."""
         border = self.watermark - self.window
         closed, left = [], []
         for frame in self.open:  # ascending by time
@@ -189,7 +202,10 @@ class Join:
         return Closed(pl.concat(closed), self._feedback_before(begin))
 
     def _feedback_before(self, begin: int) -> pl.DataFrame:
-        """Return and forget the feedback of closed exposures, whose positions are counted from ``begin``."""
+        """Return the feedback of exposures that have just been closed, and forget it.
+
+        ``begin`` is the number of the first closed exposure; the column ``at`` is the distance from it.
+        """
         taken, left = [], []
         for frame in self.taken:
             own = frame["number"] < self.first
@@ -207,7 +223,7 @@ class Join:
         return found.select((pl.col("number") - begin).alias("at"), "item_id", "kind", "value")
 
     def pending(self) -> Closed:
-        """Return the open exposures with the feedback so far, as if their windows closed now."""
+        """Return the open exposures with their feedback so far, as if their windows ended now."""
         if not self.open:
             return Closed(pl.DataFrame(schema=columns(self.segments)), pl.DataFrame())
         taken = (
@@ -230,7 +246,7 @@ class Join:
 
 
 def identity_of(events: pl.DataFrame) -> pl.Expr:
-    """Return an expression that is equal for copies of one event.
+    """Return an expression that has the same value for copies of one event, and different values for others.
 
     It is the event id if there is one, else request, item and kind, or user, item, kind and time.
     """
@@ -249,7 +265,9 @@ def identity_of(events: pl.DataFrame) -> pl.Expr:
 
 
 def in_order(events: pl.DataFrame) -> pl.DataFrame:
-    """Return events by time, at one time exposures first, then by every other column: one order for one set of events.
+    """Return events in an order that depends on their content only.
+
+    They are sorted by time, then exposures before feedback, then by every other column.
 
     >>> rows = {"time": [5, 5, 1], "event": [1, 0, 1], "item_id": ["a", "b", "c"]}
     >>> in_order(pl.DataFrame(rows))["item_id"].to_list()

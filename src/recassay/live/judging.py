@@ -1,4 +1,4 @@
-"""Values of closed exposures: each is a ranked list, and its feedback says which items were relevant."""
+"""Scores of closed exposures: each is a ranked list, and its feedback says which items were relevant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEEPEST = 50  # positions for which clicks are counted
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The scores of exposures: values (n, metrics), items shown and clicked by position, and counts of errors."""
+    """The scores of exposures (shown lists): values (n, metrics), items shown and clicked by position, error counts."""
 
     values: NDArray[np.float64]
     clicked: NDArray[np.int64]  # feedback of each exposure
@@ -41,10 +41,10 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class ExposureJudge:
-    """Metrics that are ready to score closed exposures. An exposure without feedback counts 0, not as undefined.
+    """Metrics that are ready to score closed exposures (shown lists).
 
-    ``gains`` maps kinds of feedback to gains; with an empty mapping every kind has gain 1, else kinds that are not
-    in it have gain 0.
+    An exposure without feedback has the value 0 and is not undefined. ``job`` computes the metrics. ``gains`` maps
+    kinds of feedback to gains; if it is empty every kind has gain 1, else kinds that are not in it have gain 0.
     """
 
     job: Job
@@ -54,7 +54,11 @@ class ExposureJudge:
     def of(
         cls, metrics: Metrics, context: Context | None = None, gains: Mapping[str, float] | None = None
     ) -> ExposureJudge:
-        """Return the metrics ready for exposures; raise if one cannot be computed on them."""
+        """Return the metrics ready for exposures; raise U181 if one cannot be computed on them.
+
+        ``context`` has the training log and item features that metrics need, and ``gains`` is the gain by kind of
+        feedback.
+        """
         named = parse_metrics(metrics, {"no_relevant": "zero"})
         job = Job(named, Conventions(), context or Context(), threads=1)
         for heading, metric in named.items():
@@ -73,12 +77,13 @@ class ExposureJudge:
 
     @property
     def catalogue(self) -> tuple[str, ...]:
-        """Return the names of the metrics that need only how often each item was shown."""
+        """Return the names of the metrics that are computed from how often each item was shown."""
         return tuple(name for name, metric in self.job.metrics.items() if isinstance(metric, CatalogueMetric))
 
     def judge(self, closed: Closed, arms: NDArray[np.int64], n_arms: int) -> Judged:
-        """Return the scores of exposures (shown lists) whose feedback window has ended; ``arms`` is each one's arm
-        code.
+        """Return the scores of exposures (shown lists) whose feedback window has ended.
+
+        ``arms`` is the code of each exposure's arm, from 0 to ``n_arms`` - 1.
         """
         lists, feedback = closed.exposures["items"], closed.feedback
         n = lists.len()
@@ -111,7 +116,10 @@ class ExposureJudge:
     def _truth(
         self, queries: pl.Series, clicks: pl.DataFrame, items: NDArray[np.int32], vocabulary: Vocabulary
     ) -> Truth:
-        """Return the items with feedback as relevant items of each exposure, each once, highest gain first."""
+        """Return the items with feedback as relevant items of each exposure, each item once, highest gain first.
+
+        ``queries`` are the exposures, ``clicks`` the feedback, and ``items`` the codes of its items in ``vocabulary``.
+        """
         at = clicks["at"].to_numpy()
         gains = np.ones(at.size)
         if self.gains and at.size:
@@ -126,7 +134,7 @@ class ExposureJudge:
         return Truth(queries, offsets, items, gains, vocabulary)
 
     def _shown(self, run: Run, truth: Truth, arms: NDArray[np.int64], n_arms: int) -> dict[str, NDArray[np.int64]]:
-        """Return, for each metric of the catalogue, how often each arm showed each item."""
+        """Return, for each metric of the whole catalogue, how often each arm showed each item: (arms, items)."""
         if not self.catalogue:
             return {}
         only = Job({name: self.job.metrics[name] for name in self.catalogue}, self.job.conventions, self.job.context)
@@ -137,7 +145,7 @@ class ExposureJudge:
         return {name: np.stack([part[name].counts for part in parts]) for name in self.catalogue}
 
     def _unknown(self, vocabulary: Vocabulary, items: NDArray[np.int32]) -> int:
-        """Return how many shown items are not in the table of items."""
+        """Return how many of the shown items (codes in ``vocabulary``) are not in the table of items."""
         known = self.job.context.items
         if known is None or vocabulary.ids is None:
             return 0
@@ -147,7 +155,10 @@ class ExposureJudge:
 def _positions(
     offsets: NDArray[np.int64], items: NDArray[np.int32], at: NDArray[np.int64], clicked: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Return the first position (from 0) of each clicked item in its list, or -1."""
+    """Return the first position (from 0) of each clicked item in its list, -1 if the list does not have it.
+
+    ``offsets[i]:offsets[i + 1]`` are the items of list i, and ``at`` is the list of each clicked item.
+    """
     if not at.size:
         return np.empty(0, np.int64)
     longest = int(np.diff(offsets)[at].max())
@@ -161,7 +172,10 @@ def _positions(
 
 
 def _by_position(arms: NDArray[np.int64], offsets: NDArray[np.int64], n_arms: int) -> NDArray[np.int64]:
-    """Return, by arm and position, how many lists of the arm are long enough to have the position."""
+    """Return, by arm and position, how many lists of the arm are long enough to have the position.
+
+    ``arms`` is the arm code of each list, and ``offsets[i]:offsets[i + 1]`` are the items of list i.
+    """
     lengths = np.minimum(np.diff(offsets), DEEPEST)
     ends = np.zeros((n_arms, DEEPEST + 1), np.int64)
     np.add.at(ends, (arms, lengths), 1)
@@ -179,7 +193,8 @@ def _count(arms: NDArray[np.int64], places: NDArray[np.int64], n_arms: int) -> N
 def _rewards(exposures: pl.DataFrame, at: NDArray[np.int64], placed: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return two numbers per exposure: the sum over clicked items of 1 / propensity, and 1 / propensity of the list.
 
-    Numbers are NaN without propensities; the second is also NaN unless one propensity is given for the whole list.
+    ``at`` is the exposure of each click and ``placed`` the position of its item, -1 if it was not shown. Numbers are
+    NaN without propensities; the second is also NaN unless one propensity is given for the whole list.
     """
     column = exposures["propensity"]
     made = np.full((exposures.height, 2), np.nan)

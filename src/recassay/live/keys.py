@@ -1,4 +1,4 @@
-"""A map from texts to whole numbers that works on columns: texts are identified by two 64-bit hashes."""
+"""A map from texts to whole numbers that works on whole columns: texts are identified by two 64-bit hashes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ SMALLEST = 1024
 
 
 class KeyMap:
-    """A map from pairs of hashes to whole numbers, in arrays; entries below a floor are dropped as it grows.
+    """A map from texts, given as pairs of 64-bit hashes, to whole numbers (stamps), kept in arrays.
+
+    Entries with stamps below a floor are dropped when the arrays are full.
 
     >>> seen = KeyMap()
     >>> texts, times = pl.Series(["a", "b", "a"]), np.array([10, 11, 12])
@@ -33,22 +35,23 @@ class KeyMap:
 
     @property
     def bytes(self) -> int:
-        """Return the size of the tables."""
+        """Return the size of the arrays in bytes."""
         return self.slots.nbytes + self.values.nbytes
 
     def add(self, texts: pl.Series, stamps: NDArray[np.int64], *, span: int, floor: int = ABSENT) -> Whole:
         """Give each text its stamp, in order, unless it already has one that is at most ``span`` lower.
 
-        Return the old stamps.
+        Return the stamps that the texts had before, :data:`ABSENT` for none. Stamps below ``floor`` may be dropped.
         """
         return self.visit(*text_hashes(texts), np.ones(len(texts), np.bool_), stamps, span=span, floor=floor)
 
     def visit(
         self, keys: Keys, checks: Keys, put: NDArray[np.bool_], stamps: NDArray[np.int64], *, span: int, floor: int
     ) -> Whole:
-        """Look up pairs of 64-bit hashes in order, store ``stamps`` where ``put`` is true, and return the stamps found.
+        """Look up texts in order, store ``stamps`` where ``put`` is true, and return the stamps that were found.
 
-        A stored stamp more than ``span`` lower than the new one counts as absent.
+        ``keys`` and ``checks`` are two hashes of each text. The result is :data:`ABSENT` for a text without a stamp; a
+        stored stamp more than ``span`` lower than the new one counts as absent. Stamps below ``floor`` may be dropped.
         """
         self._reserve(int(put.sum()), floor)
         found = np.empty(keys.size, np.int64)
@@ -56,7 +59,8 @@ class KeyMap:
         return found
 
     def _reserve(self, more: int, floor: int) -> None:
-        """Make room for more pairs, so that the table is at most half full; drop values below the floor first."""
+        """Make room for ``more`` entries, so that the arrays are at most half full; drop stamps below ``floor`` first.
+        """
         if 2 * (self.count + more) <= self.values.size:
             return
         alive = int((self.values >= max(floor, ABSENT + 1)).sum())

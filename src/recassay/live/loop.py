@@ -13,18 +13,17 @@ PER_COMMIT = 100_000  # events after which a commit is made, whatever the time
 
 
 def wall_clock() -> int:
-    """Return the time in microseconds since 1970."""
+    """Return the present time in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
 @dataclass
 class Loop:
-    """A watcher (which evaluates events) and the sources of its events.
+    """The main loop: it reads events from sources and passes them to a watcher, which evaluates them.
 
-    ``on_commit`` is called after each commit; it returns True to end the loop.
-
-    ``once`` ends when nothing more has come; ``finish`` closes every window at the end. ``interval`` is the time in
-    seconds between commits.
+    ``on_commit`` is called after each commit, and returns True to end the loop. With ``once`` the loop ends when no new
+    events have come; with ``finish`` every feedback window is closed at its end. ``interval`` is the time in seconds
+    between commits, and ``clock`` returns the wall time.
     """
 
     watcher: Watcher
@@ -38,7 +37,7 @@ class Loop:
     names: dict[str, Source] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Watch until the sources end, ``on_commit`` says so, or :meth:`stop` is called."""
+        """Evaluate events until the sources end, ``on_commit`` returns True, or :meth:`stop` is called."""
         watcher = self.watcher
         watcher.live = any(getattr(source, "follow", True) for source in self.sources)
         try:
@@ -79,9 +78,9 @@ class Loop:
                 return
 
     def _poll(self, timeout: float) -> tuple[list[Arrival], bool]:
-        """Return new events, and whether all sources have ended.
+        """Return new events, waiting for them up to ``timeout`` seconds, and whether all sources have ended.
 
-        Of several finished files the oldest events are read first.
+        If all sources are finished files, the one whose events are oldest is read first.
         """
         ended = {name for source in self.sources for name in source.ended()}
         live = [source for source in self.sources if not set(source.ended())]

@@ -1,4 +1,4 @@
-"""A webhook for decisions: each is posted once as JSON, with retries. The URL is kept nowhere."""
+"""A webhook for decisions of rules: each decision is posted once as JSON, with retries. The URL is not stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ TRIES, FIRST_WAIT, ANSWER_WITHIN = 6, 0.5, 10.0
 
 
 class Notifier:
-    """Posts the decisions of a watcher. What was posted is in the state, so a restart posts nothing twice."""
+    """A sender of the decisions of a live evaluation to a web address.
+
+    What was posted is in the state file, so a restart posts nothing twice.
+    """
 
     def __init__(self, url: str, watcher: Watcher) -> None:
         if not url.startswith(("http://", "https://")):

@@ -1,4 +1,4 @@
-"""The web page of a live evaluation: its content as HTML, and the frame that replaces the content when events come."""
+"""The web page of a live evaluation: its content as HTML, and the frame around it, which loads new content."""
 
 from __future__ import annotations
 
@@ -42,14 +42,17 @@ source.onmessage = async () => {{
 
 
 def shell(content: str) -> str:
-    """Return the whole page around a content; a script in it loads new content."""
+    """Return the whole HTML page around a content; a script in it loads new content when events come."""
     home = files("recassay.report")
     style = "\n".join((home / name).read_text(encoding="utf-8") for name in ("page/page.css", "figures/figure.css"))
     return SHELL.format(style=style, content=content)
 
 
 def content_of(found: Watched, document: dict[str, Any]) -> str:
-    """Return the results as HTML: verdict, arms, curves, comparisons, positions, and the health of the logs."""
+    """Return the results as HTML: conclusion, arms, curves, comparisons, clicks by position, and problems of the logs.
+
+    ``document`` is what ``found.to_dict()`` returns.
+    """
     parts = [
         f"<h1>{escape(verdict(document))}</h1>",
         f'<p class="lead">{_state(document)}</p>',
@@ -111,7 +114,10 @@ def _arms(document: dict[str, Any]) -> str:
 
 
 def _provisional(found: Watched) -> str:
-    """Return a folded part of the page with provisional means, which are never mixed with matured ones."""
+    """Return a collapsed part of the page with provisional means, which also count exposures whose window is open.
+
+    It is empty if there are none, or too many to compute them.
+    """
     means = found.provisional()
     if not means or not found.watcher.join.n_open:
         return ""
@@ -180,7 +186,10 @@ def _health(document: dict[str, Any]) -> str:
 
 
 def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
-    """Return curves of the means by hour, with alarms and versions marked, and clicks by position."""
+    """Return curves of the means by hour, with drift alarms and new model versions marked, and clicks by position.
+
+    ``document`` is what ``found.to_dict()`` returns.
+    """
     made = []
     for metric in found.metrics[:MOST_METRICS]:
         curve = found.curve(metric)

@@ -9,7 +9,7 @@ from recassay.optional import need
 
 
 def exposition(document: dict[str, Any]) -> bytes:
-    """Return the numbers of a results document in Prometheus' text format."""
+    """Return the numbers of a results document (``Watched.to_dict``) in Prometheus' text format."""
     client = need("prometheus_client", for_="/metrics")
     core = need("prometheus_client.core", for_="/metrics")
     registry = client.CollectorRegistry()
@@ -65,7 +65,7 @@ def _families(document: dict[str, Any], gauge: Any, counter: Any) -> Any:
 
 
 def _labels(heading: str) -> list[str]:
-    """Return the name of a metric without its cut-off, and the cut-off.
+    """Return the name of a metric without its cut-off, and the cut-off as text ("" without one).
 
     >>> _labels("ndcg@10")
     ['ndcg', '10']

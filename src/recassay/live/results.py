@@ -1,5 +1,4 @@
-"""Results of a live evaluation as one value: means of arms with bounds, comparisons, decisions, and problems of the
-logs.
+"""Results of a live evaluation: means of arms with bounds, comparisons, decisions of rules, and problems of the logs.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ MOST_PROVISIONAL = 200_000  # pending exposures that are judged for provisional 
 class Watched:
     """The results of a live evaluation at its last commit.
 
-    ``matured`` numbers are of exposures whose windows have closed. ``provisional`` ones also count open exposures, with
-    the feedback that has come so far; they are too low, and never enter a bound.
+    Means are over exposures whose feedback windows have ended. Provisional means also count exposures whose window is
+    still open, with the feedback so far; they are too low, and never enter a bound. ``now`` is the wall time of the
+    results in microseconds.
     """
 
     watcher: Watcher
@@ -44,7 +44,7 @@ class Watched:
 
     @property
     def arms(self) -> list[str]:
-        """Return the arms, ascending."""
+        """Return the names of the arms (variants of the recommender) in ascending order."""
         return sorted(self.watcher.tally.arms)
 
     @property
@@ -53,11 +53,12 @@ class Watched:
         return self.watcher.tally.metrics
 
     def summary(self) -> pl.DataFrame:
-        """Return a row for each arm and metric: mean over closed exposures, bounds, and counts."""
+        """Return a row per arm and metric: mean over closed exposures, mean over units with its bounds, and counts."""
         return pl.DataFrame([row for arm in self.arms for row in self.arm_rows(arm)])
 
     def arm_rows(self, arm: str) -> list[dict[str, Any]]:
-        """Return a row per metric for one arm: the mean over closed exposures, and over units with its bounds."""
+        """Return a row per metric for one arm: the mean over closed exposures, and the mean over units with its bounds.
+        """
         sums = self.watcher.tally.sums.select(arm=arm)
         rows = []
         for at, metric in enumerate(self.metrics):
@@ -72,12 +73,12 @@ class Watched:
 
     @property
     def comparisons(self) -> list[dict[str, Any]]:
-        """Return each pair of arms under each metric, with bounds and p-values that hold at every look."""
+        """Return each pair of arms under each metric, with bounds and p-values that hold however often one looks."""
         return self.watcher.tally.evidence.comparisons()
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        """Return the rules whose claim has been established."""
+        """Return a row for each rule whose claim has been established."""
         return list(self.watcher.tally.evidence.decisions.values())
 
     @cached_property
@@ -86,7 +87,7 @@ class Watched:
         return Findings(diagnose(self.facts()))
 
     def facts(self) -> LiveFacts:
-        """Return the facts that the checks look at."""
+        """Return the counts and numbers about the events that the checks examine."""
         watcher, tally = self.watcher, self.watcher.tally
         newest = max(tally.last.values(), default=0)
         behind = (self.now - watcher.clock.newest - watcher.settings.lateness) / SECOND
@@ -109,7 +110,7 @@ class Watched:
         return int(self.watcher.tally.sums.select(arm=arm).counts[0, self._column("weight")])
 
     def _inverse_propensity(self, arm: str) -> tuple[float, float]:
-        """Return the mean of 1 / propensity of an arm over the exposures of all arms, and its standard error."""
+        """Return the sum of 1 / propensity over an arm's exposures per exposure of any arm, and its standard error."""
         every = self.watcher.tally.sums.select()
         n, at = int(every.counts[0, self._column("clicks")]), self._column("weight")
         own = self.watcher.tally.sums.select(arm=arm)
@@ -117,7 +118,10 @@ class Watched:
         return mean, math.sqrt(max(float(own.squares(0, at)) / n - mean * mean, 0.0) / n)
 
     def _weighted(self, arm: str) -> dict[str, float | None]:
-        """Return clicks per exposure, weighted by 1 / propensity: IPS, and SNIPS if a list has a single propensity."""
+        """Return clicks per exposure, weighted by 1 / propensity: IPS, and SNIPS if a list has a single propensity.
+
+        The dict is empty for an arm without propensities.
+        """
         own, every = self.watcher.tally.sums.select(arm=arm), self.watcher.tally.sums.select()
         reward, weight, clicks = (self._column(name) for name in ("reward", "weight", "clicks"))
         if not own.counts[0, reward]:
@@ -129,7 +133,7 @@ class Watched:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as a document ready for JSON; an undefined number is None."""
+        """Return all results as a document ready for JSON; an undefined number is None."""
         tally, clock = self.watcher.tally, self.watcher.clock
         document = {
             "recassay": __version__,
@@ -201,7 +205,7 @@ class Watched:
         }
 
     def _rules(self) -> list[dict[str, Any]]:
-        """Return each rule with its state: decided or not, and about how many units are still needed."""
+        """Return a row per rule: its decision (None if there is none yet), and about how many units would decide it."""
         evidence = self.watcher.tally.evidence
         rows = []
         for rule in self.watcher.settings.rules:
@@ -220,9 +224,9 @@ class Watched:
         return rows
 
     def _needed(self, rule: Any, alpha: float) -> int | None:
-        """Return about how many units decide a rule if the difference stays as it is.
+        """Return about how many units would decide a rule at level ``alpha`` if the difference stays as it is.
 
-        The result is None if the difference contradicts the rule.
+        The result is None if the difference contradicts the rule, or if too many are needed.
         """
         evidence = self.watcher.tally.evidence
         a, b = sorted((rule.better, rule.worse))
@@ -240,7 +244,7 @@ class Watched:
         return None
 
     def provisional(self) -> dict[str, Any] | None:
-        """Return means over closed and open exposures together, by arm; None where too many exposures are open."""
+        """Return means by arm over exposures with ended and with open windows; None if too many are open."""
         tally, pending = self.watcher.tally, self.watcher.join.pending()
         if pending.exposures.height > MOST_PROVISIONAL:
             return None
@@ -263,9 +267,10 @@ class Watched:
         return {name: found.take(slice(at, at + 1)) for at, name in enumerate(names)}
 
     def curve(self, metric: str, *, length: int = HOUR, segment: str = "") -> pl.DataFrame:
-        """Return the mean of each arm in each tumbling window of event time: begin, arm, mean, exposures.
+        """Return the mean of each arm in consecutive windows of event time, as a table of begin, arm, mean, exposures.
 
-        ``length`` is in microseconds, a multiple of the period; older windows are hours and days.
+        ``length`` is that of a window in microseconds, a multiple of the period; older windows are hours and days.
+        ``segment`` is a segment of exposures, "" for all.
         """
         at, sums = self.metrics.index(metric), self.watcher.tally.sums
         rows = []
@@ -282,7 +287,7 @@ class Watched:
         )
 
     def scores(self) -> Scores:
-        """Return the arms as systems, with the means of each hour as units, so that arms are compared hour by hour."""
+        """Return the results in the form of scored systems: an arm is a system, and its mean in an hour is a value."""
         curves = {
             metric: self.curve(metric).with_columns(pl.col("begin").dt.strftime("%Y-%m-%dT%H:%MZ"))
             for metric in self.metrics
@@ -315,7 +320,10 @@ class Watched:
         )  # fmt: skip
 
     def write(self, folder: str | Path, *, command: str = "") -> Path:
-        """Write the results to a folder, as ``recassay score -o`` does; ``live.json`` holds all numbers."""
+        """Write the results to a folder as ``recassay score -o`` does, and all numbers to ``live.json``.
+
+        Return the path of the folder. ``command`` is the command line to name in the results.
+        """
         from recassay.data.io import write_json
         from recassay.report.folder.write import write_results
 
@@ -325,12 +333,12 @@ class Watched:
 
 
 def watched(watcher: Watcher, now: int | None = None) -> Watched:
-    """Return the results of a watcher."""
+    """Return the present results of a watcher; ``now`` is the wall time in microseconds, None for the clock's."""
     return Watched(watcher, wall_clock() if now is None else now)
 
 
 def finding_lines(findings: tuple[Finding, ...]) -> list[str]:
-    """Return findings as lines of text."""
+    """Return a line of text for each finding: severity, code, title and detail."""
     return [f"{one.severity:7} {one.code} {one.title}: {one.detail}" for one in findings]
 
 

@@ -22,10 +22,10 @@ KEYS = {"metric", "arms", "margin", "alpha", "harm"}
 
 @dataclass(frozen=True)
 class Rule:
-    """The claim that ``better`` exceeds ``worse`` by more than ``margin``; ``alpha`` is the chance to claim it wrongly.
+    """The claim that arm ``better`` exceeds arm ``worse`` by more than ``margin`` in the mean of a metric.
 
-    ``harm`` marks a rule that detects a harmful arm: the command then ends with status 1. With ``alpha`` None the
-    rules share the level of the live evaluation equally.
+    ``alpha`` is the probability of deciding for it wrongly; with None the rules share the level of the live evaluation
+    equally. ``harm`` marks a rule that detects a harmful arm: the command then ends with status 1.
     """
 
     metric: str
@@ -40,7 +40,7 @@ class Rule:
 
 
 def parse_rule(text: str) -> Rule:
-    """Return the rule written in a line of text, such as ``ndcg@10: new > old``.
+    """Return the rule written in a line of text, such as ``ndcg@10: new > old``; raise U255 for any other text.
 
     >>> print(parse_rule("ndcg@10: new > old + 0.01"))
     ndcg@10: new > old + 0.01
@@ -56,7 +56,8 @@ def parse_rule(text: str) -> Rule:
 
 
 def read_rules(given: str | Path | Rule | Iterable[str | Rule | Mapping[str, Any]] | None) -> tuple[Rule, ...]:
-    """Return rules: from a line of text, the path of a YAML file with a list of rules, or a list of either."""
+    """Return rules from a line of text, the path of a YAML file with a list of rules, or a list of lines and mappings.
+    """
     if given is None:
         return ()
     if isinstance(given, Rule):
@@ -85,7 +86,10 @@ def _of_file(path: Path) -> tuple[Rule, ...]:
 
 
 def _of_mapping(row: Any, where: str) -> Rule:
-    """Return the rule of a mapping with the keys metric, arms (better and worse), margin, alpha and harm."""
+    """Return the rule in a mapping with the keys metric, arms (better and worse), margin, alpha and harm.
+
+    ``where`` names the file in the error U255.
+    """
     arms = row.get("arms") if isinstance(row, Mapping) else None
     if arms is None or len(arms) != 2 or "metric" not in row or set(row) - KEYS:
         unknown = sorted(set(row) - KEYS) if isinstance(row, Mapping) else []

@@ -22,7 +22,7 @@ FRESH = 15.0  # seconds between signs of life of a quiet connection
 
 
 class Server:
-    """A server in a thread of its own, for an address such as ``:8000`` or ``0.0.0.0:8000``."""
+    """A web server that runs in a thread of its own; the address is such as ``:8000`` or ``0.0.0.0:8000``."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
@@ -37,11 +37,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Return the address of the page."""
+        """Return the URL of the page."""
         return f"http://{self.host}:{self.port}/"
 
     def start(self) -> None:
-        """Begin to serve; U254 if the address is taken."""
+        """Begin to serve; raise U254 if the address is taken."""
         config = self.uvicorn.Config(self._application(), self.host, self.port, log_level="error", access_log=False)
         self.server: Any = self.uvicorn.Server(config)
         self.server.install_signal_handlers = lambda: None
@@ -66,13 +66,13 @@ class Server:
             return
 
     def stop(self) -> None:
-        """End serving."""
+        """Stop serving."""
         self.server.should_exit = True
         self.server.force_exit = True
         self.thread.join(5)
 
     def publish(self, found: Watched) -> None:
-        """Show new results."""
+        """Replace the results that the server shows."""
         from recassay.live.prometheus import exposition
 
         document = found.to_dict()
@@ -129,7 +129,7 @@ class Server:
         )  # fmt: skip
 
     async def _events(self) -> AsyncIterator[str]:
-        """Yield the number of each publication, and a comment when nothing happens for long."""
+        """Yield server-sent events: the number of each publication of results, and a comment after 15 quiet seconds."""
         shown, spoken = -1, time.monotonic()
         while not self.server.should_exit:
             if self.number != shown:

@@ -1,6 +1,4 @@
-"""Settings of a live evaluation. They affect every number, so a state folder can only be used with the same
-settings.
-"""
+"""Settings of a live evaluation. They affect every number, so a state folder only works with its own settings."""
 
 from __future__ import annotations
 
@@ -73,12 +71,12 @@ class WatchSettings:
         object.__setattr__(self, "forget", max(self.forget, 2 * self.user_window))
 
     def to_json(self) -> str:
-        """Return the settings as text; ``rules`` and ``idle`` may change between runs and are left out."""
+        """Return the settings as JSON text; ``rules`` and ``idle`` may change between runs and are left out."""
         kept = {one.name: asdict(self)[one.name] for one in fields(self) if one.name not in ("rules", "idle")}
         return json.dumps(kept, sort_keys=True)
 
     def check_same(self, stored: str, where: str) -> None:
-        """Raise U251 if a state folder was written under other settings."""
+        """Raise U251 if the settings differ from ``stored``, the JSON text of a state folder, named by ``where``."""
         before: dict[str, Any] = json.loads(stored)
         now: dict[str, Any] = json.loads(self.to_json())
         changed = [name for name in now if now[name] != before.get(name)]

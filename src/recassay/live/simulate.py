@@ -82,12 +82,15 @@ class Simulation:
         return cls(**given)
 
     def attraction(self, level: NDArray[np.float64], new: NDArray[np.bool_], drifted: Any) -> NDArray[np.float64]:
-        """Return the attraction of each list: its user's ``level`` times the effects of arm and drift."""
+        """Return the attraction of each list: its user's ``level`` times the effect of the arm, reduced by the drift.
+
+        ``new`` says which lists are of the arm ``new``, and ``drifted`` which come after the drift began.
+        """
         factor = np.where(new, 1 + self.effect, 1.0) * np.where(new & drifted, 1 - self.drift, 1.0)
         return np.asarray(np.minimum(level * factor, 1.0))
 
     def levels(self) -> NDArray[np.float64]:
-        """Return the level of each user: how readily the user clicks."""
+        """Return for each user how readily the user clicks: the attraction of a list of the arm ``old``."""
         rng = derive(self.seed, "live levels")
         return np.asarray(0.08 / (1 + exp(-normals(rng, (self.users,)))) * 2)
 
@@ -105,7 +108,7 @@ class Simulation:
         return {**found, "difference": found["new"] - found["old"]}
 
     def batches(self, span: int = HOUR) -> Iterator[pl.DataFrame]:
-        """Yield the events of each span of time, in the order in which they arrive."""
+        """Yield tables of the events that arrive in each ``span`` of time (microseconds), in order of arrival."""
         end = self.start + round(self.days * DAY)
         activity = np.cumsum(exp(normals(derive(self.seed, "live activity"), (self.users,))))
         levels, new = self.levels(), self.arms()
@@ -127,7 +130,11 @@ class Simulation:
         levels: NDArray[np.float64],
         new: NDArray[np.bool_],
     ) -> pl.DataFrame:
-        """Return the exposures of a time span, their feedback, and duplicates, each with its time of arrival."""
+        """Return the exposures of a time span, their feedback, and duplicates, each with its time of arrival.
+
+        ``number`` is the index of the span and ``begin``, ``end`` its times. ``activity`` is the cumulative weight of
+        users, ``levels`` how readily they click, and ``new`` whether they are in the arm ``new``.
+        """
         rng = derive(self.seed, "live events", number)
         hour = (begin % DAY) / HOUR
         rhythm = 1 - 0.6 * abs(hour - 14) / 12  # busiest after noon
@@ -177,7 +184,7 @@ class Simulation:
 
 
 def _distinct(items: NDArray[np.int64], n_items: int) -> NDArray[np.int64]:
-    """Return lists without repeats: an item that a list has already is replaced by the next one it lacks."""
+    """Return lists (n, 10) without repeats: an item that a list already has is replaced by the next one it lacks."""
     if n_items < 2 * DEPTH:
         return items
     for place in range(1, DEPTH):
@@ -190,7 +197,7 @@ def _distinct(items: NDArray[np.int64], n_items: int) -> NDArray[np.int64]:
 
 
 def lines(batch: pl.DataFrame) -> list[bytes]:
-    """Return events as lines of JSON, without their missing fields."""
+    """Return a line of JSON for each event of a table, without its missing fields."""
     import json
 
     return [
@@ -200,7 +207,7 @@ def lines(batch: pl.DataFrame) -> list[bytes]:
 
 
 class SimulatedSource:
-    """A simulation as a source of events: one partition, as fast as it is read, or at ``rate`` events a second."""
+    """A source of simulated events, with one partition, as fast as it is read or at ``rate`` events a second."""
 
     name = "simulation"
     follow = False
@@ -213,7 +220,7 @@ class SimulatedSource:
         self.begun = 0.0
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Continue after the stored position: the number of events read so far."""
+        """Continue after the stored position (the number of events read so far); return the name of the partition."""
         import time
 
         skip = int(positions.get(self.name, 0))
@@ -230,7 +237,7 @@ class SimulatedSource:
         return [self.name]
 
     def poll(self, timeout: float) -> list[Any]:
-        """Return the next events, as many as the rate allows."""
+        """Return the next events, as many as the rate allows; wait up to ``timeout`` seconds if it allows none."""
         import time
 
         from recassay.live.sources.base import BATCH, Arrival
@@ -251,7 +258,7 @@ class SimulatedSource:
         return [Arrival(self.name, content, self.row)] if content.height else []
 
     def ended(self) -> list[str]:
-        """Return the partition once everything was read."""
+        """Return the name of the partition if all events were read, else an empty list."""
         return [self.name] if self.at_end else []
 
     def behind(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Destinations of simulated events: a file, a Redis Stream, or a topic of Kafka's protocol."""
+"""Destinations of simulated events: a file, a Redis Stream, or a topic of a Kafka server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Write = Callable[[list[bytes]], None]
 
 
 def write_events(simulation: Simulation, sink: str, rate: float | None = None) -> int:
-    """Write all events of a simulation, at ``rate`` a second if one is given; return their number."""
+    """Write all events of a simulation, at ``rate`` a second if one is given; return their number.
+
+    ``sink`` is the path of a file or a URL with redis:// or kafka://.
+    """
     write, close = _open(sink)
     begun, written = time.monotonic(), 0
     try:
@@ -68,9 +71,9 @@ def _redis(sink: str) -> tuple[Write, Callable[[], None]]:
 
 
 def _kafka(sink: str) -> tuple[Write, Callable[[], None]]:
-    """Return a function that sends an event to a Kafka topic, and one that closes the connection.
+    """Return a function that sends events to a Kafka topic, and one that closes the connection.
 
-    A user has one partition.
+    All events of a user go to the same partition of the topic.
     """
     kafka = need("confluent_kafka", for_="a sink kafka://")
     servers, _, topic = sink.removeprefix("kafka://").partition("/")

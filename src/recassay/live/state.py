@@ -1,8 +1,8 @@
-"""The state of a live evaluation: one SQLite file, written in one transaction with the positions of the sources.
+"""The state of a live evaluation: one SQLite file, which also holds how far each source has been read.
 
-So a process that is killed at any moment continues from its last commit, and reads the sources again from the
-positions of that commit. Events are stored as columns, a chunk per commit, and deleted when nothing needs them any
-more. The file is locked while it is open.
+Everything is written in one transaction per commit. So a process that is killed at any moment continues from its last
+commit, and reads the sources again from there. Events are stored as columns, a chunk per commit, and deleted when
+nothing needs them any more. The file is locked while it is open.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MOST_LETTERS = 64 << 20  # bytes of dead letters that are kept; later ones are o
 
 
 class StateFile:
-    """The open state of a folder; without a folder the state is in memory."""
+    """The open state file of a folder; without a folder the state is in memory and is lost in the end."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = None if folder is None else make_folder(folder)
@@ -68,7 +68,7 @@ class StateFile:
         self.letters = self._open_letters()
 
     def _prepare(self) -> bool:
-        """Create the tables, or convert them to the present version; return whether the file had a state."""
+        """Create the tables, or convert those of an older version; return whether the file already had a state."""
         version = self.db.execute("pragma user_version").fetchone()[0]
         if version > VERSION:
             self.db.close()
@@ -89,7 +89,10 @@ class StateFile:
                 self.db.execute(statement)
 
     def _open_letters(self) -> io.BufferedRandom | None:
-        """Open the file of dead letters (refused or late events) and cut off what was not committed."""
+        """Return the open file of dead letters (refused or late events), cut back to the last commit.
+
+        Without a folder the result is None.
+        """
         if self.folder is None:
             return None
         path = self.folder / LETTERS
@@ -122,11 +125,11 @@ class StateFile:
             self.letters.close()
 
     def write(self, name: str, value: Any) -> None:
-        """Store a value as JSON."""
+        """Store a value under a name, as JSON."""
         self.db.execute("insert or replace into meta values (?, ?)", (name, json.dumps(value)))
 
     def read(self, name: str, default: Any = None) -> Any:
-        """Return a value stored by :meth:`write`."""
+        """Return the value that :meth:`write` stored under a name, or ``default`` if there is none."""
         row = self.db.execute("select value from meta where name = ?", (name,)).fetchone()
         return default if row is None else json.loads(row[0])
 
@@ -135,61 +138,66 @@ class StateFile:
         self.db.execute("insert or replace into blob values (?, ?)", (name, data))
 
     def blobs(self) -> dict[str, bytes]:
-        """Return all bytes by name."""
+        """Return everything that :meth:`write_blob` stored, by name."""
         return dict(self.db.execute("select name, data from blob"))
 
     def append(self, log: str, newest: int, frame: pl.DataFrame) -> None:
-        """Append a table to a named log; ``newest`` is the latest time in the table."""
+        """Append a table to the stored sequence of tables called ``log``; ``newest`` is the latest time in the table.
+        """
         if frame.height:
             buffer = io.BytesIO()
             frame.write_ipc(buffer, compression="lz4")
             self.db.execute("insert into chunk (log, newest, data) values (?, ?, ?)", (log, newest, buffer.getvalue()))
 
     def log(self, log: str) -> Iterator[pl.DataFrame]:
-        """Yield the tables of a named log in order."""
+        """Yield the tables that were appended under a name, in order."""
         for (data,) in self.db.execute("select data from chunk where log = ? order by id", (log,)):
             yield pl.read_ipc(io.BytesIO(data))
 
     def trim(self, log: str, before: int) -> None:
-        """Delete the tables of a log whose times are all earlier than ``before``."""
+        """Delete the tables of a log whose times are all earlier than ``before`` (microseconds)."""
         self.db.execute("delete from chunk where log = ? and newest < ?", (log, before))
 
     def log_bytes(self, log: str) -> int:
-        """Return the size of a log."""
+        """Return the size of the tables of a log in bytes."""
         return int(
             self.db.execute("select coalesce(sum(length(data)), 0) from chunk where log = ?", (log,)).fetchone()[0]
         )
 
     def write_sums(self, store: str, rows: Iterable[tuple[int, int, str, str, bytes]]) -> None:
-        """Store sums by period: rows of a period's key (length, begin, arm, segment) and the sums as bytes."""
+        """Store sums under the name ``store``; a row has length, begin, arm, segment, and the sums as bytes."""
         self.db.executemany("insert or replace into sums values (?, ?, ?, ?, ?, ?)", ((store, *row) for row in rows))
 
     def drop_sums(self, store: str, rows: Iterable[tuple[int, int, str, str]]) -> None:
-        """Delete the sums of these periods."""
+        """Delete the sums of these periods (length, begin, arm, segment) under the name ``store``."""
         self.db.executemany(
             "delete from sums where store = ? and length = ? and begin = ? and arm = ? and segment = ?",
             ((store, *row) for row in rows),
         )
 
     def sums(self, store: str) -> Iterator[tuple[int, int, str, str, bytes]]:
-        """Yield the stored sums: rows of a period's key (length, begin, arm, segment) and the sums as bytes."""
+        """Yield the sums stored under a name; a row has length, begin, arm, segment, and the sums as bytes."""
         yield from self.db.execute("select length, begin, arm, segment, data from sums where store = ?", (store,))
 
     def set_aside(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Record events that were excluded as late or as future-dated, so that a replay excludes the same ones."""
+        """Record events that were excluded as late or future-dated, so that a later evaluation can exclude them too.
+
+        ``rows`` are pairs of the event as text and the reason.
+        """
         self.db.executemany("insert into aside values (?, ?, 1) on conflict (content) do update set n = n + 1", rows)
 
     def aside(self) -> dict[str, list[Any]]:
-        """Return, by the content of an excluded event, the reason and the number of such events."""
+        """Return the excluded events: by the event as text, the reason and the number of such events."""
         return {content: [reason, n] for content, reason, n in self.db.execute("select * from aside")}
 
     def record_advance(self, wall: int, watermark: int) -> None:
-        """Record that the watermark moved by the wall clock."""
+        """Record that the wall clock at time ``wall`` moved the watermark, both in microseconds."""
         self.db.execute("insert into advance values (?, ?)", (wall, watermark))
         self.db.execute(f"delete from advance where rowid <= (select max(rowid) from advance) - {MOST_ADVANCES}")
 
     def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:
-        """Append dead letters (refused or late events) to their file; return how many did not fit."""
+        """Append dead letters (refused or late events) to their file; return how many were dropped because it is full.
+        """
         left = 0
         for letter in letters:
             if self.letters is None:
@@ -202,7 +210,7 @@ class StateFile:
 
     @property
     def bytes(self) -> int:
-        """Return the size of the state file and of its write-ahead log."""
+        """Return the size of the state file and its write-ahead log in bytes; 0 in memory."""
         if self.folder is None:
             return 0
         return sum(path.stat().st_size for path in self.folder.glob(f"{FILE}*"))

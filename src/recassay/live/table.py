@@ -1,4 +1,4 @@
-"""The live table of an evaluation in a terminal: verdict, arms, comparisons, and problems of the logs."""
+"""The table of a live evaluation in a terminal: conclusion, arms, comparisons, and problems of the logs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def moment(time: int | None) -> str:
-    """Return the time of an event as text.
+    """Return a time in microseconds since 1970 as text; "never" for None.
 
     >>> moment(1_767_571_200_000_000)
     '2026-01-05 00:00:00 UTC'
@@ -26,7 +26,7 @@ def moment(time: int | None) -> str:
 
 
 def verdict(document: dict[str, Any]) -> str:
-    """Return the conclusion about the arms, in one sentence."""
+    """Return the conclusion about the arms in one sentence; ``document`` is from ``Watched.to_dict``."""
     unit = document["settings"]["unit"]
     if any(finding["code"] == "W007" for finding in document["findings"]):
         return "The arms do not have their shares of the units (W007): no difference between them means anything yet."
@@ -50,7 +50,7 @@ def verdict(document: dict[str, Any]) -> str:
 
 
 def _undecided(document: dict[str, Any]) -> str:
-    """Return the reason why no arm can be called better, as text."""
+    """Return the reason why no arm can be called better yet, as a sentence."""
     if document["comparisons"]:
         return "No difference between the arms is established yet."
     if len(document["arms"]) > 1:

@@ -1,4 +1,4 @@
-"""Everything computed from closed exposures: sums by period, units, evidence, alarms, and counts of problems."""
+"""Everything computed from closed exposures: sums by period, users as units, tests, alarms, and counts of problems."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ MOST_ALARMS, MOST_VERSIONS = 200, 500
 
 @dataclass(frozen=True, eq=False)
 class Deltas:
-    """The exposures that changed the sums of users whose time is not over, as a table to store in the state."""
+    """New exposures of users whose counting time has not ended, as a table to append to the state file.
+
+    ``newest`` is the latest time in the table, in microseconds.
+    """
 
     table: pl.DataFrame
     newest: int
 
 
 class Tally:
-    """Sums, units and evidence of all closed exposures."""
+    """The running totals of a live evaluation: sums over closed exposures, units, tests of arms, and alarms."""
 
     def __init__(self, settings: WatchSettings, judge: ExposureJudge) -> None:
         self.settings, self.judge = settings, judge
@@ -61,7 +64,7 @@ class Tally:
         self.alarms: list[list[Any]] = []
 
     def arm_codes(self, arms: pl.Series) -> NDArray[np.int64]:
-        """Return the codes of arms; new ones are numbered in the order in which they appear."""
+        """Return the code of each exposure's arm; new arms are numbered in the order in which they appear."""
         for name in arms.unique(maintain_order=True).to_list():
             if name not in self.arms:
                 self.arms.append(name)
@@ -69,7 +72,11 @@ class Tally:
         return codes.to_numpy()
 
     def add(self, closed: Closed, upto: int) -> Deltas | None:
-        """Add closed exposures; every exposure older than ``upto`` is among those added by now."""
+        """Add closed exposures (shown lists whose feedback window has ended) to all totals.
+
+        Every exposure older than time ``upto`` has been added by now, so periods before it are complete. Return the new
+        exposures to store, or None if there are none or units are exposures.
+        """
         made = None
         if closed.exposures.height:
             exposures = closed.exposures
@@ -91,7 +98,7 @@ class Tally:
         return made
 
     def _check_limits(self, values: NDArray[np.float64]) -> None:
-        """Raise I384 if a value is outside the bounds that the user has stated for its metric."""
+        """Raise I384 if a value is outside the limits that the user has stated for its metric."""
         for at, name in enumerate(self.metrics):
             if name in self.settings.limits:
                 low, high = self.limits[name]
@@ -143,7 +150,10 @@ class Tally:
                 self.versions.setdefault(f"{arm}\x1f{version}", time)
 
     def _detect(self, upto: int) -> None:
-        """Feed the mean loss of each complete period, by the first metric with bounds, to a detector of each arm."""
+        """Feed the mean loss of each complete period to the drift detector of its arm, by the first metric with limits.
+
+        Periods that end at time ``upto`` or before are complete.
+        """
         name = next(iter(self.evidence.limits), None)
         every = self.settings.every
         if name is None or self.detected_at > upto - every:
@@ -177,7 +187,7 @@ class Tally:
         return Deltas(pl.DataFrame({"time": times, "user_id": users, "arm": arms, **columns}), int(times[-1]))
 
     def replay_units(self, table: pl.DataFrame) -> None:
-        """Add stored exposures to their users again, after a restart."""
+        """Add exposures that were stored in the state file to their users again, after a restart."""
         values = table.select(pl.selectors.starts_with("m")).to_numpy() if self.metrics else np.empty((table.height, 0))
         self.users.add(
             table["time"].to_numpy(), table["user_id"], table["arm"].to_numpy(), np.ascontiguousarray(values)
@@ -197,7 +207,10 @@ class Tally:
             self.unit_sums.add(periods, GroupSums.of(groups, closed.means, len(periods)))
 
     def _update_evidence(self, upto: int) -> None:
-        """Update the evidence with every period that is complete, in order."""
+        """Update the sequential tests of the arms with every new complete period, in order of time.
+
+        Periods that end at time ``upto`` (microseconds) or before are complete.
+        """
         every = self.settings.every
         whole: dict[int, tuple[dict[str, GroupSums], dict[str, GroupSums]]] = {}
         for at, store in enumerate((self.unit_sums, self.assigned)):
@@ -220,7 +233,7 @@ class Tally:
                 store.coarsen(now)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the small parts of the state, ready for JSON."""
+        """Return the small parts of the totals, ready for JSON; sums and arrays are stored separately."""
         return {
             "arms": self.arms,
             "evidence_at": self.evidence_at,
@@ -232,12 +245,12 @@ class Tally:
         }
 
     def restore(self, stored: dict[str, Any]) -> None:
-        """Restore the state that :meth:`to_dict` returned."""
+        """Set the small parts of the totals to what :meth:`to_dict` returned."""
         for name in ("arms", "evidence_at", "detected_at", "versions", "last", "alarms"):
             setattr(self, name, stored[name])
         self.counts = Counter(stored["counts"])
 
 
 def period_of(row: tuple[int, int, str, str]) -> Period:
-    """Return a period from the form in which the state stores it."""
+    """Return the period of a row of the state file: length, begin, arm and segment."""
     return Period(*row)

@@ -1,6 +1,4 @@
-"""Users as statistical units: each counts once, with the means of its exposures in the first days after its first
-one.
-"""
+"""Users as statistical units: each counts once, with the means of its exposures in a time after its first one."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from recassay.live.keys import KeyMap
 
 @dataclass(frozen=True, eq=False)
 class ClosedUnits:
-    """Users whose time has ended: when it ended, their arm, and their mean of each metric."""
+    """Users whose counting time has ended: when it ended (microseconds), their arm, and their means (n, metrics)."""
 
     ends: NDArray[np.int64]
     arms: NDArray[np.int64]
@@ -29,7 +27,8 @@ class ClosedUnits:
 class UserUnits:
     """Sums over the exposures of each user that are within ``span`` of the user's first one and in its arm.
 
-    A user who comes back ``forget`` after that is a new unit. Exposures must come in the order of their times.
+    A user who comes back ``forget`` after the first one is a new unit; both are in microseconds. ``metrics`` is the
+    number of metrics. Exposures must come in the order of their times.
     """
 
     def __init__(self, metrics: int, span: int, forget: int) -> None:
@@ -46,7 +45,7 @@ class UserUnits:
     def add(
         self, times: NDArray[np.int64], users: pl.Series, arms: NDArray[np.int64], values: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], int]:
-        """Add exposures.
+        """Add exposures in order of time; ``values`` (n, metrics) are their scores, NaN where undefined.
 
         Return the positions of those that begin a unit, and how many are in another arm than the user's first one.
         """
@@ -67,7 +66,10 @@ class UserUnits:
     def _rows(
         self, users: pl.Series, times: NDArray[np.int64], arms: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the row of each user in the table of users, and the positions of the first exposures of new users."""
+        """Return the row of each exposure's user in the table of users; add new users to the table.
+
+        Also return the positions of the first exposures of new users.
+        """
         keys, checks = text_hashes(users)
         codes, firsts = intern(readonly(keys), readonly(checks))
         keys, checks = keys[firsts], checks[firsts]
@@ -85,7 +87,10 @@ class UserUnits:
         return found[codes], firsts[new]
 
     def _restart(self, rows: NDArray[np.int64], times: NDArray[np.int64], arms: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Start a new unit for each user who was away for long; return the positions of their first exposures."""
+        """Start a new unit for each user who was away for long; return the positions of their first exposures.
+
+        ``rows`` is the row of each exposure's user in the table of users.
+        """
         back = np.flatnonzero(times >= self.first[rows] + self.forget)
         if not back.size:
             return back
@@ -101,7 +106,7 @@ class UserUnits:
             self.sums, self.counts = (np.concatenate([one, np.zeros_like(one)]) for one in (self.sums, self.counts))
 
     def close(self, upto: int) -> ClosedUnits:
-        """Return and close the units whose time ended at ``upto`` or before."""
+        """Return the units whose counting time ended at ``upto`` (microseconds) or before, and close them."""
         border = upto - self.span
         rows: list[NDArray[np.int64]] = []
         while self.queue:
@@ -122,18 +127,21 @@ class UserUnits:
 
     @property
     def n_open(self) -> int:
-        """Return the number of users whose time has not ended."""
+        """Return the number of users whose counting time has not ended."""
         return sum(rows.size for _, rows in self.queue)
 
     def compact(self, upto: int) -> None:
-        """Remove users who have been away so long that they would be a new unit."""
+        """Remove users who would be new units if they came back after time ``upto``, if there are many of them."""
         keep = np.flatnonzero(self.first[: self.size] + self.forget > upto)
         if keep.size > 0.9 * self.size:
             return
         self.restore({**self.snapshot(keep)})
 
     def snapshot(self, keep: NDArray[np.int64] | None = None) -> dict[str, Any]:
-        """Return the table of users, ready to store; ``open`` marks those whose time has not ended."""
+        """Return the table of users, ready to store; its column ``open`` marks those whose counting time has not ended.
+
+        ``keep`` are the rows to return; None: all.
+        """
         keep = np.arange(self.size) if keep is None else keep
         ids = pl.concat(self.ids) if self.ids else pl.Series("user_id", [], pl.String)
         self.ids = [ids]
@@ -151,7 +159,7 @@ class UserUnits:
         return {"users": pl.DataFrame(columns)}
 
     def restore(self, stored: dict[str, Any]) -> None:
-        """Restore the users that :meth:`snapshot` returned."""
+        """Set the table of users to what :meth:`snapshot` returned."""
         table: pl.DataFrame = stored["users"]
         self.__init__(self.metrics, self.span, self.forget)  # type: ignore[misc]
         n = table.height

@@ -75,7 +75,7 @@ def watch(
 
 
 def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: Any) -> WatchSettings:
-    """Return settings with durations as text or seconds; rules add the metrics that they need."""
+    """Return settings from durations as text or seconds, and metrics, to which those of the rules are added."""
     known = {one.name for one in fields(WatchSettings)} - {"metrics", "rules"}
     for name in settings:
         if name not in known:
@@ -93,7 +93,7 @@ def build_settings(metrics: Metrics, rules: tuple[Rule, ...] = (), **settings: A
 
 
 def build_context(items: Any, train: Any) -> Context:
-    """Return item features and training log for metrics, with ids as text, as in events."""
+    """Return the item features and training log that metrics need, with ids as text, as events have them."""
     features = None if items is None else _text_features(read_items(items))
     log = None if train is None else _text_log(read_training(train))
     return Context(log, features)
@@ -117,9 +117,10 @@ def _text_log(log: Interactions) -> Interactions:
 
 
 def read_journal(folder: str | Path | None) -> Mapping[str, list[Any]] | None:
-    """Return the events that a live evaluation, with its state in ``folder``, excluded.
+    """Return the late and future-dated events that an earlier live evaluation with its state in ``folder`` excluded.
 
-    Raise U253 if there is no state.
+    They are by event as text: the reason, and the number of such events. None without a folder. Raise U253 if the
+    folder has no state.
     """
     if folder is None:
         return None

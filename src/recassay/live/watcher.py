@@ -32,12 +32,11 @@ SMALL_LOG = 8 << 20  # bytes up to which the log of units is never replaced
 
 
 class Watcher:
-    """A live evaluation with its state.
+    """A live evaluation of exposures and feedback, with its state file.
 
-    ``take`` batches, ``step`` the clock, then ``commit``; all three belong to one transaction, and :meth:`process`
-    does them in turn. The results do not depend on how events are divided into batches and partitions. ``journal``
-    holds the events that another live evaluation excluded because of the wall clock; the same ones are then excluded
-    here.
+    :meth:`take` batches of events, :meth:`step` the clock, then :meth:`commit`; all three belong to one transaction.
+    The results do not depend on how events are divided into batches and partitions. ``journal`` holds the events that
+    another live evaluation excluded because of the wall clock; the same ones are then excluded here.
     """
 
     def __init__(
@@ -82,7 +81,10 @@ class Watcher:
     # taking events ---------------------------------------------------------------------------------------------------
 
     def take(self, partition: str, batch: EventBatch, now: int, *, position: Any = None) -> None:
-        """Take a batch of events of a partition; ``position`` is where its source continues after it."""
+        """Take a batch of events of a partition that came at wall time ``now``.
+
+        ``position`` is where the source continues after the batch; None if it cannot be read again.
+        """
         self.counts["received"] += batch.received
         self.counts["malformed"] += len(batch.refused)
         for refused in batch.refused:
@@ -101,7 +103,10 @@ class Watcher:
             self.positions[partition] = position
 
     def _put_aside(self, events: pl.DataFrame, name: str, partition: str) -> None:
-        """Count events that are late or future-dated, and record them for a replay."""
+        """Count events that are late or future-dated, and record them so that a later evaluation can exclude them.
+
+        ``name`` is the count that they belong to: "late" or "malformed".
+        """
         reason = "late" if name == "late" else "future"
         self.counts[name] += events.height
         for content in contents(events):
@@ -109,9 +114,9 @@ class Watcher:
             self._aside.append((content, reason))
 
     def _journalled(self, events: pl.DataFrame) -> tuple[Mask | None, Mask | None]:
-        """Return masks of the events that are late, and future-dated, according to the journal.
+        """Return a mask of the events that are late according to the journal, and one of those that are future-dated.
 
-        Both are None without journal.
+        Both are None without a journal.
         """
         if self.journal is None:
             return None, None
@@ -132,7 +137,7 @@ class Watcher:
     # moving the clock ------------------------------------------------------------------------------------------------
 
     def step(self, now: int) -> None:
-        """Move the watermark; then release, join and score the events that it has passed."""
+        """Move the watermark at wall time ``now``; then release, join and score the events that it has passed."""
         if self.clock.advance(now):
             self._advances.append((now, self.clock.watermark))
         self._pass(self.clock.watermark)
@@ -164,16 +169,17 @@ class Watcher:
 
     @property
     def pending(self) -> int:
-        """Return the number of events whose window has not closed."""
+        """Return the number of events that wait for the watermark or belong to an exposure with an open window."""
         return self.join.n_waiting + self.join.n_open + self.join.n_taken
 
     def bins(self) -> dict[str, int]:
-        """Return how many events were received, and how many are in each bin (judged, pending, duplicate, ...)."""
+        """Return how many events were received, and what became of them: judged, pending, duplicate, late or malformed.
+        """
         found = {name: self.counts[name] for name in ("received", *BINS)}
         return {**found, "pending": self.pending}
 
     def check(self) -> None:
-        """Raise X103 if the bins do not add up to what was received."""
+        """Raise X103 if the counts of what became of events do not add up to the number received."""
         bins = self.bins()
         total = sum(bins[name] for name in BINS)
         if total != bins["received"]:
@@ -186,7 +192,7 @@ class Watcher:
     # the state -------------------------------------------------------------------------------------------------------
 
     def commit(self) -> None:
-        """Check the bookkeeping and write everything since the last commit, in one transaction."""
+        """Write everything since the last commit to the state file, in one transaction, after a check of the counts."""
         self.check()
         state, join = self.state, self.join
         state.begin()
@@ -219,7 +225,8 @@ class Watcher:
         self.versions += 1
 
     def _write_events(self) -> None:
-        """Write waiting and kept events, and delete those that are no longer needed."""
+        """Write events that wait or may still be needed to the state file, and delete those that are no longer needed.
+        """
         watermark = self.join.watermark
         if self._new:
             waiting = pl.concat(self._new)
@@ -234,7 +241,8 @@ class Watcher:
         self.state.trim("kept", horizon)
 
     def _write_units(self) -> None:
-        """Write the exposures of users whose time has not ended, or all users if that takes less space."""
+        """Write the new exposures of users who are still counted; if these take much space, all users in their place.
+        """
         users = self.tally.users
         for deltas in self._deltas:
             self.state.append("units", deltas.newest, deltas.table)
@@ -260,7 +268,7 @@ class Watcher:
         }
 
     def _arrays(self) -> dict[str, bytes]:
-        """Return the arrays of the state as bytes: positions, how often items were shown, and detectors."""
+        """Return the arrays of the state as bytes: clicks by position, how often items were shown, and detectors."""
         arrays = {"positions": {"all": self.tally.positions}, "shown": self.tally.shown}
         for arm, watch in self.tally.detectors.items():
             arrays[f"detector {arm}"] = watch.state()
@@ -272,7 +280,7 @@ class Watcher:
         return made
 
     def _restore(self) -> None:
-        """Restore the state of the last commit; open exposures are rebuilt from the kept events."""
+        """Restore the state of the last commit; open exposures are rebuilt from the stored events."""
         from recassay.drift import ADWIN
 
         state, tally = self.state, self.tally
@@ -306,7 +314,7 @@ class Watcher:
         self._rebuild(small["watermark"])
 
     def _rebuild(self, watermark: int) -> None:
-        """Join the kept events again, and drop the exposures that were closed."""
+        """Join the stored events again, and drop the exposures that were closed before ``watermark``."""
         join = self.join
         for kept in self.state.log("kept"):
             join.remember_kept(kept)
@@ -316,12 +324,12 @@ class Watcher:
             join.accept(waiting.filter(pl.col("time") >= watermark))
 
     def close(self) -> None:
-        """Close the state."""
+        """Close the state file."""
         self.state.close()
 
 
 def contents(events: pl.DataFrame) -> list[str]:
-    """Return each event as text; the texts of equal events are equal."""
+    """Return each event as JSON text without missing fields; the texts of equal events are equal."""
     return [
         json.dumps({name: value for name, value in row.items() if value is not None}, ensure_ascii=False)
         for row in events.iter_rows(named=True)

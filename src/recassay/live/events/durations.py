@@ -12,7 +12,9 @@ UNITS = {"ms": SECOND // 1000, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY}
 
 
 def microseconds(text: str | float, name: str = "duration") -> int:
-    """Return a duration in microseconds; a number without a unit is in seconds. U107 if it cannot be read.
+    """Return a duration such as "30m" in microseconds; a number without a unit is in seconds.
+
+    Raise U107 if it cannot be read; ``name`` is what the error calls it.
 
     >>> microseconds("30m"), microseconds("1.5s"), microseconds(2)
     (1800000000, 1500000, 2000000)
@@ -26,7 +28,7 @@ def microseconds(text: str | float, name: str = "duration") -> int:
 
 
 def duration_text(span: int) -> str:
-    """Return a duration in its largest whole unit.
+    """Return a duration in microseconds as text, in the largest unit that gives a whole number.
 
     >>> duration_text(1_800_000_000), duration_text(90 * 1_000_000), duration_text(250_000)
     ('30m', '90s', '250ms')

@@ -48,7 +48,10 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Refused:
-    """A row that is not an event: its position in the batch, the reason, and what it was (shortened)."""
+    """A row that is not an event: its position in the batch, the reason (a key of ``REASONS``), and its content.
+
+    The content is shortened.
+    """
 
     row: int
     reason: str
@@ -59,7 +62,7 @@ class Refused:
 class EventBatch:
     """Events of one partition in the order in which they came; ``rows`` is the position of each in the batch.
 
-    The columns of ``events`` are those of :func:`columns`. ``received`` counts the refused rows too.
+    The columns of ``events`` are those of :func:`columns`. ``received`` counts all rows, also the refused ones.
     """
 
     events: pl.DataFrame
@@ -69,7 +72,7 @@ class EventBatch:
 
 
 def columns(segments: Sequence[str] = ()) -> dict[str, pl.DataType]:
-    """Return the columns of a table of events with their types; segments are columns of text."""
+    """Return the columns of a table of events with their types; each of ``segments`` adds a column of text."""
     return {
         "time": pl.Int64(),
         "event": pl.Int8(),
@@ -88,7 +91,9 @@ def columns(segments: Sequence[str] = ()) -> dict[str, pl.DataType]:
 
 
 def read_lines(lines: Sequence[bytes], segments: Sequence[str] = (), max_items: int = 1000) -> EventBatch:
-    """Return the events in lines of JSON.
+    """Return the events in lines of JSON; lines that are not events are in ``refused``.
+
+    ``segments`` are additional fields of exposures, and an exposure with more than ``max_items`` items is refused.
 
     >>> batch = read_lines([b'{"request_id": "r", "user_id": 7, "items": ["a", "b"], "time": 3}', b"{"])
     >>> batch.events["time"].to_list(), batch.refused[0].reason
@@ -107,9 +112,9 @@ def read_lines(lines: Sequence[bytes], segments: Sequence[str] = (), max_items: 
 def _parse(
     lines: Sequence[bytes], rows: NDArray[np.int64], schema: dict[str, pl.DataType]
 ) -> tuple[pl.DataFrame, NDArray[np.int64], list[Refused]]:
-    """Return the table of some lines, the line number of each row, and the refused lines.
+    """Return the table of the lines with these numbers (``rows``), the line number of each row, and the refused lines.
 
-    If the lines cannot be read together, each half is read on its own, and so on.
+    If the lines cannot be read together, each half is read separately, and so on.
     """
     if not rows.size:
         return pl.DataFrame(schema=schema), rows, []
@@ -127,7 +132,7 @@ def _parse(
 
 
 def _read_json(lines: list[bytes], schema: dict[str, pl.DataType]) -> pl.DataFrame | None:
-    """Return the table of lines, or None if one of them is not an object of this schema."""
+    """Return the table of lines of JSON, or None if one of them is not an object with fields of these types."""
     try:
         frame = pl.read_ndjson(io.BytesIO(b"\n".join(lines)), schema=schema)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OverflowError, ValueError):
@@ -143,7 +148,7 @@ def _reason(line: bytes) -> str:
 
 
 def shortened(line: bytes | str) -> str:
-    """Return the beginning of an event as text."""
+    """Return the first 200 characters of an event as text."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
     return text if len(text) <= 200 else text[:200] + "…"
 
@@ -159,7 +164,8 @@ def read_table(
 ) -> EventBatch:
     """Return the events of a table with the columns of :data:`RAW`, in any types that can be read as those.
 
-    ``rows`` is the position of each row in what was received, if rows were refused before.
+    ``segments`` are additional columns, and an exposure with more than ``max_items`` items is refused. If rows were
+    ``refused`` before, ``rows`` is the position of each row in what was received, and ``received`` the number of all.
     """
     rows = np.arange(frame.height) if rows is None else rows
     typed, unreadable = _typed(frame, segments)
@@ -181,7 +187,11 @@ def read_table(
 
 
 def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, NDArray[np.bool_] | None]:
-    """Return the columns of events, null for values that cannot be read, and a mask of rows whose items are no list."""
+    """Return the columns of events in their types, and a mask of the rows whose items are not a list.
+
+    A value that cannot be read is null. The mask is None if there are no such rows. ``segments`` are additional
+    columns.
+    """
     unreadable = None
     given = set(frame.columns)
     items = frame["items"] if "items" in given else None
@@ -229,7 +239,7 @@ def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, 
 
 
 def _id(expression: pl.Expr) -> pl.Expr:
-    """Return an expression for a column of ids in which an empty id is missing."""
+    """Return an expression for a column of ids in which an empty text is null."""
     return pl.when(expression != "").then(expression)
 
 
@@ -279,7 +289,10 @@ def _propensity(frame: pl.DataFrame) -> pl.Expr:
 
 
 def _refusal(max_items: int) -> pl.Expr:
-    """Return an expression for the reason why a row is not an event; null if it is one."""
+    """Return an expression for the reason (a key of ``REASONS``) why a row is not an event; null if it is one.
+
+    ``max_items`` is the largest number of items of an exposure.
+    """
     column = pl.col
     exposure = column("event") == EXPOSURE
     ids = ("request_id", "user_id", "item_id", "event_id", "kind", "arm", "model_version")

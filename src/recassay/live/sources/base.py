@@ -1,4 +1,4 @@
-"""Interface of a source of events."""
+"""The interface of a source of events."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ BATCH = 50_000  # events of a partition that are taken at once
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """New events of one partition: lines of JSON or a table, and the ``position`` in the source after them."""
+    """New events of one partition: lines of JSON or a table, and the ``position`` from which the source continues."""
 
     partition: str
     content: Sequence[bytes] | pl.DataFrame
     position: Any
 
     def read(self, segments: Sequence[str], max_items: int) -> EventBatch:
-        """Return the events, parsed."""
+        """Return the parsed events; ``segments`` are further fields, and lists of over ``max_items`` are refused."""
         if isinstance(self.content, pl.DataFrame):
             return read_table(self.content, segments, max_items)
         return read_lines(self.content, segments, max_items)
 
 
 class Source(Protocol):
-    """A source of events that can be read again from a stored position."""
+    """A source of events that can be read again from a stored position; it has one or several ordered partitions."""
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
         """Continue after these stored positions (by partition), and return the names of the known partitions."""
@@ -38,7 +38,7 @@ class Source(Protocol):
         """Return new events, waiting for them up to ``timeout`` seconds."""
 
     def ended(self) -> list[str]:
-        """Return the partitions from which nothing more can come."""
+        """Return the names of the partitions from which no more events can come."""
 
     def behind(self) -> int | None:
         """Return how much is still unread in the source (bytes or events), or None if it is not known."""

@@ -21,7 +21,10 @@ TEXT = (".jsonl", ".ndjson", ".json", ".log")
 
 
 class LineReader:
-    """Complete lines of a binary file from an offset; a line that is too long is cut, and counts as one."""
+    """A reader of the complete lines of a binary file from an offset; a line that is too long counts as refused.
+
+    Its content is not kept.
+    """
 
     def __init__(self, handle: IO[bytes], offset: int = 0) -> None:
         self.handle, self.offset = handle, offset  # of the end of the last complete line
@@ -29,7 +32,8 @@ class LineReader:
         self.skipping = False
 
     def read(self, *, last: bool = False) -> list[bytes]:
-        """Return the next complete lines; with ``last`` also one at the end of the file that is not ended."""
+        """Return the next complete lines; with ``last`` also a line at the end of the file that lacks its line break.
+        """
         data = self.handle.read(CHUNK)
         if not data:
             if last and self.rest and not self.skipping:
@@ -50,9 +54,10 @@ class LineReader:
 
 
 class FileSource:
-    """One partition: a file, or the files of a folder or glob, ascending by name.
+    """A source with one partition: a file, or the files of a folder or glob pattern, in ascending order of name.
 
-    With ``follow`` the source waits for more events at the end; without it, the partition ends there.
+    With ``follow`` the source waits for more events at the end; without it, the partition ends there. ``last_line``
+    says whether a last line without a line break is complete.
     """
 
     def __init__(self, path: str | Path, name: str, *, follow: bool, last_line: bool = False) -> None:
@@ -67,11 +72,11 @@ class FileSource:
 
     @property
     def several(self) -> bool:
-        """Return whether the path is a folder or a glob."""
+        """Return whether the path is a folder or a glob pattern, which stand for several files."""
         return Path(self.path).is_dir() or any(letter in self.path for letter in "*?[")
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Continue after the stored position of this partition."""
+        """Continue after the stored position of this partition, and return its name; raise U254 without a file."""
         if not self.several and not Path(self.path).exists() and not self.follow:
             raise UsageError("U254", "the file does not exist", where=self.path, hint="check the path")
         position = positions.get(self.name)
@@ -83,7 +88,10 @@ class FileSource:
         return [self.name]
 
     def _find(self, position: Mapping[str, Any]) -> Path | None:
-        """Return the file of a stored position, even if it was renamed since; raise U254 if it no longer exists."""
+        """Return the file of a stored position, even if it was renamed since; raise U254 if it no longer exists.
+
+        None if no file had been opened.
+        """
         if position["file"] is None:
             return None
         path = Path(position["file"])
@@ -110,7 +118,7 @@ class FileSource:
         return sorted(one for one in found if one.is_file())
 
     def _next(self) -> Path | None:
-        """Return the file to read after the present one, or None."""
+        """Return the file to read after the present one, or None if there is none."""
         files = self._files()
         if not self.several:
             if files and (self.file is None or files[0].stat().st_ino != self.inode):
@@ -140,7 +148,7 @@ class FileSource:
         self.reader = None
 
     def poll(self, timeout: float) -> list[Arrival]:
-        """Return the next events of the file, or of the file that follows it."""
+        """Return the next events of the file, or of the file that follows it, waiting up to ``timeout`` seconds."""
         until = time.monotonic() + timeout
         while True:
             found = self._read()
@@ -212,7 +220,7 @@ class FileSource:
         return [self.name] if self.at_end else []
 
     def behind(self) -> int | None:
-        """Return the number of bytes that have not been read."""
+        """Return the number of unread bytes of the present file; None if it is not known."""
         if self.file is None or self.reader is None or not self.file.is_file():
             return None
         return max(0, os.fstat(self.reader.handle.fileno()).st_size - self.reader.offset)
@@ -226,7 +234,10 @@ class FileSource:
 
 
 class StandardInput:
-    """Lines from standard input, which cannot be read again: uncommitted events are lost when the process dies."""
+    """A source of lines from standard input, which cannot be read again.
+
+    Events that were not committed are lost when the process dies.
+    """
 
     name = "stdin"
 
@@ -240,7 +251,7 @@ class StandardInput:
         return [self.name]
 
     def poll(self, timeout: float) -> list[Arrival]:
-        """Return the lines that have come."""
+        """Return the lines that have come, waiting up to ``timeout`` seconds."""
         import select
 
         ready, _, _ = select.select([self.reader.handle], [], [], timeout)
@@ -260,7 +271,7 @@ class StandardInput:
         return [Arrival(self.name, [line for line in lines if line.strip()], None)]
 
     def ended(self) -> list[str]:
-        """Return the name of the partition once the input has ended."""
+        """Return the name of the partition if the input has ended, else an empty list."""
         return [self.name] if self.at_end else []
 
     def behind(self) -> int | None:

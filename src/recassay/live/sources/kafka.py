@@ -1,7 +1,7 @@
-"""Events from a server that speaks Kafka's protocol: each message is an event as JSON.
+"""Events from a Kafka server, or another that speaks its protocol: each message is an event as JSON.
 
-One process assigns itself all partitions of its topics. There is no group, whose rebalancing would move a partition to
-another process and leave its pending exposures behind. Positions are stored in the state.
+One process assigns itself all partitions of its topics. It uses no consumer group, because a group could move a
+partition to another process, without the exposures that are still open. Positions are stored in the state.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ ANSWER_WITHIN = 10.0  # seconds
 
 
 class KafkaSource:
-    """Topics of a cluster, one partition for each of theirs: ``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]``.
+    """A source that reads topics of a Kafka cluster: ``kafka://HOST:PORT[,HOST:PORT]/TOPIC[,TOPIC]``.
 
-    ``config`` are further settings of librdkafka, such as those of authentication.
+    Each partition of a topic is a partition of the source. ``config`` are further settings of librdkafka, such as those
+    of authentication.
     """
 
     def __init__(self, servers: str, topics: list[str], config: Mapping[str, Any] | None = None) -> None:
@@ -40,7 +41,10 @@ class KafkaSource:
         self.assigned: list[Any] = []
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Assign all partitions to this process, each from its stored position."""
+        """Assign all partitions to this process, each from its stored position, and return their names.
+
+        Raise U254 if the servers do not answer or a topic does not exist.
+        """
         names = []
         for topic in self.topics:
             try:
@@ -61,7 +65,7 @@ class KafkaSource:
         return names
 
     def poll(self, timeout: float) -> list[Arrival]:
-        """Return new messages by partition; librdkafka handles network errors."""
+        """Return new messages by partition, waiting up to ``timeout`` seconds; librdkafka handles network errors."""
         lines: dict[str, list[bytes]] = {}
         offsets: dict[str, int] = {}
         for message in self.consumer.consume(AT_ONCE, timeout):
@@ -80,11 +84,12 @@ class KafkaSource:
         return [Arrival(name, content, offsets[name]) for name, content in lines.items()]
 
     def ended(self) -> list[str]:
-        """Return nothing, because a topic does not end."""
+        """Return an empty list, because a topic does not end."""
         return []
 
     def behind(self) -> int | None:
-        """Return how many messages are unread, as far as librdkafka knows without a request."""
+        """Return the number of unread messages, as far as librdkafka knows without a request; None if it is not known.
+        """
         waiting = 0
         for own, now in zip(self.assigned, self.consumer.position(self.assigned), strict=True):
             _, high = self.consumer.get_watermark_offsets(own, cached=True)

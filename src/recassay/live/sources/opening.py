@@ -1,4 +1,4 @@
-"""Sources of events, opened from the names that a command line or a call gives."""
+"""Opening of sources of events from the names that a command line or a call gives."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SCHEMES = ("redis", "rediss", "kafka")
 
 
 def open_sources(given: Any, *, follow: bool) -> list[Source]:
-    """Return a source for each thing named: a path, a URL, ``-``, a table, or a list of dicts.
+    """Return a source for each thing given: a path, a URL, ``-`` (standard input), a table, or a list of dicts.
 
-    With ``follow`` sources wait for more events at the end of files. Each path is a partition; the files of a folder
-    are one.
+    With ``follow`` sources wait for more events at the end of files. Each path is a partition, and so is each folder
+    with all its files.
     """
     several = (
         isinstance(given, Sequence) and not isinstance(given, str) and not (given and isinstance(given[0], Mapping))

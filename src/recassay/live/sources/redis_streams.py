@@ -1,7 +1,7 @@
-"""Events from Redis Streams: each entry has one field with an event as JSON.
+"""Events from Redis Streams: each entry has one field, which holds an event as JSON.
 
-A consumer group hands out entries. An entry is acknowledged only after the commit of the state, so entries that a
-dead process had are handed out again. The state stores the ids of its entries, so an entry that is stored already is
+A consumer group hands out entries. An entry is acknowledged only after the commit of the state, so entries that a dead
+process had are handed out again. The state stores the latest id of each stream, so an entry that is already stored is
 recognised.
 """
 
@@ -19,7 +19,10 @@ AT_ONCE = 5000  # entries of a read
 
 
 class RedisSource:
-    """Streams of a Redis server, one partition each: ``redis://HOST:PORT/DB?stream=NAME&group=NAME&consumer=NAME``."""
+    """A source that reads streams of a Redis server, each of which is a partition.
+
+    Its URL is ``redis://HOST:PORT/DB?stream=NAME&group=NAME&consumer=NAME``.
+    """
 
     def __init__(self, url: str, streams: list[str], group: str, consumer: str) -> None:
         redis = need("redis", for_="a source redis://")
@@ -38,7 +41,8 @@ class RedisSource:
         self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Create the consumer group if it is missing, and continue after the stored positions."""
+        """Create the consumer group if it is missing, continue after the stored positions, and return the stream names.
+        """
         for stream in self.streams:
             self.last[stream] = _id(positions.get(stream.decode(), "0-0").encode())
         try:
@@ -63,7 +67,10 @@ class RedisSource:
                     ) from None
 
     def poll(self, timeout: float) -> list[Arrival]:
-        """Return new entries; after a start or a lost connection first those that were not acknowledged."""
+        """Return new entries, waiting up to ``timeout`` seconds.
+
+        After a start or a lost connection, entries that were not acknowledged come first.
+        """
         try:
             if self.recovering:
                 return self._recover()
@@ -84,7 +91,7 @@ class RedisSource:
         return self._arrivals(found)
 
     def _recover(self) -> list[Arrival]:
-        """Return entries that were handed out and not acknowledged, to any consumer, in order.
+        """Return entries that were handed out to any consumer and not acknowledged, in order, and take them over.
 
         The group belongs to this state, which only this process has locked, so the consumers that had them no longer
         run.
@@ -102,7 +109,10 @@ class RedisSource:
         return made
 
     def _arrivals(self, found: Any) -> list[Arrival]:
-        """Return the entries that are not stored in the state yet, and note all entries for acknowledgement."""
+        """Return the entries that are not in the state yet, and note all entries for acknowledgement.
+
+        ``found`` is what the Redis client returned: entries by stream.
+        """
         made = []
         for stream, entries in found.items() if isinstance(found, dict) else found or ():
             pairs = [pair for block in entries for pair in (block if isinstance(block, list) else [block])]
@@ -134,11 +144,11 @@ class RedisSource:
         self.unacknowledged = {}
 
     def ended(self) -> list[str]:
-        """Return nothing, because a stream does not end."""
+        """Return an empty list, because a stream does not end."""
         return []
 
     def behind(self) -> int | None:
-        """Return how many entries are unread, if the server knows."""
+        """Return the number of unread entries; None if the server does not know."""
         try:
             groups = [row for stream in self.streams for row in self.client.xinfo_groups(stream)]
         except (*self.errors, self.response_error):
@@ -158,7 +168,8 @@ def _id(name: bytes) -> tuple[int, int]:
 
 
 def _only(fields: Mapping[bytes, bytes] | None) -> bytes:
-    """Return the value of an entry's only field; an entry with several fields is not an event and gives empty bytes."""
+    """Return the value of an entry's only field; empty bytes for an entry with several fields, which is not an event.
+    """
     return next(iter(fields.values())) if fields and len(fields) == 1 else b""
 
 

@@ -1,4 +1,4 @@
-"""Events that are in memory: a table or a list of dicts, each of which is one partition."""
+"""Sources of events that are in memory: a table or a list of dicts, each of which is one partition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from recassay.live.sources.base import BATCH, Arrival
 
 
 class TableSource:
-    """A table of events in the order in which they came, or a list of dicts."""
+    """A source that reads a table, or a list of dicts, of events in the order in which they came."""
 
     def __init__(self, events: pl.DataFrame | Sequence[Mapping[str, Any]], name: str) -> None:
         self.events: pl.DataFrame | list[bytes] = (
@@ -21,22 +21,22 @@ class TableSource:
         self.name, self.row, self.follow = name, 0, False
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Continue after the stored position of this partition."""
+        """Continue after the stored position of this partition, and return its name."""
         self.row = positions.get(self.name, 0)
         return [self.name]
 
     def poll(self, timeout: float) -> list[Arrival]:
-        """Return the next events."""
+        """Return the next events, without waiting."""
         content = self.events[self.row : self.row + BATCH]
         self.row += len(content)
         return [Arrival(self.name, content, self.row)] if len(content) else []
 
     def ended(self) -> list[str]:
-        """Return the name of the partition once everything was read."""
+        """Return the name of the partition if all events were read, else an empty list."""
         return [self.name] if self.row >= len(self.events) else []
 
     def behind(self) -> int | None:
-        """Return how many events have not been read."""
+        """Return the number of events that have not been read."""
         return len(self.events) - self.row
 
     def acknowledge(self) -> None:

@@ -82,8 +82,7 @@ class Reader:
         return [self.parse((*whole, number), text, parse) for number, text in enumerate(texts)]
 
     def _refuse_cut(self, key: Key, texts: list[str]) -> None:
-        """Raise U133 if YAML has cut a text such as ``ALS(factors=8, alpha=1)`` at its comma, because it was not quoted.
-        """
+        """Raise U133 if YAML has cut an unquoted text such as ``ALS(factors=8, alpha=1)`` in two at its comma."""
         for number, text in enumerate(texts):
             if text.count("(") > text.count(")"):
                 end = next((at for at in range(number, len(texts)) if _is_closed(texts[number : at + 1])), number)

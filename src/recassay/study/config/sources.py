@@ -73,7 +73,7 @@ def load_items(data: Data, study_folder: Path, data_folder: Path | None = None) 
 
 
 def load_user_groups(data: Data, by: str, study_folder: Path, data_folder: Path | None = None) -> Memberships:
-    """Return the groups that the column ``by`` makes of the users, from the table of users if there is one, else the log.
+    """Return the groups that the column ``by`` makes of the users, read from the table of users, or else from the log.
 
     ``data`` is an entry under ``data`` of a study. Raise U105 for a generated log without a table of users.
     """

@@ -1,4 +1,4 @@
-"""What a study file and the headers of its data tell about mistakes, before any row is read."""
+"""Checks of a study file against the headers of its data files, which find mistakes before any row is read."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ OPTION = re.compile(r"--columns (?P<pairs>\S.*)$")
 def read_plan(
     path: str | Path, *, data: str | Path | None = None, quick: bool = False, values: Mapping[str, Any] | None = None
 ) -> AnyPlan:
-    """Return the plan of the study in a file; raise the first mistake that the file and the headers of its data tell.
+    """Return the plan of the study in a file (its texts parsed into objects); raise an error for the first mistake.
 
-    The arguments are those of :func:`~recassay.study.run.study.run_study`.
+    The mistakes are those that show in the study file and in the headers of its data files. The arguments are those of
+    :func:`~recassay.study.run.study.run_study`.
     """
     document = read_document(path)
     plan = make_plan(document, read_study(document, quick=quick, values=values), quick=quick)
@@ -41,7 +42,10 @@ def read_plan(
 
 
 def refuse_early(plan: AnyPlan, data_folder: Path | None) -> None:
-    """Raise the first mistake that the study file and the first bytes of its data files tell, with its line."""
+    """Raise an error for the first mistake that the study file and the headers of its data files show, with its line.
+
+    ``data_folder`` is the folder in which data sets are looked up by name.
+    """
     if isinstance(plan, Plan):
         _check_paths(plan)
         _check_items(plan)
@@ -53,7 +57,11 @@ def refuse_early(plan: AnyPlan, data_folder: Path | None) -> None:
 
 
 def require_run_files(plan: AnyPlan, name: str, split: str, folds: Sequence[int] | None = None) -> None:
-    """Raise if a system has no run file at some place of a split; ``folds`` are the numbers of folds, if known."""
+    """Raise I120 or U133 if a system reads its lists from run files, and one is missing or serves several folds.
+
+    Checked are the files for the split ``split`` of data set ``name``, every seed, and the ``folds`` with these
+    numbers; while the numbers are unknown (None), a file of any fold will do.
+    """
     for system, runs in _systems_with_runs(plan):
         try:
             runs.require(system.name, name, split, plan.study.seeds, folds)
@@ -66,7 +74,7 @@ def _systems_with_runs(plan: AnyPlan) -> list[tuple[System, RunFiles]]:
 
 
 def _check_paths(plan: Plan) -> None:
-    """Raise U133 for run files whose path does not tell data sets, or the splits of one, from each other."""
+    """Raise U133 if a system would use the same run file for several data sets, or for several splits of one."""
     several = {"data": len(plan.data), "split": max(len(plan.splits_of(name)) for name in plan.data)}
     things = {"data": "data sets", "split": "splits"}
     for system, runs in _systems_with_runs(plan):
@@ -101,7 +109,10 @@ def _check_rerankers(plan: Plan) -> None:
 
 
 def _check_data(plan: AnyPlan, name: str, data: Data, data_folder: Path | None) -> None:
-    """Raise if the files of a data set are missing, or lack a column that the study needs."""
+    """Raise an error if a file of data set ``name`` is missing, or lacks a column that the study needs.
+
+    ``data`` is the entry of the data set in the study file, and ``data_folder`` where data sets are looked up by name.
+    """
     try:
         items = items_file(data, plan.folder, data_folder)
         if items is not None:
@@ -130,19 +141,22 @@ def _check_data(plan: AnyPlan, name: str, data: Data, data_folder: Path | None) 
 
 @dataclass(frozen=True)
 class HeaderTimes:
-    """What a header and the study file tell about the times of a log: None if the log has none."""
+    """What is known about the times of a log from its header and the study file, before any row is read.
+
+    ``times`` is the kind of its times, None if the log has none, and ``origin`` is the path of the log for errors.
+    """
 
     times: TimeKind | None
     origin: str
 
     @property
     def time_scale(self) -> TimeScale:
-        """Raise: only the values tell the magnitude of times."""
+        """Raise NotImplementedError, because the unit of times can only be recognised from their values."""
         raise NotImplementedError("a header has no values")
 
 
 def _check_times(plan: AnyPlan, name: str, log: HeaderTimes) -> None:
-    """Raise if a split needs times that the log does not have, or of another kind than the study file states."""
+    """Raise an error if a split or a rule for sequences needs times that the log does not have, or of another kind."""
     for number, split in enumerate(plan.splits_of(name)):
         try:
             _require(log, split)
@@ -162,7 +176,7 @@ def _require(log: HeaderTimes, rule: Cut) -> None:
 
 
 def _check_ratings(plan: AnyPlan, path: str) -> None:
-    """Raise I307 if the protocol or a model reads ratings, which a log does not have."""
+    """Raise I307 if the protocol or a model reads ratings; called for a log without ratings, whose path is ``path``."""
     if isinstance(plan, Plan) and plan.protocol.relevant_from is not None:
         raise plan.reader.locate(("protocol",), no_ratings_to_compare(plan.protocol.relevant_from, path))
     for system in plan.systems:
@@ -171,7 +185,7 @@ def _check_ratings(plan: AnyPlan, path: str) -> None:
 
 
 def _in_yaml(error: RecassayError) -> RecassayError:
-    """Return an error about columns whose hint is what to write in a study file, not on a command line."""
+    """Return an error about columns with a hint in the syntax of study files in place of that of the command line."""
 
     def written(match: re.Match[str]) -> str:
         return f"columns: {{{match['pairs'].replace('=', ': ').replace(',', ', ')}}}"

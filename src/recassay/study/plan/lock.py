@@ -1,4 +1,4 @@
-"""The lock of a study: all versions, data and parameters that its results depend on.
+"""The lock file of a study: all versions, data and parameters that its results depend on.
 
 It holds no time, absolute path or machine name: the same study on the same data gives the same bytes.
 """
@@ -34,7 +34,10 @@ IDENTITY = ("study", "quick", "data", "filters", "splits")  # keys that must not
 
 
 def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any]:
-    """Return the lock of a study as plain values: versions, data, and all parsed parameters."""
+    """Return the content of the lock file of a study as plain values: versions, data, and all parsed parameters.
+
+    ``logs`` are the logs of the study by the name of the data set.
+    """
     study = plan.study
     return {
         "study": study.study,
@@ -64,7 +67,7 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
 
 
 def _digests(plan: AnyPlan) -> dict[str, str]:
-    """Return a digest of each plugin file of the study, because other content makes it another study."""
+    """Return a digest of each plugin file of the study by name, because a changed plugin makes it another study."""
     folder = plan.document.path.parent
     return {
         name: hashlib.blake2b((folder / name).read_bytes(), digest_size=16).hexdigest() for name in plan.study.plugins
@@ -84,12 +87,12 @@ def _of_streams(plan: StreamPlan) -> dict[str, Any]:
 
 
 def to_yaml(lock: Mapping[str, Any]) -> str:
-    """Return the lock as YAML text."""
+    """Return the content of a lock file as YAML text."""
     return str(yaml.safe_dump(dict(lock), sort_keys=False, allow_unicode=True, width=120))
 
 
 def stored_lock(folder: Path) -> dict[str, Any]:
-    """Return the lock in a folder; empty if there is none that can be read."""
+    """Return the content of the lock file in a folder; empty if there is none that can be read."""
     try:
         found, _ = parse_yaml((folder / NAME).read_text(encoding="utf-8", errors="replace"))
     except (OSError, YamlError):
@@ -98,7 +101,9 @@ def stored_lock(folder: Path) -> dict[str, Any]:
 
 
 def changed_systems(before: Mapping[str, Any], lock: Mapping[str, Any]) -> dict[str, str]:
-    """Return the systems whose answers an earlier lock does not cover, each with the reason.
+    """Return the systems whose stored results do not fit the study any more, each with the reason.
+
+    ``before`` is the content of the lock file of the last run (empty if there was none), and ``lock`` that of this run.
 
     >>> changed_systems({"models": {"a": 1, "b": 1}}, {"models": {"a": 1, "b": 2, "c": 3}})
     {'b': 'its definition changed', 'c': 'it is new in the study'}
@@ -116,7 +121,7 @@ def changed_systems(before: Mapping[str, Any], lock: Mapping[str, Any]) -> dict[
 
 
 def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
-    """Return whether a folder already has this lock; raise U111 or U134 if it belongs to something else.
+    """Return whether a folder has exactly this lock file; raise U111 or U134 if the folder belongs to something else.
 
     The name, data, filters, splits and ``--quick`` of a study must not change within a folder. Models, designs,
     metrics, seeds, protocol and the rest may change: results that are still valid are kept, others are computed again.
@@ -153,7 +158,7 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
 
 
 def code_files(plan: AnyPlan) -> list[Path]:
-    """Return the file of a study, and the run files and Python files that it names.
+    """Return the study file, and the run files and Python files that it names, as absolute paths.
 
     The folders of run files are among them, because a new file in one may be a new system.
     """

@@ -48,9 +48,9 @@ STREAM_KEYS = ("over_time", "tune")  # keys that only studies of streams have
 
 @dataclass(frozen=True, eq=False)
 class AnyPlan:
-    """The parts of a plan that all kinds of studies have: the objects that the texts of a study file name.
+    """The parts of a plan that all kinds of studies have: the objects that the texts of a study file define.
 
-    A plan has data sets, filters, splits, systems, designs, metrics and experiments.
+    ``data`` is by name. ``designs`` choose the candidates that are ranked. ``metrics`` are by heading (``recall@10``).
     """
 
     document: Document
@@ -78,26 +78,27 @@ class AnyPlan:
 
     @property
     def all_splits(self) -> tuple[Any, ...]:
-        """Return the splits of all data sets, each once."""
+        """Return the splits of all data sets, each once even if several data sets have it."""
         return tuple({str(split): split for name in self.data for split in self.splits_of(name)}.values())
 
     def locate_split(self, name: str, number: int, error: RecassayError) -> RecassayError:
-        """Return an error about a split of data set ``name`` with its place in the study file."""
+        """Return an error about split ``number`` of data set ``name`` with the split's line in the study file."""
         own: Key = ("data", list(self.data).index(name), "split", number)
         return self.reader.locate(own if name in self.own_splits else ("split", number), error)
 
     def locate_data(self, name: str, error: RecassayError, *more: str | int) -> RecassayError:
-        """Return an error about data set ``name``, or a key of its entry, with its place in the study file."""
+        """Return an error about data set ``name``, or the key ``more`` in its entry, with its line in the study file.
+        """
         return self.reader.locate(("data", list(self.data).index(name), *more), error)
 
     def locate_metric(self, heading: str, error: RecassayError) -> RecassayError:
-        """Return an error about a metric with its place in the study file."""
+        """Return an error about the metric with this heading, with its line in the study file."""
         number = next((at for at, text in enumerate(self.study.metrics) if heading in parse_metrics(text)), 0)
         return self.reader.locate(("metrics", number), error)
 
     @property
     def reader(self) -> Reader:
-        """Return the reader of the study file, for places of errors."""
+        """Return the parser of the study file, which adds lines and keys to errors."""
         return Reader(self.document, frozenset(self.document.content.get("quick", {}) if self.quick else {}))
 
     def replaced(self, key: str) -> bool:
@@ -107,7 +108,7 @@ class AnyPlan:
 
 @dataclass(frozen=True, eq=False)
 class Plan(AnyPlan):
-    """Plan of a study of ranked lists: data sets, splits, a protocol, systems, designs and metrics."""
+    """The plan of a study of ranked lists."""
 
     splits: tuple[Split, ...]
     protocol: UserProtocol
@@ -115,7 +116,7 @@ class Plan(AnyPlan):
 
 @dataclass(frozen=True, eq=False)
 class SequencePlan(AnyPlan):
-    """Plan of a study of generated sequences.
+    """The plan of a study of generated sequences.
 
     ``sequencers`` make the sequences of each data set, and ``primitives`` are its recommenders of obvious items, if
     given.
@@ -129,9 +130,9 @@ class SequencePlan(AnyPlan):
 
 @dataclass(frozen=True, eq=False)
 class StreamPlan(AnyPlan):
-    """Plan of a study of streams: protocols by data set, drift detectors, and systems.
+    """The plan of a study of streams, in which systems are tested and trained event by event.
 
-    ``over_time`` is the metric of curves, and ``settings`` are the tuning candidates of each system.
+    ``protocols`` are by data set, and ``settings`` are the models that tuning chooses from, by system.
     """
 
     splits: tuple[WholeStream, ...]
@@ -143,7 +144,7 @@ class StreamPlan(AnyPlan):
 
 
 def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan | SequencePlan | StreamPlan:
-    """Return the plan of a study; errors carry their place in the file."""
+    """Return the plan of a study, read from ``document``; errors name the line and key of the mistake in the file."""
     quick_part = document.content.get("quick", {}) if quick else {}
     reader = Reader(document, frozenset(quick_part))
     for number, file in enumerate(study.plugins):
@@ -196,7 +197,7 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
 
 
 def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Callable[[str], Cut]) -> dict[str, Any]:
-    """Return the splits of a study, and of the data sets that have their own, by the names of the plan."""
+    """Return the fields ``splits`` and ``own_splits`` of a plan; ``parse`` returns the split that a text names."""
     own = {
         name: tuple(reader.parse_list(("data", number, "split"), entry.split, parse))
         for number, (name, entry) in enumerate(data.items())
@@ -206,7 +207,7 @@ def _splits(reader: Reader, study: Study, data: Mapping[str, Data], parse: Calla
 
 
 def _no_sequences(reader: Reader, study: Study, protocol: BaseProtocol, keys: tuple[str, ...]) -> None:
-    """Raise an error if a data set has one of ``keys``, which only studies of sequences have."""
+    """Raise U133 if a data set has one of ``keys``, which only studies of sequences have."""
     for number, data in enumerate(study.data):
         for key in keys:
             if getattr(data, key):
@@ -215,7 +216,7 @@ def _no_sequences(reader: Reader, study: Study, protocol: BaseProtocol, keys: tu
 
 
 def _no_streams(reader: Reader, study: Study, protocol: BaseProtocol) -> None:
-    """Raise an error if a study of ranked lists or sequences has no split, or has keys of streams."""
+    """Raise an error if a study of ranked lists or sequences has no split, or has a key that only streams have."""
     if not study.split and not all(entry.split for entry in study.data):
         where = reader.document.where(())
         raise UsageError("U132", "the study lacks the key 'split'", where=where, hint="add `split:`")
@@ -226,9 +227,9 @@ def _no_streams(reader: Reader, study: Study, protocol: BaseProtocol) -> None:
 
 
 def _no_lists(reader: Reader, study: Study, protocol: BaseProtocol, purpose: str) -> None:
-    """Raise an error if a study of sequences or streams has keys that only studies of ranked lists have.
+    """Raise U133 if a study of sequences or streams has a key that only studies of ranked lists have.
 
-    ``purpose`` is the end of the error's sentence, which says what the protocol does instead.
+    ``purpose`` is the end of the error's sentence, such as "is for streams".
     """
     for key in LIST_KEYS:
         if key in study.model_fields_set:
@@ -293,10 +294,7 @@ def _playable(reader: Reader, key: Key, stream_protocol: BaseProtocol) -> Preque
 
 
 def _measured(study: Study, stream_protocol: Prequential, items: bool, _text: str) -> None:
-    """Raise an error for metrics that cannot be computed for a single event.
-
-    ``items`` says whether features are given.
-    """
+    """Raise an error for a metric that cannot be computed per event; ``items`` says whether item features are given."""
     if stream_protocol.predict == "items":
         StreamMetrics.of(study.metrics, stream_protocol, lists_only=False, items=items)
     elif other := [heading for heading in parse_metrics(study.metrics) if heading not in ERRORS]:

@@ -1,7 +1,7 @@
-"""Run files as systems of a study: lists that another program made, one file for every place of the study.
+"""Run files as systems of a study: ranked lists that another program made, one file per data set, split, fold and seed.
 
-A path such as ``runs/{data}/{fold}.csv`` names the file of a place by its data set, split, fold and seed. In a path
-with ``*`` every match is a system of its own.
+A path such as ``runs/{data}/{fold}.csv`` names the file for a data set and fold; ``{split}`` and ``{seed}`` are
+possible too. In a path with ``*`` every match is a system of its own.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ def names_run_files(text: str) -> bool:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The run files of one system: a path with ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` for its place.
+    """The run files of one system: a path with ``{data}``, ``{split}``, ``{fold}`` and ``{seed}`` to be filled in.
 
-    ``columns`` are the names of the columns of each data set, which apply to run files that have them.
+    The path ``text`` is relative to ``folder``. ``columns`` are the names of columns by data set, for files that have
+    them.
 
     >>> files = RunFiles(Path("study"), "runs/{data}/{fold}.csv")
     >>> files.at(StudyCell("shop", "k_folds(k=2)", 1, 0)).path.as_posix()
@@ -67,35 +68,35 @@ class RunFiles:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names of places that the path has, such as ``fold``."""
+        """Return which of the names data, split, fold and seed the path has in braces."""
         return frozenset(PLACE.findall(self.text))
 
     def at(self, cell: StudyCell) -> RunFile:
-        """Return the file of a place of the study."""
+        """Return the run file for a data set, split, fold and seed."""
         text = self._filled(data=cell.dataset, split=cell.split, fold=cell.fold, seed=cell.seed)
         return RunFile(self.folder / text, text, self.columns.get(cell.dataset, {}))
 
     def files(self) -> list[Path]:
-        """Return the files of all places, also of those that the study does not have, relative to its folder."""
+        """Return the existing files that fit the path, relative to its folder, even of folds that the study lacks."""
         return [Path(path) for path in sorted(glob.glob(_pattern(self.text), root_dir=self.folder))]
 
     def sources(self) -> list[Path]:
-        """Return the paths of all files, and of their folders."""
+        """Return the paths of all files that fit the path, and of their folders."""
         files = [part for path in self.files() for part in table_files(self.folder / path)]
         return [*{file.parent: None for file in files}, *files]
 
     def digests(self) -> dict[str, str]:
-        """Return a digest of the content of every file, by its path relative to the study."""
+        """Return a digest of the content of every file that fits the path, by its path relative to the study."""
         return {path.as_posix(): digest_of_files(table_files(self.folder / path)) for path in self.files()}
 
     def exists(self, **place: str | int) -> bool:
-        """Return whether some path with these values exists; names of places without a value match anything."""
+        """Return whether a file exists for these values of data, split, fold and seed; without a value, any will do."""
         return bool(glob.glob(str(Path(glob.escape(str(self.folder)), _pattern(self._filled(**place))))))
 
     def require(self, system: str, dataset: str, split: str, seeds: Sequence[int], folds: Sequence[int] | None) -> None:
-        """Raise I120 if the file of some place is missing, and U133 if several folds have one file.
+        """Raise I120 if the file for some fold or seed is missing, and U133 if one file would serve several folds.
 
-        While the numbers of the ``folds`` are unknown, one file of any fold will do.
+        While the numbers of the ``folds`` are unknown (None), a file for any fold will do.
         """
         if folds is not None and len(folds) > 1 and "fold" not in self.names:
             what = f"{system} has one run file for the {len(folds)} folds of {dataset}, {split}"
@@ -123,7 +124,10 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class RunFile:
-    """The run file of a system at one place of a study."""
+    """The run file of a system for one data set, split, fold and seed.
+
+    ``text`` is its path as the study writes it, and ``columns`` are the names of its columns.
+    """
 
     path: Path
     text: str
@@ -135,11 +139,11 @@ class RunFile:
 
     @property
     def digest(self) -> str:
-        """Return a digest of the content of the file, or of the part files of a folder."""
+        """Return a digest of the content of the file, or of all files in it if it is a folder."""
         return digest_of_files(table_files(self.path))
 
     def read(self, name: str) -> Run:
-        """Return the run in the file, under the name of its system."""
+        """Return the ranked lists in the file as a run called ``name``."""
         chosen = {meaning: column for meaning, column in parse_columns(self.columns).items() if meaning in (USER, ITEM)}
         return read_with_shared_names(lambda names: read_run(self.path, name, columns=names), chosen or None)
 
@@ -151,7 +155,7 @@ def digest_of_files(paths: Iterable[Path]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _digest(stamped: tuple[tuple[str, int, int], ...]) -> str:
-    """Return a digest of the content of files, computed again if the size or the time of one changes."""
+    """Return a digest of the content of files; size and time are given so that a changed file is read again."""
     digest = hashlib.blake2b(digest_size=16)
     for path, *_ in stamped:
         with Path(path).open("rb") as file:
@@ -160,10 +164,10 @@ def _digest(stamped: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def expand(text: str, folder: Path, name: str | None) -> dict[str, str]:
-    """Return a path of run files for every system that it names.
+    """Return the systems that a path of run files names: for each name of a system, the path without ``*``.
 
-    A path with ``*`` names a system for every match: the text in place of ``*``, behind ``name-`` if there is a name.
-    Any other path is one system, called ``name`` or else by its file. Two matches of one name are U109.
+    A path with ``*`` names a system for every match: the text in place of ``*``, after ``name-`` if there is a name.
+    Any other path is one system, called ``name``, or else after its file. Raise U109 if two matches give the same name.
 
     >>> expand("runs/als-{fold}.csv.gz", Path(), None), expand("runs/als/{fold}.csv", Path(), None)
     ({'als': 'runs/als-{fold}.csv.gz'}, {'als': 'runs/als/{fold}.csv'})
@@ -186,12 +190,12 @@ def expand(text: str, folder: Path, name: str | None) -> dict[str, str]:
 
 
 def _pattern(text: str) -> str:
-    """Return the glob of a path: ``*`` for stars and for the names of places, everything else as it is."""
+    """Return the glob pattern of a path: ``*`` in place of ``{fold}`` and the like, everything else as it is."""
     return "".join("*" if part == "*" else glob.escape(part) for part in _tokens(text))
 
 
 def _tokens(text: str) -> Iterable[str]:
-    """Yield the parts of a path, with ``*`` for every star and every name of a place."""
+    """Yield the parts of a path in order, with ``*`` in place of ``{data}``, ``{split}``, ``{fold}`` and ``{seed}``."""
     at = 0
     for match in TOKEN.finditer(text):
         yield text[at : match.start()]
@@ -201,7 +205,10 @@ def _tokens(text: str) -> Iterable[str]:
 
 
 def _expression(text: str) -> str:
-    """Return a regular expression of a path, with a group for every star; equal names of places have equal values."""
+    """Return a regular expression that matches the files of a path, with a named group for every ``*``.
+
+    A name such as ``{fold}`` that occurs twice must have the same value in both places.
+    """
     parts, seen, at = list[str](), set[str](), 0
     for number, match in enumerate(TOKEN.finditer(text)):
         parts.append(re.escape(text[at : match.start()]))
@@ -215,7 +222,7 @@ def _expression(text: str) -> str:
 
 
 def _label(text: str) -> str:
-    """Return the name of a path: its file without suffixes and places, or the nearest folder that has a name."""
+    """Return the name of a system for a path: its file without suffixes and ``{...}``, or else the nearest folder."""
     for part in reversed(Path(text).parts):
         if label := PLACE.sub("", _without_suffixes(part)).strip(EDGES):
             return label

@@ -22,10 +22,10 @@ FILE_MODEL = re.compile(r"^\s*(?P<file>[^:()]+\.py):")
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """A named system of a study, the text that defines it, and a digest of its Python file or its run file, if any.
+    """A system of a study: a name, the text that defines it, and its model.
 
-    The model of a system that has answered elsewhere is its run files. ``key`` is the key of the system in the study
-    file.
+    The model of a system whose lists another program made is its run files. ``key`` is where the system is defined in
+    the study file. ``source`` is a digest of the Python file of the model or of the run file, "" if there is neither.
     """
 
     name: str
@@ -35,14 +35,15 @@ class System:
     source: str = ""
 
     def seeded(self, seed: int) -> Any:
-        """Return the model with ``seed``, the seed of a repetition, added to its own seed, if it has one.
+        """Return the model with ``seed``, the seed of a repetition, added to its own seed if it has one.
 
         Seed 0 changes nothing.
         """
         return _seeded(self.model, seed)
 
     def at(self, cell: StudyCell) -> System:
-        """Return the system at a place of the study: its model with the seed of the place, or the run file there."""
+        """Return the system as it runs on a cell (data set, split, fold, seed): with the cell's seed, or its run file.
+        """
         if isinstance(self.model, RunFiles):
             file = self.model.at(cell)
             return dataclasses.replace(self, model=file, source=file.digest)
@@ -50,7 +51,8 @@ class System:
 
 
 def _seeded(model: Any, seed: int) -> Any:
-    """Return the model with ``seed`` added to its own seed; in a wrapper, to that of the model it wraps."""
+    """Return the model with ``seed`` added to its own seed; for a re-ranker, to the seed of the model that it re-ranks.
+    """
     if not dataclasses.is_dataclass(model) or isinstance(model, type):
         return model
     named: Any = model
@@ -69,7 +71,7 @@ def parse_systems(
 ) -> tuple[System, ...]:
     """Return the systems of a study, each parsed from its text; raise U133 for a name that cannot be a file name.
 
-    ``columns`` are column names by data set, for run files.
+    ``models`` are the texts, by name or without names. ``columns`` are the column names of run files, by data set.
     """
     named = models if isinstance(models, dict) else dict.fromkeys(models, "")
     found: dict[str, System] = {}
@@ -91,7 +93,11 @@ def _systems_of(
     parse: Callable[[str], Any],
     columns: Mapping[str, Columns] | None,
 ) -> list[System]:
-    """Return the systems of one entry under ``models``: one, or those that a path with ``*`` matches."""
+    """Return the systems of one entry under ``models``: one, or those that a path with ``*`` matches.
+
+    ``key`` is where the entry is in the study file, ``name`` its name (None: it has none), and ``columns`` are the
+    column names of run files, by data set.
+    """
     folder = reader.document.path.parent
     if names_run_files(text):
         paths = reader.parse(key, text, lambda path: expand(path, folder, name))
@@ -108,7 +114,8 @@ def _systems_of(
 
 
 def _add(found: dict[str, System], system: System, reader: Reader, key: Key) -> None:
-    """Add a system to those found, by its name in lower case; raise U133 for a name that cannot be used."""
+    """Add a system to ``found``, by its name in lower case; raise U133 if its name cannot be a file name or is taken.
+    """
     label = system.name
     if not label.strip() or label.startswith(".") or re.search(r"[/\\\x00-\x1f]", label) or len(label) > 100:
         raise reader.error(
@@ -123,7 +130,7 @@ def _add(found: dict[str, System], system: System, reader: Reader, key: Key) -> 
 
 
 def parse_model_text(reader: Reader, key: Key, text: str, parse: Callable[[str], Any]) -> Any:
-    """Return the model that a text under ``key`` names, for models that are no system.
+    """Return the model that a text under ``key`` names, for models that are not systems of the study.
 
     A Python file in the text is relative to the study file.
     """
@@ -132,7 +139,10 @@ def parse_model_text(reader: Reader, key: Key, text: str, parse: Callable[[str],
 
 @dataclass(frozen=True, eq=False)
 class _Wrapped:
-    """Resolves names of systems in wrappers: ``MMR(of='mf')`` re-ranks the system that the study calls mf."""
+    """Replacement of names in re-rankers by models: ``MMR(of='mf')`` re-ranks the system that the study calls mf.
+
+    Called with a system, it returns the system with the model it re-ranks in place of the name.
+    """
 
     reader: Reader
     systems: Mapping[str, System]
@@ -157,7 +167,10 @@ class _Wrapped:
         return dataclasses.replace(system, model=model, source=system.source + base.source)
 
     def _unnamed(self, system: System, of: str) -> System:
-        """Return the system with its wrapped model ``of`` parsed: a text, which is not the name of a system."""
+        """Return a system whose model is parsed from ``of``, the text of a model that is not a system of the study.
+
+        ``system`` is the re-ranker that names it, for the error U133 if the text is not a model either.
+        """
         found_at, source = _resolve_file(of, self.reader.document.path.parent)
         try:
             return System(of, of, self.parse(found_at), source=source)
@@ -171,13 +184,14 @@ class _Wrapped:
 
 
 def _label(model: Any, text: str) -> str:
-    """Return the name of a model: its ``str``, or the expression ``text`` if ``str`` only shows a memory address."""
+    """Return the name of a model: its ``str``, or ``text``, which defines it, if ``str`` only shows a memory address.
+    """
     described = str(model)
     return text.rpartition(".py:")[2].strip() if ADDRESS.search(described) else described
 
 
 def _resolve_file(text: str, folder: Path) -> tuple[str, str]:
-    """Return the text with the path of its Python file made absolute, and a digest of the file (or "")."""
+    """Return the text with the path of its Python file made absolute, and a digest of that file ("" without a file)."""
     match = FILE_MODEL.match(text)
     if not match:
         return text, ""

@@ -1,4 +1,4 @@
-"""Tuning on streams: every setting of a grid is played on the first part of a stream, and the best is used."""
+"""Tuning on streams: every candidate model is run on the first part of a stream, and the best one is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Value = int | float | bool | str
 
 @dataclass(frozen=True)
 class Setting:
-    """A candidate of tuning: a model with parameters, and its mean of the metric on the first part of a stream.
+    """A result of tuning: a model with parameters, and its mean of the metric on the first part of a stream.
 
     The mean is None if the model failed, for the reason ``why``.
     """
@@ -44,7 +44,10 @@ class Setting:
 
 
 def grid_settings(reader: Reader, tune: Tune | None, systems: tuple[System, ...]) -> dict[str, tuple[Any, ...]]:
-    """Return the candidate models by system: the model as the study states it, then one for every point of the grid."""
+    """Return the models to choose from, by system: the model as the study states it, then one per point of the grid.
+
+    Raise U133 for a system or a parameter in the grid that does not exist.
+    """
     named = {system.name: system for system in systems}
     found = {}
     for name, grid in (tune.grid if tune else {}).items():
@@ -70,7 +73,7 @@ def grid_settings(reader: Reader, tune: Tune | None, systems: tuple[System, ...]
 
 
 def grid_points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
-    """Yield every combination of the values of a grid.
+    """Yield every combination of the values of a grid, as values by parameter.
 
     >>> list(grid_points({"factors": [5, 10], "rate": [0.1]}))
     [{'factors': 5, 'rate': 0.1}, {'factors': 10, 'rate': 0.1}]
@@ -80,7 +83,10 @@ def grid_points(grid: Mapping[str, list[Value]]) -> Iterator[dict[str, Value]]:
 
 
 def play_setting(system: System, model: Any, fold: StreamFold, metric: str, folder: Path) -> Setting:
-    """Return the result of a model on the first part of a stream (``fold``); a stored result is read."""
+    """Return the result of running a model on the first part of a stream (``fold``); a stored result is read instead.
+
+    ``metric`` is what tuning optimises, and ``folder`` is where the result is stored.
+    """
     path = setting_path(system, model, fold, metric, folder)
     if manifest_of(folder).is_intact(path):
         return Setting(**json.loads(path.read_text(encoding="utf-8")))
@@ -106,7 +112,7 @@ def setting_path(system: System, model: Any, fold: StreamFold, metric: str, fold
 
 
 def best_setting(settings: list[Setting], metric: str) -> int:
-    """Return the index of the best setting, the first one of equals; 0 if all failed.
+    """Return the index of the setting with the best mean, the first one of equals; 0 if all failed.
 
     >>> best_setting([Setting("a", "A", 0.1), Setting("a", "A(2)", None), Setting("a", "A(3)", 0.2)], "recall@10")
     2
@@ -117,7 +123,10 @@ def best_setting(settings: list[Setting], metric: str) -> int:
 
 
 def tuning_exhibit(tried_by_system: Mapping[str, list[Setting]], metric: str, events: int) -> Exhibit:
-    """Return an exhibit with all settings and their means, in which the chosen ones are marked."""
+    """Return a chart of all settings and their means, in which the chosen ones are marked.
+
+    ``events`` is the number of events that they were run on.
+    """
     rows = [
         {
             "system": name,

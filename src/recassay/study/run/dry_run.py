@@ -36,9 +36,10 @@ def dry_run(
     users: int = USERS,
     threads: int | None = None,
 ) -> None:
-    """Fit and run systems on a small part of the fold of a cell, and score them under every design and metric.
+    """Fit systems on a small part of a fold, and score them under every design and metric; raise the first error.
 
-    Raise the first error, with its place in the study file.
+    The error names its place in the study file. ``cell`` has the seed, and ``users`` is the number of test users to
+    keep.
     """
     part = small_fold(fold, users)
     task = ranking_task(part, plan.protocol)
@@ -72,7 +73,8 @@ def _run_small(plan: Plan, system: System, part: Fold, task: RankingTask, thread
 
 
 def small_fold(fold: Fold, users: int = USERS) -> Fold:
-    """Return the fold of the first test users, re-coded; a smaller fold is returned unchanged."""
+    """Return the fold reduced to its first test users, with new codes; a fold with fewer users is returned unchanged.
+    """
     test_users = np.unique(fold.test.users)
     if test_users.size <= users:
         return fold

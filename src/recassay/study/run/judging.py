@@ -34,9 +34,10 @@ def judge_fold(
     short: Short | None = None,
     threads: int | None = None,
 ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
-    """Return the scores of the runs of one fold by design, and the findings about all designs together.
+    """Return the scores of all systems on one fold by design, and the findings about all designs together.
 
-    A dry run computes no intervals and variances. ``short`` overrides the study's setting for too few candidates.
+    ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``short`` says what to do
+    with users who have fewer candidates than a design samples; None: what the study says.
     """
     findings: tuple[Finding, ...] = ()
     designs = designs_for(plan, split)
@@ -72,8 +73,8 @@ def metrics_by_design(plan: Plan) -> list[str]:
 def designs_for(plan: Plan, split: Split) -> tuple[str | Design, ...]:
     """Return the designs of a study that fit a split; a design that fits no split is kept, so that it gives an error.
 
-    U1R and UAR need uniform test items. On such a split, items that are no candidates are certain misses, which rules
-    out AI.
+    The designs U1R and UAR need test items that are drawn uniformly. With such a split, items that are not candidates
+    are certain misses, so the designs AI, which rank all items, do not fit.
     """
     return tuple(
         design
@@ -101,13 +102,16 @@ def _score_lists(plan: Plan, fold: Fold, runs: Mapping[str, Run], dry_run: bool,
 
 
 def _uncertainty(plan: Plan, dry_run: bool) -> Uncertainty:
-    """Return the options of intervals that the study states; a dry run has no intervals."""
+    """Return the settings of intervals that the study states; a dry run computes no intervals."""
     how = plan.study.judge
     return Uncertainty(None if dry_run else how.method, how.level, how.resamples, how.seed)
 
 
 def compare_systems(plan: AnyPlan, scores: Scores, *, threads: int | None = None) -> Comparison | None:
-    """Return the comparison of a study, of all pairs if the baseline failed; None for fewer than two systems."""
+    """Return the comparison that the study asks for; None for fewer than two systems.
+
+    All pairs are compared if the baseline failed and so has no scores.
+    """
     how, level, seed = plan.study.compare, plan.study.judge.level, plan.study.judge.seed
     if len(scores.systems) < 2 or not scores.unit_metrics:
         return None

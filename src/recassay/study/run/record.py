@@ -43,7 +43,10 @@ ALL = "all"  # the fold name of results over all folds
 
 @dataclass
 class Record:
-    """Results of a running study so far: rows, comparisons, findings, failures, exhibits and times."""
+    """The results of a running study so far: rows, comparisons, findings, failures, exhibits and times.
+
+    ``out`` is the folder of the results.
+    """
 
     plan: AnyPlan
     out: Path
@@ -62,21 +65,24 @@ class Record:
 
     @cached_property
     def store(self) -> StudyFolder:
-        """Return the folder of the study."""
+        """Return the folder of stored results of the study."""
         return StudyFolder(self.out, names=tuple(self.plan.data), trust=self.trust)
 
     @cached_property
     def values(self) -> Values:
-        """Return the table of the values of all units, which is built on disk."""
+        """Return the table of the metric values of all users, which is built on disk."""
         return Values(self.out / "cache" / "values")
 
     def write_exhibit(self, cell: StudyCell, exhibit: Exhibit) -> None:
-        """Write an exhibit of a cell (fold and seed); reports show exhibits in the order of these calls."""
+        """Write an exhibit (a table to draw) about a cell; reports show exhibits in the order of these calls."""
         self.store.write_exhibit(cell.dataset, cell.split, exhibit, order=self.exhibits)
         self.exhibits += 1
 
     def note_failure(self, cell: StudyCell, name: str, error: Exception) -> None:
-        """Record that a system or experiment failed, and write the error with its traceback into the folder."""
+        """Record that a system or experiment failed on a cell, and write the error with its traceback into the folder.
+
+        If it failed during a stream, its results up to the failure are written, too.
+        """
         about: Row = {
             "system": name,
             **self.identity(cell),
@@ -93,24 +99,31 @@ class Record:
             error.stream.copies[-1].write(scored)
 
     def note_remote_failure(self, cell: StudyCell, name: str, about: Row) -> None:
-        """Record the failure of ``name``, whose files another process has written; ``about`` describes it."""
+        """Record a failure that another process has already written into the folder; ``about`` describes it.
+
+        ``name`` is the system or experiment that failed.
+        """
         self._failure_places(cell, name)
         self.failures.append(about)
 
     def _failure_places(self, cell: StudyCell, name: str) -> list[Path]:
-        """Return the paths of two files about a failure: its description, and what was scored before it."""
+        """Return the paths of two files about a failure: its description, and the results of a stream before it."""
         home = self.store.of_cell(cell)
         return [self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
     def note_time(self, cell: StudyCell, system: str | None, what: str, noted: Mapping[str, Any]) -> None:
-        """Record how long a step of a system took, if that is known; ``what`` names the step, such as ``fit``."""
+        """Record how long a step of a system took; ``what`` names the step, such as ``fit``.
+
+        ``noted`` has seconds and threads; nothing is recorded if it is empty. ``system`` is None for steps of all
+        systems.
+        """
         if noted:
             self.times.append({"system": system, **vars(cell), "what": what, **noted})
 
     def note_fold(
         self, name: str, split: Any, fold: Fold | SequenceFold | StreamFold, findings: Iterable[Finding] = ()
     ) -> None:
-        """Write the description of a fold into the folder, and record the findings about it."""
+        """Write the description of a fold of data set ``name`` into the folder, and record the findings about it."""
         write_json(
             about_fold(fold),
             self.store.place(FOLDS, self.store.of_split(name, str(split)), f"fold-{fold.number}.json"),
@@ -118,7 +131,8 @@ class Record:
         self.note_findings(findings, StudyCell(name, str(split), fold.number, 0), None)
 
     def note(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
-        """Record the scores of one fold under one design: rows, values per user and findings."""
+        """Record the scores of one fold under one design: a row per system and metric, values per user, and findings.
+        """
         identity, scores = self.identity(cell) | {"design": design}, verdict.scores
         self._rows(identity, cell.fold, verdict)
         if scores.unit_metrics:
@@ -130,16 +144,17 @@ class Record:
         self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in verdict.rows()]
 
     def note_findings(self, findings: Iterable[Finding], cell: StudyCell, design: str | None) -> None:
-        """Record findings with their data set, split, design, fold and seed."""
+        """Record findings with the data set, split, fold and seed of the cell, and the design (None: not about one)."""
         about = {"dataset": cell.dataset, "split": cell.split, "design": design}
         self.findings += [{**found.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for found in findings]
 
     def pool_folds(
         self, cell: StudyCell, design: str, parts: list[Verdict], folds: int, threads: int | None
     ) -> Verdict | None:
-        """Record and return the results over all folds, of the systems that have results in each.
+        """Record and return the results over all folds, of the systems that have results in each fold.
 
-        None if there are none. ``parts`` are the results of the folds, of which there are ``folds``.
+        ``parts`` are the results of the folds that have any, and ``folds`` is the number of all folds. Return None, and
+        record nothing, if a fold lacks results or if no system has results in each fold.
         """
         whole = [system for system in parts[0].scores.systems if all(system in part.scores.systems for part in parts)]
         if len(parts) < folds or not whole:
@@ -152,21 +167,21 @@ class Record:
         return verdict
 
     def note_comparisons(self, cell: StudyCell, design: str, rows: Iterable[Row]) -> None:
-        """Record comparisons of systems."""
+        """Record the comparisons of systems over all folds, with data set, split, seed and design."""
         identity = self.identity(cell) | {"design": design}
         self.comparisons += [{**identity, **row} for row in rows]
 
     def note_groups(self, cell: StudyCell, design: str, groups: GroupScores) -> None:
-        """Record means by group of users."""
+        """Record means by group of users, with data set, split, seed and design."""
         self.groups.append((self.identity(cell) | {"design": design}, groups))
 
     def note_leads(self, cell: StudyCell, design: str, scores: Scores, comparison: Comparison | None) -> None:
-        """Record the best system by each metric, and the test of its lead."""
+        """Record the best system by each metric, and the test of whether its lead over the next one is significant."""
         place = Place(**self.identity(cell), design=design)
         self.leads += leads_at(place, scores, comparison)
 
     def _note_lengths(self) -> None:
-        """Record findings about metrics without a cut-off on lists of different lengths."""
+        """Record a finding where a metric without a cut-off was computed on lists of different lengths."""
         places: dict[tuple[Any, ...], list[Row]] = {}
         for row in self.rows:
             places.setdefault((row["dataset"], row["split"], row["seed"]), []).append(row)

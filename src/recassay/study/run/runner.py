@@ -1,4 +1,4 @@
-"""The order of work of a study of any kind; every result is written as soon as it is computed."""
+"""The order of work in a run of a study of any kind; every result is written as soon as it is computed."""
 
 from __future__ import annotations
 
@@ -54,11 +54,10 @@ TOO_FEW_CANDIDATES = "U120"
 
 @dataclass
 class Runner(ABC, Generic[AFold, Answer]):
-    """One run of a study.
-
-    Subclasses define folds, fitting, answers and scores for a kind of study (lists, sequences, streams).
+    """One run of a study; subclasses define folds, fitting, answers and scores for lists, sequences and streams.
 
     An answer is what a fitted system gives on a fold: ranked lists, generated sequences, or outcomes of a stream.
+    ``out`` is the folder of results, ``data`` the folder of data sets, and ``report`` is called with the progress.
     """
 
     plan: AnyPlan
@@ -79,17 +78,17 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @cached_property
     def record(self) -> Record:
-        """Return the record of results."""
+        """Return the record of the results of this run, which begins empty."""
         return Record(self.plan, self.out, trust=self.trust)
 
     @property
     def clock(self) -> Clock:
-        """Return the clock that stores how long steps took."""
+        """Return the store of how long steps took."""
         return Clock(self.out / TIMES, self.threads or available(), self.store.manifest.is_intact)
 
     @property
     def store(self) -> StudyFolder:
-        """Return the folder of the study."""
+        """Return the folder of stored results of the study."""
         return self.record.store
 
     @abstractmethod
@@ -98,71 +97,75 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def dry_run(self, cell: StudyCell, split: Any, fold: AFold) -> None:
-        """Run and score every system on a small part of the fold of a cell; raise the first error."""
+        """Run and score systems on a small part of a fold; raise the first error."""
 
     @abstractmethod
     def fit(self, model: Any, fold: AFold, checkpoint: Path, listener: Listener) -> Any:
-        """Return the model fitted on the training part of a fold; ``listener`` is called with its progress."""
+        """Return the model fitted on a fold; a slow fit may write a ``checkpoint`` and tell ``listener`` its progress.
+        """
 
     @abstractmethod
     def protocol_text(self, fold: AFold, seed: int) -> str:
-        """Return the protocol for a seed as text; it is part of the key of an answer."""
+        """Return the protocol for a seed as text, which is part of the key under which an answer is stored."""
 
     @abstractmethod
     def answer(self, fitted: Any, fold: AFold, name: str, seed: int, checkpoint: Path, listener: Listener) -> Answer:
-        """Return the answer of a fitted system (lists, sequences or outcomes) on a fold.
+        """Return what the fitted system ``name`` answers on a fold: lists, sequences or outcomes of a stream.
 
-        A slow one may write a ``checkpoint`` and report its progress to ``listener``.
+        A slow one may write a ``checkpoint``, from which an interrupted run resumes, and tell ``listener`` its
+        progress.
         """
 
     @abstractmethod
     def store_answer(self, cell: StudyCell, name: str, answered: Answer, fold: AFold, key: str) -> None:
-        """Write the answer of a system (lists, sequences or outcomes) into the folder, under ``key``."""
+        """Write what a system answered on a fold (lists, sequences or outcomes) into the folder, under ``key``."""
 
     @abstractmethod
     def load_answer(self, cell: StudyCell, name: str, fold: AFold, key: str) -> Answer | None:
-        """Return the stored answer of a system if it has this key, else None."""
+        """Return the stored lists, sequences or outcomes of a system on a cell if they have this key, else None."""
 
     @abstractmethod
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether an answer of the system is stored with this key."""
+        """Return whether lists, sequences or outcomes of a system on a cell are stored under this key."""
 
     @abstractmethod
     def judge(
         self, split: Any, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False
     ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
-        """Return scores by design, and findings, for the answers of all systems on a fold.
+        """Return the scores of all systems on a fold by design, and the findings about all designs together.
 
-        A dry run computes no intervals.
+        ``answers`` are the lists, sequences or outcomes by system. A dry run computes no intervals.
         """
 
     @abstractmethod
     def make_exhibits(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> None:
-        """Write the exhibits of a fold; called for the first fold of each split with the first seed."""
+        """Write the exhibits (tables to draw) of a fold; called for the first fold of each split with the first seed.
+        """
 
     def findings_of_fold(self, fold: AFold) -> tuple[Finding, ...]:
-        """Return findings about a fold itself, such as leaks from the future."""
+        """Return findings about a fold itself, such as training events that are later than test events."""
         return ()
 
     def systems(self, fold: AFold) -> tuple[System, ...]:
-        """Return the systems of the study for a fold, with tuned settings if there is tuning."""
+        """Return the systems of the study for a fold, with tuned parameters if there is tuning."""
         return self.plan.systems
 
     def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
-        """Compare the systems over all folds by their pooled results, and record the comparison."""
+        """Compare the systems by their results over all folds, and record the comparison."""
         comparison = compare_systems(self.plan, verdict.scores, threads=self.threads)
         self.record.note_leads(cell, design, verdict.scores, comparison)
         if comparison is not None and comparison.baseline == self.plan.study.compare.baseline:
             self.record.note_comparisons(cell, design, comparison.to_dicts())
 
     def conclude(self) -> None:
-        """Record results that need all folds, such as corrections of p-values over all streams."""
+        """Record results that need all folds, such as corrections of p-values over all streams; by default nothing."""
 
     def prepare(self, fold: AFold) -> None:
-        """Compute what all systems of a fold share, before the first system is timed."""
+        """Compute what all systems of a fold share, so that the time of the first system does not include it."""
 
     def run(self) -> Results:
-        """Run all stages of the study in order, with the folder locked, and return the results."""
+        """Run all stages of the study in order, with the folder locked while files are written, and return the results.
+        """
         require_possible_folder(self.out)
         self.read |= state.stamps(locks.code_files(self.plan))
         logs = {name: self.log(name) for name in self.plan.data}
@@ -184,7 +187,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         self.report(text, 0, 1)
 
     def _run_all(self, logs: Logs, manifest: Manifest) -> Results:
-        """Run all stages that write files, and return the results."""
+        """Run all stages that write files, and return the results; ``manifest`` lists the files of the folder."""
         if self.make_ahead is not None:
             self.failures_ahead = self.make_ahead(self, logs)
             manifest.reread()
@@ -197,11 +200,11 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @property
     def untried(self) -> tuple[System, ...]:
-        """Return the systems of the dry run: those that are new or changed; without any the first, to try the rest."""
+        """Return the systems for the dry run: those that are new or changed, or else only the first one."""
         return tuple(one for one in self.plan.systems if one.name in self.work.changed) or self.plan.systems[:1]
 
     def log(self, name: str) -> Interactions:
-        """Return the log of data set ``name`` after all filters."""
+        """Return the log of data set ``name`` after all filters; an error names its line in the study file."""
         data = self.plan.data[name]
         self.report(f"reading {name}", 0, 1)
         try:
@@ -217,7 +220,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         return log
 
     def check_log(self, name: str, log: Interactions) -> None:
-        """Raise if the log of a data set lacks what the study needs of it, before any work is done."""
+        """Raise an error if the log of data set ``name`` lacks what the study needs; by default nothing is needed."""
 
     def _dry_run_all(self, logs: Mapping[str, Interactions]) -> None:
         of, done = sum(len(self.plan.splits_of(name)) for name in logs), 0
@@ -230,7 +233,7 @@ class Runner(ABC, Generic[AFold, Answer]):
                 self.report("dry run on a small part", done, of)
 
     def _split(self, name: str, log: Interactions, split: Any) -> None:
-        """Run and score all folds of one split of one log, and pool them."""
+        """Run and score all folds of one split of the log of data set ``name``, and combine the results over folds."""
         folds = self.folds(name, log, split)
         verdicts: dict[tuple[int, str], list[Verdict]] = defaultdict(list)
         first: dict[str, Answer] = {}  # of the first fold and seed, for exhibits
@@ -275,10 +278,7 @@ class Runner(ABC, Generic[AFold, Answer]):
     def _judged(
         self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]
     ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
-        """Return scores by design and findings of a fold.
-
-        A system that cannot be scored is recorded as failed and left out.
-        """
+        """Return scores by design, and findings; a system that cannot be scored is recorded as failed and left out."""
         try:
             return self.judge(split, fold, answers)
         except Exception:
@@ -287,7 +287,7 @@ class Runner(ABC, Generic[AFold, Answer]):
             return self.judge(split, fold, answers) if answers else ({}, ())
 
     def _drop_unscorable(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> bool:
-        """Score each system of a cell by itself, record and remove those that fail, and return whether any did."""
+        """Score each system alone, record and remove from ``answers`` those that fail, and return whether any did."""
         before = len(answers)
         for name, answered in list(answers.items()):
             try:
@@ -311,12 +311,13 @@ class Runner(ABC, Generic[AFold, Answer]):
         )
 
     def _note_changed(self, cell: StudyCell, system: str) -> None:
-        """Record a finding if the run file of a system was replaced by another one, which is scored as it is."""
+        """Record a finding if somebody replaced the stored lists of a system, which are then scored as they are."""
         replaced = self.store.newly_replaced()
         self.record.note_findings(diagnose(ReplacedRunFacts(system, replaced)), cell, None)
 
     def _answer(self, cell: StudyCell, system: System, fold: AFold) -> Answer | None:
-        """Return the answer of a system on a fold: the stored one, or a new one; None if the system fails."""
+        """Return what a system answers on a cell: stored lists, sequences or outcomes, or new ones; None if it fails.
+        """
         if about := self.failures_ahead.get((cell, system.name)):
             self.record.note_remote_failure(cell, system.name, about)
             return None
@@ -334,16 +335,13 @@ class Runner(ABC, Generic[AFold, Answer]):
         return answered
 
     def keys(self, cell: StudyCell, system: System, fold: AFold) -> dict[str, str]:
-        """Return the keys of a fitted system and of its answer: digests of everything that they depend on."""
+        """Return the keys under which a fitted system and its answers are stored, by step: digests of their inputs."""
         placed = system.at(cell)
         fitted = model_key(placed.text, placed.source, placed.model, fold)
         return {FIT: fitted, ANSWER: digest_of(fitted, self.protocol_text(fold, cell.seed))}
 
     def make_answer(self, cell: StudyCell, system: System, fold: AFold) -> bool:
-        """Compute and store the answer of a system, and return True.
-
-        If it fails, record the failure and return False.
-        """
+        """Compute and store a system's lists, sequences or outcomes; record a failure; return whether it succeeded."""
         keys = self.keys(cell, system, fold)
         try:
             fitted = self.fitted(system.name, system.at(cell).model, fold, keys[FIT])
@@ -361,15 +359,14 @@ class Runner(ABC, Generic[AFold, Answer]):
         return True
 
     def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
-        """Record how long the fitting and answering of a system took when the stored results were computed.
-
-        ``keys`` are the keys of these results, by step.
+        """Record how long each step of a system took when its result was computed; ``keys`` are those of the results.
         """
         for what, key in keys.items():
             self.record.note_time(cell, system, what, self.clock.times(key))
 
     def _listener(self, name: str, note: Callable[[], None]) -> Listener:
-        """Return a function that reports the progress of a system and stores the time so far."""
+        """Return a function that reports the progress of system ``name`` and calls ``note`` to store the time so far.
+        """
 
         def listener(text: str, done: int, of: int) -> None:
             note()
@@ -378,7 +375,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         return listener
 
     def fitted(self, name: str, model: Any, fold: AFold, key: str) -> Any:
-        """Return the model fitted on a fold: the stored one with this key, or a new one, which is stored."""
+        """Return the model of system ``name`` fitted on a fold: the stored one with this key, or a new one."""
         if not isinstance(model, CanFit):
             return model
         fitted = self.store.fitted(key, fold.train)

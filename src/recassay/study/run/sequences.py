@@ -52,7 +52,10 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
 
     @functools.cached_property
     def given(self) -> Callable[[str], GivenData]:
-        """Return a function from the name of a data set to what metrics read beside its sequences, read once."""
+        """Return a function from the name of a data set to the item features and other data that metrics read.
+
+        The data of each data set are read once.
+        """
         return functools.cache(self._given)
 
     def _given(self, name: str) -> GivenData:
@@ -81,7 +84,7 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         return found
 
     def dry_run(self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold) -> None:
-        """Fit, generate and score every system with the first sequences of each part; items keep their codes."""
+        """Fit and score new or changed systems on the first 100 training and test sequences; raise the first error."""
         few = np.arange(DRY_RUN_SEQUENCES)
         train, test = fold.train.take(few[: len(fold.train)]), fold.test.take(few[: len(fold.test)])
         part = dataclasses.replace(fold, train=train, test=test)
@@ -109,38 +112,41 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         return fitted_on_sequences(model, fold.train, training=Training(checkpoint=checkpoint, listener=listener))
 
     def protocol_text(self, fold: SequenceFold, seed: int) -> str:
-        """Return the protocol with the seed of its draws."""
+        """Return the protocol for a seed as text; different seeds have different random draws."""
         return str(self._protocol(seed))
 
     def answer(
         self, fitted: Any, fold: SequenceFold, name: str, seed: int, checkpoint: Path, listener: Listener
     ) -> Runs:
-        """Return the sequences that are generated with each seed of the protocol."""
+        """Return the sequences that a fitted system generates, a result for each seed of the protocol."""
         return generate(fitted, fold, self._protocol(seed), name=name, threads=self.threads)
 
     def _protocol(self, seed: int) -> Sequence:
-        """Return the protocol for one seed of the study; different seeds have different draws."""
+        """Return the protocol for one seed of the study; different seeds have different random draws."""
         protocol = self.plan.protocol
         return dataclasses.replace(protocol, seed=protocol.seed + seed * protocol.seeds)
 
     def store_answer(self, cell: StudyCell, name: str, made: Runs, fold: SequenceFold, key: str) -> None:
-        """Write the generated sequences of a system as one table, with its key."""
+        """Write the generated sequences of a system as one table, with the key in the same file."""
         frame = generated_frame(made, fold.test.item_vocabulary, int(fold.how[FIRST_SEQUENCE]))
         self.store.store_table(cell, name, frame, key)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether generated sequences of the system are stored with this key."""
+        """Return whether generated sequences of the system are stored under this key."""
         return self.store.has_table(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: SequenceFold, key: str) -> Runs | None:
-        """Return the generated sequences stored with this key; None if there are none."""
+        """Return the generated sequences of a system that are stored under this key; None if there are none."""
         frame = self.store.table(cell, name, key)
         return None if frame is None else generated_from(frame, name, fold.test.item_vocabulary)
 
     def judge(
         self, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False
     ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
-        """Return the scores against the true continuations; a unit is a test sequence."""
+        """Return the scores of generated sequences against the true continuations, per test sequence; no findings.
+
+        ``answers`` are the sequences by system. A dry run computes no intervals.
+        """
         how, given = self.plan.study.judge, self.given(fold.how[DATA])
         scores = score_sequences(
             fold,
@@ -162,7 +168,7 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
     def make_exhibits(
         self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs]
     ) -> None:
-        """Write item frequencies, the parallel view of metrics, and scores by position."""
+        """Write charts of item frequencies, of all metrics side by side, and of scores by position in a sequence."""
         self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
         for exhibit in self._exhibits(split, fold, answers):
             self.record.write_exhibit(cell, exhibit)

@@ -1,6 +1,6 @@
-"""Spark tasks that compute the answers (lists, sequences, outcomes) of a study before the driver needs them.
+"""Spark tasks that compute the lists, sequences or outcomes of a study's systems before the driver needs them.
 
-A task gets all answers that depend on one fitted model, so that no two tasks fit the same model. It reads the data,
+A task gets all results that depend on one fitted model, so that no two tasks fit the same model. It reads the data,
 splits it, fits, answers, and writes files whose names depend only on their content: a repeated task writes the same
 files. The driver then finds these files as if it had written them, and gets a list of failures.
 """
@@ -38,9 +38,10 @@ ANSWERS, SETTINGS = "answers", "settings"
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """A unit of work for Spark: the answer of a system on one cell, with its key.
+    """A unit of work for Spark: compute what one system answers on one cell, to be stored under ``key``.
 
-    With ``setting`` it is instead the tuning setting of this index, to be played.
+    The answer is ranked lists, sequences or outcomes of a stream. With ``setting`` the work is instead to run the
+    tuning candidate with this index.
     """
 
     cell: StudyCell
@@ -57,7 +58,10 @@ TaskGroup = tuple[AnswerTask, ...]  # computed by one task of Spark
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A study as tasks of Spark need it; ``number`` identifies the run."""
+    """A running study in a form that can be sent to Spark tasks; ``number`` is a unique name of the run.
+
+    ``kind`` is the class of its runner, and ``lock`` the text of its lock file.
+    """
 
     number: str
     kind: type[Runner[Any, Any]] = field(compare=False)
@@ -72,7 +76,10 @@ class StudySpec:
 
     @classmethod
     def of(cls, runner: Runner[Any, Any], logs: Logs) -> StudySpec:
-        """Return the specification of a running study, with absolute paths, and one thread by default."""
+        """Return the specification of a running study, with absolute paths, and one thread by default.
+
+        ``logs`` are its logs by data set.
+        """
         plan = runner.plan
         data = runner.data or os.environ.get(DATA_VARIABLE)
         return cls(
@@ -89,12 +96,12 @@ class StudySpec:
         )
 
     def runner(self) -> Runner[Any, Any]:
-        """Return a runner of the study on a worker."""
+        """Return a runner of the study for use on a Spark worker; it reports no progress."""
         plan = make_plan(self.document, self.study, quick=self.quick)
         return self.kind(plan, self.out, self.data, self.threads, _silent, self.trust)
 
     def refuse_elsewhere(self) -> None:
-        """Raise U229 if the worker does not see the folder of the driver."""
+        """Raise U229 if the worker does not see the folder of results that the driver sees."""
         lock = self.out / locks.NAME
         if not (lock.is_file() and lock.read_text(encoding="utf-8") == self.lock):
             what = f"a worker on {socket.gethostname()} does not see the folder of the study as the driver does"
@@ -102,9 +109,10 @@ class StudySpec:
 
 
 def make_answers_ahead(tasks: Tasks, runner: Runner[Any, Any], logs: Logs) -> Failures:
-    """Compute by ``tasks`` all answers (lists, sequences, outcomes) that are not stored.
+    """Compute on Spark all results of systems (lists, sequences, outcomes) that are not stored; return the failures.
 
-    Return failures by cell, system.
+    ``tasks`` runs a function on groups of work. First the settings of tuning are run, because other work depends on
+    them. A failure is by its cell (data set, split, fold, seed) and system.
     """
     order, failures = StudySpec.of(runner, logs), list[Row]()
     for stage, find in ((SETTINGS, _setting_tasks), (ANSWERS, _answer_tasks)):
@@ -124,7 +132,10 @@ def _folds(runner: Runner[Any, Any], logs: Logs) -> Iterator[tuple[StudyCell, An
 
 
 def _setting_tasks(runner: Runner[Any, Any], logs: Logs) -> list[TaskGroup]:
-    """Return one group of work for every tuning setting without a stored result; only streams have tuning."""
+    """Return a task for every tuning candidate without a stored result, each in a group of its own.
+
+    Only studies of streams have tuning.
+    """
     if not isinstance(runner, StreamRunner):
         return []
     return [
@@ -135,7 +146,7 @@ def _setting_tasks(runner: Runner[Any, Any], logs: Logs) -> list[TaskGroup]:
 
 
 def _answer_tasks(runner: Runner[Any, Any], logs: Logs) -> list[TaskGroup]:
-    """Return the answers (lists, sequences or outcomes) that are not stored, grouped by the fitted model they need."""
+    """Return tasks for all lists, sequences or outcomes that are not stored, grouped by the fitted model they need."""
     found = defaultdict[str, list[AnswerTask]](list)
     for cell, fold in _folds(runner, logs):
         systems = runner.systems(fold)
@@ -156,7 +167,7 @@ def _named(group: TaskGroup) -> str:
 
 
 def _run_tasks(order: StudySpec, group: TaskGroup) -> list[Row]:
-    """Compute and store a group of answers of the study ``order``; return descriptions of the failures."""
+    """Run a group of tasks of the study ``order`` on a worker; return descriptions of the failures."""
     failures: list[Row] = []
     with recording(order.out, log=f"{LOG}-{socket.gethostname()}-{os.getpid()}"):
         for task in group:
@@ -165,7 +176,7 @@ def _run_tasks(order: StudySpec, group: TaskGroup) -> list[Row]:
 
 
 def _run_task(order: StudySpec, task: AnswerTask) -> list[Row]:
-    """Compute and store one answer; return its failures."""
+    """Compute and store what one task asks for, of the study ``order``; return descriptions of the failures, if any."""
     runner, folds = _read(order, task.cell.dataset, task.cell.split)
     fold = next(each for each in folds if each.number == task.cell.fold)
     runner.record.failures.clear()
@@ -179,7 +190,10 @@ def _run_task(order: StudySpec, task: AnswerTask) -> list[Row]:
 
 @functools.lru_cache(maxsize=1)
 def _read(order: StudySpec, dataset: str, split: str) -> tuple[Runner[Any, Any], Several[Any]]:
-    """Return a runner of the study ``order`` and the folds of one split; cached, so that a worker splits once."""
+    """Return a runner of the study ``order`` and the folds of one split; cached, so that a worker splits the data once.
+
+    Raise U229 if the worker cannot read the data as the driver does.
+    """
     order.refuse_elsewhere()
     try:
         runner = order.runner()

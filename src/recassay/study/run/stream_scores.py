@@ -1,4 +1,4 @@
-"""Scores of systems on streams: means, comparisons, and exhibits over time."""
+"""Scores of systems on streams: means, comparisons, and charts of the course over time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def stream_verdict(
 ) -> Verdict:
     """Return the scores of every system at every event that was scored for at least one of them.
 
-    Intervals resample users with all their events, because events of one user are not independent.
+    ``played`` are the outcomes by system, and ``metrics`` are by heading. Intervals resample users with all their
+    events, because events of one user are not independent; a dry run computes none.
     """
     about = _events(played)
     columns = {
@@ -96,9 +97,10 @@ def _bounds(
     uncertainty: Uncertainty,
     threads: int | None,
 ) -> Mapping[Key, tuple[float, float]]:
-    """Return an interval of every mean over events: users are resampled with all their events.
+    """Return an interval for every mean over events, by resampling users with all their events.
 
-    ``columns`` are values by system and metric, and ``about`` has the user of each event.
+    ``columns`` are values at each event by system and metric, and ``about`` has the user of each event. ``powers`` are
+    the powers of means by metric (1: the usual mean).
     """
     if uncertainty.method is None or not about.height:
         return {}
@@ -141,19 +143,26 @@ def _row(
 
 @dataclass
 class DeclaredComparisons:
-    """Comparisons of systems on all streams, by metric and seed; each of these is one family for the correction."""
+    """The comparisons of systems on all streams; those of one metric and seed are one family for the correction of p.
+    """
 
     families: dict[tuple[str, int], dict[StudyCell, OverTime]] = field(default_factory=lambda: defaultdict(dict))
 
     def add(self, cell: StudyCell, verdict: Verdict, plan: StreamPlan) -> None:
-        """Add the comparisons on one stream under every metric, if it has two systems and the baseline."""
+        """Add the comparisons on one stream under every metric that can be compared over time.
+
+        Nothing is added for fewer than two systems or a missing baseline.
+        """
         played = verdict_outcomes(verdict)
         for metric in plan.metrics:
             if metric != RMSE and comparable(played, plan) and _is_bounded(played, metric, plan):
                 self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan)
 
     def rows(self, plan: StreamPlan) -> Iterator[tuple[StudyCell, list[Row]]]:
-        """Yield the final tests, with p adjusted for all pairs and streams, and bounds that hold at every event."""
+        """Yield the final tests of each stream as rows, with p adjusted for all pairs and streams.
+
+        The rows have bounds of the difference that hold at every event.
+        """
         correction, level = plan.study.compare.correction, plan.study.over_time.alpha
         for family in self.families.values():
             table = declared({str(number): each for number, each in enumerate(family.values())}, correction=correction)
@@ -163,7 +172,7 @@ class DeclaredComparisons:
 
 
 def verdict_outcomes(verdict: Verdict) -> dict[str, Outcomes]:
-    """Return the outcomes of every system at the events that were scored for it."""
+    """Return the outcomes of every system from the scores of a stream: its values at the events scored for it."""
     scores, found = verdict.scores, {}
     headings = scores.metrics
     events = int(scores.units[-1]) + 1 if scores.units.len() else 0  # later events were not scored
@@ -177,13 +186,17 @@ def verdict_outcomes(verdict: Verdict) -> dict[str, Outcomes]:
 
 
 def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
-    """Return whether there are two scored systems, and the baseline if one is given."""
+    """Return whether at least two systems, all with scored events, can be compared, with the baseline if one is given.
+    """
     baseline = plan.study.compare.baseline
     return len(played) > 1 and all(map(len, played.values())) and (baseline is None or baseline in played)
 
 
 def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
-    """Return whether bounds over time exist: novelty has no largest difference, and diversity may be undefined."""
+    """Return whether differences of a metric have a largest value, which bounds over time need.
+
+    Novelty has none, and a diversity that is undefined at some event does not count.
+    """
     known = plan.metrics.get(metric)
     if known is None or known.family != "beyond":
         return True
@@ -192,7 +205,10 @@ def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -
 
 
 def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> OverTime:
-    """Return the comparison of systems on a stream under a metric, with the options of the study."""
+    """Return the comparison of systems on one stream under a metric, with the options of the study.
+
+    ``played`` are the outcomes by system.
+    """
     how, of = plan.study.over_time, plan.study.compare
     test = of.test if "test" in of.model_fields_set else "auto"
     return compare_over_time(
@@ -211,7 +227,7 @@ def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPla
 
 
 def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
-    """Return a comparison over time as a row of the study's comparisons."""
+    """Return a row of the table of comparisons over time in the form of the study's comparisons."""
     decided = "the bounds include 0 at every event"
     if row["decided"] is not None:
         decided = f"the bounds first exclude 0 at event {row['decided']:,}, with {row['for']} better up to there"
@@ -226,7 +242,7 @@ def _comparison_row(row: Row, correction: str, alpha: float) -> Row:
 
 
 def stream_findings(played: Mapping[str, Outcomes], plan: StreamPlan) -> tuple[Finding, ...]:
-    """Return findings about drift alarms and about unscored events."""
+    """Return findings about drift alarms and about unscored events; ``played`` are the outcomes by system."""
     unscored = [found for outcomes in played.values() for found in diagnose(StreamFacts.of(outcomes))]
     return merge_findings(unscored) + tuple(
         found for outcomes in played.values() for found in diagnose(_watched(outcomes, plan))
@@ -238,7 +254,10 @@ def _watched(outcomes: Outcomes, plan: StreamPlan) -> DriftFacts:
 
 
 def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan) -> Iterator[Exhibit]:
-    """Yield curves, signed McNemar and bounds of pairs, alarms on curves, and counts of scored events."""
+    """Yield charts of a stream: curves, tests and bounds of pairs over time, drift alarms, and counts of scored events.
+
+    ``played`` are the outcomes by system.
+    """
     how, scored = plan.study.over_time, {name: outcomes for name, outcomes in played.items() if len(outcomes)}
     curves = [
         over_time(outcomes, plan.over_time, window=how.window, how=how.how, by=how.by, fading=how.fading)
@@ -256,9 +275,9 @@ def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan) -> Iterato
 
 
 def _counted(played: Mapping[str, Outcomes]) -> Exhibit:
-    """Return an exhibit of the numbers of events that were scored, and not scored by reason.
+    """Return a bar chart of the numbers of events that were scored, and not scored by reason.
 
-    There is one series if these numbers are the same for all systems.
+    There is one series of bars if these numbers are the same for all systems.
     """
     rows: list[dict[str, Any]] = [
         {"what": what.replace("_", " "), "events": outcomes.counts.get(what, 0), "system": name}

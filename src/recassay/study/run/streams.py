@@ -1,4 +1,4 @@
-"""The runner of studies of streams: every system is played event by event, and all are scored at the same events."""
+"""The runner of studies of streams: systems are tested and trained event by event, all on the same events."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
     )  # results of tuning, by data set and system
 
     def folds(self, name: str, log: Interactions, split: WholeStream) -> list[StreamFold]:
-        """Return the whole log as one fold; with tuning, its first part is a warm-up."""
+        """Return one fold, the whole log; with tuning, the events used for it count as a warm-up and are not scored."""
         protocol, tune = self.plan.protocols[name], self.plan.study.tune
         tuned_on = int(len(log) * tune.share) if tune else 0
         try:
@@ -53,14 +53,14 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return [StreamFold(log, with_warmup, name, tuned_on, items=self._items(name))]
 
     def _items(self, name: str) -> Features | None:
-        """Return the item features of a data set."""
+        """Return the item features of data set ``name``; None if it has none."""
         try:
             return load_items(self.plan.data[name], self.plan.folder, self.data)
         except RecassayError as error:
             raise self.plan.locate_data(name, error) from error
 
     def dry_run(self, cell: StudyCell, split: WholeStream, fold: StreamFold) -> None:
-        """Play every system on the first events of a stream, and score it."""
+        """Run and score new or changed systems on the first events of a stream; raise the first error."""
         events = min(DRY_RUN_EVENTS, len(fold.log))
         part = fold.first(events, dry_run_protocol(fold.protocol, events))
         played = {}
@@ -79,7 +79,10 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         self.judge(split, part, played, dry_run=True)
 
     def systems(self, fold: StreamFold) -> tuple[System, ...]:
-        """Return the systems with the settings that were best on the first part of the stream."""
+        """Return the systems with the settings that were best on the first part of the stream.
+
+        Settings without a stored result are run first.
+        """
         if not self.plan.settings:
             return self.plan.systems
         metric, part = self._tuned_by, self._tuned_on(fold)
@@ -98,7 +101,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return tuple(found)
 
     def unplayed_settings(self, fold: StreamFold) -> list[tuple[str, int]]:
-        """Return the settings without a result on the first part of the stream, as pairs of system and index."""
+        """Return the tuning candidates without a stored result on this stream, as pairs of system and index."""
         if not self.plan.settings:
             return []
         part, metric = self._tuned_on(fold), self._tuned_by
@@ -110,7 +113,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         ]
 
     def play_one_setting(self, fold: StreamFold, system: str, number: int) -> None:
-        """Play setting ``number`` of a system on the first part of a stream, and store its result."""
+        """Run tuning candidate ``number`` of a system on the first part of a stream, and store its result."""
         whole = next(each for each in self.plan.systems if each.name == system)
         play_setting(whole, self.plan.settings[system][number], self._tuned_on(fold), self._tuned_by, self.out)
 
@@ -123,21 +126,22 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return (tune and tune.metric) or self.plan.over_time
 
     def fitted(self, name: str, model: Any, fold: StreamFold, key: str) -> Any:
-        """Return the model itself: it learns during the stream."""
+        """Return the model unchanged, because it learns during the stream."""
         return model
 
     def fit(self, model: Any, fold: StreamFold, checkpoint: Path, listener: Listener) -> Any:
-        """Return the model as it is: it learns during the stream."""
+        """Return the model unchanged, because it learns during the stream."""
         return model
 
     def protocol_text(self, fold: StreamFold, seed: int) -> str:
-        """Return the protocol and the metrics, the same for every seed, so that all are scored at the same events."""
+        """Return the protocol and the metrics as text, the same for every seed."""
         return f"{fold.protocol} by {', '.join(self.plan.metrics)}"
 
     def answer(
         self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path, listener: Listener
     ) -> Outcomes:
-        """Return the outcomes at every event; resume from a checkpoint if the model can be stored in one."""
+        """Return the outcomes of a system at every event; resume from a checkpoint if the model can be stored in one.
+        """
         done = 0
 
         def progress(walked: int) -> None:
@@ -159,18 +163,19 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return play_stream(model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, **how).outcomes
 
     def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
-        """Write the outcomes of a system, a row per scored event; times of calls are stored separately."""
+        """Write the outcomes of a system, a row per scored event; times of queries and updates are stored separately.
+        """
         self.store.store_outcomes(cell, made, key)
         if made.timing is not None:
             self.clock.store(_calls(key), made.timing.to_dict())
         self.store.checkpoint(key).unlink(missing_ok=True)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether outcomes of the system are stored with this key."""
+        """Return whether outcomes of the system are stored under this key."""
         return self.store.has_table(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: StreamFold, key: str) -> Outcomes | None:
-        """Return the outcomes stored with this key; None if there are none."""
+        """Return the outcomes of a system that are stored under this key; None if there are none."""
         return self.store.outcomes(cell, name, key)
 
     def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
@@ -183,16 +188,20 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
     def judge(
         self, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes], *, dry_run: bool = False
     ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
-        """Return the scores at every scored event, and findings about drift and unscored events."""
+        """Return the scores at every scored event, and findings about drift and unscored events.
+
+        ``answers`` are the outcomes by system. A dry run computes no intervals and no findings.
+        """
         verdict = stream_verdict(
             answers, self.plan.metrics, self.plan.study.judge, dry_run=dry_run, threads=self.threads
         )
         return {STREAM: verdict}, () if dry_run else stream_findings(answers, self.plan)
 
     def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
-        """Add the comparisons of a stream; the correction is over all streams together.
+        """Keep the comparisons of a stream until the p-values of all streams are corrected together.
 
-        Leads are tested by user, as ``recassay compare`` does, because events of one user are not independent.
+        The test of whether the best system is significantly better is by user, as in ``recassay compare``, because
+        events of one user are not independent.
         """
         self.declared.add(cell, verdict, self.plan)
         by_user = read_scores(verdict.frame(**self.record.identity(cell), design=design))
@@ -201,14 +210,14 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             self.record.note_leads(cell, design, pooled, compare_systems(self.plan, pooled, threads=self.threads))
 
     def conclude(self) -> None:
-        """Record the final tests of all streams; there is one family of tests per metric and seed."""
+        """Record the final tests of all streams; p is corrected over all streams and pairs of one metric and seed."""
         for cell, rows in self.declared.rows(self.plan):
             self.record.note_comparisons(cell, STREAM, rows)
 
     def make_exhibits(
         self, cell: StudyCell, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes]
     ) -> None:
-        """Write curves, signed McNemar, bounds, alarms, counts of events, and the settings that were tried."""
+        """Write charts of a stream: curves, tests, bounds, drift alarms, counts of events, and the settings tried."""
         self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
         for exhibit in stream_exhibits(answers, self.plan):
             self.record.write_exhibit(cell, exhibit)

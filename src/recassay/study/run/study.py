@@ -109,7 +109,7 @@ def run_study(
 def run_command(
     path: str | Path, out: str | Path, *, data: str | Path | None, quick: bool, values: Mapping[str, Any] | None
 ) -> str:
-    """Return the command that makes these results.
+    """Return the command line that repeats a run of a study, with quotes where a shell needs them.
 
     >>> run_command("my study.yaml", "out", data=None, quick=True, values={"epochs": 5})
     "recassay run 'my study.yaml' -o out --quick --set epochs=5"
@@ -120,7 +120,7 @@ def run_command(
 
 
 def _cached_task() -> Callable[[Fold, UserProtocol], RankingTask]:
-    """Return a function that makes the task of a fold once for all systems, and keeps only the last one."""
+    """Return a function that makes the ranking task of a fold once for all systems, and keeps only the last task."""
     return functools.lru_cache(maxsize=1)(ranking_task)
 
 
@@ -134,11 +134,15 @@ class _ListRunner(Runner[Fold, Run]):
 
     @functools.cached_property
     def items(self) -> Callable[[str], Features | None]:
-        """Return a function that reads the item features of a data set, once."""
+        """Return a function that reads the item features of a data set by name, each once."""
         return functools.cache(self._features)
 
     def folds(self, name: str, log: Interactions, split: Split) -> tuple[Fold, ...]:
-        """Return the folds of a split, with the item features of the data; its groups of users are read first."""
+        """Return the folds of a split with the item features of the data set; raise an error if a run file is missing.
+
+        Groups of users that the study asks for are read first, so that a mistake in them is found before models are
+        fitted.
+        """
         for by in self.plan.study.by:
             self.user_groups(name, by)  # so that a mistake is found before models are fitted
         items, folds = self.items(name), split(log)
@@ -153,7 +157,7 @@ class _ListRunner(Runner[Fold, Run]):
 
     @functools.cached_property
     def user_groups(self) -> Callable[[str, str], Memberships]:
-        """Return a function that reads the groups of the users of a data set by a column, once."""
+        """Return a function that reads the groups of users by data set and column, each once."""
         return functools.cache(self._user_groups)
 
     def _user_groups(self, name: str, by: str) -> Memberships:
@@ -163,7 +167,7 @@ class _ListRunner(Runner[Fold, Run]):
             raise self.plan.locate_data(name, error) from error
 
     def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
-        """Compare the systems over all folds, and their means by group of users if the study asks for groups."""
+        """Compare the systems over all folds, and record their means by group of users if the study asks for groups."""
         super().compare(cell, design, verdict)
         study, judge = self.plan.study, self.plan.study.judge
         metrics = {heading: metric for heading, metric in self.plan.metrics.items() if isinstance(metric, UnitMetric)}
@@ -174,7 +178,7 @@ class _ListRunner(Runner[Fold, Run]):
             self.record.note_groups(cell, design, groups)
 
     def check_log(self, name: str, log: Interactions) -> None:
-        """Raise if a split needs times that the log does not have, with the line of the split."""
+        """Raise an error with the line of the split if a split needs times that the log does not have."""
         for number, split in enumerate(self.plan.splits_of(name)):
             try:
                 require_times(log, split.needs, split)
@@ -182,7 +186,8 @@ class _ListRunner(Runner[Fold, Run]):
                 raise self.plan.locate_split(name, number, error) from None
 
     def dry_run(self, cell: StudyCell, split: Split, fold: Fold) -> None:
-        """Fit every system on a small part of a fold, and score its lists under every design."""
+        """Fit new or changed systems on a small part of a fold, and score their lists under every design; raise errors.
+        """
         self.dry_runs += 1
         users = USERS if self.dry_runs == 1 else FEW_USERS
         dry_run(self.plan, self.untried, cell, split, fold, users=users, threads=self.threads)
@@ -192,15 +197,15 @@ class _ListRunner(Runner[Fold, Run]):
         return fold_findings(fold)
 
     def fitted(self, name: str, model: Any, fold: Fold, key: str) -> Any:
-        """Return the fitted model of a system, or the run in its run file."""
+        """Return the fitted model of system ``name``, or the ranked lists in its run file."""
         return model.read(name) if isinstance(model, RunFile) else super().fitted(name, model, fold, key)
 
     def fit(self, model: Any, fold: Fold, checkpoint: Path, listener: Listener) -> Any:
-        """Return the model fitted on the training part."""
+        """Return the model fitted on the training part of a fold."""
         return fitted_on_fold(model, fold, checkpoint=checkpoint, listener=listener)
 
     def protocol_text(self, fold: Fold, seed: int) -> str:
-        """Return the protocol, which is the same for every seed."""
+        """Return the protocol as text, the same for every seed."""
         return str(self.plan.protocol)
 
     def prepare(self, fold: Fold) -> None:
@@ -208,20 +213,23 @@ class _ListRunner(Runner[Fold, Run]):
         self.task(fold, self.plan.protocol)
 
     def answer(self, fitted: Any, fold: Fold, name: str, seed: int, checkpoint: Path, listener: Listener) -> Run:
-        """Return the run of a fitted system: its ranked lists and standings."""
+        """Return the ranked lists of a fitted system with standings (counts of candidates above each relevant item)."""
         task = self.task(fold, self.plan.protocol)
         return play_fitted(fitted, task, name, k=self.plan.protocol.k, threads=self.threads)
 
     def store_answer(self, cell: StudyCell, name: str, made: Run, fold: Fold, key: str) -> None:
-        """Write the lists and the standings of a run, and last the file with its key, which makes them valid."""
+        """Write the ranked lists and standings of a system, and last the file with the key, which makes them valid."""
         self.store.store_answer(cell, made, key)
 
     def has_answer(self, cell: StudyCell, name: str, key: str) -> bool:
-        """Return whether a run of the system is stored with this key."""
+        """Return whether ranked lists of the system are stored under this key."""
         return self.store.has_answer(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
-        """Return the run with its standings, None if it is not stored; those of a replaced run are of its lists."""
+        """Return the stored ranked lists of a system with their standings, None if there are none under this key.
+
+        The standings of lists that somebody else wrote into the folder are computed from the lists.
+        """
         run = self.store.answer(cell, name, key)
         if run is None or run.standings is not None:
             return run
@@ -231,11 +239,11 @@ class _ListRunner(Runner[Fold, Run]):
     def judge(
         self, split: Split, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False
     ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
-        """Return the scores of all runs of a fold by design, and the findings."""
+        """Return the scores of the ranked lists of all systems on a fold by design, and the findings."""
         return judge_fold(self.plan, split, fold, answers, dry_run=dry_run, threads=self.threads)
 
     def make_exhibits(self, cell: StudyCell, split: Split, fold: Fold, answers: dict[str, Run]) -> None:
-        """Run every experiment on the systems of a fold, and write its exhibits.
+        """Run every experiment of the study on the systems of a fold, and write its exhibits (tables to draw).
 
         A failure is recorded like that of a system.
         """

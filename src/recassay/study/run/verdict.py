@@ -1,8 +1,8 @@
-"""Scores of the systems of a study, per fold and pooled over folds.
+"""Scores of the systems of a study, on one fold or over all folds.
 
 Over folds, every pair of user and fold has the weight that it has in its fold. A user's value is the weighted mean of
-the user's values, and the weight is the sum of their weights. So the mean is that of all pairs. The interval resamples
-users with all their folds, because values of one user in different folds are not independent.
+the user's values, and the weight is the sum of their weights. So the mean over users is the mean over all pairs. The
+interval resamples users with all their folds, because values of one user in different folds are not independent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DESIGN_COLUMNS = ("rho", "t", "random", "best", "corrected", "sd_draws", "sets",
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The scores of all systems under one design, on a fold or pooled over folds.
+    """The scores of all systems under one design, on one fold or over all folds.
 
     ``design_rows`` are further numbers of the design by system and metric (none for ranked lists). ``users`` holds the
     user of every unit if units are not users, and ``times`` the times of units that have one.
@@ -42,7 +42,7 @@ class Verdict:
     times: pl.Series | None = None
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
-        """Return the values of all units as a table."""
+        """Return a table with a row per system and unit and a column per metric; ``identity`` gives further columns."""
         table = self.scores.frame(**identity)
         if self.users is not None:
             table = table.with_columns(user=self._of_all(self.users))
@@ -55,7 +55,7 @@ class Verdict:
         return pl.concat([column] * len(self.scores.systems))
 
     def of(self, systems: Sequence[str]) -> Verdict:
-        """Return the verdict with only these systems."""
+        """Return the scores of these systems only."""
         scores = self.scores
         return dataclasses.replace(
             self,
@@ -82,10 +82,10 @@ class Verdict:
 def pool_verdicts(
     folds: Sequence[Verdict], judge: Judge, *, powers: Mapping[str, float], threads: int | None = None
 ) -> Verdict:
-    """Return the pooled verdict of the same systems in several folds.
+    """Return the scores of the same systems over several folds.
 
     A metric without values per user gets the mean over folds. ``n`` counts users; ``missing`` and similar counts are
-    sums over folds.
+    sums over folds. ``powers`` are the powers of means by metric (1: the usual mean).
     """
     if len(folds) == 1:
         return folds[0]
@@ -133,7 +133,7 @@ def _merged(
 
 
 def _weights(scores: Scores, key: Key) -> Values:
-    """Return the weight of every unit, 0 if its value is undefined."""
+    """Return the weight of every unit for a system and metric, 0 if its value is undefined."""
     own = scores.weights(*key)
     defined = ~np.isnan(scores.values(*key))
     return defined.astype(np.float64) if own is None else np.where(defined, own, 0.0)
@@ -150,7 +150,11 @@ def _bounds(
     powers: Mapping[str, float],
     threads: int | None,
 ) -> dict[Key, tuple[float, float, float]]:
-    """Return mean, low and high of every column of values; columns of equal weights share their resamples."""
+    """Return the mean and the lower and upper bound of its interval for each column of values, by system and metric.
+
+    ``values`` and ``weights`` have an entry per user. Columns of equal weights share their resamples. ``powers`` are
+    the powers of means by metric (1: the usual mean). Bounds are NaN if the study asks for no intervals.
+    """
     alike: dict[tuple[bytes, float], list[Key]] = {}
     for key, own in weights.items():
         alike.setdefault((own.tobytes(), powers.get(key[1], 1.0)), []).append(key)
@@ -186,7 +190,10 @@ def _summed(rows: Sequence[Summary]) -> Summary:
 
 
 def _pooled_row(row: Summary, folds: Sequence[DesignScore], weights: Sequence[float]) -> DesignScore:
-    """Return the numbers of a design over folds, weighted by fold; counts, such as the number of sets, are sums."""
+    """Return the numbers of a design over folds: means weighted by fold, and sums of counts such as ``sets``.
+
+    ``row`` has the results over folds that are already known, and ``weights`` are those of the folds.
+    """
     share = np.array(weights) / sum(weights) if sum(weights) else np.full(len(weights), np.nan)
 
     def mean(name: str) -> float:

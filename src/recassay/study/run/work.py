@@ -1,4 +1,4 @@
-"""What a run of a study computed, what it took from its folder, and why."""
+"""The account of what a run of a study computed, what it took from its folder, and why."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from recassay.stats.memo import Memo
 
 @dataclass
 class Work:
-    """Answers that were computed and taken, by system, and why systems had to answer."""
+    """Counts of the results that systems computed and that were taken from the folder, and why systems had to compute.
+    """
 
     changed: dict[str, str] = field(default_factory=dict)  # the reason, by system
     computed: Counter[str] = field(default_factory=Counter)
     taken: Counter[str] = field(default_factory=Counter)
 
     def note(self, system: str, *, computed: bool) -> None:
-        """Count an answer of a system."""
+        """Count a result of a system on a fold, either computed or taken from the folder."""
         (self.computed if computed else self.taken)[system] += 1
 
     def told(self, memo: Memo) -> tuple[str, ...]:
-        """Return the work in words, a line for each system that answered.
+        """Return the work in words, a line for each system that computed, and lines on what was taken from the folder.
+
+        ``memo`` counts the intervals and tests that were computed and taken.
 
         >>> work = Work({"svd": "it is new in the study"})
         >>> work.note("svd", computed=True)

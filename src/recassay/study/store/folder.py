@@ -142,7 +142,7 @@ class StudyFolder:
         return intact and (self._are_intact(run) or self._is_replaced(run, system))
 
     def store_answer(self, cell: StudyCell, run: Run, key: str) -> None:
-        """Write ranked lists and their standings under a key, and last the JSON file with the key, which makes them valid.
+        """Write ranked lists and standings under a key, and last the JSON file with the key which makes them valid.
 
         A JSON file that already has this key is kept: a process that writes at the same time writes the same bytes.
         """
@@ -194,7 +194,9 @@ class StudyFolder:
             answer.write_parquet(temporary, metadata={MADE_FROM: key})
 
     def store_outcomes(self, cell: StudyCell, outcomes: Outcomes, key: str) -> None:
-        """Write the outcomes of a system on a stream (its values at each event), without times, with the key in the same file.
+        """Write the outcomes of a system on a stream (its values at each event) and the key as one file.
+
+        Times of queries and updates are left out.
         """
         path = self._run_place(cell, outcomes.system)
         self._set_aside(path)
@@ -207,7 +209,7 @@ class StudyFolder:
     # --- exhibits of experiments ------------------------------------------------------------------------------------
 
     def exhibits(self, key: str) -> list[Exhibit] | None:
-        """Return the exhibits (tables to draw) of an experiment that are stored under this key; None if none are stored.
+        """Return the exhibits (tables to draw) of an experiment that are stored under this key; None if there are none.
         """
         path = self.folder / FOUND / f"{key}.json"
         if not self._are_intact(path):
@@ -235,7 +237,7 @@ class StudyFolder:
     # --- fitted models ----------------------------------------------------------------------------------------------
 
     def fitted(self, key: str, log: Interactions | Sequences) -> Any | None:
-        """Return the fitted model that is stored under a key, with its training log put back; None if none can be loaded.
+        """Return the fitted model stored under a key, with its training ``log`` put back; None if none can be loaded.
 
         Raise U236 if the model is in a pickle that another process wrote, unless the folder is trusted.
         """
@@ -252,8 +254,7 @@ class StudyFolder:
         return None
 
     def store_fitted(self, key: str, fitted: Any, log: Interactions | Sequences) -> None:
-        """Store a fitted model without its training log: as an archive of arrays if possible, else as a pickle, else not at all.
-        """
+        """Store a fitted model without its training log: as an archive of arrays, else as a pickle, else not at all."""
         stored, pickled = self._fitted_places(key)
         stored.parent.mkdir(parents=True, exist_ok=True)
         try:
