@@ -64,7 +64,9 @@ class Facts:
 
     @classmethod
     def of(cls, alignment: Alignment, deepest: int | None) -> Facts:
-        """Return the facts of lists that are aligned with the truth but not scored yet; ``deepest`` is the largest cut-off.
+        """Return the facts about lists that are aligned with the truth but not scored.
+
+        ``deepest`` is the largest cut-off, None without one.
         """
         counted = count_all(CheckInput(alignment, deepest))
         return cls(alignment.run.name, alignment.counts, alignment.conventions, (), deepest, counted)

@@ -95,8 +95,7 @@ def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
 
 @check("W009", "Malformed events", "warning", about=LiveFacts)
 def malformed_events(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Some rows are not events. Each is in dead-letters.jsonl with its reason; the page of the schema lists the reasons.
-    """
+    """Some rows are not events. Each is in dead-letters.jsonl with its reason; the page of the schema lists reasons."""
     refused = {name: entry for name, entry in facts.reasons.items() if name not in ("late", "future")}
     total = sum(n for n, _ in refused.values())
     if not total:

@@ -39,7 +39,7 @@ COMMANDS = {
 
 
 def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Return the command line with the named commands; building the options of each takes time."""
+    """Return the command line with the commands of these names; few are fast, because building options takes time."""
     app = typer.Typer(
         name="recassay",
         help="Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks.",
@@ -87,13 +87,13 @@ def options(
 
 
 def words() -> list[str]:
-    """Return the words of the command line; while a shell completes it, the words typed so far."""
+    """Return the words of the command line; while a shell completes a word, those that have been typed so far."""
     typed = os.environ.get("COMP_WORDS", os.environ.get("_TYPER_COMPLETE_ARGS", ""))
     return typed.split() if "_RECASSAY_COMPLETE" in os.environ else sys.argv
 
 
 def main() -> None:
-    """Run the command line; user errors print their code to standard error and exit with status 2."""
+    """Run the command line; errors of the user are printed with their code and exit with their status."""
     try:
         try:
             # the program name is stated because completion would not find it in `python -m recassay`
@@ -126,7 +126,7 @@ def main() -> None:
 
 
 def _fail(error: RecassayError) -> NoReturn:
-    """Print an error, with control characters made visible, and exit with its status."""
+    """Print an error to standard error, with control characters made visible, and exit with the error's status."""
     from recassay.errors import printable
 
     typer.echo(printable(str(error), keep="\n"), err=True)

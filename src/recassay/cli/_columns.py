@@ -1,4 +1,4 @@
-"""Column names that the command line gives: for all runs, or for one run, as NAME:KEY=COLUMN,..."""
+"""Column names that the command line gives: for all runs, or for one run as ``NAME:KEY=COLUMN,...``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ OPTION = "--columns"
 
 
 def columns_by_run(given: Sequence[str], systems: Collection[str]) -> tuple[str | None, dict[str, str]]:
-    """Return the column names of all runs, and those of single runs by name.
+    """Return the column names for all runs (None if not given), and those for single runs by the name of the run.
+
+    ``given`` are the values of ``--columns``, and ``systems`` the names of the runs. Raise U102 if columns are given
+    twice, and U108 for the name of a run that does not exist.
 
     >>> columns_by_run(["user=u,item=i", "als:user=uid,item=iid"], ["als", "pop"])
     ('user=u,item=i', {'als': 'user=uid,item=iid'})

@@ -30,7 +30,7 @@ CONTROL = re.compile("[\x7f-\x9f\u2028\u2029]")  # those that json.dumps leaves 
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console for tables; it has 100 columns if the output is not a terminal."""
+    """Return a console for tables; it has 100 columns if the output is not a terminal and none are stated."""
     from recassay.cli._screen import Screen
 
     stream = sys.stderr if stderr else sys.stdout
@@ -39,7 +39,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(document: Any) -> None:
-    """Print a single JSON document to standard output; control characters are escapes, as JSON allows."""
+    """Print a single JSON document to standard output, with control characters as escapes."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
@@ -67,7 +67,7 @@ def refuse_unknown_baseline(baseline: str | None, systems: Collection[str]) -> N
 
 
 def announce_compilation(quiet: bool) -> None:
-    """Print a note if kernels are not compiled yet, because the first run then takes some seconds longer."""
+    """Print a note if compiled functions are not cached yet, because the first run then takes some seconds longer."""
     import recassay.metrics
 
     if quiet or is_compiled(recassay.metrics.__path__[0]):
@@ -77,7 +77,7 @@ def announce_compilation(quiet: bool) -> None:
 
 
 def is_compiled(folder: str) -> bool:
-    """Return whether numba has cached the kernels of a package, next to the code or in the user's cache folder."""
+    """Return whether numba has cached the compiled functions of a package, in any of the places where it does so."""
     from pathlib import Path
 
     places = [Path(folder) / "__pycache__"]

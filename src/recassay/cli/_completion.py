@@ -1,4 +1,4 @@
-"""What a shell offers for a word that is being typed: names of metrics, models, profiles and systems.
+"""Completion of words in a shell: names of metrics, models, splits, profiles and systems that begin as typed.
 
 A shell starts a process for every completion, so nothing here imports what recassay computes with. Arguments before an
 option whose value is typed are in ``ctx.args``: the parser stops at the option.
@@ -23,13 +23,13 @@ Complete = Callable[[str], list[str]]
 
 
 def words(known: Iterable[str]) -> Complete:
-    """Return a completion to one of some words."""
+    """Return a function from the beginning of a word to those of the ``known`` words that begin so."""
     listed = list(known)
     return lambda incomplete: [word for word in listed if word.startswith(incomplete)]
 
 
 def metrics(incomplete: str) -> list[str]:
-    """Return the metrics that a word begins; of several words in quotes the last one is completed.
+    """Return the metrics that begin as typed; of several words in quotes the last one is completed.
 
     >>> metrics("ndcg@10 rpr")
     ['ndcg@10 rprec']
@@ -39,7 +39,7 @@ def metrics(incomplete: str) -> list[str]:
 
 
 def models(incomplete: str) -> list[str]:
-    """Return the models that a word begins.
+    """Return the names of models that begin with the text typed so far.
 
     >>> models("EA")
     ['EASE']
@@ -48,17 +48,19 @@ def models(incomplete: str) -> list[str]:
 
 
 def splits(incomplete: str) -> list[str]:
-    """Return the splits that a word begins."""
+    """Return the names of splits that begin with the text typed so far."""
     return words(source_names.split_names())(incomplete)
 
 
 def profiles(incomplete: str) -> list[str]:
-    """Return the profiles that a word begins."""
+    """Return the names of profiles that begin with the text typed so far."""
     return words(source_names.profile_names())(incomplete)
 
 
 def everything(incomplete: str) -> list[str]:
-    """Return what ``recassay explain`` explains and a word begins: metrics, models, splits, profiles, error codes.
+    """Return the names and codes that ``recassay explain`` accepts and that begin with the text typed so far.
+
+    These are metrics, models, splits, profiles and error codes.
 
     >>> everything("U10")[:2]
     ['U101', 'U102']
@@ -71,12 +73,15 @@ def everything(incomplete: str) -> list[str]:
 
 
 def run_systems(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the systems among the run files of a command line that a word begins."""
+    """Return the names of the runs on the command line that begin with the text typed so far."""
     return words(_systems_of_runs(ctx.params.get("runs") or ctx.args[1:]))(incomplete)
 
 
 def result_values(axis: str) -> Callable[[typer.Context, str], list[str]]:
-    """Return a completion to the systems, metrics, data sets, splits or designs of a folder of results."""
+    """Return a function that completes the values of one column in the folders of results on the command line.
+
+    ``axis`` is the column: system, metric, dataset, split or design.
+    """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         found = [str(row.get(axis)) for row in _rows(ctx.params.get("scores") or ctx.args)]
@@ -86,7 +91,7 @@ def result_values(axis: str) -> Callable[[typer.Context, str], list[str]]:
 
 
 def _systems_of_runs(sources: Iterable[str]) -> list[str]:
-    """Return the names of the runs that files, globs and folders hold; a fold's runs are in its folder."""
+    """Return the names of the runs that files, glob patterns and folders hold."""
     found: list[str] = []
     for source in sources:
         path = Path(source)
@@ -97,7 +102,7 @@ def _systems_of_runs(sources: Iterable[str]) -> list[str]:
 
 
 def _rows(folders: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the rows of the summaries of folders of results; none of what cannot be read."""
+    """Return the rows of the summaries of folders of results; folders that cannot be read are passed over."""
     rows: list[dict[str, Any]] = []
     for folder in folders:
         try:

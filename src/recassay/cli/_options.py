@@ -16,14 +16,14 @@ COLUMNS = "KEY=COLUMN,..."
 
 
 def option(names: str, help_text: str, panel: str | None = None, **more: Any) -> Any:
-    """Return a typer option, shown under the heading ``panel`` of the command's help if that is given."""
+    """Return a typer option; ``names`` such as "-o --output", ``panel`` the heading of the help it is shown under."""
     return typer.Option(*names.split(), help=help_text, rich_help_panel=panel, **more)
 
 
 def choice(
     names: str, help_text: str, words: Sequence[str], panel: str | None = None, *, note: str = "", **more: Any
 ) -> Any:
-    """Return a typer option that accepts one of some words; its help and its completion list them.
+    """Return a typer option that accepts one of ``words``; its help and its completion list them.
 
     Other words are refused with U107 and a suggestion, as the Python functions refuse them. A plain Enum would be
     refused by typer, without the code and the suggestion. ``note`` follows the words in the help.
@@ -62,7 +62,7 @@ def one_of(option_name: str, words: Sequence[str]) -> Callable[[str], str]:
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return words as a list for a sentence.
+    """Return words as a list in a sentence.
 
     >>> listed(["zero", "skip", "error"])
     'zero, skip or error'

@@ -16,9 +16,9 @@ MIN_SECONDS = 0.05  # shorter stages are not named
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[StageProgress | None]:
-    """Show a bar per stage on standard error, and yield the callback that updates it.
+    """Show a bar per stage on standard error, and yield the function that updates it.
 
-    Yield None in pipes, in CI and if ``quiet``.
+    Yield None, and show nothing, in pipes, in CI and if ``quiet``.
     """
     from recassay.cli._screen import Screen
 
@@ -54,7 +54,7 @@ def progress(quiet: bool) -> Iterator[StageProgress | None]:
 
 
 def rate(done: int, seconds: float | None) -> str:
-    """Return a rate per second as text.
+    """Return a rate per second as text; an empty text if nothing is done or the time is not known.
 
     >>> rate(50_000, 2.0), rate(3, 2.0), rate(3, None)
     ('25,000/s', '1.5/s', '')
@@ -66,14 +66,17 @@ def rate(done: int, seconds: float | None) -> str:
 
 
 class StageTimes:
-    """Seconds by stage; the time between two reports belongs to the stage that reports last."""
+    """The seconds that each stage of a command took.
+
+    The time between two reports belongs to the stage of the later report.
+    """
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self.clock, self.begin = clock, clock()
         self.last, self.stages = self.begin, dict[str, float]()
 
     def record(self, stage: str) -> None:
-        """Add the time since the last report to a stage."""
+        """Add the time since the last report to the seconds of a stage."""
         now = self.clock()
         self.stages[stage] = self.stages.get(stage, 0.0) + now - self.last
         self.last = now

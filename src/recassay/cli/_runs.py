@@ -1,4 +1,4 @@
-"""Run files that commands write."""
+"""Writing of run files (ranked lists of one system) by commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIXES = (".parquet", *SEPARATORS, TREC)
 
 
 def refuse_unwritable(output: Path) -> None:
-    """Raise, before any work, if the output is not a kind of file that can be written."""
+    """Raise U111 if the suffix of the output file is not one of those that can be written."""
     if output.suffix not in SUFFIXES:
         from recassay.errors import UsageError
 
@@ -37,8 +37,9 @@ def write_run(run: Run, output: Path) -> None:
 def trec_text(run: Run, output: Path) -> str:
     """Return a run in the format of TREC: user, Q0, item, rank, score and the name of the run, with blanks between.
 
-    The score is that of the run, or minus the rank where it has none. Raise U111 if an id or the name of the run has a
-    blank or is empty, since then its parts would be read as columns.
+    The score is that of the run, or minus the rank where it has none. Blanks in the name of the run are left out. Raise
+    U111 if an id has a blank or is empty, since its parts would then be read as columns; ``output`` is named in the
+    error.
     """
     import polars as pl
 

@@ -20,7 +20,7 @@ class Screen(Console):
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the segments of a renderable, with control characters in its text replaced."""
+        """Yield the segments of a rich object, with control characters in its text replaced by escapes."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment

@@ -224,7 +224,10 @@ def compare(
 
 
 def _testing(context: typer.Context, sources: list[str], asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of the tests: those on the command line, else those of the folder, else the defaults."""
+    """Return the options of the tests: those on the command line, else those of the folder, else the defaults.
+
+    ``sources`` are the arguments of the command, and ``asked`` are the options by name, with defaults filled in.
+    """
     from recassay.report.folder.read import SUMMARY, read_results
 
     if len(sources) > 1 or not (Path(sources[0]) / SUMMARY).is_file():

@@ -24,7 +24,7 @@ def compare_finished(
     table: str,
     as_json: bool,
 ) -> None:
-    """Print the conclusions that a table of means supports, or write them to a folder."""
+    """Print the conclusions that a table of means supports, and write them to the folder ``output`` if it is given."""
     from recassay.evaluate.finished.conclude import RESAMPLES, conclude
     from recassay.evaluate.finished.read import read_finished
     from recassay.report.content.csv_text import csv_text
@@ -47,7 +47,10 @@ def compare_finished(
 
 
 def refuse_options(source: str, **given: object) -> None:
-    """Raise U105 if an option that needs values per user was given for a table of means."""
+    """Raise U105 if an option that needs values per user was given for a table of means.
+
+    ``given`` are the values of such options by name; ``source`` is the table.
+    """
     for option, value in given.items():
         if value:
             name = "--" + option.replace("_", "-")

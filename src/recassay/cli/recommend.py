@@ -107,7 +107,10 @@ def recommend(
 
 
 def _fold(source: str, columns: str | None, items: str | None) -> Any:
-    """Return the fold of a folder; a log file becomes a fold in which all users are queried."""
+    """Return the fold in a folder; a log file becomes a fold whose users are all recommended to.
+
+    ``items`` is the file of item features, if there is one.
+    """
     from dataclasses import replace
 
     from recassay.data.fold import Fold
@@ -131,7 +134,7 @@ def _fitted(text: str, fold: Any) -> tuple[Any, Any]:
 
 
 def _stored(path: Path) -> Any:
-    """Return the fitted model in a file; U123 if the file holds none."""
+    """Return the fitted model in a file; raise U123 if no model can be read from it."""
     from recassay.data.io.archive import load_archive
     from recassay.errors import UsageError
 

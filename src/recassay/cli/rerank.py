@@ -93,7 +93,10 @@ def rerank(
 
 
 def _weights(text: str | None, output: Path) -> list[float | None]:
-    """Return the weights in a text; [None] stands for the default. Raise if their files would have the same name."""
+    """Return the weights of diversity in a text such as "0.2 0.5"; [None] without a text, for the default weight.
+
+    Raise U102 for other texts, and U111 if the files of several weights would have the same name.
+    """
     from recassay.errors import UsageError
 
     if text is None:

@@ -109,7 +109,7 @@ def run(
 
 
 def _finish(results: Results, as_json: bool, times: bool, fail_on: str | None) -> None:
-    """Print the results; exit with status 1 if a model failed, or a finding is as severe as ``fail_on``."""
+    """Print the results; exit with status 1 if a model failed, or a finding is at least as severe as ``fail_on``."""
     _show(results, as_json, times)
     if results.failures or (fail_on and results.at_least(fail_on)):
         raise typer.Exit(1)

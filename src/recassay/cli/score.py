@@ -303,7 +303,7 @@ def score(
 
 
 def _of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
-    """Return the paths of the truth and the training log; both are in the folder of a fold."""
+    """Return the paths of the truth and the training log; if ``truth`` is the folder of a fold, of the files in it."""
     from recassay.data.fold_files import TRAIN, TRUTH, is_fold
 
     if not is_fold(truth):
@@ -312,7 +312,7 @@ def _of_fold(truth: str, train: str | None) -> tuple[str, str | None]:
 
 
 def _systems(runs: list[str], engine: str) -> dict[str, Any]:
-    """Return the runs by name: paths of local files, or of files that Spark finds."""
+    """Return the runs by name; a run is the path of a local file, or of files that Spark reads."""
     from recassay.api.choice import choose
     from recassay.evaluate.options import Execution
 
@@ -351,7 +351,7 @@ def _show(
 
 
 def _sample_note(until: Mapping[str, Any]) -> str:
-    """Return a sentence on the number of users that were sampled."""
+    """Return a sentence on how many users were scored; ``until`` are the results of sampling users."""
     users, total = until["users"], until["of"]
     if users == total:
         return f"All {total:,} users were scored: the means are exact."

@@ -209,7 +209,7 @@ def watch(
 
 
 def _check(sources: list[str] | None, simulation: Any, to: str | None, output: Path | None) -> None:
-    """Raise for options that contradict each other."""
+    """Raise U254 for options of the command that contradict each other."""
     from recassay.errors import UsageError
 
     if bool(sources) == (simulation is not None):
@@ -222,7 +222,10 @@ def _check(sources: list[str] | None, simulation: Any, to: str | None, output: P
 
 
 def _pairs(text: str | None, name: str) -> dict[str, float]:
-    """Return ``a=1,b=2`` as a dict; a name without a number has 1."""
+    """Return ``a=1,b=2`` as a dict; a name without a number has 1.
+
+    Raise U107 for a value that is not a number; ``name`` is the option that the error names.
+    """
     found = {}
     for part in filter(None, (text or "").split(",")):
         key, _, value = part.partition("=")
@@ -238,7 +241,7 @@ def _pairs(text: str | None, name: str) -> dict[str, float]:
 
 
 def _limits(text: str | None) -> dict[str, tuple[float, float]]:
-    """Return ``novelty@10=0:20`` as a dict of pairs."""
+    """Return ``novelty@10=0:20`` as the lowest and highest value by metric; raise U107 for other texts."""
     found = {}
     for part in filter(None, (text or "").split(",")):
         key, _, value = part.rpartition("=")
@@ -258,7 +261,7 @@ def _run(
     watcher: Watcher, sources: Any, simulation: Any, rate: float | None, replay: bool, once: bool, notify: str | None,
     http: str | None, quiet: bool,
 ) -> None:  # fmt: skip
-    """Run the loop, with a live table in a terminal or a server."""
+    """Evaluate events until the sources end, with a live table in the terminal or a web server, as options say."""
     import signal
     import sys
 
@@ -281,7 +284,7 @@ def _run(
 
 
 class _Shown:
-    """All outputs that show results while a live evaluation runs: the table, the web server, the webhook."""
+    """The outputs of a live evaluation while it runs: the table, the web server, and the webhook for decisions."""
 
     def __init__(self, watcher: Watcher, notify: str | None, http: str | None, *, table: bool) -> None:
         self.watcher, self.table = watcher, table
@@ -316,7 +319,10 @@ class _Shown:
             self.server.stop()
 
     def update(self, watcher: Watcher) -> bool:
-        """Show the results of a commit; return whether a rule was decided."""
+        """Show the results after a commit; return whether the evaluation should end, because a rule was decided.
+
+        With a web server it goes on.
+        """
         import time
 
         from recassay.live.results import watched
@@ -344,7 +350,7 @@ class _Shown:
 
 
 def _command() -> str:
-    """Return the command line without secrets: the URL of the webhook, and passwords in those of sources."""
+    """Return the command line without secrets: the webhook's URL, and passwords in the URLs of sources."""
     import re
 
     line = re.sub(r"--notify[ =]\S+", "--notify URL", _common.command_line())

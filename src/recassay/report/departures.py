@@ -1,4 +1,7 @@
-"""All declared departures from the papers: of classes with a name, of designs, and of public functions."""
+"""All declared departures from papers: of classes with a name, of designs, and of public functions.
+
+A departure is a documented way in which the implementation deviates from the paper that it follows.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ MODULES = ("recassay",)  # public functions of these may have departures
 
 @dataclass(frozen=True)
 class Declared:
-    """A departure from a paper, with the name and kind (metric, split, ...) of the class or function declaring it."""
+    """A documented deviation from a paper, with the name and kind (metric, split, ...) of what deviates."""
 
     name: str
     kind: str
@@ -25,12 +28,18 @@ class Declared:
 
 
 def departures_of(named: Any) -> tuple[Departure, ...]:
-    """Return the departures that a class or function declares itself; a subclass does not repeat those of its base."""
+    """Return the documented deviations from papers that a class or function declares itself.
+
+    Those of a base class are not repeated.
+    """
     return tuple(vars(named).get("departures", ()))
 
 
 def declared(registries: Mapping[str, Any]) -> Iterator[Declared]:
-    """Yield every departure: of the classes in ``registries`` (by kind), metrics, designs and public functions."""
+    """Yield every documented deviation from a paper: of classes, metrics, designs and public functions.
+
+    ``registries`` have the named classes by kind, such as split.
+    """
     for kind, registry in registries.items():
         for name, one in registry.kinds.items():
             yield from (Declared(name, kind, departure) for departure in departures_of(one))
@@ -46,5 +55,5 @@ def declared(registries: Mapping[str, Any]) -> Iterator[Declared]:
 
 
 def section(several: tuple[Departure, ...]) -> dict[str, str]:
-    """Return the section of an ``explain`` page about departures; empty if there are none."""
+    """Return the section of an ``explain`` page on deviations from papers; empty if there are none."""
     return {HEADING: "\n".join(map(str, several))} if several else {}

@@ -37,9 +37,9 @@ from recassay.shown import Displayable
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a list: name, group and title of a metric, model or other class; ``source`` is where it comes from.
+    """A line of a list: the name of a metric, model or other class, what it is grouped by, and what it is.
 
-    The source is recassay, an installed package or a file.
+    ``source`` is where it comes from: recassay, an installed package or a file.
     """
 
     name: str
@@ -54,7 +54,10 @@ class Entry:
 
 @dataclass(frozen=True, repr=False)
 class Explanation(Displayable):
-    """The page about one name that ``explain`` shows: a title, then paragraphs under headings."""
+    """The page about one name that ``explain`` shows: a title, then paragraphs under headings.
+
+    ``facts`` are short values by name, which are shown below.
+    """
 
     name: str
     kind: str
@@ -70,7 +73,7 @@ class Explanation(Displayable):
 
 @dataclass(frozen=True)
 class Listed:
-    """Settings of the list of one kind of classes, such as metrics.
+    """How to list the classes of one kind, such as splits.
 
     ``home`` is the module with their registry, ``column`` the heading of the second column, and ``group`` its content.
     """
@@ -81,7 +84,7 @@ class Listed:
 
     @property
     def registry(self) -> Registry[Any]:
-        """Import and return the registry."""
+        """Return the registry of the classes; its module is imported now."""
         found: Registry[Any] = importlib.import_module(self.home).REGISTRY
         return found
 
@@ -91,7 +94,7 @@ def _parameters(kind: Any) -> str:
 
 
 def _types_of(kind: Any) -> Mapping[str, Any]:
-    """Return the type of each parameter of a class, which need not be a dataclass."""
+    """Return the type of each parameter of a class, by name; the class need not be a dataclass."""
     if isinstance(kind, type) and is_dataclass(kind):
         return parameter_kinds(kind)
     return {name: one.annotation for name, one in inspect.signature(kind).parameters.items()}
@@ -116,7 +119,7 @@ NAMED = {
 
 
 def entries(kind: str) -> list[Entry]:
-    """Return the lines of the list of one kind, such as ``metrics``."""
+    """Return the lines of one list, such as ``metrics``, ``models`` or ``checks``."""
     if kind in NAMED:
         named = NAMED[kind]
         registry = named.registry
@@ -155,7 +158,10 @@ def explain(name: str) -> Explanation:
 
 
 def explanation(name: str) -> Explanation:
-    """Return the page of a metric or class (with or without parameters), a profile, a check or an error code."""
+    """Return the page about a metric or class (with or without parameters), a profile, a check or an error code.
+
+    Raise U107 if nothing has this name.
+    """
     bare = name.partition("(")[0].partition("@")[0]
     if bare in names():
         return _metric_page(names()[bare])
@@ -255,7 +261,7 @@ def _metric_page(kind: type[Metric]) -> Explanation:
 
 
 def departures() -> list[Declared]:
-    """Return every departure from a paper that a class, a design or a public function declares."""
+    """Return every documented deviation from a paper that a class, a design or a public function declares."""
     return list(declared({one.registry.noun: one.registry for one in NAMED.values()}))
 
 
@@ -263,7 +269,10 @@ GROUP_WIDTH = 32  # of the second column, whose longer texts wrap
 
 
 def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
-    """Return a list as a table, with a column for the source if an entry is not from recassay."""
+    """Return a list as a table; ``kind`` is that of the list, and ``rows`` are its lines.
+
+    There is a column for the source if an entry is not from recassay.
+    """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     columns = {"metrics": ("metric", "family"), "profiles": ("profile", "version"), "checks": ("code", "severity")}
     columns |= {"designs": ("design", "parameters"), "formats": ("format", "suffixes of its own")}
@@ -283,7 +292,7 @@ def listing_table(kind: str, rows: list[Entry]) -> RenderableType:
 
 
 def broken(kind: str) -> Mapping[str, str]:
-    """Return, for one list, the entry points that could not be loaded, with the reason."""
+    """Return the plugins of one list that could not be loaded, with the reason; ``kind`` is such as ``metrics``."""
     registries: dict[str, Registry[Any]] = {
         "metrics": METRICS, "profiles": PROFILES, "checks": CHECKS, "formats": FORMATS
     }  # fmt: skip
@@ -292,7 +301,7 @@ def broken(kind: str) -> Mapping[str, str]:
 
 
 def explanation_text(page: Explanation) -> RenderableType:
-    """Return a page as text for a terminal."""
+    """Return an explanation as text for a terminal."""
     parts: list[RenderableType] = [Text(page.name, style="bold"), Text(page.title), Text()]
     for heading, text in page.sections.items():
         parts += [Text(heading, style="bold"), Padding(Text(text.replace("``", "")), (0, 0, 1, 2))]

@@ -41,7 +41,7 @@ SMALL = ' style="opacity: .7; font-size: .85em; white-space: nowrap"'
 
 @singledispatch
 def html(value: Any) -> str:
-    """Return a value as HTML: facts, sparklines and the first rows of an input, or the tables of a result."""
+    """Return a value as HTML: statistics, sparklines and the first rows of an input, or the tables of a result."""
     found = facts(value)
     sparks = {name: sparkline(list(values)) for name, values in found.sparks.items()}
     rows = [[_bold(name), _text(words), sparks.pop(name, "")] for name, words in found.lines.items()]
@@ -53,13 +53,16 @@ def html(value: Any) -> str:
 
 
 def _frame_table(frame: pl.DataFrame, shown: Callable[[object], str]) -> str:
-    """Return the rows of a data frame as an HTML table; columns from the first number on stand to the right."""
+    """Return the rows of a data frame as an HTML table; ``shown`` returns a value as text.
+
+    Columns from the first numeric one on are aligned to the right.
+    """
     words = next((at for at, kind in enumerate(frame.dtypes) if kind.is_numeric()), len(frame.columns))
     return _table(frame.columns, [[_text(shown(value)) for value in row] for row in frame.rows()], words=words)
 
 
 def _raw(value: object) -> str:
-    """Return an id, a time or a score as text, not rounded."""
+    """Return an id, a time or a score as text, without rounding to the digits of means."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -69,7 +72,7 @@ def _bold(words: str) -> str:
 
 @html.register
 def _scores(scores: Scores) -> str:
-    """Return a table of means with intervals, the best in bold, and the findings below it."""
+    """Return scores as an HTML table of means with intervals, the best in bold, and the findings below it."""
     table = ResultTable(scores)
     rows = [[_text(system), *(_mean(table, system, metric) for metric in scores.metrics)] for system in scores.systems]
     note = " ".join(filter(None, [wording.method(scores, None), wording.depth_note(scores)]))
@@ -87,7 +90,7 @@ def _mean(table: ResultTable, system: str, metric: str) -> str:
 
 @html.register
 def _comparison(comparison: Comparison) -> str:
-    """Return a table with a row per metric and pair, significant differences in bold."""
+    """Return a comparison as an HTML table with a row per metric and pair, significant differences in bold."""
     rows = []
     for row in comparison.rows:
         difference = wording.difference(row.difference, DIGITS)
@@ -106,7 +109,7 @@ def _comparison(comparison: Comparison) -> str:
 
 @html.register
 def _design_scores(scores: DesignScores) -> str:
-    """Return a table of means with a row per metric and design, the best of a row in bold."""
+    """Return scores under designs as an HTML table with a row per metric and design, the best of a row in bold."""
     found = {(row.metric, row.design, row.system): row.mean for row in scores.rows}
     rows = []
     for metric, design in itertools.product(scores.metrics, scores.designs):
@@ -121,7 +124,7 @@ def _design_scores(scores: DesignScores) -> str:
 
 @html.register
 def _evaluation(found: Evaluation) -> str:
-    """Return how an evaluation was made, then its scores and tests."""
+    """Return how an evaluation was made, then its scores and tests, as HTML."""
     stated = _table([], [[_bold(name), _text(words)] for name, words in found.stated.items() if words], words=2)
     return "".join([stated, html(found.scores), html(found.comparison) if found.comparison.rows else ""])
 
@@ -133,7 +136,7 @@ def _explanation(page: Explanation) -> str:
 
 @html.register
 def _findings(findings: Findings) -> str:
-    """Return a list with an item per finding."""
+    """Return findings as an HTML list with an item per finding."""
     if not findings:
         return "<p>No findings.</p>"
     return f"<ul>{''.join(map(_line, findings))}</ul>"
@@ -146,14 +149,17 @@ def _finding(finding: Finding) -> str:
 
 @html.register
 def _exhibit(exhibit: Exhibit) -> str:
-    """Return the figures of an exhibit with its title and caption."""
+    """Return the figures of an exhibit as HTML, with its title and caption."""
     figures = "".join(f"<p>{_text(panel.heading)}</p>{standalone(panel.svg)}" for panel in panels(exhibit))
     title, caption = _text(exhibit.title), _text(exhibit.caption)
     return f"<figure><strong>{title}</strong>{figures}<figcaption>{caption}</figcaption></figure>"
 
 
 def plot(scores: Scores, *, metric: str | None = None) -> Picture:
-    """Return a figure of the means of all systems under a metric, best first, with their intervals."""
+    """Return a figure of the means of all systems under a metric (None: the first), best first, with intervals.
+
+    Raise U101 if the metric was not scored, and U113 if it is undefined for every system.
+    """
     known = scores.metrics
     if metric is not None and metric not in known:
         raise UsageError("U101", f"'{metric}' was not scored", hint=suggest(metric, known))
@@ -172,7 +178,7 @@ def plot(scores: Scores, *, metric: str | None = None) -> Picture:
 
 
 def report(scores: Scores, comparison: Comparison | None, *, path: Path) -> Path:
-    """Write a page about scores to a path and return the path; without a comparison all pairs of systems are tested."""
+    """Write a page about scores to a path and return it; without a comparison all pairs of systems are tested."""
     from recassay.report.folder.write import write_results
 
     if comparison is None and len(scores.systems) > 1 and scores.unit_metrics:

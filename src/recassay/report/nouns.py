@@ -1,5 +1,4 @@
-"""The facts shown when an input (a log, run, truth, ...) is printed: a title, lines, and in notebooks a sparkline and
-rows.
+"""What is shown when an input (a log, run, truth, ...) is printed: a title, lines, and in notebooks a sparkline.
 
 >>> from recassay.data.read import read_interactions
 >>> read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y")])
@@ -58,7 +57,7 @@ LEAKAGE = {
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is shown of a value: a title, lines (name and text), values of sparklines by name, and rows of a table.
+    """What is shown of a value: a title, lines (name and text), sparklines by name, and rows of a table.
 
     The rows are shown in notebooks only, unless they are the whole of the value (``tabular``).
     """
@@ -72,7 +71,10 @@ class Facts:
 
 @singledispatch
 def facts(value: Any) -> Facts:
-    """Return a title, facts and rows that describe a log, run, truth or other input; types register functions below."""
+    """Return a title, lines and rows that describe a log, run, truth or other value.
+
+    A function for each type is registered below.
+    """
     raise TypeError(f"{type(value).__name__} has no facts to show")
 
 
@@ -233,7 +235,7 @@ def _reranked(reranked: Reranked) -> Facts:
 
 
 def _log_head(log: Interactions) -> pl.DataFrame:
-    """Return the first rows of a log."""
+    """Return the first rows of a log as a data frame."""
     return log.take(np.arange(min(len(log), HEAD))).frame()
 
 
@@ -255,7 +257,7 @@ def _distinct(codes: NDArray[np.int32]) -> int:
 
 
 def _lengths(offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the histogram of the sizes of lists: from ``offsets``, in at most as many bins as a sparkline has."""
+    """Return the histogram of the lengths of lists, in at most 40 bins; list i is ``offsets[i]:offsets[i + 1]``."""
     sizes = np.diff(offsets)
     return np.histogram(sizes, bins=min(BINS, int(sizes.max()) if sizes.size else 1))[0].astype(np.float64)
 
@@ -281,7 +283,7 @@ def _range(values: NDArray[np.float64]) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Return a count and its noun in the singular or plural.
+    """Return a count and its noun in the singular (``one``) or plural (``many``, by default with an s).
 
     >>> counted(1, "system"), counted(1_200, "system"), counted(2, "pair of users", "pairs of users")
     ('1 system', '1,200 systems', '2 pairs of users')
@@ -290,7 +292,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def _some(names: Iterable[str]) -> str:
-    """Return the first few names joined as text, with the number of the others.
+    """Return the first five names joined as text, and the number of the others.
 
     >>> _some("abcdefg")
     'a, b, c, d, e and 2 more'
@@ -301,9 +303,9 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _over_time(log: Interactions) -> dict[str, NDArray[np.float64]]:
-    """Return the number of events in equal spans of time as ``{"times": counts}``.
+    """Return the number of events in equal spans of time as ``{"times": counts}``; empty if times are unknown.
 
-    It is empty unless the times order all events.
+    It is also empty if the times only order the events of each user.
     """
     if log.times not in ("clock", "global") or log.timestamps is None or not len(log):
         return {}
@@ -314,7 +316,7 @@ def _over_time(log: Interactions) -> dict[str, NDArray[np.float64]]:
 
 
 def _binned_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the means of successive parts, of equal size, of the values that are not NaN."""
+    """Return the means of up to 40 successive parts, of equal size, of the values that are not NaN."""
     defined = values[~np.isnan(values)]
     return np.array(
         [float(part.mean()) for part in np.array_split(defined, min(BINS, defined.size))] if defined.size else []

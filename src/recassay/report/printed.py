@@ -1,4 +1,4 @@
-"""Values as printed in Python: a title and some lines, whatever their size."""
+"""Results and inputs as printed in Python: a title and a limited number of lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMERIC = frozenset("0123456789+-–") | {""}  # what a number begins with
 
 @singledispatch
 def text(value: Any) -> str:
-    """Return a value as some lines of text; types of results have their own functions, registered below."""
+    """Return a value as some lines of text; a function for each type of result is registered below."""
     found = facts(value)
     width = max(map(len, found.lines), default=0)
     lines = "\n".join([found.title, *(f"  {name:<{width}}  {words}" for name, words in found.lines.items())])
@@ -38,7 +38,7 @@ def text(value: Any) -> str:
 
 @text.register
 def _scores_text(scores: Scores) -> str:
-    """Return the table of means, without notes."""
+    """Return the table of means as text, without notes."""
     title = f"scores of {counted(len(scores.systems), 'system')} under {counted(len(scores.metrics), 'metric')}, "
     title += f"for {scores.units.len():,} users or sequences; {counted(len(scores.findings), 'finding')}"
     rows = [
@@ -56,7 +56,7 @@ def _scores_text(scores: Scores) -> str:
 
 @text.register
 def _comparison_text(comparison: Comparison) -> str:
-    """Return a line per pair and metric."""
+    """Return a comparison as text, with a line per pair and metric."""
     rows = [
         [
             row.metric, f"{row.a} - {row.b}", wording.difference(row.difference, DIGITS),
@@ -70,7 +70,7 @@ def _comparison_text(comparison: Comparison) -> str:
 
 @text.register
 def _design_scores_text(scores: DesignScores) -> str:
-    """Return the means of all systems under each design and metric."""
+    """Return the means of all systems under each design and metric as text."""
     title = f"scores of {counted(len(scores.systems), 'system')} under {counted(len(scores.designs), 'design')}"
     means = {(row.metric, row.design, row.system): row.mean for row in scores.rows}
     rows = [
@@ -83,7 +83,7 @@ def _design_scores_text(scores: DesignScores) -> str:
 
 @text.register
 def _evaluation_text(found: Evaluation) -> str:
-    """Return how an evaluation was made, then its scores and tests."""
+    """Return how an evaluation was made, then its scores and tests, as text."""
     lines = [f"  {name:<10}  {words}" for name, words in found.stated.items() if words]
     tested = [text(found.comparison)] if found.comparison.rows else []
     return "\n".join([f"evaluation of {counted(len(found.runs), 'system')}", *lines, text(found.scores), *tested])
@@ -98,9 +98,9 @@ def _explanation_text(page: Explanation) -> str:
 
 
 def _columns(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], everything: str) -> str:
-    """Return text: a title, and rows in columns, numbers to the right.
+    """Return a title and rows in columns as text, with numbers aligned to the right.
 
-    Rows beyond ``MAX_LINES`` are counted; ``everything`` says where to find them.
+    Rows beyond the first 24 are only counted; ``everything`` says where to find them.
     """
     shown = [[printable(cell) for cell in row] for row in (headings, *rows[:MAX_LINES])]
     columns = [_padded(column) for column in zip(*shown, strict=True)]
@@ -110,7 +110,8 @@ def _columns(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def _padded(column: Sequence[str]) -> list[str]:
-    """Return the cells of a column padded to one width: numbers to the right, text to the left."""
+    """Return the cells of a column padded to one width: numbers to the right, text to the left; the first is a heading.
+    """
     width = max(map(cell_len, column))
     if all(cell[:1] in NUMERIC for cell in column[1:]):
         return [" " * (width - cell_len(cell)) + cell for cell in column]
@@ -118,7 +119,7 @@ def _padded(column: Sequence[str]) -> list[str]:
 
 
 def how_tested(comparison: Comparison) -> str:
-    """Return the names of the tests and corrections of a comparison, as text."""
+    """Return the names of the tests and corrections that a comparison used, as text."""
     kinds = dict.fromkeys(
         f"{wording.TESTS.get(row.test, row.test)}, {wording.CORRECTIONS.get(row.correction, row.correction)}"
         for row in comparison.rows
@@ -127,7 +128,7 @@ def how_tested(comparison: Comparison) -> str:
 
 
 def cell(value: object) -> str:
-    """Return a value of a table as text.
+    """Return a value as the text of a table cell.
 
     >>> cell(0.25), cell(12_345), cell(None)
     ('0.2500', '12,345', '–')

@@ -1,1 +1,1 @@
-"""Content of tables and pages, before any format: wording of numbers, tables of results, distributions."""
+"""What tables and pages say, before any format: wording of numbers, tables of results, distributions."""

@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 @njit(cache=True, nogil=True)
 def value_range(values: Floats) -> tuple[float, float]:
-    """Return the smallest and the largest value; (inf, -inf) if there is none."""
+    """Return the smallest and the largest value that is not NaN; (inf, -inf) if there is none."""
     low, high = np.inf, -np.inf
     for value in values:
         if value == value:  # noqa: PLR0124 (not NaN)
@@ -22,9 +22,10 @@ def value_range(values: Floats) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def count_reaching(values: Floats, low: float, step: float, steps: int, tolerance: float) -> NDArray[np.int64]:
-    """Return the numbers of values that are at least ``low``, ``low + step``, ..., ``low + steps * step``.
+    """Return how many values are at least ``low``, ``low + step``, ..., ``low + steps * step``: (steps + 1).
 
-    All values must lie in that range. ``tolerance``, in steps, absorbs rounding errors of values on a step.
+    All values must lie in that range; NaN is not counted. A value up to ``tolerance`` steps below a threshold counts as
+    reaching it, because of rounding errors.
     """
     counts = np.zeros(steps + 1, np.int64)
     for value in values:
@@ -37,7 +38,10 @@ def count_reaching(values: Floats, low: float, step: float, steps: int, toleranc
 
 @njit(cache=True, nogil=True)
 def count_larger_equal_smaller(left: Floats, right: Floats) -> tuple[int, int, int]:
-    """Return three numbers of units: left value larger than, equal to, and smaller than the right one."""
+    """Return how many units have a left value larger than, equal to, and smaller than the right one.
+
+    ``left`` and ``right`` are the values of two systems for the same units; a unit where one is NaN is not counted.
+    """
     more, equal, less = 0, 0, 0
     for a, b in zip(left, right):  # noqa: B905 (numba does not support strict)
         more += a > b

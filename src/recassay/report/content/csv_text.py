@@ -1,8 +1,8 @@
-"""CSV for people: no name from a file is run by the spreadsheet or the terminal that shows it.
+"""CSV files for people: no name from a file is run by the spreadsheet or the terminal that shows it.
 
 A spreadsheet runs a cell that begins with ``=``, ``+``, ``-`` or ``@``: such a text gets an apostrophe in front, unless
 it is a number. A terminal obeys control characters: they are written as escapes. Runs, folds and scores are for
-programs, and are written as they are.
+programs, and are written unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """Return a frame as CSV, with formulas and control characters in texts made harmless.
+    """Return a data frame as CSV, with formulas and control characters in texts made harmless.
 
     >>> csv_text(pl.DataFrame({"system": ["=cmd()", "als", "-1.5"], "mean": [0.5, -0.5, 1.0]}))
     "system,mean\\n'=cmd(),0.5\\nals,-0.5\\n-1.5,1.0\\n"

@@ -30,7 +30,7 @@ UNITS = {"prequential": "events", "sequence": "sequences"}  # the unit of a prot
 
 @dataclass(frozen=True)
 class RowBlock:
-    """A range of consecutive rows, ``begin`` to ``end``, that one system has in the file of values."""
+    """A range of consecutive rows of one system in the file of values: ``begin`` to ``end``, without ``end``."""
 
     begin: int
     end: int
@@ -38,9 +38,9 @@ class RowBlock:
 
 @dataclass(frozen=True, eq=False)
 class UnitValues:
-    """The values per unit in a ``scores.parquet`` file, read from the file when they are needed.
+    """The values per unit (user, sequence or event) in a ``scores.parquet`` file, read when they are needed.
 
-    ``blocks`` are the row ranges of each system, by place (data set, split, protocol, design, seed).
+    ``blocks`` are the row ranges of each system, by data set, split, protocol, seed and design.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class UnitValues:
 
     @classmethod
     def of(cls, path: Path) -> UnitValues | None:
-        """Index a ``scores.parquet``; return None if it is absent or the rows of a system are not consecutive."""
+        """Return the row ranges of a ``scores.parquet``; None if it is absent or scatters the rows of a system."""
         if not path.is_file():
             return None
         names = pl.read_parquet_schema(path)
@@ -67,9 +67,10 @@ class UnitValues:
     def exhibits(
         self, metrics: Mapping[str, bool | None], *, progress: Callable[[int, int], None] | None = None
     ) -> dict[tuple[Place, str], tuple[Exhibit, ...]]:
-        """Return the distribution exhibits by place (data set, split, ...) and metric.
+        """Return charts of distributions, by (data set, split, protocol, seed, design) and metric.
 
-        ``metrics`` maps each metric to whether higher is better.
+        ``metrics`` maps each metric to whether higher is better. ``progress`` is called with the numbers of metrics
+        that are done and of all.
         """
         known = set(pl.read_parquet_schema(self.path))
         available = [metric for metric in metrics if metric in known]
@@ -91,9 +92,9 @@ class UnitValues:
         return exhibits
 
     def equal(self, place: Place, a: str, b: str) -> bool:
-        """Return whether two systems of a place (data set, split, ...) have the same values for the same units.
+        """Return whether two systems have exactly the same values for the same units, by all metrics.
 
-        All metrics are compared.
+        ``place`` is the data set, split, protocol, seed and design.
         """
         ours, theirs = (self.blocks.get(place, {}).get(system, ()) for system in (a, b))
         names = [name for name in pl.read_parquet_schema(self.path) if name not in (*IDENTITY, "fold")]
@@ -108,7 +109,10 @@ class UnitValues:
         )  # fmt: skip
 
     def _paired(self) -> dict[Place, bool]:
-        """Return for each place (data set, split, ...) whether all systems have the same units in the same order."""
+        """Return whether all systems have the same units in the same order.
+
+        The result is by data set, split, protocol, seed and design.
+        """
         units = pl.read_parquet(self.path, columns=["unit"])["unit"]
         answer = {}
         for place, systems in self.blocks.items():
@@ -121,9 +125,10 @@ class UnitValues:
 
 
 def _constant_runs(path: Path, keys: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a record per run of consecutive rows with equal keys: the keys, ``begin`` and ``end``.
+    """Return a record per range of consecutive rows with equal keys: the keys, ``begin`` and ``end``.
 
-    The columns are read one at a time, because the file may be larger than memory allows for all of them.
+    ``keys`` are columns. They are read one at a time, because the file may be larger than memory allows for all of
+    them.
     """
     size, starts, held = 0, np.empty(0, np.int64), {}
     for key in keys:
@@ -154,7 +159,9 @@ def _exhibits(
 
 
 def share_reaching(metric: str, values: Mapping[str, Values], units: str = "users") -> Exhibit:
-    """Return the share of units whose score reaches each of a range of values, for every system.
+    """Return a chart of the share of units whose value is at least each of 21 thresholds, for every system.
+
+    ``values`` are by system, NaN where undefined, and ``units`` is the word for units.
 
     >>> share_reaching("hit@1", {"a": np.array([0.0, 1, 1, 1])}).table.rows()[-1]
     ('a', 1.0, 0.75, 3)
@@ -190,7 +197,9 @@ def share_reaching(metric: str, values: Mapping[str, Values], units: str = "user
 
 
 def win_shares(metric: str, values: Mapping[str, Values], higher_is_better: bool, units: str = "users") -> Exhibit:
-    """Return the share of units for which each system beats each other, over the units where both have a value.
+    """Return a chart of the share of units for which each system beats each other system.
+
+    ``values`` are by system, for the same units; units where one of the two has no value do not count.
 
     >>> wins = win_shares("hit@1", {"a": np.array([0.0, 1, 1]), "b": np.array([0.0, 0, 1])}, True)
     >>> wins.table.select("system", "against", "wins", "ties", "losses").rows()

@@ -14,7 +14,7 @@ EXHIBITS = "exhibits"  # folder with a CSV and a JSON file for each
 
 
 def write_exhibits(exhibits: Sequence[Exhibit], folder: Path) -> None:
-    """Write each exhibit into ``exhibits``: its table as CSV, its title, caption and axes as JSON."""
+    """Write exhibits into the subfolder ``exhibits``: the table as CSV, and title, caption and axes as JSON."""
     home = folder / EXHIBITS
     for exhibit in exhibits:
         home.mkdir(exist_ok=True)

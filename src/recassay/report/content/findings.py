@@ -1,4 +1,4 @@
-"""Findings in the order of what they mean for the verdict, one group per code."""
+"""Findings grouped by code, those that could change the verdict (who is best) first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHERE = ("system", "dataset", "split", "design")
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """All findings with one code, the most severe first.
+    """All findings with one code, the most important first.
 
     ``weight`` is 2 if one of the findings could change the verdict, 1 for other warnings and errors, and 0 for
     information.
@@ -29,12 +29,12 @@ class FindingGroup:
 
     @property
     def detail(self) -> str:
-        """Return the text of the first finding."""
+        """Return the text of the most important finding."""
         return str(self.rows[0]["detail"])
 
     @property
     def count(self) -> int:
-        """Return the number of cases, repeats in other folds and seeds included."""
+        """Return the number of cases, including repeats in other folds and seeds."""
         return sum(int(row.get("cases", 1)) for row in self.rows)
 
 
@@ -42,6 +42,7 @@ def finding_groups(findings: Iterable[Finding | Row], verdict: Verdict | None = 
     """Return findings grouped by code: first those that could change the verdict, then warnings, then information.
 
     A warning could change the verdict if it is about all systems, or about a leader or runner-up of the verdict.
+    Without a verdict, only warnings about all systems could.
 
     >>> rows = [Finding("C002", "info", "Short lists", "...", "a"), Finding("T001", "warning", "Ties", "...", "a")]
     >>> [(group.code, group.weight) for group in finding_groups(rows)]
@@ -69,5 +70,5 @@ def _weight(row: Row, named: frozenset[str]) -> int:
 
 
 def where_of(row: Row) -> list[str]:
-    """Return the system, data set, split and design of a finding, as far as it names them."""
+    """Return the system, data set, split and design that a finding names."""
     return [str(row[key]) for key in WHERE if row.get(key) and row[key] != "given"]

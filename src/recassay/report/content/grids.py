@@ -1,4 +1,4 @@
-"""The rows of a summary as grids of systems by designs, grouped by data set, split, protocol and seed."""
+"""The rows of a summary as tables of systems by designs, grouped by data set, split, protocol and seed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Grid:
         return sorted(defined, key=lambda system: sign * self.value(system, design))
 
     def best(self, design: str) -> list[str]:
-        """Return the systems with the best mean; none if the metric has no better direction or there is one system."""
+        """Return the systems with the best mean; none if the metric has no better direction or if there is one system.
+        """
         if self.higher_is_better is None or len(self.systems) < 2:
             return []
         ranked = self.ranked(design)
@@ -96,7 +97,10 @@ class Grid:
         return system not in best and any(pair is not None and not pair["significant"] for pair in pairs)
 
     def agreement(self, design: str) -> float:
-        """Return Kendall's tau of a design's order and the first design's, over systems with a mean under both."""
+        """Return Kendall's tau between the order of systems under a design and that under the first design.
+
+        Systems without a mean under both are left out; NaN if none is left.
+        """
         both = [
             (left, right)
             for left, right in zip(self.means(self.designs[0]), self.means(design), strict=True)
@@ -105,7 +109,7 @@ class Grid:
         return kendall(*zip(*both, strict=True)) if both else math.nan
 
     def same_order(self, design: str) -> bool:
-        """Return whether a design and the first one rank all systems in the same order; ties are no difference."""
+        """Return whether a design ranks the systems in the same order as the first design; ties count as the same."""
         ranked = [system for system in self.ranked(self.designs[0]) if not math.isnan(self.value(system, design))]
         sign = 1 if self.higher_is_better else -1
         steps = pairwise(sign * self.value(system, design) for system in ranked)
@@ -114,7 +118,7 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class ResultGrids:
-    """Results of one place (data set, split, protocol and seed): a grid per metric, single folds, and comparisons."""
+    """Results on one data set, split, protocol and seed: a table per metric, rows of single folds, and comparisons."""
 
     place: tuple[Any, ...]  # dataset, split, protocol, seed
     grids: tuple[Grid, ...]
@@ -158,7 +162,7 @@ def _grid(metric: str, rows: list[Row], comparisons: list[Row]) -> Grid:
 
 
 def depth_note(grid: Grid) -> str:
-    """Return a sentence on the depth at which a metric without a cut-off was computed; an empty string otherwise."""
+    """Return a sentence on how many positions a metric without a cut-off was computed over; empty with a cut-off."""
     lists = {
         system: int(places)
         for (system, _), row in grid.rows.items()
@@ -193,7 +197,7 @@ def real(value: Any) -> float:
 
 
 def swapped(row: Row) -> Row:
-    """Return a comparison with its two systems swapped: differences, bounds and effect change their signs."""
+    """Return a comparison (a minus b) with its two systems swapped: difference, bounds and effect change signs."""
     negated = {
         name: None if row.get(source) is None else -row[source]
         for name, source in (("difference", "difference"), ("low", "high"), ("high", "low"), ("effect", "effect"))

@@ -8,7 +8,7 @@ from recassay.results.group_scores import GroupScores
 
 
 def groups_title(groups: GroupScores) -> str:
-    """Return a heading.
+    """Return the heading of a table of means by group: the column that makes the groups.
 
     >>> groups_title(GroupScores("country", "users", (), (), 10))
     'By country (users)'
@@ -17,7 +17,7 @@ def groups_title(groups: GroupScores) -> str:
 
 
 def groups_counts(groups: GroupScores) -> str:
-    """Return a sentence on the number of groups, those that are hidden, and what has no group.
+    """Return sentences on the number of groups, those that are hidden, and users or items without a group.
 
     >>> groups_counts(GroupScores("country", "users", (), (), 10, hidden=2, hidden_users=7, without=1))
     '0 groups. 2 groups of fewer than 10 users are not shown (7 users in all). 1 user has no group.'
@@ -40,7 +40,7 @@ def groups_counts(groups: GroupScores) -> str:
 
 
 def groups_method(groups: GroupScores) -> str:
-    """Return a sentence on the tests of gaps and of groups."""
+    """Return sentences on how the gaps between groups were tested."""
     corrected = wording.CORRECTIONS.get(groups.correction, groups.correction)
     over = "p uncorrected" if groups.correction == "none" else f"{corrected} over all pairs of groups"
     shared = "" if groups.kind == "users" else ", which counts users of both groups once"

@@ -1,4 +1,4 @@
-"""Names of places: the data set, split, protocol, design and seed of scores."""
+"""Names of places; a place is the data set, split, protocol, design and seed that scores belong to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from recassay.results.score_set import AXES, GIVEN, Place
 
 
 def place_names(places: Iterable[Place]) -> dict[Place, str]:
-    """Return a name for each place: what distinguishes several places, or all that is known of a single one.
+    """Return a name for each place (data set, split, protocol, design and seed) that tells it from the others.
+
+    A single place is named by all that is known of it.
 
     >>> list(place_names([Place("ml-1m", design="P1R", seed=3)]).values())
     ['ml-1m, P1R, seed 3']

@@ -1,4 +1,4 @@
-"""Facts that every format of a result table shows: the best system, the reference, significant wins, counts."""
+"""Values that every format of a result table shows: the best system, the reference, significant wins, counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTS = ("missing", "short", "undefined", "duplicate")
 
 
 class CountNote(NamedTuple):
-    """Counts of one system (``n``, missing lists, ...), and the metrics for which the counts are these."""
+    """Counts of one system (``n``, missing lists, ...), and the metrics that have these counts."""
 
     system: str
     metrics: tuple[str, ...]
@@ -27,13 +27,13 @@ class CountNote(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ResultTable:
-    """Look-ups in scores and in their comparison, if there is one, for tables of any format."""
+    """Scores and their comparison, if there is one, with what tables of any format ask of them."""
 
     scores: Scores
     comparison: Comparison | None = None
 
     def groups(self) -> Iterator[tuple[str, list[Summary]]]:
-        """Yield each metric with the summaries of all systems; metrics and systems are in the order of ``scores``."""
+        """Yield each metric with the summaries of all systems, in the order of the scores."""
         for metric in self.scores.metrics:
             yield metric, [self.row(system, metric) for system in self.scores.systems]
 
@@ -42,7 +42,8 @@ class ResultTable:
         return self._rows[system, metric]
 
     def best(self, metric: str) -> frozenset[str]:
-        """Return the systems with the best mean; none if the metric has no better direction or there is one system."""
+        """Return the systems with the best mean; none if the metric has no better direction or if there is one system.
+        """
         return self._best[metric]
 
     def reference(self, metric: str) -> str | None:
@@ -60,7 +61,7 @@ class ResultTable:
         return None if reference is None else self._pairs.get((metric, system, reference))
 
     def beaten(self, system: str, metric: str) -> list[str]:
-        """Return the letters of the systems that this system is significantly better than."""
+        """Return the letters of the systems that this system is significantly better than by a metric."""
         higher = self.row(system, metric).higher_is_better
         if higher is None:
             return []
@@ -72,12 +73,12 @@ class ResultTable:
 
     @functools.cached_property
     def letters(self) -> dict[str, str]:
-        """Return the letter that stands for each system."""
+        """Return the letter (or pair of letters) that stands for each system in tables."""
         return dict(zip(self.scores.systems, system_letters(len(self.scores.systems)), strict=True))
 
     @functools.cached_property
     def counts(self) -> tuple[str, ...]:
-        """Return the names of the counts that are not 0 in every row."""
+        """Return the names of the counts (missing, short, ...) that are not 0 in every row."""
         return tuple(name for name in COUNTS if any(getattr(row, name) for row in self.scores.rows))
 
     def count_notes(self) -> list[CountNote]:

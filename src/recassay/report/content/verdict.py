@@ -1,4 +1,4 @@
-"""The verdict in sentences: who is best, by how much, how certain that is, and where it does not hold.
+"""The verdict in sentences: which system is best, by how much, how certain that is, and where it does not hold.
 
 This is the only wording of a verdict. The page, the terminal, ``recassay compare`` and JSON documents all show it.
 """
@@ -23,7 +23,7 @@ AXIS_NAMES = {"dataset": "data set", "split": "split", "protocol": "protocol", "
 
 @dataclass(frozen=True)
 class VerdictText:
-    """The sentences of a verdict: the headline, details of the answer, and results ``against`` it."""
+    """The sentences of a verdict: the headline, details, and results that speak ``against`` the headline."""
 
     headline: str
     details: tuple[str, ...] = ()
@@ -35,12 +35,12 @@ class VerdictText:
         return (self.headline, *self.details, *self.against)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the sentences as plain values."""
+        """Return the sentences as plain values for JSON."""
         return {"headline": self.headline, "details": list(self.details), "against": list(self.against)}
 
 
 def verdict_text(verdict: Verdict) -> VerdictText:
-    """Return the verdict in sentences."""
+    """Return the sentences of a verdict."""
     leads = verdict.leads
     if not leads:
         return VerdictText(NO_VERDICT)
@@ -55,7 +55,9 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
 
 
 def lead_names(leads: Iterable[Lead]) -> Mapping[Place, str]:
-    """Return the name of every place of leads; a single coordinate (the data set, ...) if it distinguishes all.
+    """Return a name for the data set, split, protocol and seed of each lead, such as the data set if it is enough.
+
+    A lead is a result that says which system is best by a metric.
 
     >>> leads = [Lead(Place(name, "whole", seed=0), "mrr", (), "als", 0.5, 0.4, 0.6) for name in ("a", "b")]
     >>> list(lead_names(leads).values()), list(lead_names(leads[:1]).values())
@@ -133,9 +135,7 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
 def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *, first: bool) -> str:
     """Return a phrase on where a system leads, by how much, and how certain that is.
 
-    ``own`` are its leads and ``names`` the names of places; ``first`` adds the word "leads".
-
-    ``own`` are its leads, ``names`` the names of places; ``first`` is true for the first sentence of the verdict.
+    ``own`` are its leads, ``names`` the names of their data sets, splits and so on; ``first`` adds the word "leads".
     """
     sure = sum(lead.significant for lead in own)
     how = "significantly" if sure == len(own) else "not significantly" if not sure else f"significantly on {sure}"
@@ -153,7 +153,7 @@ def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p:
 
 
 def _count_places(leads: Sequence[Lead]) -> str:
-    """Return the number of places in words: ``3 data sets``, or ``6 places (3 data sets, 2 splits)``."""
+    """Return how many data sets, splits and so on leads are on, as text: ``6 places (3 data sets, 2 splits)``."""
     sizes = {name: len({getattr(lead.place, axis) for lead in leads}) for axis, name in AXIS_NAMES.items()}
     for name, size in sizes.items():
         if size == len(leads):
@@ -172,7 +172,7 @@ def _runner_up(leads: Sequence[Lead]) -> str:
 
 
 def _ahead(lead: Lead) -> str:
-    """Return the size of a lead: the tested difference of the two systems."""
+    """Return the absolute difference between leader and runner-up, as text."""
     return wording.number(abs(lead.difference), DIGITS)
 
 
@@ -211,7 +211,7 @@ def _largest(p: float, leads: Sequence[Lead]) -> str:
 
 
 def _against_baseline(leads: Sequence[Lead]) -> Iterable[str]:
-    """Yield a sentence on the systems that are better or worse than the baseline, or neither, at every place."""
+    """Yield a sentence on which systems are better or worse than the baseline, or neither; none without a baseline."""
     baseline = leads[0].baseline
     if baseline is None:
         return
@@ -288,7 +288,7 @@ def _how_sure(lead: Lead) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """List names in a sentence; further ones are counted.
+    """Return up to four names as a list in a sentence, and the number of further ones.
 
     >>> listed(["a"]), listed(["a", "b", "c"]), listed(list("abcdefg"))
     ('a', 'a, b and c', 'a, b, c, d and 3 more')

@@ -45,7 +45,7 @@ CORRECTIONS = {
 
 
 def number(value: float, digits: int) -> str:
-    """Return a mean as text with a fixed number of digits.
+    """Return a mean as text with a fixed number of decimals.
 
     >>> number(0.26734, 4), number(float("nan"), 4), number(-0.00001, 4), number(float("inf"), 4)
     ('0.2673', 'undefined', '0.0000', '∞')
@@ -125,13 +125,13 @@ def system_letters(count: int) -> list[str]:
 
 
 def joined(chosen: Iterable[str]) -> str:
-    """Return the letters joined without a separator, or with commas if one of them is a pair of letters."""
+    """Return letters as one text, with commas if one of them is a pair of letters."""
     letters = list(chosen)
     return ("," if any(len(letter) > 1 for letter in letters) else "").join(letters)
 
 
 def conventions(scores: Scores) -> str:
-    """Return a sentence on those conventions of the scores that are not the defaults; an empty string if all are."""
+    """Return a sentence on conventions that differ from the defaults, and on renamed metrics; empty if none do."""
     defaults = asdict(Conventions())
     parts = [f"profile={scores.settings['profile']}"] if scores.settings.get("profile") else []
     used = scores.settings.get("conventions", {})
@@ -143,7 +143,9 @@ def conventions(scores: Scores) -> str:
 
 
 def list_depths(known: Iterable[tuple[str, str, int]]) -> str:
-    """Return a sentence on the depth of metrics without a cut-off, from (metric, system, depth) triples.
+    """Return a sentence on how many positions metrics without a cut-off were computed over.
+
+    ``known`` are triples of metric, system and number of positions.
 
     >>> list_depths([("mrr", "a", 10), ("map", "a", 10)])
     'mrr and map are computed over the first 10 ranks, the longest list of the run.'
@@ -165,19 +167,19 @@ def list_depths(known: Iterable[tuple[str, str, int]]) -> str:
 
 
 def level(scores: Scores) -> str:
-    """Return the level of the intervals in percent."""
+    """Return the level of the intervals as text in percent."""
     return f"{100 * scores.settings.get('interval', {}).get('level', 0.95):.4g} %"
 
 
 def method(scores: Scores, comparison: Comparison | None) -> str:
-    """Return a sentence that names the interval and the test that were used; an empty string if there is neither."""
+    """Return a sentence that names the interval and the test that were used; empty if there is neither."""
     parts = [part for part in (_interval_used(scores), test_phrase(comparison)) if part]
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def depth_note(scores: Scores) -> str:
-    """Return a sentence on the depth of metrics without a cut-off; an empty string if all have one."""
+    """Return a sentence on how many positions metrics without a cut-off were computed over; empty if all have one."""
     depths = ((row.metric, row.system, row.parameters.get(PLACES)) for row in scores.rows)
     return list_depths((metric, system, depth) for metric, system, depth in depths if isinstance(depth, int))
 
@@ -197,7 +199,7 @@ def _interval_used(scores: Scores) -> str:
 
 
 def test_phrase(comparison: Comparison | None) -> str:
-    """Return the name of the test and of the correction of its p-values; an empty string if nothing was tested."""
+    """Return the name of the test and of the correction of its p-values; empty if nothing was tested."""
     if comparison is None or not comparison.rows:
         return ""
     row = comparison.rows[0]

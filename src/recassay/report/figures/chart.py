@@ -22,7 +22,7 @@ LINE = 17  # distance between two lines of text
 
 @dataclass(frozen=True)
 class PlotArea:
-    """The rectangle that data are drawn in, with a scale along each side."""
+    """The rectangle of a figure that data are drawn in, with a scale along each side."""
 
     x: Scale
     y: Scale
@@ -32,7 +32,7 @@ class PlotArea:
     height: float
 
     def at(self, x: Any, y: Any) -> tuple[float, float]:
-        """Return the position (horizontal, vertical) of a point on the figure."""
+        """Return the position of a point with values ``x`` and ``y`` on the figure: horizontal, vertical."""
         return self.across(x), self.up(y)
 
     def across(self, x: Any) -> float:
@@ -58,7 +58,7 @@ def picture(*inside: str, width: float, height: float, name: str) -> str:
 
 
 def plot_area(x: Scale, y: Scale, *, top: float, height: float = HEIGHT, width: float = WIDTH) -> PlotArea:
-    """Return the plot area for two scales, which begins at ``top`` and has room for the labels of the vertical axis."""
+    """Return the plot area for two scales, with room for the labels of the vertical axis; it begins at ``top``."""
     left = 12 + max((width_of(short_name(tick.label)) for tick in y.ticks), default=0)
     if x.names and _is_rotated(x, width - left - 8):  # the first name must not cross the left edge
         left = max(left, SLANT * width_of(short_name(x.ticks[0].label)) - (width - left) / len(x.ticks) / 2 + 8)
@@ -67,7 +67,7 @@ def plot_area(x: Scale, y: Scale, *, top: float, height: float = HEIGHT, width: 
 
 
 def axes(area: PlotArea, x_title: str, y_title: str) -> tuple[list[str], float]:
-    """Return the lines, ticks and titles of both axes as SVG, and the lowest position they reach."""
+    """Return the lines, ticks and titles of both axes as SVG elements, and the lowest position they reach."""
     right = area.left + area.width
     drawn = [text(y_title, 2, area.top - 10, class_="soft")] if y_title else []
     for tick in area.y.ticks:
@@ -85,7 +85,7 @@ def axes(area: PlotArea, x_title: str, y_title: str) -> tuple[list[str], float]:
 
 
 def _horizontal_ticks(area: PlotArea) -> tuple[list[str], float]:
-    """Return the ticks of the horizontal axis as SVG, and the lowest position they reach.
+    """Return the ticks of the horizontal axis as SVG elements, and the lowest position they reach.
 
     Names that would touch are rotated; if there are too many, only some are shown.
     """
@@ -112,7 +112,10 @@ def _is_rotated(scale: Scale, width: float) -> bool:
 
 
 def legend(names: Sequence[str], *, width: float = WIDTH, lines: bool = True) -> tuple[list[str], float]:
-    """Return the legend as SVG (a marker and a name for each series), and the lowest position it reaches."""
+    """Return the legend as SVG elements, a marker and a name for each series, and the lowest position it reaches.
+
+    With ``lines``, the markers are on lines.
+    """
     drawn, x, y = [], 2.0, float(SIZE)
     for number, name in enumerate(names):
         label = short_name(name)
@@ -148,5 +151,5 @@ def colour(number: int) -> str:
 
 
 def short_name(name: str) -> str:
-    """Return a name, shortened if a figure has no room for it."""
+    """Return a name, shortened in the middle if a figure has no room for it."""
     return shorten(name, LONGEST)

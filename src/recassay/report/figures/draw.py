@@ -1,4 +1,4 @@
-"""Drawing of an exhibit as figures, one per facet."""
+"""Drawing of an exhibit (a table to draw) as figures, one per facet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DRAWERS: dict[str, Draw] = {"dot": rows.dots, "heat": rows.heat, "parallel": row
 
 @dataclass(frozen=True)
 class Panel:
-    """A figure as SVG and its heading, which names the facet."""
+    """A figure as SVG, and its heading, which names the value of the facet column that it shows."""
 
     heading: str
     svg: str
@@ -30,7 +30,7 @@ class Panel:
 
 
 def panels(exhibit: Exhibit) -> list[Panel]:
-    """Return the figures of an exhibit, one per facet; none if no row can be drawn.
+    """Return the figures of an exhibit, one per value of its facet column; none if no row can be drawn.
 
     All figures share colours, and they share scales unless the exhibit has ``own_scales``.
     """

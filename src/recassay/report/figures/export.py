@@ -19,13 +19,16 @@ PAPER = "#ffffff"
 
 
 def standalone(svg: str) -> str:
-    """Return a figure as a complete SVG file, with its style inside and the light colours of the page."""
+    """Return a figure as the text of a complete SVG file, with its style inside and the light colours of the page."""
     head, _, rest = svg.partition(">")
     return f'{head}><style>{_style()}</style><rect width="100%" height="100%" fill="{PAPER}"/>{rest}\n'
 
 
 def write_figures(exhibits: Iterable[Exhibit], folder: Path, kind: str) -> list[Path]:
-    """Write all figures of all exhibits, numbered, with their tables as CSV; return the paths of the figures."""
+    """Write all figures of exhibits into a folder, numbered, with their tables as CSV; return the figures' paths.
+
+    ``kind`` is ``svg`` or ``png``.
+    """
     write = png_writer() if kind == "png" else write_text
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -56,7 +59,7 @@ def _numbered(exhibit: Exhibit) -> Iterator[tuple[str, str]]:
 
 @cache
 def _style() -> str:
-    """Return the style of figures, with the light colours of the page in place of CSS variables."""
+    """Return the CSS of figures, with the light colours of the page in place of CSS variables."""
     home = files("recassay.report")
     look = (home / "page" / "page.css").read_text(encoding="utf-8")
     colours = dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", look.partition("}")[0]))

@@ -31,7 +31,7 @@ MAX_MARKERS = 20  # a line with more points is drawn without markers
 def lines(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Sequence[str], title: str) -> str:
     """Return one panel as SVG: the lines, steps, points or bars of ``rows``, a series for each of ``names``.
 
-    The scales cover the rows of all panels (``whole``); ``title`` labels the figure.
+    The scales cover the rows of all panels (``whole``); ``title`` is the figure's label for screen readers.
     """
     keys, top = legend(names, lines=exhibit.kind in ("line", "step")) if len(names) > 1 else ([], 4.0)
     area = plot_area(_x_scale(exhibit, whole), _y_scale(exhibit, whole), top=top + 18)
@@ -61,7 +61,10 @@ def _x_scale(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
 
 
 def _y_scale(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
-    """Return the vertical scale: from 0 for lines and bars, around the values for points, rank 1 on top for ranks."""
+    """Return the vertical scale: from 0 for lines and bars, around the values for points.
+
+    It is upside down for values such as ranks, of which 1 is on top.
+    """
     bounds = [row[name] for row in rows for name in (exhibit.y, exhibit.low, exhibit.high) if name]
     values = [float(value) for value in bounds if finite(value)]
     if exhibit.log_y:
@@ -80,7 +83,7 @@ def _y_scale(exhibit: Exhibit, rows: Sequence[Row]) -> Scale:
 
 
 def _around(values: Sequence[Any]) -> Scale:
-    """Return a scale that covers the values and a margin, without 0: points show their distance to each other."""
+    """Return a scale that covers the values and a margin but need not include 0."""
     margin = 0.08 * (max(values) - min(values)) or 0.5
     return linear(min(values) - margin, max(values) + margin)
 
@@ -91,7 +94,7 @@ def _upside_down(scale: Scale) -> Scale:
 
 
 def _line(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, _of: int) -> list[str]:
-    """Return the line of series ``number`` as SVG, with its interval: a band, or a whisker at a single point."""
+    """Return the line of series ``number`` as SVG elements, with its intervals as a band, or whiskers at points."""
     if all(is_number(row[exhibit.x]) for row in rows):
         rows = sorted(rows, key=lambda row: row[exhibit.x])
     points = [area.at(row[exhibit.x], row[exhibit.y]) for row in rows]
@@ -122,7 +125,7 @@ def _steps(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _bars(exhibit: Exhibit, rows: list[Row], area: PlotArea, number: int, of: int) -> list[str]:
-    """Return the bars of series ``number`` of ``of`` as SVG, with whiskers for intervals.
+    """Return the bars of series ``number`` of ``of`` as SVG elements, with whiskers for intervals.
 
     The bars of different series are next to each other.
     """
@@ -154,7 +157,10 @@ def _whisker(x: float, low: float, high: float) -> str:
 
 
 def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return shaded backgrounds as SVG where the band column has a text; each text is shown once."""
+    """Return shaded backgrounds as SVG elements where the exhibit's band column has a text.
+
+    Each text is written once.
+    """
     assert exhibit.band is not None
     band_at: dict[Any, str] = {}
     for row in sorted(rows, key=lambda row: row[exhibit.x]):
@@ -177,7 +183,7 @@ def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
 
 
 def _marks(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return a vertical line as SVG at each marked event."""
+    """Return a vertical line as SVG elements where the exhibit's mark column has a text."""
     assert exhibit.mark is not None
     events = dict.fromkeys((row[exhibit.x], str(row[exhibit.mark])) for row in rows if row[exhibit.mark])
     drawn = []
@@ -191,7 +197,7 @@ def _marks(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
 
 
 def _tooltip(exhibit: Exhibit, row: Row) -> str:
-    """Return a tooltip with the values of a point."""
+    """Return an SVG tooltip with the values of a point."""
     where = f"{row[exhibit.series]}, " if exhibit.series else ""
     between = ""
     if exhibit.low and exhibit.high and finite(row[exhibit.low]) and finite(row[exhibit.high]):

@@ -1,4 +1,4 @@
-"""Figures with names along an axis: dots with their bounds, heat maps, and parallel axes."""
+"""Figures with names along an axis: dots with their intervals, heat maps, and parallel axes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ SHADE = 0.5  # largest opacity of a cell, so that its number is legible in light
 
 
 def dots(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Sequence[str], title: str) -> str:
-    """Return one panel as SVG: a row for each name of ``y``, with a dot and its bounds.
+    """Return one panel as SVG: a line for each name in column ``y``, with a dot and its interval.
 
-    Dots of several series (``names``) are offset vertically. The scales cover the rows of all panels (``whole``).
+    Dots of several series (``names``) are offset vertically. The scales cover the rows of all panels (``whole``), and
+    ``title`` is the figure's label for screen readers.
     """
     keys, top = legend(names) if len(names) > 1 else ([], 0.0)
     ys = list(dict.fromkeys(str(row[exhibit.y]) for row in rows))
@@ -66,9 +67,10 @@ def _dot(exhibit: Exhibit, row: Row, area: PlotArea, number: int, shift: float) 
 
 
 def heat(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], _names: Sequence[str], title: str) -> str:
-    """Return one panel as SVG: a cell for every ``x`` and ``y`` in ``rows``, shaded by value on the scale of ``whole``.
+    """Return one panel as SVG: a heat map with a cell for every ``x`` and ``y`` in ``rows``, shaded by its value.
 
-    Larger values are darker, or smaller ones if the exhibit is ``downwards``. ``whole`` are the rows of all panels.
+    Larger values are darker, or smaller ones if the exhibit is ``downwards``. Shades are comparable between panels,
+    whose rows are ``whole``. ``title`` is the figure's label for screen readers.
     """
     assert exhibit.value is not None
     xs, ys = (list(dict.fromkeys(str(row[axis]) for row in rows)) for axis in (exhibit.x, exhibit.y))
@@ -114,7 +116,7 @@ def _cell_text(exhibit: Exhibit, row: Row) -> str:
 def parallel(exhibit: Exhibit, rows: Sequence[Row], whole: Sequence[Row], names: Sequence[str], title: str) -> str:
     """Return one panel as SVG: a vertical axis with its own scale for every ``x``, and a line across for each series.
 
-    ``names`` are the series, and ``whole`` are the rows of all panels.
+    ``names`` are the series, ``whole`` the rows of all panels, and ``title`` is the label for screen readers.
     """
     keys, top = legend(names) if len(names) > 1 else ([], 0.0)
     xs = list(dict.fromkeys(str(row[exhibit.x]) for row in rows))
@@ -155,5 +157,5 @@ def _position(scales: dict[str, Scale], exhibit: Exhibit, row: Row) -> float:
 
 
 def _top_down(names: Sequence[str]) -> Scale:
-    """Return a scale that puts names from top to bottom."""
+    """Return a scale that puts the first name on top."""
     return categories(list(reversed(names)))

@@ -23,7 +23,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class Scale:
-    """A map from values to positions along an axis, from 0 to 1, with ticks; ``names`` if the values are names."""
+    """A map from values to positions along an axis, from 0 to 1, with ticks.
+
+    ``names`` are the values if they are names, else None.
+    """
 
     position: Callable[[Any], float]
     ticks: tuple[Tick, ...]
@@ -40,7 +43,7 @@ def is_number(value: object) -> bool:
 
 
 def scale_of(values: Sequence[Any], *, log: bool = False) -> Scale:
-    """Return a scale for values of one kind: numbers, times, or names in their order."""
+    """Return a scale for values of one kind: numbers, times, or names in the order in which they come."""
     if values and all(map(is_number, values)):
         return logarithmic(min(values), max(values)) if log else linear(min(values), max(values))
     if values and all(isinstance(value, datetime.date) for value in values):
@@ -83,7 +86,7 @@ def logarithmic(low: float, high: float) -> Scale:
 
 
 def categories(names: Sequence[str]) -> Scale:
-    """Return a scale of names, each in the middle of its equal share.
+    """Return a scale of names, each in the middle of an equal share of the axis.
 
     >>> [tick.at for tick in categories(["a", "b"]).ticks]
     [0.25, 0.75]
@@ -113,7 +116,7 @@ def _seconds(value: datetime.date) -> float:
 
 
 def _step(least: float) -> float:
-    """Return the smallest round step that is at least ``least``."""
+    """Return the smallest round step between ticks that is at least ``least``."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(part * power for part in STEPS if part * power >= least * (1 - 1e-9))
 

@@ -1,4 +1,4 @@
-"""Sparklines: a small line or row of bars within text, in the colour of the text."""
+"""Sparklines: small charts within text, lines or bars, in the colour of the text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 160, 22
 
 
 def sparkline(values: Sequence[float], *, bars: bool = False) -> str:
-    """Return an SVG element of a line through values, or of bars from 0; empty for less than two values.
+    """Return an SVG element with a line through values, or bars from 0; empty for fewer than two values.
 
     >>> sparkline([1.0, 2.0]).startswith("<svg") and "path" in sparkline([1.0, 2.0])
     True

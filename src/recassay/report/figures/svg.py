@@ -15,7 +15,7 @@ LETTER = 6.6  # width of a character of that size: the average and a small margi
 
 
 def element(tag: str, *inside: str, **attributes: object) -> str:
-    """Return an element around ``inside``, which is SVG already.
+    """Return an SVG element as text, around ``inside``, whose parts are SVG already.
 
     Attribute names may end in an underscore (``class_``); other underscores become dashes.
 
@@ -31,7 +31,7 @@ def element(tag: str, *inside: str, **attributes: object) -> str:
 
 
 def text(words: object, x: float, y: float, **attributes: object) -> str:
-    """Return a text element at a position.
+    """Return an SVG element with words at a position.
 
     >>> text("<b>", 1, 2)
     '<text x="1" y="2">&lt;b&gt;</text>'
@@ -40,12 +40,12 @@ def text(words: object, x: float, y: float, **attributes: object) -> str:
 
 
 def tooltip(words: str) -> str:
-    """Return an element that gives the element around it a tooltip."""
+    """Return an SVG element that gives the element around it a tooltip."""
     return element("title", escape(printable(words)))
 
 
 def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
-    """Return the ``d`` attribute of a line through points.
+    """Return the ``d`` attribute of an SVG path through points; ``closed`` joins the last point to the first.
 
     >>> path([(0, 1), (2, 3.14159)])
     'M0 1L2 3.1'
@@ -54,7 +54,7 @@ def path(points: Iterable[tuple[float, float]], *, closed: bool = False) -> str:
 
 
 def width_of(words: str) -> float:
-    """Return the approximate width of text in a figure."""
+    """Return the approximate width of words in a figure."""
     return LETTER * cell_len(printable(words))
 
 

@@ -1,1 +1,1 @@
-"""Folders of results: writing, reading, running checks on them, and their report page."""
+"""Folders of results: writing and reading them, running checks on them, and their report page."""

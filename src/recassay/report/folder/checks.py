@@ -61,7 +61,7 @@ class CheckOutcome:
 def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
     """Return the outcome of every check, by code.
 
-    Checks that need only the tables of the folder are run now; the others have stored findings.
+    Checks that need only the tables of the folder are run now; the findings of others are those stored in the folder.
     """
     known = [facts for facts in (_stored(folder), _comparing(folder)) if facts is not None]
     run_now = {type(facts) for facts in known}
@@ -77,7 +77,7 @@ def run_checks(folder: ResultFolder) -> list[CheckOutcome]:
 
 
 def findings_in(folder: str | Path) -> list[Finding]:
-    """Return what all checks find in a folder of results."""
+    """Return the findings of all checks on a folder of results."""
     rows = [row for outcome in run_checks(read_results(folder)) for row in outcome.findings]
     return [Finding(**{field.name: row.get(field.name, "") for field in fields(Finding)}) for row in rows]
 
@@ -89,7 +89,10 @@ def _outcome(check: Check, findings: tuple[Row, ...], why_not: str) -> CheckOutc
 
 
 def _why_not(check: Check, folder: ResultFolder, run_now: set[type]) -> str:
-    """Return why a check without findings does not apply; an empty string if it was run."""
+    """Return why a check without findings does not apply; an empty text if it does apply, so that all is well.
+
+    ``run_now`` are the classes of facts whose checks were run on the tables of the folder.
+    """
     designs = {design_of(row) for row in folder.rows}
     target_set_designs = designs - {"lists", SEQUENCES, STREAM}
     reasons: Mapping[type, str] = {
@@ -120,7 +123,7 @@ def _not_watched(folder: ResultFolder, designs: set[str]) -> str:
 
 
 def _missing_input(check: Check, folder: ResultFolder) -> str:
-    """Return which input of a check was not given; an empty string if none is missing."""
+    """Return which input of a check was not given, as text; an empty text if none is missing."""
     if check.code == "L002" and any(row["code"] == "L004" for row in folder.findings):
         return "cannot be decided, see L004"
     if "fold" in check.needs:
@@ -143,7 +146,10 @@ def _stored(folder: ResultFolder) -> FolderFacts | None:
 
 
 def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
-    """Yield pairs of systems with equal values for all units; values are read only if all means are equal."""
+    """Yield pairs of systems with equal values for all units, each with the data set, split and so on as text.
+
+    Values are read only if all means of the two are equal.
+    """
     values = UnitValues.of(folder.scores)
     if values is None:
         return
@@ -159,7 +165,7 @@ def _equal_systems(folder: ResultFolder) -> Iterator[tuple[str, str, str]]:
 
 
 def _comparing(folder: ResultFolder) -> ComparisonFacts | None:
-    """Return the facts that the checks of comparisons need, from the comparisons in the folder; None if it has none."""
+    """Return what the checks of comparisons examine; None if the folder has no comparisons."""
     compared_parts = [part for part in parts(folder) if part.comparison is not None]
     if not compared_parts:
         return None

@@ -15,9 +15,9 @@ from recassay.results.group_scores import GroupScores
 
 
 def write_groups(groups: Sequence[GroupScores], target: Path, **identity: Sequence[Any]) -> None:
-    """Write means by group and their gaps as Parquet and CSV; remove files of earlier scores if there are none.
+    """Write means by group and their gaps as Parquet and CSV; without groups, remove files of earlier scores.
 
-    ``identity`` has columns to put in front, with a value for each of the groups.
+    ``identity`` are columns to put in front, such as ``dataset``, with a value for each of ``groups``.
     """
     for name, frames in (
         ("groups", [one.frame() for one in groups]),

@@ -23,7 +23,10 @@ def write_page(
     more: Iterable[Exhibit] = (),
     progress: StageProgress | None = None,
 ) -> Path:
-    """Write the page to ``to``, by default ``report.html`` in the folder; ``more`` exhibits come last."""
+    """Write the report page to ``to``, by default ``report.html`` in the folder, and return its path.
+
+    ``more`` exhibits come after those of the folder.
+    """
     target = folder.path / PAGE if to is None else Path(to)
     text = page(
         title_of(folder),
@@ -45,7 +48,7 @@ def write_page(
 
 
 def figures_of(folder: ResultFolder, progress: StageProgress | None = None) -> list[Exhibit]:
-    """Return all figures of the page, also those that the page leaves out for size."""
+    """Return all figures of the report page, also those that the page leaves out for its size."""
     distributions, several = distributions_of(folder, progress), len({row.get("dataset") for row in folder.rows}) > 1
     exhibits = []
     for results in result_grids(folder.rows, ()):
@@ -62,7 +65,7 @@ def _placed(exhibit: Exhibit, place: tuple[object, ...]) -> Exhibit:
 
 
 def title_of(folder: ResultFolder) -> str:
-    """Return the title of the page: the name of the study, else the data sets."""
+    """Return the title of the page: the name of the study, or else of the data sets."""
     if folder.lock.get("study"):
         return str(folder.lock["study"])
     data = list(
@@ -72,7 +75,10 @@ def title_of(folder: ResultFolder) -> str:
 
 
 def distributions_of(folder: ResultFolder, progress: StageProgress | None = None) -> Distributions:
-    """Return the exhibits of the distribution behind every mean; none if the folder has no values per unit."""
+    """Return charts of the distribution behind every mean; none if the folder has no values per unit.
+
+    They are by (data set, split, protocol, seed, design) and metric.
+    """
     values = UnitValues.of(folder.scores)
     if values is None:
         return {}

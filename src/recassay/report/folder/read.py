@@ -28,9 +28,10 @@ REQUIRED = {"system", "metric", "mean"}  # keys of every row
 
 @dataclass(frozen=True, eq=False)
 class ResultFolder:
-    """The content of a folder of results: rows, comparisons, findings and exhibits.
+    """The content of a folder of results: rows, comparisons, findings, failures and exhibits.
 
-    ``lock`` is the resolved study, empty if no study wrote the folder.
+    ``lock`` is the content of the study's lock file, empty if no study wrote the folder; ``settings`` are those of a
+    scoring without a study. ``command`` is the command line that wrote the folder.
     """
 
     path: Path
@@ -48,12 +49,12 @@ class ResultFolder:
 
     @property
     def scores(self) -> Path:
-        """Return the path of the values per unit; the file may be absent."""
+        """Return the path of the file of values per unit, which may be absent."""
         return self.path / SCORES
 
     @property
     def level(self) -> float:
-        """Return the level of intervals and tests."""
+        """Return the level of intervals and tests, 0.95 if it is not stated."""
         given = (self.lock.get("judge") or self.settings.get("interval") or {}).get("level")
         return float(given or 0.95)
 
@@ -65,7 +66,7 @@ class ResultFolder:
 
 
 def read_results(folder: str | Path) -> ResultFolder:
-    """Read a folder of results; raise if it has no summary or a file has another structure."""
+    """Return the content of a folder of results; raise I317 without a summary, and I318 if a file is malformed."""
     home = Path(folder)
     if not (home / SUMMARY).is_file():
         raise InputError("I317", f"there is no {SUMMARY}", where=str(home), hint=_hint(home))
@@ -102,7 +103,7 @@ def _verdict(summary: Mapping[str, Any], home: Path) -> Verdict | None:
 
 
 def files_read(home: Path) -> list[Path]:
-    """Return the files of a folder that tables, pages and comparisons are made from; some may be absent."""
+    """Return the files of a folder that its tables, page and comparisons are made from; some may be absent."""
     named = [home / name for name in (SUMMARY, LOCK, FINDINGS, TIMES)]
     return [
         *named,
@@ -123,7 +124,7 @@ def _lock(path: Path) -> dict[str, Any]:
 
 
 def _groups(summary: Mapping[str, Any], home: Path) -> tuple[tuple[str, GroupScores], ...]:
-    """Return the means by group with the data set, split, protocol, design and seed they belong to."""
+    """Return the means by group, each with its data set, split, protocol, design and seed as text."""
     try:
         rows = _rows(summary, "groups", home)
         return tuple((_place_text(row), GroupScores.from_dict(row)) for row in rows)
@@ -137,7 +138,7 @@ def _place_text(row: Mapping[str, Any]) -> str:
 
 
 def _findings(home: Path, summary: Mapping[str, Any]) -> tuple[Row, ...]:
-    """Return the findings of ``findings.jsonl``, else those of the summary."""
+    """Return the findings in ``findings.jsonl``, or those in the summary if there is no such file."""
     path = home / FINDINGS
     if not path.is_file():
         return _rows(summary, "findings", home)
@@ -188,7 +189,7 @@ def _malformed(path: Path, why: str) -> InputError:
 
 
 def _hint(home: Path) -> str:
-    """Return a hint with a folder of results beside the given one, or which folders are accepted."""
+    """Return a hint that names a folder of results near the given one, or says which folders are accepted."""
     parent = home if home.is_dir() else home.parent
     others = sorted(path.parent.name for path in parent.glob(f"*/{SUMMARY}")) if parent.is_dir() else []
     if others:

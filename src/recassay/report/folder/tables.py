@@ -1,4 +1,4 @@
-"""The tables of a folder of results: scores and comparisons restored from its rows, in every format."""
+"""The tables of a folder of results in every format: scores and comparisons restored from its rows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from recassay.results.scores import Scores, Summary
 
 
 def tables(folder: ResultFolder, form: str) -> str:
-    """Return tables of the results in every setting (data set, split, design, seed) of a folder.
+    """Return tables of the results as text; ``form`` is markdown, latex or csv.
 
-    Markdown and LaTeX have a heading and a table per setting; CSV has all rows in one table.
+    Markdown and LaTeX have a heading and a table per data set, split, design and seed; CSV has all rows in one table.
     """
     if form == "csv":
         return _csv(folder)
@@ -52,7 +52,7 @@ def _csv(folder: ResultFolder) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SettingResults:
-    """Scores and comparison of one data set, split and seed under one design, without values per unit."""
+    """Scores and comparison on one data set, split and seed under one design, without values per unit."""
 
     place: tuple[Any, ...]  # dataset, split, protocol, seed, design
     scores: Scores
@@ -60,14 +60,14 @@ class SettingResults:
 
     @property
     def heading(self) -> str:
-        """Return the data set, split, design and seed as a heading; empty if none is named."""
+        """Return the data set, split, design and seed as a heading; empty if none of them is known."""
         *named, seed, design = self.place
         parts = [str(part) for part in (*named, design) if part not in (None, "given", "lists")]
         return ", ".join([*parts, *([f"seed {seed}"] if seed is not None else [])])
 
 
 def parts(folder: ResultFolder) -> Iterator[SettingResults]:
-    """Yield the results in each setting (data set, split, design, seed) of a folder, in the order of its rows."""
+    """Yield the results for each data set, split, seed and design of a folder, in the order of its rows."""
     for results in result_grids(folder.rows, folder.comparisons):
         for design in dict.fromkeys(design for grid in results.grids for design in grid.designs):
             scores = _scores(results, design, folder)

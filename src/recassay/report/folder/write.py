@@ -30,7 +30,10 @@ Identity = dict[str, Any]
 
 
 def document(scores: Scores, comparison: Comparison | None = None, where: Identity | None = None) -> dict[str, Any]:
-    """Return the results as one JSON document: verdict, systems, comparisons, findings and settings."""
+    """Return the results as one JSON document: verdict, systems, comparisons, findings and settings.
+
+    ``where`` names the data set, split, protocol, design and seed, as far as known.
+    """
     return {
         "recassay": __version__,
         "verdict": verdict_document(verdict_of_scores(scores, comparison, where)),
@@ -43,7 +46,10 @@ def document(scores: Scores, comparison: Comparison | None = None, where: Identi
 
 
 def verdict_of_scores(scores: Scores, comparison: Comparison | None, where: Identity | None = None) -> Verdict:
-    """Return the verdict on scores of one place; ``where`` names its data set, split, protocol, design and seed."""
+    """Return the verdict (which system is best by each metric) on scores.
+
+    ``where`` names their data set, split, protocol, design and seed, as far as known.
+    """
     level = float((scores.settings.get("interval") or {}).get("level") or 0.95)
     known = {axis: value for axis, value in (where or {}).items() if axis in AXES and value is not None}
     return verdict_of(leads_at(Place(**known), scores, comparison), level=comparison.level if comparison else level)
@@ -57,7 +63,11 @@ def write_results(
     *,
     command: str = "",
 ) -> Path:
-    """Write all results into a folder, created if needed; ``command`` is the command line that reproduces them."""
+    """Write all results into a folder, which is created if needed, and return its path.
+
+    ``identity`` names the data set, split, protocol, design and seed, as far as known. ``command`` is the command line
+    that reproduces the results. Raise U111 if the folder has files of a study or of another program.
+    """
     target = make_folder(folder)
     identity = identity or {}
     with locked(target, wait=True), recording(target) as manifest:
@@ -102,7 +112,7 @@ def _refuse_foreign_files(target: Path, manifest: Manifest) -> None:
 
 
 def _is_summary(path: Path) -> bool:
-    """Return whether a file is a summary that recassay wrote, also a version of recassay that wrote no manifest."""
+    """Return whether recassay wrote a summary file, even a version of recassay that wrote no manifest."""
     try:
         return '"recassay"' in path.read_text(encoding="utf-8", errors="replace")[:100]
     except OSError:

@@ -14,7 +14,10 @@ Fact = tuple[str, str]
 
 
 def card(results: Sequence[ResultGrids], lock: Mapping[str, Any], settings: Mapping[str, Any]) -> list[Fact]:
-    """Return the facts of the summary card of a study as (name, text) pairs; unknown facts are left out."""
+    """Return the lines of the summary card of a study as (name, text) pairs; what is unknown is left out.
+
+    ``lock`` is the content of the study's lock file, and ``settings`` are those of a scoring without a study.
+    """
     grids = [grid for group in results for grid in group.grids]
     systems = list(dict.fromkeys(system for grid in grids for system in grid.systems))
     designs = list(dict.fromkeys(design for grid in grids for design in grid.designs))
@@ -41,14 +44,14 @@ def _data(lock: Mapping[str, Any]) -> list[str]:
 
 
 def _system(name: str, lock: Mapping[str, Any]) -> str:
-    """Return the name of a system, with its model if the name does not already say it."""
+    """Return the name of a system, with its model unless that is the name."""
     about = (lock.get("models") or {}).get(name)
     model = about.get("model") if isinstance(about, Mapping) else None
     return name if not model or model == name else f"{name}: {model}"
 
 
 def _tuning(lock: Mapping[str, Any]) -> str:
-    """Return how the settings of models were selected on a stream; an empty string if they were not."""
+    """Return how the settings of models were chosen on a stream, as text; empty without tuning."""
     tune = lock.get("tune")
     if not isinstance(tune, Mapping):
         return ""
@@ -78,6 +81,6 @@ def _versions(lock: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _distinct(results: Sequence[ResultGrids], part: int) -> list[str]:
-    """Return the distinct values of one coordinate (number ``part``: data set, split, ...) of the results, if known."""
+    """Return the distinct values of one part of where results belong: 0 data set, 1 split, 2 protocol, 3 seed."""
     values = (group.place[part] for group in results)
     return list(dict.fromkeys(str(value) for value in values if value not in (None, "given")))

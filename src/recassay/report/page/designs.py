@@ -1,4 +1,4 @@
-"""Agreement of target-set designs on the order of systems by one metric, in sentences."""
+"""Sentences on whether target-set designs agree on the order of systems by one metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recassay.report.content.verdict import MAX_NAMED, listed
 
 
 def design_sentences(grid: Grid) -> list[str]:
-    """Return whether the leader and the order are the same under all designs; nothing for a single design."""
+    """Return sentences on whether leader and order are the same under all designs; none for a single design."""
     if len(grid.designs) < 2 or grid.higher_is_better is None or len(grid.ranked(grid.designs[0])) < 2:
         return []
     return _designs(grid)
@@ -51,7 +51,10 @@ def _designs(grid: Grid) -> list[str]:
 
 
 def _other_leader(grid: Grid, design: str, best: Sequence[str]) -> str:
-    """Return the leader under another design and, if tested, whether its lead over the first leader is significant."""
+    """Return a phrase on the leaders under another design (``best``).
+
+    It says whether their lead over the leader under the first design is significant, if that was tested.
+    """
     leads = f"under {design} {listed(best)} {'leads' if len(best) == 1 else 'lead'}"
     pair = grid.versus(design, best[0], grid.best(grid.designs[0])[0])
     if pair is None:

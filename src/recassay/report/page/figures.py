@@ -19,13 +19,16 @@ MAX_CHARACTERS = 2_500_000  # of all figures next to results, so that a phone ca
 
 @dataclass
 class SizeBudget:
-    """Budget of the figures of a page: characters that are ``left``, and the number of figures left out."""
+    """The characters that the figures of a page may still take (``left``), and the number of figures left out."""
 
     left: int = MAX_CHARACTERS
     left_out: int = 0
 
     def take(self, content: dict[str, Any]) -> bool:
-        """Reserve the space of a figure and return True; if it does not fit, count it as left out and return False."""
+        """Reserve the space of a figure and return True; if it does not fit, count it and return False.
+
+        ``content`` are the values of the figure for the template.
+        """
         size = sum(len(panel.svg) for panel in content["panels"])
         size += CHARACTERS_PER_CELL * len(content["columns"]) * len(content["lines"])
         if size > self.left:
@@ -36,7 +39,7 @@ class SizeBudget:
 
 
 def figure(exhibit: Exhibit, name: str) -> dict[str, Any]:
-    """Return an exhibit as values for the template; ``name`` is its id on the page."""
+    """Return an exhibit as values for the page's template; ``name`` is its id on the page."""
     table = exhibit.table
     exact = {exhibit.y, exhibit.low, exhibit.high, exhibit.value}
     return {
@@ -56,9 +59,9 @@ def figure(exhibit: Exhibit, name: str) -> dict[str, Any]:
 
 
 def cell(value: Any, *, exact: bool) -> tuple[str, str]:
-    """Return a value as shown, and for numbers also at full precision.
+    """Return the text of a value, and the text of a number at full precision ("" for other values).
 
-    ``exact`` numbers are shown with the digits of means.
+    With ``exact``, numbers are shown with the four decimals of means.
     """
     if value is None:
         return wording.UNDEFINED, ""
@@ -71,7 +74,7 @@ def cell(value: Any, *, exact: bool) -> tuple[str, str]:
 
 
 def means(grid: Grid, design: str) -> Exhibit:
-    """Return an exhibit of the means of all systems under one design, best first, with their intervals."""
+    """Return a chart of the means of all systems under one design, best first, with their intervals."""
     import polars as pl
 
     rows = [
@@ -93,7 +96,7 @@ def means(grid: Grid, design: str) -> Exhibit:
 
 
 def ranks(grid: Grid) -> Exhibit:
-    """Return an exhibit of the rank of every system under every design; the axis with more names is vertical."""
+    """Return a heat map of the rank of every system under every design; the longer axis is vertical."""
     import polars as pl
 
     rows = []

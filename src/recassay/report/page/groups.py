@@ -1,4 +1,4 @@
-"""The content of the page's section of groups: the gap of every system, and its means by group."""
+"""The page's section on groups of users or items: the gap of every system, and its means by group."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ DIGITS = 4
 
 
 def groups_content(found: Sequence[tuple[str, GroupScores]]) -> list[dict[str, Any]]:
-    """Return groups as values for the template; each comes with the place it belongs to, such as its data set.
+    """Return means by group as values for the page's template.
 
-    The place is shown if there are several.
+    Each comes with its data set, split and so on as text, which is shown if there are several.
     """
     several = len({where for where, _ in found}) > 1
     return [

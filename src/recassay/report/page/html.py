@@ -55,11 +55,11 @@ def page(
 ) -> str:
     """Return a study as one HTML file: verdict, findings, card, results, exhibits, failures and settings.
 
-    ``rows``, ``comparisons``, ``findings`` and ``failures`` come from ``summary.json``. ``lock`` is the resolved
-    study; ``settings`` are those of a scoring without a study. ``distributions`` are exhibits of the distribution
-    behind each mean, ``groups`` the means by group, with the place of each. Equal input gives equal bytes. Without
-    ``verdict``, a verdict is derived from the rows. Rows of single folds follow those over all folds; undefined
-    numbers say "undefined".
+    ``rows``, ``comparisons``, ``findings`` and ``failures`` come from ``summary.json``. ``lock`` is the content of the
+    study's lock file; ``settings`` are those of a scoring without a study. ``distributions`` are charts of the
+    distribution behind each mean, ``groups`` the means by group, each with its data set, split and so on. Equal input
+    gives equal bytes. Without ``verdict``, a verdict is derived from the rows. Rows of single folds follow those over
+    all folds; undefined numbers say "undefined".
 
     >>> row = {"system": "Popular", "design": "lists", "metric": "ndcg@10", "mean": 0.25, "n": 40}
     >>> text = page("First", "Is the popular good enough?", [row])
@@ -137,7 +137,7 @@ def _add_figures(
     distributions: Distributions,
     budget: SizeBudget,
 ) -> None:
-    """Add to the ``contents`` of each group its figures, as many as the size budget allows."""
+    """Add figures to ``contents``, the values of each group for the template, as many as the size budget allows."""
     for group, content in zip(groups, contents, strict=True):
         for grid, grid_content in zip(group.grids, content["grids"], strict=True):
             ordered = grid.higher_is_better is not None and len(grid.systems) > 1
@@ -154,7 +154,7 @@ def _add_figures(
 
 
 def _controls(contents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the controls of the page: every property of the results that has two or more values."""
+    """Return the controls that select what the page shows, one for each property that has two or more values."""
     values: dict[str, dict[str, None]] = {key: {} for key, _ in AXES}
     for group in contents:
         for key, value in group["place"].items():
@@ -175,13 +175,13 @@ def _yaml(lock: Mapping[str, Any]) -> str:
 
 
 def _alpha(comparisons: Iterable[Row], level: float) -> float:
-    """Return the largest p-value that counts as significant: the alpha that comparisons state, else 1 - level."""
+    """Return the largest p-value that counts as significant: the alpha that comparisons state, or else 1 - level."""
     stated = {row["alpha"] for row in comparisons if row.get("alpha")}
     return float(stated.pop()) if len(stated) == 1 else 1 - level
 
 
 def _finding(group: FindingGroup) -> dict[str, Any]:
-    """Return a group of findings with its places; texts that repeat are shown once."""
+    """Return the findings with one code as values for the page's template."""
     cases = [{"where": " · ".join(where_of(row)), "detail": str(row["detail"])} for row in group.rows]
     about = {"code": group.code, "severity": group.severity, "title": group.title, "weight": group.weight}
     return {**about, "first": cases[0], "others": cases[1:], "count": group.count}

@@ -34,11 +34,9 @@ ALWAYS = ("n", "random", "corrected", "rho")  # shown even if they are 0
 
 
 def results_content(results: ResultGrids, at: int, *, several: bool) -> dict[str, Any]:
-    """Return the results of one place (data set, split, ...) as values for the template.
+    """Return the results on one data set, split, protocol and seed as values for the page's template.
 
-    ``at`` is its number on the page.
-
-    The results have a heading if there are several places.
+    ``at`` is their number on the page. They have a heading if there are ``several`` such results.
     """
     dataset, split, protocol, seed = (None if part == "given" else part for part in results.place)
     named = [str(part) for part in (dataset, split, protocol) if part]
@@ -56,9 +54,10 @@ def results_content(results: ResultGrids, at: int, *, several: bool) -> dict[str
 
 
 def _grid_content(grid: Grid, grid_id: str) -> dict[str, Any]:
-    """Return a grid as values for the template: a ranked table per design, and a matrix of systems and designs.
+    """Return the results by one metric as values for the page's template.
 
-    The longer axis of the matrix is vertical.
+    They are a ranked table per design, and a matrix of systems and designs, whose longer axis is vertical. ``grid_id``
+    is the id on the page.
     """
     cells = {
         (system, design): _cell(grid, system, design, _value_range(grid, design))
@@ -92,7 +91,10 @@ def _grid_content(grid: Grid, grid_id: str) -> dict[str, Any]:
 
 
 def _view(grid: Grid, design: str, cells: Mapping[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
-    """Return the systems under one design, best first; those without a value are last."""
+    """Return the table of systems under one design, best first, as values for the template.
+
+    Systems without a value are last. ``cells`` are the values of means by system and design.
+    """
     ranked = grid.ranked(design)
     systems = [*ranked, *(system for system in grid.systems if system not in ranked and (system, design) in grid.rows)]
     letters = dict(zip(grid.systems, wording.system_letters(len(grid.systems)), strict=True))
@@ -127,7 +129,7 @@ def _is_informative_for_any(grid: Grid, design: str, systems: list[str], name: s
 
 
 def _difference_to_best(grid: Grid, design: str, system: str) -> tuple[str, str]:
-    """Return the difference to the best mean, as shown and at full precision."""
+    """Return the difference to the best mean as text with four decimals, and at full precision ("" without one)."""
     best = grid.best(design)
     if not best or system in best or math.isnan(grid.value(system, design)):
         return wording.NOTHING, ""
@@ -144,7 +146,7 @@ def _tau(grid: Grid, design: str) -> str:
 
 
 def _value_range(grid: Grid, design: str) -> tuple[float, float]:
-    """Return the range of the bars under one design: from 0 to the largest bound."""
+    """Return the range of the bars of means under one design: from 0 to the largest mean or bound."""
     values = [grid.value(system, design, name) for system in grid.systems for name in ("mean", "low", "high")]
     defined = [value for value in values if math.isfinite(value)]
     return min([0.0, *defined]), max([0.0, *defined])
@@ -165,7 +167,10 @@ def _cell(grid: Grid, system: str, design: str, limits: tuple[float, float]) -> 
 
 
 def _strip(mean: float, low: float, high: float, limits: tuple[float, float]) -> dict[str, str] | None:
-    """Return the positions of mean and interval on the bar, in percent of its width."""
+    """Return where mean and interval are on a bar, in percent of its width; None if the mean is not finite.
+
+    ``limits`` are the values at the two ends of the bar.
+    """
     start, width = limits[0], limits[1] - limits[0]
     if not math.isfinite(mean) or not width:
         return None
@@ -175,7 +180,7 @@ def _strip(mean: float, low: float, high: float, limits: tuple[float, float]) ->
 
 
 def _all_numbers(grid: Grid) -> dict[str, Any]:
-    """Return every number of every row; a column without information in any row is left out."""
+    """Return the table of all numbers of all rows as values for the template, without columns that are 0 or unknown."""
     rows = [
         grid.rows[system, design] for design in grid.designs for system in grid.systems if (system, design) in grid.rows
     ]

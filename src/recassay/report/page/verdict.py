@@ -1,4 +1,4 @@
-"""The top of the page: the verdict, the picture of all systems, and who leads by every metric."""
+"""The top of the page: the verdict, the figure of all systems, and which system leads by every metric."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ MAX_PICTURES = 12  # places whose systems the first picture shows
 
 
 def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str, Any]:
-    """Return the verdict as values for the template: sentences, metrics that judge, and metrics that describe."""
+    """Return the verdict as values for the template.
+
+    They are its sentences, a row per metric that says which system is better, and the ranges of other metrics.
+    """
     text = verdict_text(verdict)
     headline = text.headline
     if not any(group.grids for group in groups):
@@ -34,7 +37,10 @@ def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str
 
 
 def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
-    """Return a figure of the means of all systems by the main metric, a panel per place; None without a verdict."""
+    """Return a figure of the means of all systems by the main metric, or None without a verdict.
+
+    It has a panel per data set, split, protocol and seed.
+    """
     import polars as pl
 
     leads = {lead.place.without("design"): lead for lead in verdict.leads}
@@ -72,7 +78,7 @@ def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
 
 
 def _order(grids: Sequence[tuple[ResultGrids, Grid]]) -> list[str]:
-    """Return all systems, ordered by mean rank over places (data set, split, seed), the order of all panels."""
+    """Return all systems, ordered by their mean rank over data sets, splits, protocols and seeds."""
     ranks: dict[str, list[int]] = {}
     for _, grid in grids:
         for rank, system in enumerate(grid.ranked(grid.designs[0])):
@@ -86,7 +92,7 @@ def _place(group: ResultGrids) -> Place:
 
 
 def _metric_rows(verdict: Verdict) -> list[dict[str, Any]]:
-    """Return a row per metric and design: who leads where, by how much, and on how many places significantly."""
+    """Return a row per metric and design: which systems lead, by how much, and how often significantly."""
     groups: dict[tuple[str, str], list[Lead]] = {}
     for lead in (*verdict.leads, *verdict.others):
         groups.setdefault((lead.metric, lead.place.design), []).append(lead)
@@ -125,7 +131,7 @@ def _sure(sure: int, places: int, *, tested: bool) -> str:
 
 
 def _described(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
-    """Yield the range of every metric that describes lists, or has no better direction, over all systems and places."""
+    """Yield the range over all systems of each metric that does not say which system is better, as text."""
     ranges: dict[str, list[tuple[float, str]]] = {}
     for group in groups:
         for grid in group.grids:
@@ -139,7 +145,10 @@ def _described(groups: Sequence[ResultGrids]) -> Iterable[tuple[str, str]]:
 
 
 def verdict_from_rows(groups: Sequence[ResultGrids], level: float) -> Verdict:
-    """Return the verdict that follows from the rows of a folder: leads, tested if all pairs were compared."""
+    """Return the verdict that follows from the rows of a folder without a stored one.
+
+    Leads count as tested if all pairs of systems were compared.
+    """
     leads = []
     for group in groups:
         for grid in group.grids:

@@ -1,4 +1,4 @@
-"""Tables of comparisons for a terminal: pairs, ranks across data sets, agreement of orders, sample sizes."""
+"""Tables of comparisons for a terminal: pairs, ranks across data sets, agreement of orders, users needed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,10 @@ def across_tables(across: Across) -> RenderableType:
 
 
 def across_summary(across: Across, metric: str) -> RenderableType:
-    """Return the mean ranks by one metric in its first setting, and the test of their differences."""
+    """Return the mean ranks by one metric, and the test of their differences.
+
+    If there are several rankings by the metric, the first is shown.
+    """
     rankings = [ranking for ranking in across.rankings if ranking.metric == metric] or list(across.rankings)
     return Group(*_ranks(rankings[0], across), *_warning(across), Text())
 
@@ -124,7 +127,7 @@ def _ranks(ranking: MeanRanks, across: Across) -> Iterator[RenderableType]:
 
 
 def _friedman(test: Friedman) -> str:
-    """Return the test in words: the exact p where there is one, else the two approximations."""
+    """Return Friedman's test in words: the exact p if it was computed, else the two approximations."""
     tested = f"Friedman chi-square {test.chi_square:.3f}, "
     if not math.isnan(test.p_exact):
         tested += f"exact {wording.p_phrase(test.p_exact)}"
@@ -158,7 +161,7 @@ def _probabilities(ranking: MeanRanks) -> Table:
 
 
 def consistency_tables(consistency: Consistency) -> RenderableType:
-    """Return a table of the agreement of orders, lowest first, and of swapped pairs, most certain first."""
+    """Return a table of how far orders of systems agree, lowest first, and one of the pairs that swap places."""
     rows = sorted(consistency.rows, key=lambda row: (row.tau, row.low))
     table = bare_table()
     for heading in ("axis", "first", "second", "setting"):
@@ -182,7 +185,7 @@ def consistency_tables(consistency: Consistency) -> RenderableType:
 
 
 def consistency_summary(consistency: Consistency) -> RenderableType:
-    """Return one sentence: how far orders of systems agree, and how many swaps are certain."""
+    """Return a sentence on how far orders of systems agree, and how many pairs certainly swap places."""
     least = min(consistency.rows, key=lambda row: row.tau)
     sure, count = sum(row.sure for row in consistency.rows), len(consistency.rows)
     pair = f"{printable(str(least.a))} and {printable(str(least.b))}"

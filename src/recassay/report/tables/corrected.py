@@ -1,4 +1,4 @@
-"""Corrected metrics for a terminal: the estimate for the full ranking of each system, next to its sampled mean."""
+"""Corrected metrics for a terminal: the estimate for the full ranking, next to the mean on sampled candidates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SYSTEM_WIDTH = (12, 24)  # of a long name: desired minimum, and maximum
 
 
 def corrected_table(corrected: CorrectedMetrics, *, width: int, digits: int = 4) -> RenderableType:
-    """Return a row per metric, estimator and system: estimate, interval if it fits, sampled mean, n.
+    """Return a row per metric, estimator and system: estimate, interval if it fits, sampled mean, number of users.
 
     >>> from rich.console import Console
     >>> from recassay.sampled.corrections import correct
@@ -56,7 +56,7 @@ def corrected_table(corrected: CorrectedMetrics, *, width: int, digits: int = 4)
 
 
 def _columns(corrected: CorrectedMetrics, bounded: bool, digits: int) -> dict[str, list[str]]:
-    """Return the text of the cells by heading; ``bounded`` includes intervals."""
+    """Return the cells of each column as text, by heading; intervals are included if ``bounded``."""
     rows = corrected.means.to_dicts()
     level = wording.level(corrected.scores(corrected.estimators[0]))
     intervals = {f"{level} interval": [wording.interval(row["low"], row["high"], digits) for row in rows]}
@@ -85,7 +85,7 @@ def _fitted(columns: dict[str, list[str]], width: int) -> dict[str, list[str]]:
 
 
 def _room(columns: dict[str, list[str]], width: int) -> int:
-    """Return the width that is left over; it is negative if the columns do not fit."""
+    """Return the width of the terminal that the columns leave; it is negative if they do not fit."""
     return width - sum(_width(heading, cells) for heading, cells in columns.items()) - GAP * (len(columns) - 1)
 
 
@@ -94,7 +94,7 @@ def _width(heading: str, cells: list[str]) -> int:
 
 
 def _notes(corrected: CorrectedMetrics, bounded: bool) -> str:
-    """Return notes on what is estimated, on the bias of intervals (if ``bounded``), and on dropped components."""
+    """Return notes on what was estimated, on the bias of intervals (if ``bounded``), and on dropped components."""
     settings, pools = corrected.settings, corrected.estimates.pools
     pool = f"{pools[0]:,}" if pools.size == 1 else f"{pools[0]:,} to {pools[-1]:,}"
     how = "with" if settings["replace"] else "without"

@@ -42,9 +42,9 @@ ON_EVENTS = (
 
 
 def decision_text(scores: ScoreSet, decision: Decision, *, details: bool = False) -> RenderableType:
-    """Return the verdict, the leads, the ranks over data sets and the findings: one screen.
+    """Return the results of a comparison as one screen: verdict, leads, ranks over data sets, and findings.
 
-    Power and Sudden Death follow if they were computed. ``details`` adds every pair, ranking and order.
+    Users needed and Sudden Death follow if they were computed. ``details`` adds every pair, ranking and order.
     """
     verdict, names = decision.verdict, place_names(decision.compared.comparisons)
     n_pairs = sum(len(comparison.rows) for comparison in decision.compared.comparisons.values())
@@ -84,14 +84,14 @@ def _left_out(count: int, what: str) -> Iterator[Text]:
 
 
 def decision_document(decision: Decision) -> dict[str, Any]:
-    """Return all results as plain values for JSON, with the sentences of the verdict."""
+    """Return all results of a comparison as plain values for JSON, with the sentences of the verdict."""
     return {**decision.to_dict(), "verdict": verdict_document(decision.verdict)}
 
 
 def decision_table(scores: ScoreSet, decision: Decision, form: str) -> str:
-    """Return every pair as CSV, or a table of means per place (data set, split, ...); then Sudden Death.
+    """Return every pair as CSV, or a table of means per data set, split and so on; then Sudden Death.
 
-    Letters mark significant wins. An empty line separates two tables.
+    ``form`` is csv, markdown or latex. Letters mark significant wins. An empty line separates two tables.
     """
     contests = sudden_death_table(decision.sudden_deaths, form) if decision.sudden_deaths else ""
     if form == "csv":

@@ -82,7 +82,7 @@ class _DesignTables:
         yield from console.render(Group(*parts), options.update_width(width))
 
     def _matrix(self, grid: Grid, width: int) -> Table | None:
-        """Return a table of designs by systems; None if the names would become too short."""
+        """Return a table of designs by systems; None if names of systems would become too short."""
         names = self._names(grid, width)
         if names is None:
             return None
@@ -94,7 +94,7 @@ class _DesignTables:
         return table
 
     def _names(self, grid: Grid, width: int) -> list[str] | None:
-        """Return the names of the systems, shortened to fit the width; None if they would be too short or ambiguous."""
+        """Return the names of systems, shortened to fit the width; None if they would be too short or not unique."""
         order = max(cell_len(_order(grid, design)) for design in grid.designs)
         other = [_widest(grid), self._number_width(grid, "rho"), max(order, cell_len("order"))]
         room = width - sum(other) - GAP * (len(grid.systems) + len(other) - 1)
@@ -107,7 +107,7 @@ class _DesignTables:
         return None
 
     def _list(self, grid: Grid, width: int) -> RenderableType:
-        """Return a line per design with its systems below."""
+        """Return a line per design with its systems below it, for narrow terminals."""
         intervals = [self._interval(grid, system, design) for design in grid.designs for system in grid.systems]
         numbers = [self._number_width(grid, "mean"), max(map(cell_len, intervals))]
         if width - sum(numbers) - GAP * 3 < NAME_WIDTH[0]:
@@ -136,7 +136,7 @@ class _DesignTables:
         return Text(wording.number(grid.value(system, design), self.digits), style="bold" if bold else "")
 
     def _rho(self, grid: Grid, design: str) -> Text:
-        """Return the share of relevant items in a target set, which is the same for all systems."""
+        """Return the share of relevant items in a target set as text; it is the same for all systems."""
         return Text(wording.number(grid.value(grid.systems[0], design, "rho"), self.digits))
 
     def _number_width(self, grid: Grid, name: str) -> int:

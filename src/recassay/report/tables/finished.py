@@ -1,4 +1,4 @@
-"""Conclusions from a table of finished scores, for a terminal and as files."""
+"""Conclusions from a table of finished scores (a mean per system and data set), for a terminal and as files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ MAX_RANKINGS = 6  # whose tables are printed
 
 
 def conclusions_text(conclusions: FinishedConclusions) -> RenderableType:
-    """Return the verdict of each metric, what cannot be concluded, and the places of the systems under each rule."""
+    """Return the verdict of each metric, what cannot be concluded, and the rank of each system under each rule.
+
+    A rule, such as the mean rank, combines the scores on several data sets.
+    """
     parts: list[RenderableType] = []
     for one in conclusions.rankings[:MAX_RANKINGS]:
         parts += [Text(printable(one.sentence()), style="bold"), Text()]
@@ -40,7 +43,10 @@ def conclusions_text(conclusions: FinishedConclusions) -> RenderableType:
 
 
 def places_table(ranking: FinishedRanking) -> RenderableType:
-    """Return a row per system with its place under each rule, and a last row with the share of resamples that agree."""
+    """Return a row per system with its rank under each rule that combines data sets.
+
+    A last row has the share of resamples in which the winner is first.
+    """
     table = bare_table()
     table.add_column("system", no_wrap=True)
     for rule in ranking.winners:
@@ -56,7 +62,7 @@ def places_table(ranking: FinishedRanking) -> RenderableType:
 
 
 def write_conclusions(conclusions: FinishedConclusions, folder: str | Path) -> Path:
-    """Write ``conclusions.json``, ``places.csv``, and the data of the picture in ``exhibits``; return the folder."""
+    """Write ``conclusions.json``, ``places.csv`` (ranks of systems) and the data of the chart; return the folder."""
     target = make_folder(folder)
     write_json(conclusions.to_dict(), target / "conclusions.json")
     write_text(csv_text(conclusions.frame()), target / "places.csv")

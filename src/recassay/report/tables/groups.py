@@ -20,7 +20,7 @@ MAX_GROUPS = 20  # lines of one metric
 
 
 def groups_text(groups: GroupScores, *, digits: int = 4) -> RenderableType:
-    """Return the gap of each system by each metric, then the means by group of the first metric."""
+    """Return the gap between groups of each system by each metric, then the means by group of the first metric."""
     parts: list[RenderableType] = [Text(groups_title(groups), style="bold"), Text(groups_counts(groups)), Text()]
     if groups.gaps:
         parts += [_gaps_table(groups, digits), Text()]

@@ -71,7 +71,7 @@ def escape(text: str) -> str:
 
 
 def _rows(table: ResultTable, system: str, digits: int) -> list[str]:
-    """Return the LaTeX lines of a system: its means and, if there are any, its intervals."""
+    """Return the LaTeX rows of a system: its means and, if there are any, its intervals."""
     means, intervals = [_named(table, system)], [""]
     for metric in table.scores.metrics:
         row = table.row(system, metric)

@@ -1,6 +1,4 @@
-"""The table of leads: who is best by a metric at a place (data set, split, seed), who is second, by how much, and how
-certain that is.
-"""
+"""The table of leads: which system is best by a metric, which is second, by how much, and how certainly."""
 
 from __future__ import annotations
 
@@ -20,9 +18,9 @@ SYSTEM_WIDTH, PLACE_WIDTH, METRIC_WIDTH = 12, 32, 20
 
 
 def leads_table(verdict: Verdict, *, digits: int = 4) -> Table:
-    """Return a line per lead: those of the verdict, then other metrics and designs, as many as a screen holds.
+    """Return a line per lead: those of the verdict, then by other metrics and designs, as many as a screen holds.
 
-    What all lines share, the place or the metric, has no column.
+    There is no column for what all lines share: the metric, or the data set, split and so on.
     """
     leads = [*verdict.leads, *verdict.others][:MAX_LEADS]
     names = place_names(dict.fromkeys(lead.place for lead in leads))
@@ -53,7 +51,7 @@ def leads_note(verdict: Verdict) -> Text:
 
 
 def n_left_out(verdict: Verdict) -> int:
-    """Return how many leads the table leaves out."""
+    """Return how many leads the table has no room for."""
     return max(0, len(verdict.leads) + len(verdict.others) - MAX_LEADS)
 
 

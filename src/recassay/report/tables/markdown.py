@@ -77,7 +77,7 @@ def _counts(table: ResultTable) -> str:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], text: int = 1) -> str:
-    """Return an aligned table: the first ``text`` columns to the left, the others to the right."""
+    """Return an aligned Markdown table: the first ``text`` columns to the left, the others to the right."""
     widths = [max(3, *(len(row[i]) for row in (headings, *rows))) for i in range(len(headings))]
     rule = ["-" * width if i < text else "-" * (width - 1) + ":" for i, width in enumerate(widths)]
     lined = [

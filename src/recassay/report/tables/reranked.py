@@ -27,14 +27,14 @@ PROBLEMS = {
 
 
 def findings_of(reranked: Reranked) -> tuple[Finding, ...]:
-    """Return what could make the new order mean little."""
+    """Return findings about a re-ranked run: most of its items lack the features that the order depends on."""
     return diagnose(RerankFacts(reranked.run.items.size, reranked.counts.get("bare", 0)))
 
 
 def reranked_table(written: Mapping[str, Reranked]) -> RenderableType:
-    """Return a table of a method with its parameters, the rows that moved in each file, and the problems met.
+    """Return a table of a method with its parameters, the rows that moved in each file, and the problems found.
 
-    All files are of one run and one method, with a weight of diversity each.
+    ``written`` are re-ranked runs by file; all are of one run and one method, and differ in the weight of diversity.
 
     >>> from rich.console import Console
     >>> from recassay.models.rerank import rerank

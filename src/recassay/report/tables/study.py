@@ -22,7 +22,10 @@ UNLIMITED = 10_000  # wider than any table
 
 
 def study_table(rows: Iterable[Mapping[str, Any]]) -> RenderableType:
-    """Return a table of means over all folds per data set, split and seed: a column per system, the best in bold."""
+    """Return a table of means over all folds per data set, split and seed, with a column per system.
+
+    The best mean of a row is bold. ``rows`` are those of ``summary.json``.
+    """
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         if row["fold"] == "all":
@@ -72,7 +75,7 @@ def _table(rows: list[Mapping[str, Any]]) -> Table:
 
 
 def _best(metric: str, means: list[float]) -> float | None:
-    """Return the best mean; None if the metric has no better direction or there is one mean."""
+    """Return the best mean; None if the metric has no better direction or there is a single mean."""
     higher = parse_metric(metric).higher_is_better
     if len(means) < 2 or higher is None:
         return None

@@ -1,4 +1,4 @@
-"""Sudden Death for terminals, papers and CSV: shares of users won, with intervals, by cut-off; and results by pair."""
+"""Tables of Sudden Death, in which the system that shows a user the first relevant item wins the user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SYSTEM_WIDTH = 24
 
 
 def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
-    """Return the shares of all systems by cut-off with intervals, and pairwise results at the deepest cut-off."""
+    """Return the shares of users that each system wins by cut-off, and results of pairs at the deepest cut-off."""
     note = (
         f"Sudden Death over {contest.over()}; no system hits {contest.nobody():,} of them. Won: no competitor has its "
         "first relevant item higher; outright: and none as high; hit: whatever the others do. Another competitor "
@@ -38,7 +38,7 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
 
 
 def _settings(contest: SuddenDeath) -> str:
-    """Return a sentence with the rules that are not the default, and the threshold of relevance."""
+    """Return a sentence with the rules that are not the defaults, and the threshold of relevance."""
     rules = contest.rules
     stated = [f"ties {rules.ties}" if rules.ties != "share" else "", "all users" if rules.users == "all" else ""]
     stated += ["the printed loop" if rules.loop == "printed" else "", f"relevant from {rules.relevant_from:g}"]
@@ -75,7 +75,10 @@ def _duels(contest: SuddenDeath) -> Table:
 
 
 def sudden_death_table(contests: Mapping[str, SuddenDeath], form: str) -> str:
-    """Return the shares of every system as Markdown or LaTeX, with letters for significant wins; or as CSV."""
+    """Return the shares of users that each system wins as Markdown or LaTeX, or as CSV (``form``).
+
+    Letters mark significant wins. ``contests`` are results by name.
+    """
     if form == "csv":
         return csv_text(shares_frame(contests))
     parts = []
@@ -89,13 +92,13 @@ def sudden_death_table(contests: Mapping[str, SuddenDeath], form: str) -> str:
 
 
 def shares_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
-    """Return a row per Sudden Death result, cut-off and system."""
+    """Return a row per result (with its name), cut-off and system: the share of users won, and its interval."""
     named = [contest.summary().with_columns(contest=pl.lit(name)) for name, contest in contests.items()]
     return pl.concat(named, how="diagonal_relaxed")
 
 
 def duels_frame(contests: Mapping[str, SuddenDeath]) -> pl.DataFrame:
-    """Return a row per Sudden Death result and ordered pair of systems, at the deepest cut-off."""
+    """Return a row per result (with its name) and ordered pair of systems, at the deepest cut-off."""
     named = [
         contest.duels().with_columns(at=pl.lit(contest.deepest), contest=pl.lit(name))
         for name, contest in contests.items()

@@ -61,7 +61,7 @@ def findings_table(scores: Scores) -> RenderableType:
 
 
 def _about(finding: Finding, scores: Scores) -> str:
-    """Return the name of the system that a finding is about, shortened to fit its column."""
+    """Return the name of the system that a finding is about, shortened to fit its column; or "all systems"."""
     if len(scores.systems) > 1 and finding.system == ", ".join(scores.systems):
         return "all systems"
     name = printable(finding.system)
@@ -96,7 +96,7 @@ class _TextTable:
         yield from console.render(Group(*parts), options.update_width(width))
 
     def _tables(self, width: int) -> Iterator[Table]:
-        """Yield one table if the width allows it, else several."""
+        """Yield the results as one table if the width allows it, else as several."""
         measured = [self._means(), self._intervals(), self._counts("n")]
         compared = self._compared()
         counted = [self._counts(name) for name in self.results.counts]
@@ -110,11 +110,14 @@ class _TextTable:
             yield self._counts_table(counted, width, min(system, SYSTEM_WIDTH[1] // 2))
 
     def _room(self, width: int, groups: Sequence[Sequence[_Column]]) -> int:
-        """Return the width left for the names of metric and system, in the widest of several tables."""
+        """Return the width left for the names of metric and system, in the widest of several tables.
+
+        Each of ``groups`` has the other columns of a table.
+        """
         return min(width - sum(GAP + column.width for column in group) - GAP for group in groups)
 
     def _min_name_width(self) -> int:
-        """Return the width that the names of metric and system need at least to stay readable."""
+        """Return the least width at which the names of metric and system are readable."""
         metric, system = self._longest_names()
         return min(metric, self._min_metric_width()) + min(system, SYSTEM_WIDTH[0])
 
@@ -234,7 +237,7 @@ def bare_table() -> Table:
 
 
 def _parts(name: str) -> list[str]:
-    """Return the parts of a metric's name, split after commas and brackets, where it may be wrapped.
+    """Return the parts of a metric's name between which it may be wrapped: it is split after commas and brackets.
 
     >>> _parts("ndcg(gain='exp2', discount='jk')@10")
     ['ndcg(', "gain='exp2',", " discount='jk')@10"]

@@ -17,9 +17,10 @@ STATISTICS = ("mean", "median", "p95", "p99")
 
 
 def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
-    """Return the seconds to fit and to recommend, as means over folds and seeds; a table per data set and split.
+    """Return the mean seconds over folds and seeds to fit and to recommend; a table per data set and split.
 
-    All systems are evaluated together, so the evaluation has a single time, below the table.
+    All systems are evaluated together, so the evaluation has a single time, below the table. ``times`` are rows as in
+    ``times.json``.
 
     >>> from rich.console import Console
     >>> place = {"dataset": "tiny", "split": "random(test=0.2)"}
@@ -53,6 +54,8 @@ def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
 
 def calls_table(calls: Iterable[Mapping[str, Any]]) -> RenderableType:
     """Return the microseconds per query and per update on streams; a table per data set and seed.
+
+    ``calls`` are rows as in ``times.json``.
 
     >>> from rich.console import Console
     >>> spent = {"calls": 4, "total": 2e-5, "mean": 5e-6, "median": 4e-6, "p95": 8e-6, "p99": 8e-6, "first": 8e-6}

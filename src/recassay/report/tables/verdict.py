@@ -18,7 +18,7 @@ STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
 def verdict_block(verdict: Verdict) -> RenderableType:
-    """Return the headline in bold, the details, and what contradicts it."""
+    """Return the headline of the verdict in bold, the details, and what contradicts it."""
     text = verdict_text(verdict)
     against = [Text(f"But {line[:1].lower()}{line[1:]}") for line in map(printable, text.against)]
     details = [Text(printable(line)) for line in text.details]
@@ -28,7 +28,10 @@ def verdict_block(verdict: Verdict) -> RenderableType:
 def findings_block(
     findings: Iterable[Finding | Mapping[str, Any]], verdict: Verdict | None = None, *, folder: object = None
 ) -> RenderableType:
-    """Return the findings by code: with their text if they could change the verdict, else one line each."""
+    """Return the findings by code: with their text if they could change the verdict, else a line each.
+
+    ``folder`` is that of the results, for a hint at the command that prints all findings.
+    """
     groups = finding_groups(findings, verdict)
     if not groups:
         return Text("No findings.", style="green")
