@@ -39,7 +39,7 @@ COMMANDS = {
 
 
 def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Return the command line with the commands of these names; few are fast, because building options takes time."""
+    """Return the command line with only the commands of these names; building the options of each takes time."""
     app = typer.Typer(
         name="recassay",
         help="Evaluate recommender systems: exact metrics, named conventions, confidence intervals and checks.",

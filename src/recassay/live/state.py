@@ -37,7 +37,7 @@ MOST_LETTERS = 64 << 20  # bytes of dead letters that are kept; later ones are o
 
 
 class StateFile:
-    """The open state file of a folder; without a folder the state is in memory and is lost in the end."""
+    """The open state file of a folder; without a folder, the state is in memory only."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = None if folder is None else make_folder(folder)
@@ -142,8 +142,7 @@ class StateFile:
         return dict(self.db.execute("select name, data from blob"))
 
     def append(self, log: str, newest: int, frame: pl.DataFrame) -> None:
-        """Append a table to the stored sequence of tables called ``log``; ``newest`` is the latest time in the table.
-        """
+        """Append a table to the stored sequence of tables called ``log``; ``newest`` is the latest time in the table."""
         if frame.height:
             buffer = io.BytesIO()
             frame.write_ipc(buffer, compression="lz4")
@@ -196,8 +195,7 @@ class StateFile:
         self.db.execute(f"delete from advance where rowid <= (select max(rowid) from advance) - {MOST_ADVANCES}")
 
     def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:
-        """Append dead letters (refused or late events) to their file; return how many were dropped because it is full.
-        """
+        """Append dead letters (refused or late events) to their file; return how many were dropped because it is full."""
         left = 0
         for letter in letters:
             if self.letters is None:

@@ -41,8 +41,7 @@ class RedisSource:
         self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Create the consumer group if it is missing, continue after the stored positions, and return the stream names.
-        """
+        """Create the consumer group if it is missing, continue after the stored positions, and return the stream names."""
         for stream in self.streams:
             self.last[stream] = _id(positions.get(stream.decode(), "0-0").encode())
         try:
@@ -168,8 +167,7 @@ def _id(name: bytes) -> tuple[int, int]:
 
 
 def _only(fields: Mapping[bytes, bytes] | None) -> bytes:
-    """Return the value of an entry's only field; empty bytes for an entry with several fields, which is not an event.
-    """
+    """Return the value of an entry's only field; empty bytes for an entry with several fields, which is not an event."""
     return next(iter(fields.values())) if fields and len(fields) == 1 else b""
 
 
