@@ -126,7 +126,10 @@ class Evidence:
             one.best = max(one.best, value)
 
     def _unit_sums(self, sums: GroupSums, at: int, metric: str) -> tuple[int, float, float]:
-        """Return number, sum and sum of squares of column ``at``, with values scaled by the metric's limits to [0, 1]."""
+        """Return number, sum and sum of squares of column ``at``, with values scaled from the metric's limits.
+
+        The smallest possible value becomes 0, the largest 1.
+        """
         low, high = self.limits[metric]
         n, wide = int(sums.counts[0, at]), high - low
         total, squares = float(sums.total(0, at)), float(sums.squares(0, at))
@@ -174,7 +177,7 @@ class Evidence:
         return max(both / self.share(a), both / self.share(b))
 
     def mean(self, arm: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the mean of an arm over its units, with bounds of level ``alpha`` (None: that of the evaluation)."""
+        """Return the mean of an arm over its units, with bounds of level ``alpha`` (None: the evaluation's)."""
         running = self.single.get((arm, metric))
         if running is None or not running.n:
             return Interval(0, math.nan, math.nan, math.nan)
@@ -187,7 +190,7 @@ class Evidence:
         )
 
     def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the difference of two arms, a minus b, with bounds of level ``alpha`` (None: that of the evaluation)."""
+        """Return the difference of two arms, a minus b, with bounds of level ``alpha`` (None: the evaluation's)."""
         if a > b:
             turned = self.difference(b, a, metric, alpha)
             return Interval(turned.n, -turned.estimate, -turned.high, -turned.low)
@@ -247,7 +250,7 @@ class Evidence:
         self.mismatch = max(self.mismatch, self._mismatch())
 
     def _mismatch(self) -> float:
-        """Return the log likelihood ratio of the numbers of units by arm: a mixture of shares against the stated ones."""
+        """Return the log likelihood ratio of the numbers of units by arm: mixed shares against the stated ones."""
         arms = sorted(self.assigned)
         if len(arms) < 2:
             return 0.0

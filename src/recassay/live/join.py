@@ -155,7 +155,7 @@ class Join:
         return int((~inside).sum())
 
     def _times(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the time of the open exposure with each number; :data:`BEGINNING` if no open exposure has the number."""
+        """Return the time of the open exposure with each number; :data:`BEGINNING` for a number without one."""
         found = np.full(numbers.size, BEGINNING, np.int64)
         for frame in self.open:
             begin = int(frame["number"][0])

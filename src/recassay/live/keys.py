@@ -59,7 +59,10 @@ class KeyMap:
         return found
 
     def _reserve(self, more: int, floor: int) -> None:
-        """Make room for ``more`` entries, so that the arrays are at most half full; drop stamps below ``floor`` first."""
+        """Make room for ``more`` entries, so that the arrays are at most half full.
+
+        Entries with stamps below ``floor`` are dropped first.
+        """
         if 2 * (self.count + more) <= self.values.size:
             return
         alive = int((self.values >= max(floor, ABSENT + 1)).sum())

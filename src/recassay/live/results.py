@@ -1,4 +1,4 @@
-"""Results of a live evaluation: means of arms with bounds, comparisons, decisions of rules, and problems of the logs."""
+"""Results of a live evaluation: means of arms with bounds, comparisons, decisions, and problems of the logs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Watched:
         return pl.DataFrame([row for arm in self.arms for row in self.arm_rows(arm)])
 
     def arm_rows(self, arm: str) -> list[dict[str, Any]]:
-        """Return a row per metric for one arm: the mean over closed exposures, and the mean over units with its bounds."""
+        """Return a row per metric for one arm: the mean over closed exposures, and that over units with its bounds."""
         sums = self.watcher.tally.sums.select(arm=arm)
         rows = []
         for at, metric in enumerate(self.metrics):

@@ -56,7 +56,7 @@ def parse_rule(text: str) -> Rule:
 
 
 def read_rules(given: str | Path | Rule | Iterable[str | Rule | Mapping[str, Any]] | None) -> tuple[Rule, ...]:
-    """Return rules from a line of text, the path of a YAML file with a list of rules, or a list of lines and mappings."""
+    """Return rules from a line of text, the path of a YAML file with a list of rules, or a list of either."""
     if given is None:
         return ()
     if isinstance(given, Rule):

@@ -142,7 +142,7 @@ class StateFile:
         return dict(self.db.execute("select name, data from blob"))
 
     def append(self, log: str, newest: int, frame: pl.DataFrame) -> None:
-        """Append a table to the stored sequence of tables called ``log``; ``newest`` is the latest time in the table."""
+        """Append a table to the sequence of tables called ``log``; ``newest`` is the latest time in the table."""
         if frame.height:
             buffer = io.BytesIO()
             frame.write_ipc(buffer, compression="lz4")
@@ -195,7 +195,7 @@ class StateFile:
         self.db.execute(f"delete from advance where rowid <= (select max(rowid) from advance) - {MOST_ADVANCES}")
 
     def write_letters(self, letters: Iterable[Mapping[str, Any]]) -> int:
-        """Append dead letters (refused or late events) to their file; return how many were dropped because it is full."""
+        """Append dead letters (refused or late events) to their file; return how many it had no room for."""
         left = 0
         for letter in letters:
             if self.letters is None:

@@ -173,7 +173,7 @@ class Watcher:
         return self.join.n_waiting + self.join.n_open + self.join.n_taken
 
     def bins(self) -> dict[str, int]:
-        """Return how many events were received, and what became of them: judged, pending, duplicate, late or malformed."""
+        """Return how many events were received, and how many were judged, pending, duplicate, late and malformed."""
         found = {name: self.counts[name] for name in ("received", *BINS)}
         return {**found, "pending": self.pending}
 
@@ -224,7 +224,7 @@ class Watcher:
         self.versions += 1
 
     def _write_events(self) -> None:
-        """Write events that wait or may still be needed to the state file, and delete those that are no longer needed."""
+        """Write events that wait or may still be needed to the state file, and delete those no longer needed."""
         watermark = self.join.watermark
         if self._new:
             waiting = pl.concat(self._new)
@@ -239,7 +239,7 @@ class Watcher:
         self.state.trim("kept", horizon)
 
     def _write_units(self) -> None:
-        """Write the new exposures of users who are still counted; if these take much space, all users in their place."""
+        """Write the new exposures of users who are still counted; if these take much space, all users instead."""
         users = self.tally.users
         for deltas in self._deltas:
             self.state.append("units", deltas.newest, deltas.table)

@@ -110,7 +110,10 @@ def _columns(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def _padded(column: Sequence[str]) -> list[str]:
-    """Return the cells of a column padded to one width: numbers to the right, text to the left; the first is a heading."""
+    """Return the cells of a column, of which the first is a heading, padded to one width.
+
+    Numbers are aligned to the right, text to the left.
+    """
     width = max(map(cell_len, column))
     if all(cell[:1] in NUMERIC for cell in column[1:]):
         return [" " * (width - cell_len(cell)) + cell for cell in column]

@@ -32,7 +32,7 @@ class LineReader:
         self.skipping = False
 
     def read(self, *, last: bool = False) -> list[bytes]:
-        """Return the next complete lines; with ``last`` also a line at the end of the file that lacks its line break."""
+        """Return the next complete lines; with ``last`` also a line at the end of the file without a line break."""
         data = self.handle.read(CHUNK)
         if not data:
             if last and self.rest and not self.skipping:

@@ -88,7 +88,7 @@ class KafkaSource:
         return []
 
     def behind(self) -> int | None:
-        """Return the number of unread messages, as far as librdkafka knows without a request; None if it is not known."""
+        """Return the number of unread messages that librdkafka knows of without a request; None if unknown."""
         waiting = 0
         for own, now in zip(self.assigned, self.consumer.position(self.assigned), strict=True):
             _, high = self.consumer.get_watermark_offsets(own, cached=True)

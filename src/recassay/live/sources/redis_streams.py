@@ -41,7 +41,7 @@ class RedisSource:
         self.cursors: dict[bytes, bytes] = dict.fromkeys(self.streams, b"0-0")
 
     def start(self, positions: Mapping[str, Any]) -> list[str]:
-        """Create the consumer group if it is missing, continue after the stored positions, and return the stream names."""
+        """Create missing consumer groups, continue after the stored positions, and return the names of the streams."""
         for stream in self.streams:
             self.last[stream] = _id(positions.get(stream.decode(), "0-0").encode())
         try:
@@ -167,7 +167,7 @@ def _id(name: bytes) -> tuple[int, int]:
 
 
 def _only(fields: Mapping[bytes, bytes] | None) -> bytes:
-    """Return the value of an entry's only field; empty bytes for an entry with several fields, which is not an event."""
+    """Return the value of an entry's only field; empty bytes if it has several, because it is not an event then."""
     return next(iter(fields.values())) if fields and len(fields) == 1 else b""
 
 

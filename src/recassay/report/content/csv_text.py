@@ -32,7 +32,7 @@ def csv_text(frame: pl.DataFrame) -> str:
 
 
 def cell(value: Any) -> Any:
-    """Return a value as it stands in a cell.
+    """Return a value as it is written into a CSV cell: text that a spreadsheet or terminal would run is made harmless.
 
     >>> cell("@SUM(A1)"), cell("-0.5"), cell(-0.5), cell("\x1b[2J")
     ("'@SUM(A1)", '-0.5', -0.5, '\\\\x1b[2J')

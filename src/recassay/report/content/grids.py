@@ -69,7 +69,7 @@ class Grid:
         return sorted(defined, key=lambda system: sign * self.value(system, design))
 
     def best(self, design: str) -> list[str]:
-        """Return the systems with the best mean; none if the metric has no better direction or if there is one system."""
+        """Return the systems with the best mean; none for a single system or a metric without a better direction."""
         if self.higher_is_better is None or len(self.systems) < 2:
             return []
         ranked = self.ranked(design)

@@ -42,7 +42,7 @@ class ResultTable:
         return self._rows[system, metric]
 
     def best(self, metric: str) -> frozenset[str]:
-        """Return the systems with the best mean; none if the metric has no better direction or if there is one system."""
+        """Return the systems with the best mean; none for a single system or a metric without a better direction."""
         return self._best[metric]
 
     def reference(self, metric: str) -> str | None:

@@ -87,7 +87,7 @@ class AnyPlan:
         return self.reader.locate(own if name in self.own_splits else ("split", number), error)
 
     def locate_data(self, name: str, error: RecassayError, *more: str | int) -> RecassayError:
-        """Return an error about data set ``name``, or the key ``more`` in its entry, with its line in the study file."""
+        """Return an error about data set ``name``, or key ``more`` in its entry, with its line in the study file."""
         return self.reader.locate(("data", list(self.data).index(name), *more), error)
 
     def locate_metric(self, heading: str, error: RecassayError) -> RecassayError:

@@ -42,7 +42,7 @@ class System:
         return _seeded(self.model, seed)
 
     def at(self, cell: StudyCell) -> System:
-        """Return the system as it runs on a cell (data set, split, fold, seed): with the cell's seed, or its run file."""
+        """Return the system as it runs on a cell (data set, split, fold, seed): with the cell's seed or run file."""
         if isinstance(self.model, RunFiles):
             file = self.model.at(cell)
             return dataclasses.replace(self, model=file, source=file.digest)
@@ -50,7 +50,7 @@ class System:
 
 
 def _seeded(model: Any, seed: int) -> Any:
-    """Return the model with ``seed`` added to its own seed; for a re-ranker, to the seed of the model that it re-ranks."""
+    """Return the model with ``seed`` added to its own seed, or to that of the model that it re-ranks."""
     if not dataclasses.is_dataclass(model) or isinstance(model, type):
         return model
     named: Any = model
@@ -112,7 +112,7 @@ def _systems_of(
 
 
 def _add(found: dict[str, System], system: System, reader: Reader, key: Key) -> None:
-    """Add a system to ``found``, by its name in lower case; raise U133 if its name cannot be a file name or is taken."""
+    """Add a system to ``found``, by its name in lower case; raise U133 if the name is taken or not a file name."""
     label = system.name
     if not label.strip() or label.startswith(".") or re.search(r"[/\\\x00-\x1f]", label) or len(label) > 100:
         raise reader.error(
@@ -181,7 +181,7 @@ class _Wrapped:
 
 
 def _label(model: Any, text: str) -> str:
-    """Return the name of a model: its ``str``, or ``text``, which defines it, if ``str`` only shows a memory address."""
+    """Return the name of a model: its ``str``, or ``text``, which defines it, if ``str`` is a memory address."""
     described = str(model)
     return text.rpartition(".py:")[2].strip() if ADDRESS.search(described) else described
 

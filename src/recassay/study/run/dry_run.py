@@ -73,7 +73,7 @@ def _run_small(plan: Plan, system: System, part: Fold, task: RankingTask, thread
 
 
 def small_fold(fold: Fold, users: int = USERS) -> Fold:
-    """Return the fold reduced to its first test users, with new codes; a fold with fewer users is returned unchanged."""
+    """Return the fold reduced to its first test users, with new codes; one with fewer users stays the same."""
     test_users = np.unique(fold.test.users)
     if test_users.size <= users:
         return fold

@@ -131,7 +131,7 @@ class Record:
         self.note_findings(findings, StudyCell(name, str(split), fold.number, 0), None)
 
     def note(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
-        """Record the scores of one fold under one design: a row per system and metric, values per user, and findings."""
+        """Record the scores of one fold under one design: a row per system and metric, user values and findings."""
         identity, scores = self.identity(cell) | {"design": design}, verdict.scores
         self._rows(identity, cell.fold, verdict)
         if scores.unit_metrics:

@@ -101,7 +101,7 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def fit(self, model: Any, fold: AFold, checkpoint: Path, listener: Listener) -> Any:
-        """Return the model fitted on a fold; a slow fit may write a ``checkpoint`` and tell ``listener`` its progress."""
+        """Return the model fitted on a fold; a slow fit may write a ``checkpoint`` and report to ``listener``."""
 
     @abstractmethod
     def protocol_text(self, fold: AFold, seed: int) -> str:
@@ -138,7 +138,7 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     @abstractmethod
     def make_exhibits(self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]) -> None:
-        """Write the exhibits (tables to draw) of a fold; called for the first fold of each split with the first seed."""
+        """Write the exhibits (tables to draw) of a fold; called for each split's first fold with the first seed."""
 
     def findings_of_fold(self, fold: AFold) -> tuple[Finding, ...]:
         """Return findings about a fold itself, such as training events that are later than test events."""
@@ -162,7 +162,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         """Compute what all systems of a fold share, so that the time of the first system does not include it."""
 
     def run(self) -> Results:
-        """Run all stages of the study in order, with the folder locked while files are written, and return the results."""
+        """Run all stages of the study in order, and return the results; the folder is locked while it is written."""
         require_possible_folder(self.out)
         self.read |= state.stamps(locks.code_files(self.plan))
         logs = {name: self.log(name) for name in self.plan.data}
@@ -313,7 +313,7 @@ class Runner(ABC, Generic[AFold, Answer]):
         self.record.note_findings(diagnose(ReplacedRunFacts(system, replaced)), cell, None)
 
     def _answer(self, cell: StudyCell, system: System, fold: AFold) -> Answer | None:
-        """Return what a system answers on a cell: stored lists, sequences or outcomes, or new ones; None if it fails."""
+        """Return what a system answers on a cell: stored lists, sequences or outcomes, or new ones; None on failure."""
         if about := self.failures_ahead.get((cell, system.name)):
             self.record.note_remote_failure(cell, system.name, about)
             return None
@@ -355,12 +355,12 @@ class Runner(ABC, Generic[AFold, Answer]):
         return True
 
     def _note_times(self, cell: StudyCell, system: str | None, keys: Mapping[str, str]) -> None:
-        """Record how long each step of a system took when its result was computed; ``keys`` are those of the results."""
+        """Record how long each step of a system took when its result, which has the step's key, was computed."""
         for what, key in keys.items():
             self.record.note_time(cell, system, what, self.clock.times(key))
 
     def _listener(self, name: str, note: Callable[[], None]) -> Listener:
-        """Return a function that reports the progress of system ``name`` and calls ``note`` to store the time so far."""
+        """Return a function that reports the progress of system ``name`` and calls ``note`` to store its time."""
 
         def listener(text: str, done: int, of: int) -> None:
             note()

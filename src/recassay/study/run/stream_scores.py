@@ -143,7 +143,7 @@ def _row(
 
 @dataclass
 class DeclaredComparisons:
-    """The comparisons of systems on all streams; those of one metric and seed are one family for the correction of p."""
+    """The comparisons of systems on all streams; those of one metric and seed are corrected together."""
 
     families: dict[tuple[str, int], dict[StudyCell, OverTime]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -185,7 +185,7 @@ def verdict_outcomes(verdict: Verdict) -> dict[str, Outcomes]:
 
 
 def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
-    """Return whether at least two systems, all with scored events, can be compared, with the baseline if one is given."""
+    """Return whether there are two or more systems, all with scored events, and the baseline if one is given."""
     baseline = plan.study.compare.baseline
     return len(played) > 1 and all(map(len, played.values())) and (baseline is None or baseline in played)
 

@@ -140,7 +140,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
     def answer(
         self, fitted: Any, fold: StreamFold, name: str, seed: int, checkpoint: Path, listener: Listener
     ) -> Outcomes:
-        """Return the outcomes of a system at every event; resume from a checkpoint if the model can be stored in one."""
+        """Return the outcomes of a system at every event; resume from a checkpoint if the model can be stored."""
         done = 0
 
         def progress(walked: int) -> None:
@@ -162,7 +162,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
         return play_stream(model, fold.log, fold.protocol, name=name, metrics=metrics, items=items, **how).outcomes
 
     def store_answer(self, cell: StudyCell, name: str, made: Outcomes, fold: StreamFold, key: str) -> None:
-        """Write the outcomes of a system, a row per scored event; times of queries and updates are stored separately."""
+        """Write the outcomes of a system, a row per scored event; times of queries and updates are separate."""
         self.store.store_outcomes(cell, made, key)
         if made.timing is not None:
             self.clock.store(_calls(key), made.timing.to_dict())

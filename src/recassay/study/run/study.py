@@ -186,7 +186,7 @@ class _ListRunner(Runner[Fold, Run]):
                 raise self.plan.locate_split(name, number, error) from None
 
     def dry_run(self, cell: StudyCell, split: Split, fold: Fold) -> None:
-        """Fit new or changed systems on a small part of a fold, and score their lists under every design; raise errors."""
+        """Fit new or changed systems on a small part of a fold, and score their lists under every design."""
         self.dry_runs += 1
         users = USERS if self.dry_runs == 1 else FEW_USERS
         dry_run(self.plan, self.untried, cell, split, fold, users=users, threads=self.threads)

@@ -10,7 +10,7 @@ from recassay.stats.memo import Memo
 
 @dataclass
 class Work:
-    """Counts of the results that systems computed and that were taken from the folder, and why systems had to compute."""
+    """How many results of systems were computed and how many taken from the folder, and why any were computed."""
 
     changed: dict[str, str] = field(default_factory=dict)  # the reason, by system
     computed: Counter[str] = field(default_factory=Counter)

@@ -91,14 +91,14 @@ class StudyFolder:
         return self.of_fold(cell) / f"seed-{cell.seed}"
 
     def place(self, *parts: str | Path) -> Path:
-        """Return the path of a file from its parts, create its folder, and mark the file as part of the current study."""
+        """Return the path of a file from its parts, create its folder, and mark it as a file of the current study."""
         path = self.folder.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.current.add(path)
         return path
 
     def remove_outdated(self) -> None:
-        """Remove files of systems, seeds and folds that are no longer in the study, and temporary files of killed runs."""
+        """Remove files of systems, seeds and folds that the study lacks now, and temporary files of killed runs."""
         for path in self.folder.rglob(".*.tmp"):
             path.unlink(missing_ok=True)  # an abandoned task may still run, and remove it itself
         for kind in (RUNS, STANDINGS, FOLDS, FAILURES, EXHIBITS):
@@ -171,11 +171,14 @@ class StudyFolder:
     # --- answers of other kinds: one table ----------------------------------------------------------------------------
 
     def table(self, cell: StudyCell, system: str, key: str) -> pl.DataFrame | None:
-        """Return the table of a system's results on a cell (fold and seed) if it is stored under this key, else None."""
+        """Return the table of a system's results on a cell (fold and seed) if it is stored under this key.
+
+        Else return None.
+        """
         return pl.read_parquet(self._run_place(cell, system)) if self.has_table(cell, system, key) else None
 
     def has_table(self, cell: StudyCell, system: str, key: str) -> bool:
-        """Return whether a table of a system's results on a cell (fold and seed) is stored under this key, undamaged."""
+        """Return whether an undamaged table of a system's results on a cell is stored under this key."""
         path = self._run_place(cell, system)
         return self._are_intact(path) and pl.read_parquet_metadata(path).get(MADE_FROM) == key
 
@@ -205,7 +208,7 @@ class StudyFolder:
     # --- exhibits of experiments ------------------------------------------------------------------------------------
 
     def exhibits(self, key: str) -> list[Exhibit] | None:
-        """Return the exhibits (tables to draw) of an experiment that are stored under this key; None if there are none."""
+        """Return the exhibits (tables to draw) of an experiment that are stored under this key, or None."""
         path = self.folder / FOUND / f"{key}.json"
         if not self._are_intact(path):
             return None

@@ -44,7 +44,7 @@ def request(
 
 
 def stamps(paths: Iterable[Path]) -> dict[str, Stamp | None]:
-    """Return the stamp of each file by path: its size in bytes and time of last change in nanoseconds, None if absent."""
+    """Return the stamp of each file by path: size in bytes and time of last change in nanoseconds, or None."""
     return {str(path): stamp(path) for path in paths}
 
 
@@ -60,7 +60,7 @@ def store_state(out: Path, asked: Mapping[str, Any], read: Mapping[str, Stamp | 
 
 
 def forget_state(out: Path) -> None:
-    """Remove the record that the run in this folder has finished, so that an interrupted run never counts as finished."""
+    """Remove the record that a run in this folder has finished, so that an interrupted run never counts as such."""
     (out / STATE).unlink(missing_ok=True)
 
 
@@ -87,7 +87,7 @@ def changes(out: str | Path, asked: Mapping[str, Any]) -> list[str]:
 
 
 def _damaged(folder: Path) -> list[str]:
-    """Return a sentence for each damaged file among those that stored results are shown from; empty if all are intact."""
+    """Return a sentence for each damaged file among those that stored results are shown from, if any."""
     from recassay.data.io.manifest import Manifest, State
     from recassay.report.folder.read import PAGE, files_read
 
@@ -130,7 +130,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def _written(out: Path) -> dict[str, Stamp | None]:
-    """Return the stamps (size and time) of the files of results by relative path, without the cache and the lock file."""
+    """Return the stamps (size and time) of files of results by relative path, without cache and lock file."""
     from recassay.data.io.folder_lock import NAME as LOCK
 
     files = {path.relative_to(out): path for path in sorted(out.rglob("*")) if path.is_file()}

@@ -46,7 +46,7 @@ class Clock:
     can_read: Callable[[Path], bool] = Path.is_file  # whether a stored time is there, and not damaged
 
     def times(self, key: str) -> Mapping[str, Any]:
-        """Return what is stored about the step with this key: its seconds and threads; an empty mapping if nothing is."""
+        """Return the stored seconds and threads of the step with this key; an empty mapping if there are none."""
         path = self._place(key)
         found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8")) if self.can_read(path) else {}
         return found
