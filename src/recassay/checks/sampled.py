@@ -31,7 +31,7 @@ def order_unsure(facts: SampledFacts) -> str | None:
 
     The probability is the share of resamples of users in which the corrected estimates have the other order; it is
     reported from 5 %. The correction balances bias and noise under the assumption that every full rank is equally
-    likely, so no finding is no proof.
+    likely, so the absence of a finding proves nothing.
     """
     found = uncertain_orders(facts)
     unsure = [pair for pair in found if pair.chance >= UNSURE]

@@ -358,7 +358,10 @@ def _command() -> str:
 
 
 def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | None) -> None:
-    """Print the results and write them; exit with status 1 if an arm was found to be harmful."""
+    """Print the results, and write them if there is an output folder.
+
+    Exit with status 1 if an arm was found to be harmful, or a finding is at least as severe as ``fail_on``.
+    """
     from recassay.live.results import watched
 
     found: Watched = watched(watcher)

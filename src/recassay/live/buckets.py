@@ -44,7 +44,7 @@ class Buckets:
         self.dropped: set[Period] = set()
 
     def add(self, periods: Iterable[Period], sums: GroupSums) -> None:
-        """Add sums: row i of ``sums`` belongs to the i-th of ``periods``, which are distinct."""
+        """Add sums to periods: row i of ``sums`` belongs to the i-th of ``periods``, which must be distinct."""
         rows = np.array([self._row(period) for period in periods], np.int64)
         if rows.size:
             self.sums.add(rows, sums)

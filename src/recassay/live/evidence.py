@@ -281,7 +281,7 @@ class Evidence:
             self.stride *= 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain values for JSON, from which a restart continues; floats keep all their bits."""
+        """Return all sums as plain values for JSON, from which a restart continues; floats keep all their bits."""
         return {
             "arms": self.arms,
             "single": [[*key, *asdict(one).values()] for key, one in self.single.items()],

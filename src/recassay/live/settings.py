@@ -25,7 +25,7 @@ class WatchSettings:
     idle:        wall time without an event after which a partition no longer holds the watermark back
     ahead:       how far in the future of the wall clock an event may be dated
     remember:    how far apart two copies of an event are recognised; at least the window
-    every:       length of a period; evidence is updated at the end of each
+    every:       length of a period; the bounds are updated at the end of each
     unit:        what is assigned to arms, and counts once in the bounds: a ``user`` or an ``exposure``
     user_window: a user counts with the exposures of this time after the first one
     forget:      a user who comes back after this time is a new unit

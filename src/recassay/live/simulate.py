@@ -99,7 +99,10 @@ class Simulation:
         return np.asarray(uniforms(derive(self.seed, "live arms"), (self.users,)) < self.share)
 
     def truth(self) -> dict[str, float]:
-        """Return the expected hit@10 of each arm over all users, and the difference, without drift and outage."""
+        """Return the expected hit@10 of each arm over all users, and the difference, new minus old.
+
+        Drift and outage are ignored.
+        """
         levels, always = self.levels(), np.ones(self.users, np.bool_)
         found = {}
         for name, new in (("old", ~always), ("new", always)):

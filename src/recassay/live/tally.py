@@ -39,7 +39,10 @@ class Deltas:
 
 
 class Tally:
-    """The running totals of a live evaluation: sums over closed exposures, units, tests of arms, and alarms."""
+    """The running totals of a live evaluation: sums over closed exposures, units, tests of arms, and alarms.
+
+    ``judge`` scores the exposures.
+    """
 
     def __init__(self, settings: WatchSettings, judge: ExposureJudge) -> None:
         self.settings, self.judge = settings, judge

@@ -1,4 +1,4 @@
-"""``watch``: joins and evaluates exposures and feedback of a running recommender."""
+"""The function ``watch``, which joins and evaluates exposures and feedback of a running recommender."""
 
 from __future__ import annotations
 

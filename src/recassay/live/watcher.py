@@ -1,4 +1,4 @@
-"""The watcher: an object that takes batches of events, moves the clock, and commits everything in one transaction."""
+"""The watcher: the object that takes batches of events, moves the clock, and writes the state."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Watcher:
         self._pass(self.clock.watermark)
 
     def finish(self) -> None:
-        """Close every feedback window, because the sources have ended."""
+        """Close every feedback window and score its exposures, because the sources have ended."""
         self.clock.close()
         self.finished = True
         self._pass(self.clock.watermark)

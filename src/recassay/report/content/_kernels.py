@@ -1,4 +1,7 @@
-"""Compiled counts of unit values; NaN means that a unit has no value. Tests compare each with a line of NumPy."""
+"""Compiled counts of values per unit (such as a user); NaN means that a unit has no value.
+
+Tests compare each with a line of NumPy.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def p_value(p: float) -> str:
 
 
 def p_phrase(p: float) -> str:
-    """Return a p-value as a phrase for a sentence.
+    """Return a p-value with "p" in front, for use in a sentence.
 
     >>> p_phrase(0.0312), p_phrase(0.00002)
     ('p = 0.0312', 'p <0.0001')
@@ -101,7 +101,7 @@ def interval(low: float, high: float, digits: int) -> str:
 
 
 def shorten(name: str, width: int) -> str:
-    """Return a name shortened in the middle to at most ``width`` terminal columns.
+    """Return a name, with an ellipsis in its middle if it is wider than ``width`` terminal columns.
 
     >>> shorten("bert4rec-large-v2", 11), shorten("pop", 11)
     ('bert4…ge-v2', 'pop')

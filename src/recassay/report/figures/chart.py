@@ -129,7 +129,7 @@ def legend(names: Sequence[str], *, width: float = WIDTH, lines: bool = True) ->
 
 
 def stroke(number: int, points: Sequence[tuple[float, float]]) -> str:
-    """Return the line through points as SVG, in the dash pattern of series ``number``."""
+    """Return a line through points as SVG, in the dash pattern of series ``number``."""
     return element("path", class_="l", d=path(points), stroke_dasharray=DASHES[number // COLOURS % len(DASHES)])
 
 

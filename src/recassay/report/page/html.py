@@ -109,7 +109,7 @@ def _environment() -> Environment:
     home = files("recassay.report")
 
     def text(value: Any) -> Any:
-        """Escape control characters in each line of text; leave markup as it is."""
+        """Return text with control characters escaped in each line; markup and other values are returned unchanged."""
         if isinstance(value, str) and not isinstance(value, Markup):
             return "\n".join(printable(line) for line in value.split("\n"))
         return value

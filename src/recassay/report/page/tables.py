@@ -1,4 +1,4 @@
-"""The content of the page's tables: every number as text, before any markup."""
+"""The content of the page's tables: every number as text, before it becomes HTML."""
 
 from __future__ import annotations
 

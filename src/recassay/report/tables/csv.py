@@ -13,7 +13,7 @@ HEADINGS = ("system", "metric", "mean", "low", "high", *Summary.COUNTS)
 
 
 def to_csv(scores: Scores) -> str:
-    """Return a row per system and metric with all counts; an undefined number is an empty field."""
+    """Return scores as CSV: a row per system and metric with all counts; an undefined number is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEADINGS)

@@ -59,7 +59,7 @@ def designs_table(
 
 
 def rows_table(rows: Iterable[Mapping[str, Any]], *, width: int | None = None, digits: int = 4) -> RenderableType:
-    """Return the tables of :func:`designs_table` from the rows of a summary."""
+    """Return the tables of :func:`designs_table` from rows of ``summary.json``."""
     return _DesignTables([grid for results in result_grids(rows, []) for grid in results.grids], width, digits)
 
 

@@ -40,9 +40,10 @@ SPECIAL = {
 
 
 def to_latex(scores: Scores, comparison: Comparison | None = None, *, digits: int = 4) -> str:
-    """Return a table with a row of means and a row of intervals per system, the best in bold.
+    """Return a LaTeX table with a row of means and a row of intervals per system, the best in bold.
 
     Superscript letters mark the systems that a system is significantly better than. The caption names the methods.
+    ``digits`` is the number of decimals.
     """
     table = ResultTable(scores, comparison)
     lines = [

@@ -19,9 +19,10 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$])")
 
 
 def to_markdown(scores: Scores, comparison: Comparison | None = None, *, digits: int = 4) -> str:
-    """Return a table of means with intervals, the best in bold, and a table of counts.
+    """Return a Markdown table of means with intervals, the best in bold, and a table of counts.
 
-    Superscript letters mark the systems that a system is significantly better than.
+    Superscript letters mark the systems that a system is significantly better than. ``digits`` is the number of
+    decimals.
     """
     table = ResultTable(scores, comparison)
     rows = [

@@ -1,4 +1,4 @@
-"""Summary of a re-ranked run for a terminal."""
+"""The summary of a re-ranked run for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of a log as a table for a terminal, those that matter most for a study first."""
+"""The table of statistics of a log for a terminal, those that matter most for a study first."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class AnyPlan:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of the study file; relative paths in it start there."""
+        """Return the folder of the study file, to which paths in it are relative."""
         return self.document.path.parent
 
     def splits_of(self, name: str) -> tuple[Any, ...]:

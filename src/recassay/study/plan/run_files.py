@@ -149,7 +149,7 @@ class RunFile:
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:
-    """Return a digest of the content of files, in this order."""
+    """Return a digest of the content of files, which depends on their order."""
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths))
 
 

@@ -1,4 +1,4 @@
-"""The systems of a study: models and run files with names."""
+"""The systems of a study (models and run files with names), parsed from its texts."""
 
 from __future__ import annotations
 

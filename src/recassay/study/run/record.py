@@ -213,6 +213,6 @@ class Record:
         return results
 
     def identity(self, cell: StudyCell) -> Row:
-        """Return the data set, split, protocol and seed of a cell."""
+        """Return the data set, split, protocol and seed of a cell as columns of a row."""
         protocol = self.protocols.get(cell.dataset, str(self.plan.protocol))
         return {"dataset": cell.dataset, "split": cell.split, "protocol": protocol, "seed": cell.seed}

@@ -197,6 +197,6 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
 
 
 def _finite(exhibit: Exhibit) -> Exhibit:
-    """Return the exhibit with null in place of infinite numbers, which JSON does not have."""
+    """Return the exhibit with nulls instead of infinite numbers, which JSON does not have."""
     table = exhibit.table.with_columns(pl.col(pl.Float64).replace(math.inf, None))
     return dataclasses.replace(exhibit, table=table)

@@ -220,4 +220,4 @@ def _answer(runner: Runner[Any, Any], fold: Any, task: AnswerTask) -> None:
 
 
 def _silent(_stage: str, _done: int, _of: int) -> None:
-    """Ignore progress: the callback on workers."""
+    """Do nothing: the progress callback on Spark workers."""

@@ -208,7 +208,7 @@ class _ListRunner(Runner[Fold, Run]):
         return str(self.plan.protocol)
 
     def prepare(self, fold: Fold) -> None:
-        """Make the ranking task of the fold, which all systems share."""
+        """Make the ranking task of the fold (users, candidates and relevant items), which all systems share."""
         self.task(fold, self.plan.protocol)
 
     def answer(self, fitted: Any, fold: Fold, name: str, seed: int, checkpoint: Path, listener: Listener) -> Run:
@@ -283,4 +283,4 @@ RUNNERS: Mapping[type[AnyPlan], Callable[..., Runner[Any, Any]]] = {
 
 
 def _silent(_stage: str, _done: int, _of: int) -> None:
-    """Ignore progress: the callback of a study that reports none."""
+    """Do nothing: the progress callback of a study that reports no progress."""

@@ -51,7 +51,7 @@ class Verdict:
         return table
 
     def _of_all(self, column: pl.Series) -> pl.Series:
-        """Return a column with a value per unit, repeated for every system."""
+        """Return a column with a value per unit repeated for every system, as the rows of :meth:`frame` need it."""
         return pl.concat([column] * len(self.scores.systems))
 
     def of(self, systems: Sequence[str]) -> Verdict:

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def about_fold(fold: Fold | SequenceFold | StreamFold) -> Row:
-    """Return the description of a fold: counts, removed rows, leakage, and the parameters of the split."""
+    """Return a description of a fold, ready for JSON: counts, removed rows, leakage, and parameters of the split."""
     about: Row = {"fingerprint": fold.fingerprint, "number": fold.number}
     if isinstance(fold, StreamFold):
         about |= {"times": fold.log.times, "stream": _counts(fold.log)}
