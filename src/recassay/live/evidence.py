@@ -250,7 +250,11 @@ class Evidence:
         self.mismatch = max(self.mismatch, self._mismatch())
 
     def _mismatch(self) -> float:
-        """Return the log likelihood ratio of the numbers of units by arm: mixed shares against the stated ones."""
+        """Return how much the numbers of units by arm speak against the stated shares, as a log likelihood ratio.
+
+        The alternative to the stated shares is a Dirichlet mixture of shares around them. The result is 0 for a single
+        arm.
+        """
         arms = sorted(self.assigned)
         if len(arms) < 2:
             return 0.0

@@ -43,7 +43,7 @@ ALL = "all"  # the fold name of results over all folds
 
 @dataclass
 class Record:
-    """The results of a running study so far: rows, comparisons, findings, failures, exhibits and times.
+    """What a running study has found so far: rows, comparisons, findings, failures, exhibits and times.
 
     ``out`` is the folder of the results.
     """
@@ -107,7 +107,7 @@ class Record:
         self.failures.append(about)
 
     def _failure_places(self, cell: StudyCell, name: str) -> list[Path]:
-        """Return the paths of two files about a failure: its description, and the results of a stream before it."""
+        """Return the paths of two files about a failure: its description, and what a stream scored before it."""
         home = self.store.of_cell(cell)
         return [self.store.place(FAILURES, home, f"{file_name(name)}.{kind}") for kind in ("json", "parquet")]
 
