@@ -89,8 +89,9 @@ class Loop:
         finite = [source for source in live if getattr(source, "follow", True) is False]
         if len(finite) == len(live) and len(live) > 1:
             newest = {name: one.newest for name, one in self.watcher.clock.partitions.items() if name not in ended}
-            behind = min((name for name in newest if name in self.names), key=lambda name: newest[name])
-            live = [self.names[behind]]
+            known = [name for name in newest if name in self.names]
+            if known:
+                live = [self.names[min(known, key=lambda name: newest[name])]]
         found = [arrival for source in live for arrival in source.poll(0.0)]
         if not found and timeout > 0:
             share = timeout / len(live)
