@@ -16,10 +16,11 @@ LARGE_TABLE = 1 << 20  # slots; a larger table grows more slowly
 
 @njit(nogil=True, cache=True)
 def intern(keys: NDArray[np.uint64], checks: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Assign numbers to distinct (key, upper half of check) pairs by first appearance.
+    """Assign numbers to the distinct pairs of a key and the upper half of a check, by first appearance.
 
-    Returns the number of each row, and the first row of each number. A slot of the table is a key, then a word with the
-    upper half of the check above the number, counted from 1; so a look-up reads one cache line, and 0 is a free slot.
+    ``keys`` and ``checks`` are two hashes of each row's value. Return the number of each row's pair, from 0, and for
+    each number the first row that has it. The hash table has two words per slot: a key, then the upper half of the
+    check above the number counted from 1. So a look-up reads one cache line, and 0 marks a free slot.
     """
     size = 1024
     slots = np.zeros(2 * size, np.uint64)
@@ -52,7 +53,7 @@ def intern(keys: NDArray[np.uint64], checks: NDArray[np.uint64]) -> tuple[NDArra
 
 @njit(nogil=True, cache=True, inline="always")
 def _slot_of(slots: NDArray[np.uint64], key: np.uint64, check: np.uint64) -> np.uint64:
-    """Return the slot that holds a (key, check) pair, or the free slot where the pair belongs."""
+    """Return the position in the hash table ``slots`` of a (key, check) pair, or of the free slot where it belongs."""
     mask = np.uint64(slots.size - 1)
     mixed = key * np.uint64(0x9E3779B97F4A7C15)
     slot = ((mixed ^ (mixed >> np.uint64(32))) << ONE) & mask
@@ -96,9 +97,10 @@ def mark_repeated_items(
 
 @njit(nogil=True, cache=True)
 def order_state(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, begin: int, end: int) -> int:
-    """Return how the groups begin..end are ordered by sign x key: 0 strictly ascending, 1 with ties, 2 out of order.
+    """Return how the rows of each group are ordered by sign x key: 0 strictly ascending, 1 with ties, 2 out of order.
 
-    ``offsets[g]:offsets[g + 1]`` are the rows of group g.
+    The result is the worst state of the groups begin..end; ``offsets[g]:offsets[g + 1]`` are the rows of group g.
+    ``sign`` is 1 or -1.
     """
     state = 0
     for group in range(begin, end):
@@ -114,7 +116,10 @@ def order_state(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: flo
 def count_groups(
     codes: NDArray[np.int32], low: int, shift: int, begin: int, end: int, counts: NDArray[np.int64]
 ) -> None:
-    """Add the rows begin..end to the counts of their groups: group (code - low) >> shift."""
+    """Add to ``counts`` the number of the rows begin..end in each group; the group of a row is (code - low) >> shift.
+
+    ``codes`` has the code of each row.
+    """
     for row in range(begin, end):
         counts[(np.int64(codes[row]) - low) >> shift] += 1
 
@@ -124,10 +129,10 @@ def scatter(
     codes: NDArray[np.int32], low: int, shift: int, begin: int, end: int,
     place: NDArray[np.int64], values: NDArray[np.generic], out: NDArray[np.generic],
 ) -> None:  # fmt: skip
-    """Write ``values[row]`` of rows begin..end to ``out``, the rows of each group one after another.
+    """Copy ``values`` of the rows begin..end to ``out``, so that the rows of each group are next to each other.
 
-    The group of a row is ``(codes[row] - low) >> shift``; ``place[g]`` is the next free place of group g in ``out``,
-    and is advanced.
+    The group of a row is ``(codes[row] - low) >> shift``. ``place[g]`` is the next free place of group g in ``out``,
+    and is advanced in place.
     """
     for row in range(begin, end):
         group = (np.int64(codes[row]) - low) >> shift
@@ -172,9 +177,10 @@ def sort_by_gain(
 
 @njit(nogil=True, cache=True)
 def has_padded(data: NDArray[np.uint8], separator: int, begin: int, end: int) -> bool:
-    """Return whether a text field in data[begin:end] begins with a zero and a digit, a plus or a blank.
+    """Return whether a text field begins with a zero and another digit, with a plus, or with a blank.
 
-    The loop has no branch and no early exit, so the compiler vectorises it.
+    ``data`` are the bytes of the text, ``begin`` and ``end`` the range of bytes to look at, and ``separator`` is the
+    byte between fields. The loop has no branch and no early exit, so the compiler vectorises it.
     """
     newline, quote, zero, nine, plus, blank = 10, 34, 48, 57, 43, 32
     first, last = max(begin, 1), min(end, data.size - 1)

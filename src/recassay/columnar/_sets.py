@@ -1,7 +1,7 @@
 """Jaccard and cosine distances between sets, as building blocks of compiled loops over items.
 
-``offsets`` and ``codes`` hold the members of each set, ascending. ``masks`` holds the same sets as bits of one word;
-it is empty where 64 bits do not suffice.
+Set s has the members ``codes[offsets[s]:offsets[s + 1]]``, ascending. ``masks[s]`` has the same members as bits of a
+64-bit word; ``masks`` is empty if there are more than 64 different members.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ def count_bits(word: np.uint64) -> int:
 
 @njit(nogil=True, inline="always")
 def shared_members(masks: Words, offsets: Int64, codes: Int32, one: int, other: int) -> int:
-    """Return the number of members that the sets ``one`` and ``other`` have in common."""
+    """Return the number of members that the sets numbered ``one`` and ``other`` have in common.
+
+    ``masks``, ``offsets`` and ``codes`` hold all sets, see the module.
+    """
     if masks.size:
         return count_bits(masks[one] & masks[other])
     left, right, shared = offsets[one], offsets[other], 0
@@ -42,7 +45,10 @@ def shared_members(masks: Words, offsets: Int64, codes: Int32, one: int, other: 
 
 @njit(nogil=True, inline="always")
 def distance_from_sizes(shared: int, left: int, right: int, cosine: bool) -> float:
-    """Return the Jaccard or cosine distance of two non-empty sets, from their sizes and the members they share."""
+    """Return the distance of two non-empty sets with ``left`` and ``right`` members, of which they share ``shared``.
+
+    It is the cosine distance if ``cosine``, else the Jaccard distance.
+    """
     if cosine:
         return float(1.0 - shared / np.sqrt(left * right))
     return float(1.0 - shared / (left + right - shared))
@@ -56,7 +62,11 @@ def is_empty_set(offsets: Int64, row: int) -> bool:
 
 @njit(nogil=True, inline="always")
 def distance(masks: Words, offsets: Int64, codes: Int32, one: int, other: int, cosine: bool) -> float:
-    """Return the Jaccard or cosine distance of the sets ``one`` and ``other``; 1 if one of them is empty."""
+    """Return the distance of the sets numbered ``one`` and ``other``; 1 if one of them is empty.
+
+    It is the cosine distance if ``cosine``, else the Jaccard distance. ``masks``, ``offsets`` and ``codes`` hold all
+    sets, see the module.
+    """
     if is_empty_set(offsets, one) or is_empty_set(offsets, other):
         return 1.0
     shared = shared_members(masks, offsets, codes, one, other)
@@ -70,9 +80,10 @@ def feature_shares(
 ) -> int:  # fmt: skip
     """Write to ``out`` (users, features) each feature's share among all features of the items in a user's profile.
 
-    ``profile_offsets[u]:profile_offsets[u + 1]`` are the ``profile_items`` of user u, ``profile_rows`` the row of each
-    item in the feature table, and ``feature_offsets[r]:feature_offsets[r + 1]`` the ``feature_codes`` of row r. A user
-    whose profile has no feature gets equal shares; the number of such users is returned.
+    Row u of ``out`` is for user ``users[u]``. ``profile_offsets[v]:profile_offsets[v + 1]`` are the rows of user v in
+    ``profile_items``. ``profile_rows`` has the row of each item in the feature table, and ``feature_offsets[r]:
+    feature_offsets[r + 1]`` the ``feature_codes`` of row r. A user whose profile has no feature gets equal shares;
+    return the number of such users.
     """
     without = 0
     for query in range(users.size):
@@ -96,7 +107,11 @@ def feature_shares(
 
 @njit(nogil=True, inline="always")
 def _add_shares(feature_offsets: Int64, feature_codes: Int32, row: int, weight: float, shares: Float) -> float:
-    """Add ``weight`` in equal shares to the features of item ``row`` in ``shares``; return it, 0 without features."""
+    """Add ``weight`` to ``shares``, divided equally among the features of an item.
+
+    Return ``weight``, or 0 if the item has no features. The item's features are ``feature_codes[feature_offsets[row]:
+    feature_offsets[row + 1]]``; row -1 is an unknown item.
+    """
     if is_empty_set(feature_offsets, row):
         return 0.0
     first, last = feature_offsets[row], feature_offsets[row + 1]
@@ -111,8 +126,9 @@ def mean_shares(
 ) -> None:
     """Write to ``out[q]`` the weighted mean of the feature shares of the items ``rows[starts[q]:stops[q]]``.
 
-    The features of an item have equal shares that sum to 1. An empty ``weight`` weights all items equally. Without any
-    feature the row of ``out`` is NaN.
+    The features of an item have equal shares that sum to 1. ``rows`` are rows of the feature table: row r has the
+    features ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``. ``weight`` has a number per place in
+    ``rows``; an empty one weights all items equally. Without any feature the row of ``out`` is NaN.
     """
     for query in range(starts.size):
         total = 0.0

@@ -25,13 +25,12 @@ LANES = 128  # width of the strided maxima from which a threshold is taken
 
 @njit(nogil=True, cache=True)
 def top_k(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
-    """Write to ``items`` and ``values`` the positions and scores of the k highest scores of a row, best first.
+    """Write the positions and scores of the k highest scores of a row to ``items`` and ``values``, best first.
 
-    k is the size of ``items``.
-
-    Equal scores are ordered by id; -1 marks an unused place. NaN is never listed, nor is minus infinity, which marks
-    items that cannot be scored. A threshold estimated from a sample skips most items. If fewer than k scores reach it,
-    the row is read again without a threshold.
+    k is the size of ``items``. ``line`` are the scores of the row. Equal scores are in ascending order of ``ids``,
+    which has a number per position. Unused places get the position -1 and the score minus infinity. NaN is never
+    listed, nor is minus infinity, which marks items that cannot be scored. A threshold estimated from a sample skips
+    most items. If fewer than k scores reach it, the row is read again without a threshold.
     """
     k = items.size
     if k <= SHORT:
@@ -49,9 +48,10 @@ def top_k(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
 
 @njit(nogil=True, cache=True)
 def top_few(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
-    """Write what :func:`top_k` writes, quicker for small k: keep the list sorted while reading the row.
+    """Write what :func:`top_k` writes, by keeping the list sorted while the row is read; faster for small k.
 
-    ``line`` are the scores of the row, and ``ids`` settle ties.
+    ``line`` are the scores of the row, and ``ids`` order equal scores. ``items`` and ``values`` receive positions and
+    scores.
     """
     k, size, bar = items.size, 0, score_reached_by(line, items.size)
     items[:] = -1
@@ -79,7 +79,10 @@ def top_few(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
 
 @njit(nogil=True, cache=True)
 def score_reached_by(line: Scores, k: int) -> Score:
-    """Return a score that at least k items reach: the k-th highest of :data:`LANES` strided maxima of the row."""
+    """Return a score that at least ``k`` scores of the row ``line`` reach; minus infinity if the row is short.
+
+    The row is dealt to :data:`LANES` groups in turn; the result is the k-th highest of the maxima of the groups.
+    """
     low = line.dtype.type(-np.inf)
     highest = np.full(LANES, low, line.dtype)
     for number in range(line.size // LANES):
@@ -99,11 +102,10 @@ def score_reached_by(line: Scores, k: int) -> Score:
 
 @njit(nogil=True, cache=True)
 def estimate_threshold(line: Scores, ids: Int32, k: int, places: Int32, scores: Scores) -> Score:
-    """Return a score that more than k items probably reach, from a sample; minus infinity if the row is too short.
+    """Return a score that probably more than ``k`` scores reach, estimated from a sample of the row ``line``.
 
-    ``places`` and ``scores`` are scratch space.
-
-    ``line`` are the scores of the row, and ``ids`` settle ties.
+    It is minus infinity if the row is too short for a sample. ``ids`` order equal scores; ``places`` and ``scores`` are
+    scratch space.
     """
     step = line.size // SPARE
     wanted = k / max(step, 1)
@@ -120,11 +122,10 @@ def estimate_threshold(line: Scores, ids: Int32, k: int, places: Int32, scores: 
 
 @njit(nogil=True, cache=True)
 def collect_best(line: Scores, ids: Int32, bar: Score, k: int, places: Int32, scores: Scores) -> int:
-    """Write the k best scores that reach ``bar`` to ``places`` and ``scores``, in any order; return their number.
+    """Write the k best scores that reach ``bar`` and their positions to ``scores`` and ``places``; return their number.
 
-    Candidates are appended without a branch. When the buffer is full, the best k stay and the k-th becomes the new bar.
-
-    ``line`` are the scores of the row, and ``ids`` settle ties.
+    They come in any order. ``line`` are the scores of the row, and ``ids`` order equal scores. Candidates are appended
+    without a branch. When the buffer is full, the best k stay and the k-th becomes the new bar.
     """
     size, begin, floor = 0, 0, line.dtype.type(-np.inf)
     while begin < line.size:
@@ -147,9 +148,9 @@ def collect_best(line: Scores, ids: Int32, bar: Score, k: int, places: Int32, sc
 
 @njit(nogil=True, cache=True)
 def select_best(places: Int32, scores: Scores, ids: Int32, size: int, k: int) -> None:
-    """Move the k best of the first ``size`` (place, score) pairs to the front, in any order (Hoare's selection).
+    """Move the k best of the first ``size`` pairs of a position and a score to the front, in any order.
 
-    Equal scores are ordered by ``ids[place]``.
+    The pairs are in ``places`` and ``scores``; equal scores are ordered by ``ids[place]``. This is Hoare's selection.
     """
     low, high = 0, size - 1
     while low < high:
@@ -176,7 +177,10 @@ def select_best(places: Int32, scores: Scores, ids: Int32, size: int, k: int) ->
 
 @njit(nogil=True, cache=True)
 def sort_pairs(places: Int32, scores: Scores, ids: Int32, size: int) -> None:
-    """Sort the first ``size`` (place, score) pairs: score descending, equal scores by ``ids[place]`` (Shell sort)."""
+    """Sort the first ``size`` pairs of a position and a score by descending score, in place (Shell sort).
+
+    The pairs are in ``places`` and ``scores``; equal scores are ordered by ``ids[place]``.
+    """
     gap = 1
     while 3 * gap < size:
         gap = 3 * gap + 1

@@ -20,10 +20,10 @@ def normalised_name(name: str) -> str:
 class LazyColumns:
     """Columns of a table under their canonical names; each is loaded on access and not cached.
 
-    So a Parquet file can be read with one column in memory at a time.
+    So a Parquet file can be read with one column in memory at a time. ``positions`` is True if the name of the time
+    column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about the
+    table that findings quote, by finding code.
 
-    ``positions`` is True if the times are positions rather than instants, by their column's name or by the format.
-    ``remarks`` are texts that findings report about the table, by finding code.
 
     >>> columns = LazyColumns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape

@@ -72,17 +72,18 @@ class GroupedRows:
         return values.gather(self._moves.order)
 
     def encode(self, name: str) -> tuple[Vocabulary, NDArray[np.int32]]:
-        """Return the vocabulary of a column of ids, and the code of each row."""
+        """Return the vocabulary of a column of ids, and the code of each row in the grouped order."""
         vocabulary, codes = Vocabulary.encode(self._table.ids(name))
         return vocabulary, codes if self._moves is None else self._moves(codes)
 
 
 @dataclass(frozen=True)
 class _Moves:
-    """The moves that bring the rows of a table into groups: first into partitions, then to their places in ``offsets``.
+    """The moves that bring the rows of a table into groups: first into partitions of groups, then into the groups.
 
-    ``codes`` are the groups of the rows as the table has them, ``partitioned`` those after the first move. ``starts``
-    has the first place of each (block of rows, partition).
+    ``codes`` is the group of each row in the original order, plus ``low``; ``partitioned`` has the same after the first
+    move. A partition holds 2^``shift`` neighbouring groups. ``offsets`` are the bounds of the groups, and ``starts``
+    (blocks of rows, partitions) is the place at which the rows of a block begin within a partition.
     """
 
     codes: NDArray[np.int32]
@@ -138,12 +139,12 @@ class _Moves:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """Return the row of the table at each place, for columns that are no numbers."""
+        """Return the original row number of each row in the grouped order, used to gather non-numeric columns."""
         return self(np.arange(self.codes.size))
 
 
 def _starts_of_ascending_groups(values: pl.Series) -> NDArray[np.int64] | None:
-    """Return the rows at which a new value begins; None if the values do not ascend."""
+    """Return the rows at which a new value begins, if the values ascend; None if they do not."""
     starts = np.empty(0, np.int64)
     for rows in (min(FIRST_LOOK, values.len()), values.len()):
         some = values.slice(0, rows)
@@ -157,11 +158,10 @@ def _starts_of_ascending_groups(values: pl.Series) -> NDArray[np.int64] | None:
 
 
 def _codes_of(values: pl.Series) -> tuple[pl.Series, NDArray[np.int32], int, NDArray[np.int64]]:
-    """Return the distinct values (ascending), the code of each row, the lowest code, and the number of rows of each
-    code.
+    """Return distinct values (ascending), the code of each row, the lowest code, and the number of rows of each code.
 
-    Codes of 32-bit integers are these integers, and some codes may have no rows, if they are close together. All others
-    are dense and begin at 0.
+    32-bit integers that are close together are their own codes; the counts then begin at the lowest code, and some are
+    0. All other values get the codes 0, 1, ... without gaps.
     """
     vocabulary, codes = Vocabulary.encode(values)
     if vocabulary.ids is None:

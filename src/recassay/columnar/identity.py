@@ -1,4 +1,4 @@
-"""Keys that depend on the content of a row, not on its place: the same for any row order and on any machine."""
+"""Hashes that depend on the content of a row, not on its place: the same for any row order and on any machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mix(values: Keys) -> Keys:
 
 
 def id_keys(ids: pl.Series) -> Keys:
-    """Return a 64-bit key for every id; the integer width of the column does not matter."""
+    """Return a 64-bit hash of each id; the integer width of the column does not matter."""
     if ids.dtype.is_integer():
         wide = ids if ids.dtype == pl.UInt64 else ids.cast(pl.Int64)
         return wide.to_numpy().view(np.uint64)
@@ -40,7 +40,7 @@ def id_keys(ids: pl.Series) -> Keys:
 
 
 def value_keys(values: pl.Series) -> Keys:
-    """Return a 64-bit key for every time or rating; -0.0 counts as 0.0, and integer width does not matter."""
+    """Return a 64-bit hash of each time or rating; -0.0 counts as 0.0, and integer width does not matter."""
     plain = values.to_physical()
     if plain.dtype.is_float():
         found = (plain.cast(pl.Float64).fill_null(np.nan).to_numpy() + 0.0).view(np.uint64)
@@ -52,7 +52,11 @@ def value_keys(values: pl.Series) -> Keys:
 
 
 def pair_keys(users: NDArray[np.int32], items: NDArray[np.int32], user_keys: Keys, item_keys: Keys, salt: int) -> Keys:
-    """Return a 64-bit key for every (user, item) row, from the keys of both ids and a salt.
+    """Return a 64-bit hash of each (user, item) row, made of the hashes of both ids and a salt.
+
+    ``users`` and ``items`` are the codes of each row; ``user_keys`` and ``item_keys`` are the hashes by code. Rows of
+    the same user and item get the same hash.
+
 
     >>> keys = np.array([7, 8], np.uint64)
     >>> found = pair_keys(np.array([0, 1, 0]), np.array([1, 0, 1]), keys, keys, salt=3)
@@ -73,7 +77,8 @@ def pair_keys(users: NDArray[np.int32], items: NDArray[np.int32], user_keys: Key
 def set_digest(pairs: Keys, columns: list[Keys]) -> int:
     """Return a digest of rows that does not depend on their order: the sum modulo 2^64 of one hash per row.
 
-    A row's hash is made of its key in ``pairs`` and its values in ``columns``.
+    ``pairs`` has the hash of user and item of each row, ``columns`` the hashes of its other values, such as the time.
+
 
     >>> pairs, times = np.array([5, 6], np.uint64), np.array([1, 2], np.uint64)
     >>> set_digest(pairs, [times]) == set_digest(pairs[::-1], [times[::-1]])

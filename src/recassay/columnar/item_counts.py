@@ -15,8 +15,9 @@ from recassay.columnar.vocabulary import concat_ids
 class ItemCounts:
     """The number of users and of events of each item of a log; the counts of disjoint user groups add up.
 
-    ``ids`` are the items, ascending; ``users`` and ``events`` are aligned with them; ``n_users`` counts the users of
-    the log.
+    ``ids`` are the items, ascending; ``users`` and ``events`` count in the order of ``ids``; ``n_users`` is the number
+    of users of the log.
+
 
     >>> one = ItemCounts(pl.Series([5, 7]), np.array([2, 1]), np.array([2, 3]), 2)
     >>> both = one + ItemCounts(pl.Series([7, 9]), np.array([1, 1]), np.array([1, 4]), 1)

@@ -1,4 +1,7 @@
-"""Columns whose rows are in groups, one group after the other: comparing neighbours, ordering rows within groups."""
+"""Columns whose rows are in groups, one group after the other: comparing neighbours, ordering rows within groups.
+
+``offsets[g]:offsets[g + 1]`` are the rows of group g.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_
 
 
 def text_hashes(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return two independent 64-bit hashes of each text, as two arrays; hashes compare much quicker than text.
+    """Return two independent 64-bit hashes of each text, as two arrays; they compare much faster than the texts.
 
     A vocabulary compares 96 of their bits, which two different texts share with probability 2^-96.
     """
@@ -92,7 +95,10 @@ def as_int32(values: pl.Series) -> NDArray[np.int32]:
 def order_within(
     offsets: NDArray[np.int64], keys: NDArray[np.float64], *, descending: bool = False
 ) -> tuple[NDArray[np.int64] | None, bool]:
-    """Return the stable row order that sorts ``keys`` inside every group (None if sorted), and whether keys may tie.
+    """Return the stable row order that sorts ``keys`` inside every group, and whether keys of a group may be equal.
+
+    The order is None if the rows are sorted already. ``offsets[g]:offsets[g + 1]`` are the rows of group g.
+
 
     >>> order, tied = order_within(np.array([0, 2, 4]), np.array([2.0, 1.0, 3.0, 3.0]))
     >>> order.tolist(), tied
@@ -117,11 +123,11 @@ def order_within(
 
 
 def _order_groups(offsets: NDArray[np.int64], keys: NDArray[np.float64], sign: float, order: NDArray[np.int64]) -> None:
-    """Write into ``order`` the rows of each group, ascending by sign x key, equal keys by row.
+    """Write to ``order`` the rows of each group in ascending order of sign x key; equal keys keep their order.
 
-    Groups of one length are sorted together, as the rows of a matrix: NumPy's sort uses vector instructions, and is
-    four to eight times as fast as a compiled loop over groups. It is not stable, so groups are sorted again by a stable
-    sort if some keys are equal.
+    ``offsets[g]:offsets[g + 1]`` are the rows of group g. Groups of one length are sorted together, as the rows of a
+    matrix: NumPy's sort uses vector instructions, and is four to eight times as fast as a compiled loop over groups. It
+    is not stable, so groups are sorted again by a stable sort if some keys are equal.
     """
     lengths = np.diff(offsets)
     by_length = np.argsort(lengths, kind="stable")

@@ -12,7 +12,11 @@ SIGN = np.uint64(1 << 63)
 
 
 def positions_in_groups(groups: NDArray[np.int32], *keys: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the position 0, 1, ... of each row within its group, by the keys (the last decides first), then by row.
+    """Return the position 0, 1, ... of each row within its group.
+
+    Rows of a group are ordered by the last of ``keys``, then by the one before it, and so on; equal rows stay in row
+    order.
+
 
     >>> positions_in_groups(np.array([0, 1, 0], np.int32), np.array([5, 9, 4])).tolist()
     [1, 0, 0]
@@ -24,7 +28,10 @@ def positions_in_groups(groups: NDArray[np.int32], *keys: NDArray[Any]) -> NDArr
 
 
 def lexsort_groups(groups: NDArray[np.int32], keys: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
-    """Return ``np.lexsort((*keys, groups))``: sort by group and last key, then sort only the ties by the other keys."""
+    """Return the row order of ``np.lexsort((*keys, groups))``, computed faster.
+
+    Rows are sorted by group and last key at once; only those that tie are sorted by the other keys.
+    """
     if groups.size == 0 or not keys:
         return np.argsort(groups, kind="stable")
     key = keys_from_zero(keys[-1])
@@ -57,7 +64,10 @@ def keys_from_zero(values: NDArray[Any]) -> Keys:
 
 
 def ordered_keys(values: NDArray[Any]) -> Keys:
-    """Return order-preserving unsigned integers that depend on each value alone, so chunks of a column agree.
+    """Return unsigned integers in the same order as the values.
+
+    An integer depends on its value alone, so chunks of a column can be converted one by one.
+
 
     >>> bool((ordered_keys(np.array([-2, 5, 3]))[1:] == ordered_keys(np.array([5, 3]))).all())
     True

@@ -18,10 +18,11 @@ DENSE = 16  # a look-up table over the id range may have up to this many entries
 
 @dataclass(frozen=True, eq=False)
 class Recoding:
-    """A map from codes of a vocabulary to rows of the same ids in a table of distinct, ascending ids; -1 if absent.
+    """A map from the codes of a vocabulary to the rows of the same ids in a table of distinct, ascending ids.
 
-    ``table`` holds the rows of codes ``low``, ``low + 1``, ...; it is None where the ids are too far apart for a table,
-    and ids are searched in ``ids`` instead.
+    An id that the table lacks is mapped to -1. ``table`` holds the rows of the codes ``low``, ``low + 1``, ... It is
+    None where the ids are too far apart for such an array; then codes are searched in ``ids``.
+
 
     >>> source, codes = Vocabulary.encode(pl.Series([30, 10, 99]))
     >>> Recoding.between(source, pl.Series([10, 20, 30]))(codes).tolist()
@@ -34,9 +35,10 @@ class Recoding:
 
     @classmethod
     def between(cls, source: Vocabulary, ids: pl.Series, what: str = "item") -> Recoding:
-        """Return the recoding from a vocabulary's codes to rows of ``ids``; I403 if one has integers, one strings.
+        """Return the map from the codes of ``source`` to the rows of ``ids``.
 
-        ``what`` names the ids in the error.
+        Raise I403 if one of the two has integer ids and the other has strings; ``what`` names the kind of id in the
+        error.
         """
         target = Vocabulary(ids)
         if source.kind != target.kind:
@@ -75,9 +77,10 @@ class Recoding:
     def require_overlap(
         self, codes: NDArray[np.int32], source: Vocabulary, ids: pl.Series, *, code: str, what: str, where: str
     ) -> Recoding:
-        """Return this recoding; raise an error if none of the ids of ``codes`` is in ``ids``: the ids must then differ.
+        """Return this map if at least one of ``codes`` has its id in the table ``ids``, else raise an error.
 
-        ``code``, ``what`` and ``where`` are the error's code, the kind of id and the place it names.
+        Without any common id the two tables name the same items differently. ``source`` decodes the codes for the
+        message. ``code`` is the error code, ``what`` names the table of ``ids``, and ``where`` the file.
         """
         for begin, end in blocks(codes.size, ROWS_PER_LOOK):
             if (self(codes[begin:end]) >= 0).any():

@@ -65,10 +65,10 @@ class HasTimes(Protocol):
 def require_times(
     log: HasTimes, needs: TimeKind | None, where: object, *, missing: str = "I201", instead: str = ""
 ) -> None:
-    """Raise if the times of a whole log are weaker than ``needs`` (I385) or cannot be right (I387, I388).
+    """Raise an error if the times of a log are weaker than ``needs`` (I385) or cannot be right (I387, I388).
 
-    ``where`` names what needs times. ``missing`` is the error code for a log without times. ``instead`` suggests an
-    alternative.
+    ``where`` names the operation that needs times, ``missing`` is the error code for a log without times, and
+    ``instead`` suggests an alternative in the hint.
     """
     if needs is None:
         return
@@ -86,9 +86,9 @@ def require_times(
 
 
 def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, origin: str, instead: str = "") -> None:
-    """Raise I385 if times of this kind are weaker than ``needs``.
+    """Raise I385 if times of this ``kind`` are weaker than ``needs``.
 
-    ``where`` names what needs times, and ``origin`` the log, in the error; ``instead`` suggests an alternative.
+    For the message, ``where`` names the operation that needs times, ``origin`` the log, and ``instead`` an alternative.
     """
     if kind is None or needs is None or STRENGTH[kind] >= STRENGTH[needs]:
         return
@@ -134,11 +134,13 @@ def is_position_column(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Positions:
-    """Statistics that tell positions from instants in a column of small whole numbers; they add up over user groups.
+    """Statistics of a column of small whole numbers that tell whether they are positions or times.
 
-    ``lows`` are the minimum and maximum over users of a user's first value. ``gapless`` is True if the values of each
-    user are consecutive and distinct. ``several`` counts users with more than one event. ``digest`` is a sum of hashed
-    values, modulo 2^64.
+    The statistics of disjoint groups of users add up. ``n`` is the number of values, ``low`` and ``high`` their minimum
+    and maximum. ``lows`` are the minimum and maximum over users of a user's lowest value. ``gapless`` is True if the
+    values of each user are consecutive and distinct. ``several`` counts users with more than one event. ``digest`` is a
+    sum of hashed values, modulo 2^64. ``whole`` is True if all values are whole numbers, ``calendar`` if all are years
+    or dates.
     """
 
     n: int = 0
@@ -205,12 +207,18 @@ class Positions:
 
     @property
     def restart_per_user(self) -> bool:
-        """Return whether every user counts from 0, or every user from 1, and two users have more than one event."""
+        """Return whether the values of every user are 0, 1, 2, ..., or those of every user 1, 2, 3, ... in some order.
+
+        At least two users must have more than one event.
+        """
         return self.gapless and self.several > 1 and self.lows in ((0, 0), (1, 1))
 
 
 def kind_of_positions(positions: Positions, *, named: bool) -> TimeKind:
-    """Return what small whole numbers order; ``named`` says that the column's name or format indicates positions.
+    """Return which kind of times small whole numbers are, judged by their statistics.
+
+    ``named`` says that the name of the column or the format of the file indicates positions.
+
 
     >>> users = np.array([0, 0, 1, 1, 1], np.int32)
     >>> of = lambda *values: kind_of_positions(Positions.of(users, pl.Series(values)), named=False)
@@ -225,7 +233,10 @@ def kind_of_positions(positions: Positions, *, named: bool) -> TimeKind:
 
 
 def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named: bool = False) -> TimeKind | None:
-    """Return what the times of a whole log can order, inferred from type, magnitude, column name and values."""
+    """Return the kind of the times of a whole log, inferred from their type, magnitude, column name and values.
+
+    ``named`` says that the name of the column or the format of the file indicates positions.
+    """
     if timestamps is None:
         return None
     if timestamps.dtype.is_temporal():
@@ -239,14 +250,18 @@ def infer_kind(users: NDArray[np.int32], timestamps: pl.Series | None, *, named:
 
 
 def _are_distinct(users: NDArray[np.int32], values: NDArray[np.int64], lowest: NDArray[np.int64]) -> bool:
-    """Return whether no user has a value twice; each user's values must span exactly as many numbers as events."""
+    """Return whether no user has a value twice.
+
+    ``lowest`` is the lowest value of each user. The values of a user with n events must lie within n consecutive
+    numbers.
+    """
     size = np.bincount(users)
     slots = (np.cumsum(size) - size - lowest)[users] + values
     return int(np.bincount(slots).max()) == 1
 
 
 def _range_digest(positions: Positions) -> int:
-    """Return the digest of all numbers from ``positions.low`` to ``positions.high``."""
+    """Return the digest of the numbers from ``positions.low`` to ``positions.high``, each occurring once."""
     total = 0
     for at in range(positions.low, positions.high + 1, BLOCK):
         values = np.arange(at, min(at + BLOCK, positions.high + 1), dtype=np.int64)

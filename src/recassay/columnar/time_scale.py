@@ -22,9 +22,10 @@ APART = 100  # in one unit, times of neighbouring bands differ by at most this f
 
 @dataclass(frozen=True)
 class TimeScale:
-    """The count, minimum and maximum of a log's times in each size band, such as seconds since 1970.
+    """The count, minimum and maximum of a log's times in each band of magnitudes.
 
-    Band 0 has numbers too small to be instants; ``dates`` are always in seconds.
+    Each unit of times since 1970 (seconds, milliseconds, ...) has two bands: times up to the year 2100 and later ones.
+    Band 0 has numbers too small to be times since 1970. ``dates`` is True for a column of dates, which are in seconds.
     """
 
     counts: tuple[int, ...] = ()
@@ -34,7 +35,8 @@ class TimeScale:
 
     @classmethod
     def of(cls, timestamps: pl.Series | None) -> TimeScale:
-        """Return the scale of a column; missing, NaN and infinite times are left out.
+        """Return the counts, minima and maxima of a column of times; missing, NaN and infinite times are left out.
+
 
         >>> TimeScale.of(pl.Series([5, 978_300_760, 978_300_800])).counts
         (1, 2, 0, 0, 0, 0, 0, 0, 0)
@@ -58,14 +60,14 @@ class TimeScale:
 
     @property
     def unit(self) -> str | None:
-        """Return the unit of most times; None if the numbers are too small to be instants."""
+        """Return the unit of most times; None if all numbers are too small to be times since 1970."""
         if not any(self.counts) or not any(self.counts[1:]):
             return None
         return list(UNITS)[(self._main - 1) // 2]
 
     @property
     def _main(self) -> int:
-        """Return the band of most times, ignoring band 0."""
+        """Return the number of the band with most times, band 0 left out."""
         return 1 + int(np.argmax(self.counts[1:]))
 
 
@@ -105,7 +107,10 @@ def check_scale(scale: TimeScale, where: str) -> None:
 
 
 def _unit_mismatch(scale: TimeScale, main: int, band: int) -> str:
-    """Return text on how a band's times equal those of the main band in another unit; empty if they do not."""
+    """Return text saying that the times in a band are in another unit than those in the ``main`` band.
+
+    The text is empty unless both bands cover about the same years once their units are taken into account.
+    """
     if scale.dates:
         return ""
     small, large = sorted((main, band))

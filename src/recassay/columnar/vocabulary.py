@@ -26,7 +26,11 @@ UNKNOWN = INT32.min  # the only 32-bit integer that is never a code
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """A set of ids and their codes. ``ids`` is None when ids are their own codes.
+    """A set of ids and the integer codes that stand for them.
+
+    The code of an id is its position in ``ids``, which ascends. If ``ids`` is None, the ids are 32-bit integers and are
+    their own codes.
+
 
     >>> vocabulary, codes = Vocabulary.encode(pl.Series(["b", "a", "b"]))
     >>> codes.tolist(), vocabulary.decode(codes).to_list()
@@ -59,7 +63,7 @@ class Vocabulary:
     def _interned(
         cls, ids: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
     ) -> tuple[Vocabulary, NDArray[np.int32]]:
-        """Return the vocabulary and codes of ids, given two hashes of each that together identify it."""
+        """Return the vocabulary of ids and their codes, given two hashes of each id that together identify it."""
         numbers, first_row, block_codes = _number_in_blocks(keys, checks)
         distinct = ids.gather(first_row)
         order = distinct.arg_sort().to_numpy()
@@ -76,7 +80,7 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """Return the number of ids; a vocabulary of 32-bit integers has no table and raises."""
+        """Return the number of ids; raise ValueError if the ids are their own codes, since they are then not stored."""
         if self.ids is None:
             raise ValueError("a vocabulary of 32-bit integers has no table")
         return self.ids.len()
@@ -108,9 +112,9 @@ class Vocabulary:
         return pl.Series(codes.astype(np.int64)) if self.ids is None else self.ids.gather(codes)
 
     def translate(self, codes: NDArray[np.int32], target: Vocabulary) -> NDArray[np.int32]:
-        """Return codes of the same ids in another vocabulary; :data:`UNKNOWN` where it lacks the id.
+        """Return the codes of the same ids in the vocabulary ``target``; :data:`UNKNOWN` for an id that it lacks.
 
-        Two vocabularies without a table already share their codes.
+        If ids are their own codes in both vocabularies, the codes stay the same.
         """
         if self.ids is target.ids or (self.ids is not None and target.ids is not None and self.ids.equals(target.ids)):
             return codes
@@ -151,10 +155,11 @@ def count_codes(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
 def _number_in_blocks(
     keys: NDArray[np.uint64], checks: NDArray[np.uint64]
 ) -> tuple[list[NDArray[np.int32]], NDArray[np.int64], list[NDArray[np.int32]]]:
-    """Assign numbers to distinct keys: each block on its own thread, then the distinct keys of all blocks together.
+    """Assign numbers to distinct keys: each block of rows on its own thread, then all blocks together.
 
-    Returns the global numbers of each block's distinct keys, the first row of every global number, and for each block
-    the index of every row's key among the block's distinct keys.
+    ``keys`` and ``checks`` are two hashes of each row's id. Return three values: for each block the global numbers of
+    its distinct keys, the first row of each global number, and for each block the index of each row's key among the
+    distinct keys of the block.
     """
     keys, checks = readonly(keys), readonly(checks)
     bounds = blocks(keys.size, ROWS_PER_BLOCK)
@@ -175,7 +180,7 @@ def _codes_or_unknown(places: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def id_types_differ(what: str, left: Vocabulary, right: Vocabulary) -> InputError:
-    """Return the error for two tables with different types of ids: one has integers, the other strings."""
+    """Return the error I403 for two tables, one with integer ids and one with strings; ``what`` is user or item."""
     return InputError(
         "I403",
         f"{what} ids are {left.kind}s in one table and {right.kind}s in the other, so none can match",
@@ -205,7 +210,8 @@ def concat_ids(columns: Iterable[pl.Series]) -> pl.Series:
 
 
 def rows_in_table(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
-    """Return the row of each id in a table of distinct ids, or -1.
+    """Return the row of each id in ``table``, a column of distinct ids; -1 if it lacks the id.
+
 
     >>> rows_in_table(pl.Series(["a", "x"]), pl.Series(["x", "y", "z"])).tolist()
     [-1, 0]

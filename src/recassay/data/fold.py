@@ -44,7 +44,7 @@ class Fold(Displayable):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Return a digest of all parts and of how they were made, as the key of results stored for this fold."""
+        """Return a digest of all parts and of how they were made; results stored for this fold are found by it."""
         parts = (self.train, self.test, self.validation)
         profiles = None if self.profile is None else self.train.take(self.profile)
         digests = ["" if part is None else part.fingerprint for part in (*parts, profiles)]

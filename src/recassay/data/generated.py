@@ -20,11 +20,12 @@ NOTHING = -1  # marks an unused place in a list that ended early
 class Generated(Displayable):
     """One generated sequence of up to k items for each of n test sequences; the given first item is not included.
 
-    ``items`` (n, k) is -1 from where a list ended early. ``chances`` (n, k) are the probabilities of the items x_j
-    given those before, NaN if the system gives none. ``surprise`` (n) is the sum of -log2 P over the transitions of the
-    whole test sequence: infinite if the system gave one of them probability 0, NaN without probabilities. ``seed`` is
-    the seed of the random numbers. ``times`` (n, k) are the times of the items, and ``begun`` the sequences that were
-    continued; :func:`generate` sets both.
+    ``items`` (n, k) are item codes, -1 after the end of a sequence that ended early. ``chances`` (n, k) is the
+    probability of each item given the items before it, NaN if the system gives none. ``surprise`` (n) is the sum of
+    -log2 P over the transitions of the whole test sequence: infinite if the system gave one of them probability 0, NaN
+    without probabilities. ``seed`` is the seed of the random numbers. ``times`` (n, k) are the times of the items, and
+    ``begun`` the test sequences that were continued; :func:`generate` sets both.
+
 
     >>> made = Generated("mine", np.array([[3, -1]], np.int32), np.array([[0.5, np.nan]]), np.array([2.0]), seed=7)
     >>> len(made), made.k, made.lengths.tolist()
@@ -48,10 +49,10 @@ class Generated(Displayable):
         return int(self.items.shape[1])
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per generated item with ids: sequence, user, seed item, position, item, probability and time.
+        """Return a row per generated item: sequence, user, given first item, position, item, probability and time.
 
-        Sequences are numbered from 0, in the order of the seeds; the timestamp is in the unit of the log. Raise U174
-        if it is not known which sequences were continued.
+        Sequences are numbered from 0 in the order of the test sequences; the timestamp is in the unit of the log. Raise
+        U174 if it is not known which sequences were continued.
         """
         if self.begun is None:
             what = f"{self.name} was not made by ra.generate, so the ids of its items are unknown"
@@ -69,5 +70,5 @@ class Generated(Displayable):
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Return the number of items in each list."""
+        """Return the number of items in each generated sequence."""
         return np.asarray(np.count_nonzero(self.items != NOTHING, axis=1))

@@ -22,10 +22,11 @@ ITEM = "item_id"  # the column of ids in a table of features
 
 @dataclass(frozen=True, eq=False)
 class Memberships:
-    """Which ids are in which groups; an id may be in several groups, or in none.
+    """The groups that each id belongs to; an id may be in several groups, or in none.
 
-    ``features`` has the groups as features of ids, ``order`` the codes of groups as they are shown. ``note`` says how
-    values became groups, if they were numbers.
+    ``by`` is the name of the column that the groups come from. ``features`` maps ids to groups, and ``order`` lists the
+    codes of the groups in the order in which they are shown. ``note`` says how numbers were divided into groups.
+
 
     >>> users = pl.DataFrame({"user_id": ["ann", "bob", "eve"], "country": ["de", "fr", "de"]})
     >>> groups = Memberships.of(users, "user_id", "country")
@@ -40,10 +41,11 @@ class Memberships:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, ids: str, by: str, *, where: str = "") -> Memberships:
-        """Return the groups of a table with a row per id, or several; ``ids`` names the column of ids.
+        """Return the groups that the column ``by`` of a table makes; the table has one row or several per id.
 
-        Lists, and texts with ``|``, put an id into several groups. Numbers with more than 12 values are divided into
-        quarters, of equally many ids as far as values allow. Missing values are in no group.
+        ``ids`` names the column of ids. Lists, and texts with ``|``, put an id into several groups. Numbers with more
+        than 12 different values are divided into quarters, of equally many ids as far as values allow. Missing values
+        are in no group.
         """
         if by not in frame.columns:
             others = [name for name in frame.columns if name != ids]
@@ -68,14 +70,14 @@ class Memberships:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the groups in the order in which they are shown: by number, then by text."""
+        """Return the names of the groups in the order in which they are shown, see :func:`_natural`."""
         names = self.features.names.to_list()
         return tuple(names[code] for code in self.order)
 
     def places(self, ids: pl.Series, what: str) -> list[NDArray[np.intp]]:
-        """Return, for each group, the places (ascending) of its members among ``ids``; ``what`` is user or item.
+        """Return, for each group, the positions in ``ids`` of its members, ascending.
 
-        Raise I403 if ids have different types, and I408 if no id is in any group.
+        ``what`` is user or item, for errors. Raise I403 if the types of ids differ, and I408 if no id is in any group.
         """
         known = self.features.items
         if ids.dtype.is_integer() != known.dtype.is_integer():
@@ -96,7 +98,10 @@ class Memberships:
 
 
 def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
-    """Return numbers as text: each value a group, or quarters if there are many values; and a note on quarters."""
+    """Return numbers as names of groups, and a note.
+
+    Each value is a group; if there are many values, each quarter of them is, and the note has their bounds.
+    """
     values = column.drop_nulls().drop_nans() if column.dtype.is_float() else column.drop_nulls()
     distinct = values.n_unique()
     numbers = column.fill_nan(None).to_numpy() if column.dtype.is_float() else column.cast(pl.Float64).to_numpy()
@@ -115,7 +120,7 @@ def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
 
 
 def _features_of_column(features: Features, by: str) -> Features:
-    """Return the features that come from one of several columns, under their names in it."""
+    """Return only the features that come from the column ``by``, with names that no longer mention the column."""
     prefix = f"{by}="
     names = features.names.to_list()
     chosen = [code for code, name in enumerate(names) if name.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""Counts that reveal lists in reverse order: scores that look like ranks, ranks that contradict scores."""
+"""Counts that reveal lists in reverse order: scores that look like ranks, and ranks that contradict scores."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ MIN_LENGTH = 3  # shorter lists prove nothing
 
 @dataclass(frozen=True)
 class OrderSigns:
-    """Counts over the lists of a run; the counts of two parts of a run add up.
+    """Counts over the lists of a run that tell whether they may be in reverse order; counts of two parts add up.
 
-    ``lists`` counts lists with three items or more. ``rank_like`` of them have the scores 1, 2, 3, ... or 0, 1, 2, ...,
-    and ``ascending`` of these have them in ascending row order. ``pairs`` counts neighbours in lists ordered by rank;
-    in ``contrary`` of them, found in ``contrary_lists`` lists, the lower-ranked item has the higher score.
+    ``lists`` counts lists with three items or more. ``rank_like`` counts those with the scores 1, 2, 3, ... or 0, 1, 2,
+    ... in any order, and ``ascending`` those of them in which these scores ascend in row order. ``pairs`` counts
+    neighbours in lists ordered by rank. In ``contrary`` of these pairs, found in ``contrary_lists`` lists, the
+    lower-ranked item has the higher score.
+
 
     >>> OrderSigns(2, 1) + OrderSigns(3, 3, 3)
     OrderSigns(lists=5, rank_like=4, ascending=3, pairs=0, contrary=0, contrary_lists=0)
@@ -37,9 +39,11 @@ class OrderSigns:
 
 
 def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered: pl.Series) -> OrderSigns:
-    """Return how many lists have scores that look like ranks; ``given`` is in row order, ``ordered`` by score.
+    """Return counts of the lists whose scores look like ranks, and of those in which they ascend.
 
-    Lists whose highest score comes first are not suspicious, whatever their scores.
+    ``given`` are the scores in row order, ``ordered`` the same scores in descending order within each list. Lists whose
+    highest score comes first are not suspicious, whatever their scores.
+
 
     >>> count_rank_like_scores(np.array([0, 3, 6]), pl.Series([1.0, 2, 3, 2, 0, 1]), pl.Series([3.0, 2, 1, 2, 1, 0]))
     OrderSigns(lists=2, rank_like=2, ascending=1, pairs=0, contrary=0, contrary_lists=0)
@@ -64,7 +68,8 @@ def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered
 
 
 def count_contrary_scores(offsets: NDArray[np.int64], scores: pl.Series) -> OrderSigns:
-    """Return how many neighbours in lists ordered by rank have scores that order them the other way.
+    """Return counts of the neighbours in lists ordered by rank, and of those whose scores are in the opposite order.
+
 
     >>> count_contrary_scores(np.array([0, 3, 5]), pl.Series([0.9, 0.5, 0.7, 0.1, 0.1]))
     OrderSigns(lists=0, rank_like=0, ascending=0, pairs=3, contrary=1, contrary_lists=1)
@@ -81,6 +86,6 @@ def count_contrary_scores(offsets: NDArray[np.int64], scores: pl.Series) -> Orde
 
 
 def _counts_down(values: NDArray[np.float64], size: int) -> NDArray[np.bool_]:
-    """Return, per value, whether the values count down to 0 or 1 in steps of one."""
+    """Return a mask of the ``size`` values of a list that fit a count down to 0 or 1 in steps of one."""
     lowest = values[-1] if values[-1] in (0, 1) else np.nan
     return np.asarray(values == lowest + np.arange(size - 1, -1, -1))

@@ -1,4 +1,4 @@
-"""The rank of every relevant item among all others: enough to evaluate a system under any design, exactly.
+"""Ranks of relevant items among all other candidates, which are enough to evaluate a system under any design exactly.
 
 A design picks candidates, relevant items and sampled non-relevant items. For each design it is enough to know, for
 every (query, relevant item), how many non-relevant candidates the system scores above the item and how many tie.
@@ -25,11 +25,12 @@ ALL, TEST, RATED = "AI", "TI", "rated"  # base sets: all items; items with a tes
 
 @dataclass(frozen=True, eq=False)
 class BinnedStandings:
-    """Standings within bins of items of similar popularity: only candidates of the relevant item's own bin count.
+    """Standings in which a relevant item is compared only with candidates of similar popularity, those of its own bin.
 
     Bins hold equal numbers of the items with a test rating, most popular first (by users in training and test; ties by
-    id). Bin sizes differ by at most one, larger bins first. ``bin`` is the bin of each pair's item. ``above``, ``tied``
-    and ``pool`` count non-relevant candidates of that bin, per pair.
+    id). Bin sizes differ by at most one, larger bins first. For each pair of a query and a relevant item, ``bin`` is
+    the bin of the item, ``above`` and ``tied`` count the non-relevant candidates of that bin that score higher or the
+    same, and ``pool`` counts all of them.
     """
 
     bins: int
@@ -41,19 +42,19 @@ class BinnedStandings:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Standings(Displayable):
-    """Standings of one system: for each pair of a query and a relevant item, the candidates ranked above and tied.
+    """How many candidates a system ranks above each relevant item of each query, and how many tie with it.
 
-    The pairs of query q are ``offsets[q]:offsets[q + 1]``, best score first.
+    The pairs of a query and a relevant item are rows; those of query q are ``offsets[q]:offsets[q + 1]``, best score
+    first. ``above`` and ``tied`` count, per pair, the candidates that score higher than the relevant item, or the same.
+    They are dicts by base set: the set of items that a design samples candidates from. Candidates are the items that
+    are neither relevant for the query nor in its training profile.
 
-    ``above`` and ``tied`` count, per pair and base set, the candidates that score higher than, or the same as, the
-    relevant item. Candidates are the items that are neither relevant for the query nor in its training profile.
     ``pool`` counts all candidates, per query. The base set ``rated`` holds what the user rated in test and did not
-    like. ``mass_above``, ``mass_tied`` and ``mass`` are the same sums over sampling weights (training users per item).
-
-    ``tied_masses`` (pair) and ``pool_masses`` (query) have a row describing the masses of the tied candidates, and of
-    all candidates: their number, then the masses themselves if there are at most seven, else the sums of their powers
-    1..4. Candidates without mass are left out. When a candidate can be drawn repeatedly, its copies are above a tied
-    item together, so the sums alone do not determine the distribution.
+    like. ``mass_above``, ``mass_tied`` and ``mass`` are the same counts, weighted by the training users of each item,
+    as in sampling by popularity. ``tied_masses`` (pair) and ``pool_masses`` (query) have a row describing the weights
+    of the tied candidates, and of all candidates: their number, then the weights themselves if there are at most seven,
+    else the sums of their powers 1..4. Candidates of weight 0 are left out. When a candidate can be drawn repeatedly,
+    its copies are above a tied item together, so the sums alone do not determine the distribution.
 
     ``tie_relevant`` counts other relevant items of the query with the same score; they are adjacent. An item that the
     system could not score ties at the bottom with all others it could not score.
@@ -98,7 +99,7 @@ class Standings(Displayable):
         return int(self.offsets[-1])
 
     def frame(self) -> pl.DataFrame:
-        """Return a table with a row per pair: query, item, and its counts under every base set."""
+        """Return a table with a row per pair of a query and a relevant item, and its counts for every base set."""
         query = np.repeat(np.arange(self.queries.len()), self.relevant)
         columns: dict[str, pl.Series] = {
             "user_id": self.queries.gather(query),

@@ -36,7 +36,11 @@ class Distribution:
 
 @dataclass(frozen=True)
 class PopularityStats:
-    """Distribution of rows over items: Gini coefficient, shares of the top items, items with a single row."""
+    """How the rows of a log are spread over items.
+
+    It has the Gini coefficient, the shares of rows of the most popular items, and the number of items with a single
+    row.
+    """
 
     gini: float
     top_1_percent: float
@@ -47,8 +51,9 @@ class PopularityStats:
 
 @dataclass(frozen=True)
 class TimeStats:
-    """First and last time as text; ``unit`` is ``order`` for positions, and ``numbers`` for a clock of unknown unit.
+    """The time range of a log and the quality of its times.
 
+    ``first`` and ``last`` are text. ``unit`` is ``order`` for positions, and ``numbers`` for a clock of unknown unit.
     ``kind`` is what the times can order: ``clock``, ``global`` or ``user``. ``problem`` tells why they cannot all be
     right. ``tied`` is the share of rows with the same time as another row of their user. ``last_unclear`` is the share
     of users whose last item is not determined because of such ties.
@@ -188,7 +193,7 @@ def _unit(times: pl.Series) -> str:
 
 
 def _problem(log: Interactions) -> str:
-    """Return why the times cannot all be right; empty if they can."""
+    """Return a sentence on why the times of a log cannot all be right; empty if they can."""
     try:
         require_times(log, log.times, "")
     except InputError as error:

@@ -35,7 +35,7 @@ def row_times(log: Interactions) -> TimeValues:
 def time_values(timestamps: pl.Series, origin: str = "") -> TimeValues:
     """Return timestamps as numbers: numbers unchanged, dates in seconds since 1970 (UTC).
 
-    A time that is missing, NaN or infinite is I304.
+    Raise I304 if a time is missing, NaN or infinite; ``origin`` names the log in the error.
     """
     if timestamps.null_count():
         what = f"{timestamps.null_count():,} of {len(timestamps):,} rows have no timestamp"
@@ -58,7 +58,10 @@ def time_values(timestamps: pl.Series, origin: str = "") -> TimeValues:
 
 
 def parse_instant(log: Interactions, at: float | str, where: str) -> float:
-    """Return an instant on the scale of :func:`row_times`; text is a date (UTC), for logs whose times are dates.
+    """Return the instant ``at`` on the scale of :func:`row_times`.
+
+    Text is a date (UTC), for logs whose times are dates. ``where`` names, in an error, what was given the instant.
+
 
     >>> from datetime import date
     >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(2020, 1, 2)]})

@@ -110,11 +110,11 @@ class Truth(Displayable):
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return the fingerprint and the numbers of users and judged items, as results record them."""
+        """Return the record of the truth in results: its fingerprint and the numbers of users and judged items."""
         return {"fingerprint": self.fingerprint, "users": self.queries.len(), "judged": int(self.items.size)}
 
     def take(self, which: NDArray[np.integer]) -> Truth:
-        """Return the judgements of the queries with these positions, ascending."""
+        """Return the judgements of the queries at these positions, which ascend."""
         rows, offsets = rows_of_groups(self.offsets, which)
         gains = np.broadcast_to(np.ones(()), rows.size) if self.gains.strides == (0,) else self.gains[rows]
         return replace(self, queries=self.queries.gather(which), offsets=offsets, items=self.items[rows], gains=gains)
@@ -154,7 +154,11 @@ class Truth(Displayable):
 
 
 def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDArray[np.float64]:
-    """Return the gains as floats; I306 or I303 if one is invalid."""
+    """Return the gains as floats; raise I306 or I303 if one is invalid.
+
+    ``negative`` says whether negative gains are an error, ``where`` names the table, and ``rows`` is its number of
+    rows.
+    """
     if "gain" not in table.columns:
         return np.broadcast_to(np.ones(()), rows)  # one number repeated by strides: takes no memory
     gains = table["gain"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
@@ -182,7 +186,10 @@ def _gains(table: GroupedRows, negative: Negative, where: str, rows: int) -> NDA
 def _best_first(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the judged items and gains of each query by gain descending, then item ascending."""
+    """Return the judged items and their gains with the rows of each query sorted: gain descending, then item.
+
+    ``offsets[q]:offsets[q + 1]`` are the rows of query q.
+    """
     offsets, items = readonly(offsets), _writable(items)
     graded = gains.strides != (0,)
     keys = _writable(gains) if graded else np.empty(0)  # all gains are equal: only items are sorted
@@ -200,9 +207,9 @@ def _writable(array: NDArray[Any]) -> NDArray[Any]:
 def _conflicts(
     offsets: NDArray[np.int64], items: NDArray[np.int32], gains: NDArray[np.float64], again: NDArray[np.bool_]
 ) -> int:
-    """Return the number of repeated rows (marked in ``again``) whose gain differs from that of the row kept.
+    """Return the number of repeated (query, item) rows whose gain differs from that of the row kept.
 
-    ``offsets[q]:offsets[q + 1]`` are the rows of query q.
+    ``again`` marks the repeated rows, and ``offsets[q]:offsets[q + 1]`` are the rows of query q.
     """
     rows = np.flatnonzero(again)
     queries = np.searchsorted(offsets, rows, side="right") - 1
@@ -217,7 +224,8 @@ def _conflicts(
 
 
 def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what :attr:`Truth.about` is for the judgements of two disjoint groups of users together.
+    """Return :attr:`Truth.about` of a truth, computed from those of two parts with different users.
+
 
     >>> rows = pl.DataFrame({"user_id": [1, 2, 2], "item_id": ["a", "b", "c"]})
     >>> parts = [Truth.from_frame(rows[begin:end]).about for begin, end in ((0, 1), (1, 3))]

@@ -12,10 +12,11 @@ from recassay.data.truth import Truth
 
 @dataclass(frozen=True)
 class TruthStatistics:
-    """Statistics of some users' judgements; the statistics of disjoint user groups add up.
+    """Statistics of the judgements of some users; the statistics of disjoint groups of users add up.
 
-    ``max_gain`` is the highest gain, -inf if nothing is judged. ``users_without_lower`` counts, by threshold of
-    relevance, the users without a judged item below it: no non-relevant item is known for them.
+    ``max_gain`` is the highest gain, -inf if nothing is judged. ``users_without_lower`` maps a threshold of relevance
+    to the number of users all of whose judged items reach it, so no non-relevant item is known for them.
+
 
     >>> import polars as pl
     >>> rows = {"user_id": [1, 1, 2, 3], "item_id": [5, 9, 9, 5], "gain": [1, 0, 4, 2]}
@@ -32,7 +33,7 @@ class TruthStatistics:
 
     @classmethod
     def of(cls, truth: Truth, below: Iterable[float] = ()) -> TruthStatistics:
-        """Return the statistics of a truth, or of some of its users, with ``below`` as thresholds."""
+        """Return the statistics of a truth; ``below`` are the thresholds of relevance to count users for."""
         return cls(
             truth.queries.len(),
             float(truth.gains.max(initial=-np.inf)),
@@ -53,6 +54,6 @@ class TruthStatistics:
 
 
 def _without_any_below(truth: Truth, threshold: float) -> int:
-    """Return the number of users without a judged item below a threshold; a negative gain means not judged."""
+    """Return the number of users without a judged item below a threshold; items of negative gain are not judged."""
     judged = np.append(0, np.cumsum((truth.gains >= 0) & (truth.gains < threshold)))
     return int((np.diff(judged[truth.offsets]) == 0).sum())

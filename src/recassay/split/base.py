@@ -29,8 +29,8 @@ class RowAssignment:
     """Masks of the rows of a log that are test, validation or removed in one fold; all other rows are for training.
 
     A row in several masks is removed for the first reason, else test, else validation. ``profile`` marks training rows
-    that are the revealed events of test users. ``info`` holds facts about the whole log, ``counts`` numbers that add up
-    over partitions.
+    that are the revealed events of test users. ``info`` describes the cut and is the same for every group of users,
+    such as the time of the cut; ``counts`` are numbers that add up over groups of users.
     """
 
     test: Rows
@@ -82,13 +82,13 @@ class Cut(Named):
         super().__post_init__()
 
     def share(self, *parameters: str) -> None:
-        """Raise an error if one of the named parameters is not strictly between 0 and 1."""
+        """Raise an error unless each of the named parameters is a share strictly between 0 and 1."""
         for parameter in parameters:
             if not 0 < getattr(self, parameter) < 1:
                 raise self.refuse(parameter, "it must be a share, above 0 and below 1", "0.2 for a fifth")
 
     def count(self, parameter: str, least: int) -> None:
-        """Raise an error if the named parameter is below ``least``."""
+        """Raise an error if the named parameter, a count, is below ``least``."""
         if getattr(self, parameter) < least:
             raise self.refuse(parameter, f"it must be at least {least}", f"{parameter}={least}")
 
@@ -105,17 +105,21 @@ class Split(Cut):
     orders_users: ClassVar[bool] = False
 
     def facts(self, log: PartitionedLog) -> Any:
-        """Return what must be known about all rows, such as item counts, before the rows of some users are labelled."""
+        """Return what the labels depend on besides a user's own rows, such as item counts, computed from all rows."""
         return None
 
     def user_order(self, log: Interactions) -> Draws:
-        """Return a sort key for each user; users with equal keys are ordered by id."""
+        """Return a sort key for each user; users with equal keys are ordered by id.
+
+        The split later gets the rank of each user in this order as ``facts``.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define the order of users")
 
     def cuts(self, log: Interactions, facts: Any) -> Iterator[RowAssignment]:
         """Yield one assignment per fold for ``log``, which holds all rows of some or all users of the whole log.
 
-        ``facts`` are those of the whole log, so a row gets the same label whichever other users ``log`` holds.
+        ``facts`` is what :meth:`facts` returned for the whole log, so a row gets the same label whichever other users
+        ``log`` holds.
         """
         raise UsageError(
             "U225",
@@ -165,11 +169,14 @@ class Split(Cut):
         )
 
     def how(self, cut: CutSummary) -> dict[str, Any]:
-        """Return the name and parameters of the split, and the facts and counts of one cut, for ``fold.how``."""
+        """Return what ``fold.how`` records: name and parameters of the split, description and counts of the cut."""
         return {"split": str(self), "name": self.name, **self.parameters, **cut.info, **cut.counts}
 
     def refuse_empty(self, cut: CutSummary, rows: int, users: int) -> None:
-        """Raise U116 if the training, test or validation part of a cut of ``rows`` rows of ``users`` users is empty."""
+        """Raise U116 if the training, test or validation part is empty in a cut of a log.
+
+        ``rows`` and ``users`` are the numbers of rows and users of the log.
+        """
         for name, size in (
             ("training", cut.sizes[TRAIN] + cut.sizes[PROFILE]),
             ("test", cut.sizes[TEST]),
@@ -181,7 +188,7 @@ class Split(Cut):
 
 @dataclass(frozen=True)
 class CutSummary:
-    """Numbers of rows by label of one cut of a log into training, test and validation.
+    """The number of rows with each label in one cut of a log into training, test and validation.
 
     The summaries of disjoint groups of users add up.
     """
@@ -196,7 +203,7 @@ class CutSummary:
 
     @classmethod
     def of(cls, part: RowAssignment, labels: Labels) -> CutSummary:
-        """Return the summary of an assignment, from the ``labels`` of its rows."""
+        """Return the summary of the assignment ``part``, given the label of each row."""
         sizes = np.bincount(labels, minlength=REMOVED + len(part.removed))
         validates, profiles = part.validation is not None, part.profile is not None
         return cls(part.number, sizes, tuple(part.removed), validates, profiles, part.info, part.counts)

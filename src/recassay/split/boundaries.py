@@ -56,9 +56,10 @@ class Boundary(NamedTuple):
 
 @dataclass
 class _Search:
-    """The search for the key at ``rank`` in the order of all keys.
+    """The state of the search for the key at one ``rank`` in the order of all keys.
 
-    ``head`` are the digits of the key known so far, and ``rest`` is its rank among the keys that begin with them.
+    ``head`` are the leading bits of the key that are known so far, and ``rest`` is its rank among the keys with these
+    leading bits.
     """
 
     rank: int
@@ -67,10 +68,11 @@ class _Search:
 
 
 def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[int], Sequence[int]]) -> list[Boundary]:
-    """Return the boundaries at the wanted ranks 0, 1, ... in the order of the keys of all rows.
+    """Return the boundaries at certain ranks (from 0) in the order of the sort keys of all rows.
 
-    ``wanted`` maps the number of keys to the ranks. Each pass counts 16 bits of the keys, from the highest, until few
-    keys are left. All rows are before a rank beyond the last key.
+    ``keys`` returns the sort keys of a log. ``wanted`` takes the number of keys and returns the ranks. Each pass over
+    the log fixes 16 more bits of the keys, from the highest, until few keys are left. At a rank beyond the last key all
+    rows are before the boundary.
     """
     span = log.total(partial(_span, keys))
     shift = -(-(span.low ^ span.high).bit_length() // DIGIT) * DIGIT
@@ -112,9 +114,9 @@ def _span(keys: KeyFunction, log: Interactions) -> _Span:
 
 
 def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> NDArray[np.int64]:
-    """Return a count (heads, digits) of the keys of a log that begin with each head, by the digit that follows.
+    """Return counts (heads, 2^16): how many keys begin with each of ``heads``, by the 16 bits that follow.
 
-    ``shift`` is the number of bits after that digit.
+    ``shift`` is the number of bits after those 16.
     """
     digits = keys(log) >> np.uint64(shift)
     begins = digits >> np.uint64(DIGIT)
@@ -123,9 +125,9 @@ def _digits(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactio
 
 
 def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
-    """Append the next digit of the wanted key to the head of a search; return the head and the number of keys with it.
+    """Extend the head of a search in place by the next 16 bits; return it and the number of keys that begin with it.
 
-    ``counts`` are the numbers of keys by their next digit.
+    ``counts`` are the numbers of keys with the old head, by their next 16 bits.
     """
     ends = np.cumsum(counts)
     digit = int(np.searchsorted(ends, search.rest, side="right"))
@@ -135,15 +137,19 @@ def _narrow(search: _Search, counts: NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _few(keys: KeyFunction, heads: Sequence[int], shift: int, log: Interactions) -> list[Keys]:
-    """Return the keys of a log that begin with one of the ``heads``; ``shift`` is the number of bits after a head."""
+    """Return, in a list of one array, the keys of a log that begin with one of ``heads``.
+
+    ``shift`` is the number of bits of a key after its head.
+    """
     found = keys(log)
     return [found[np.isin(found >> np.uint64(shift), np.array(heads, np.uint64))]]
 
 
 def _boundary(search: _Search, few: NDArray[np.uint64], shift: int) -> Boundary:
-    """Return the boundary of a search whose head is the whole key, or from the ``few`` sorted keys that are left.
+    """Return the boundary that a search has found.
 
-    ``shift`` is the number of bits after the head; 0 means that the key is known.
+    If ``shift``, the number of bits after the head, is 0, the head is the whole key. Otherwise the key is one of
+    ``few``: all keys, ascending, that begin with the head of some search.
     """
     if not shift:
         return Boundary(search.rank, search.head, search.rest)

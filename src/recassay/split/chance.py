@@ -127,11 +127,11 @@ class KFolds(Split):
                 raise self.refuse("validation", "together with the test part it leaves nothing for training")
 
     def facts(self, log: PartitionedLog) -> list[Boundary]:
-        """Return the boundaries of the parts in the order of all draws; none for ``by="user"``."""
+        """Return the boundaries between the parts in the order of all random draws; an empty list for ``by="user"``."""
         return [] if self.by == "user" else find_boundaries(log, self._draws, self._ranks)
 
     def cuts(self, log: Interactions, facts: list[Boundary]) -> Iterator[RowAssignment]:
-        """Yield k assignments; ``facts`` are the boundaries of the parts, and each part is test once."""
+        """Yield one assignment per part, which is its test part; ``facts`` are the boundaries between the parts."""
         draws = self._draws(log)
         if self.by == "rating":  # the rank of the last boundary before a row is enough
             groups, size, start = np.zeros(len(log), np.int32), np.array([facts[-1].rank]), np.zeros(1, np.int64)
@@ -154,11 +154,11 @@ class KFolds(Split):
         return row_draws(log, self.seed, self.name)
 
     def _end(self, part: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rank at which each ``part`` ends, of ``size`` ranks that are divided into k parts."""
+        """Return the rank at which each of the parts numbered ``part`` ends, if k parts divide ``size`` ranks."""
         return -(-(part + 1) * size // self.k)
 
     def _ranks(self, n: int) -> list[int]:
-        """Return the ranks at which a part of n rows ends, or the validation part after it; the last one is n."""
+        """Return, ascending, all ranks at which a test part or a validation part of n rows ends; the last rank is n."""
         ends = self._end(np.arange(self.k), np.array(n))
         held = (ends + round_down(np.array(self.validation * n))) % max(n, 1)
         return [*np.unique(np.append(ends, held)).tolist()]

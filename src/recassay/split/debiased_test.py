@@ -28,11 +28,11 @@ from recassay.split.partitions import ItemSums, PartitionedLog, item_counts
 
 @dataclass(frozen=True, repr=False)
 class DebiasedTest(Split):
-    """Base of splits that hold out each rating with the same probability, and draw the test part from those by weight.
+    """Base of splits that hold out ratings at random and draw the test part from these, each with a weight.
 
-    Of n held-out ratings floor(n * test / held_out) are drawn one after the other without replacement, each with
-    probability proportional to its weight: those with the smallest -log(u) / weight for u uniform on (0, 1)
-    (Efraimidis and Spirakis 2006).
+    Every rating is held out with the same probability. Of n held-out ratings floor(n * test / held_out) are drawn one
+    after the other without replacement, each with probability proportional to its weight: those with the smallest
+    -log(u) / weight for u uniform on (0, 1) (Efraimidis and Spirakis 2006).
     """
 
     test: float
@@ -50,7 +50,7 @@ class DebiasedTest(Split):
         raise NotImplementedError(f"{type(self).__name__} must define the weight of a rating")
 
     def facts(self, log: PartitionedLog) -> DrawLimits:
-        """Return the popularity of items, and the sort key at which the test part ends."""
+        """Return the number of ratings of each item, and the sort key up to which held-out ratings are test."""
         popularity = log.bare().total(item_counts)
         keys, drawn = partial(self._keys, popularity), self.test / self.held_out
         (last,) = find_boundaries(log, keys, lambda n: [int(round_down(np.array(drawn * n)))])
@@ -71,7 +71,10 @@ class DebiasedTest(Split):
         yield RowAssignment(test, removed={"held out and not drawn": removed})
 
     def _held(self, popularity: ItemSums, log: Interactions) -> tuple[NDArray[np.int64], Draws, Keys]:
-        """Return the held-out rows, their random draws, and the keys by which they are sorted to fill the test part."""
+        """Return the numbers of the held-out rows, their random draws, and their sort keys -log(u) / weight.
+
+        The rows with the smallest keys are test. The keys are integers in the order of these numbers.
+        """
         coins = uniform(row_draws(log, self.seed, "intervened hold out"))  # another name would change results
         rows = np.flatnonzero(coins < self.held_out)
         draws = row_draws(log.take(rows), self.seed, self.name)
@@ -83,16 +86,17 @@ class DebiasedTest(Split):
         return keys
 
     def _draws_at(self, popularity: ItemSums, key: int, log: Interactions) -> Keys:
-        """Return the draws of the held-out rows with the sort key ``key``; their order decides which are test."""
+        """Return the random draws of the held-out rows whose sort key equals ``key``; the smallest draws are test."""
         _, draws, keys = self._held(popularity, log)
         return np.asarray(draws[keys == np.uint64(key)])
 
 
 @dataclass(frozen=True, eq=False)
 class DrawLimits:
-    """End of the test part: item popularity, the boundary ``last`` of the sort keys, and ``among`` of the draws.
+    """Where the test part ends: the number of ratings of each item, and the limit ``last`` of the sort keys.
 
-    ``among`` decides between rows whose sort key is that of ``last``.
+    Several rows can have exactly the sort key of ``last``. ``among`` then is the limit of their random draws; it is
+    None if there are none.
     """
 
     popularity: ItemSums

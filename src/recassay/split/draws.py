@@ -51,9 +51,9 @@ def uniform(draws: Draws) -> NDArray[np.float64]:
 
 
 def draw_ranks(log: Interactions, groups: NDArray[np.int32], draws: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the rank 0, 1, ... of each row by its draw, within its group; equal draws are ranked by time, then rating.
+    """Return the rank 0, 1, ... of each row within its group, by its draw; equal draws are ranked by time, then rating.
 
-    ``groups`` is the group of each row, such as its user.
+    ``groups`` is the group of each row, such as its user, and ``draws`` the random number of each row.
     """
     keys: list[NDArray[Any]] = [draws]  # the last key decides first
     if log.timestamps is not None:

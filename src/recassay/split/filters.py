@@ -63,13 +63,13 @@ class Filter(Named):
         return None
 
     def facts(self, log: PartitionedLog) -> Any:
-        """Return what must be known about all rows, such as rare items, before the rows of some users are selected."""
+        """Return what the selection depends on besides a user's own rows, such as rare items, from all rows."""
         return None
 
     def kept(self, log: Interactions, facts: Any) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows to keep, and the number of the other rows by reason.
 
-        ``log`` holds all rows of some or all users of the whole log, and ``facts`` are those of the whole log.
+        ``log`` holds all rows of some or all users, and ``facts`` is what :meth:`facts` returned for the whole log.
         """
         raise UsageError(
             "U225",
@@ -98,7 +98,7 @@ class Filter(Named):
         return Filtered(log if kept.all() else log.take(kept).compact(), removed)
 
     def nothing_kept(self, rows: int, users: int) -> UsageError:
-        """Return the error for a filter that keeps no row."""
+        """Return the error for a filter that keeps no row of a log with these numbers of rows and users."""
         return UsageError(
             "U116",
             f"of {rows:,} rows of {users:,} users the filter keeps none",
@@ -133,7 +133,7 @@ class Core(Filter):
         require_positive_counts(self)
 
     def facts(self, log: PartitionedLog) -> list[ItemSums]:
-        """Return, for each round, the items that it removes."""
+        """Return the items that each round of removal removes, one :class:`ItemSums` per round."""
         rounds: list[ItemSums] = []
         log = log.bare()
         while len(rounds) < 2 or rounds[-1].values.size:  # the first round also removes users
@@ -306,7 +306,7 @@ def occur_at_least(codes: NDArray[np.int32], least: int) -> Rows:
 
 
 def rare_items(counts: ItemSums, least: int) -> ItemSums:
-    """Return the items whose count is above 0 and below ``least``."""
+    """Return the items whose count is above 0 and below ``least``, with their counts."""
     return counts.only((counts.values > 0) & (counts.values < least))
 
 
@@ -353,7 +353,8 @@ def apply(log: Interactions | RemoteLog, filters: Filters) -> Any:
 
 
 def add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """Return the sum of two counts by reason.
+    """Return the sum of two dicts that count removed rows by reason.
+
 
     >>> add_counts({"too late": 1}, {"too early": 2, "too late": 3})
     {'too late': 4, 'too early': 2}

@@ -62,11 +62,11 @@ class UserFolds(Split):
         return "user" if self.by == "time" else None
 
     def user_order(self, log: Interactions) -> Draws:
-        """Return the random draw of each user; users are assigned to the folds in turn, in this order."""
+        """Return a random number for each user; users in ascending order of it are dealt to the k folds in turn."""
         return user_draws(log, self.seed, self.name)
 
     def cuts(self, log: Interactions, facts: NDArray[np.int64]) -> Iterator[RowAssignment]:
-        """Yield k assignments; ``facts`` is the rank of each user among all users."""
+        """Yield one assignment per fold; ``facts`` is the rank of each user in the random order of all users."""
         fold_of = facts % self.k
         if self.by == "time":
             rank = positions_in_groups(log.users, row_times(log))

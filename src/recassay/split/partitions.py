@@ -34,16 +34,19 @@ class PartitionedLog(Protocol):
     """A log whose rows are in partitions, each with all rows of some users: in memory or on a cluster."""
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
-        """Return the sum of ``look(partition)`` over partitions.
+        """Apply ``look`` to every partition and return the sum of the results.
 
-        Each partition has all rows of some users, or of some items with ``whole="item"``.
+        Each partition has all rows of some users, or with ``whole="item"`` all rows of some items.
         """
 
     def where(self, keep: Callable[[Interactions], Rows]) -> PartitionedLog:
-        """Return the log of the rows that ``keep`` selects; ``keep`` is pickled and sent to the workers."""
+        """Return the log with only the rows that ``keep`` selects.
+
+        ``keep`` takes a log and returns a mask or the numbers of its rows; it is pickled and sent to the workers.
+        """
 
     def bare(self) -> PartitionedLog:
-        """Return the log without times and ratings, which is smaller and enough for counting."""
+        """Return the log without its times and ratings, which takes less memory and is enough to count rows."""
 
 
 class RemoteLog(PartitionedLog, HasTimes, Protocol):
@@ -53,7 +56,7 @@ class RemoteLog(PartitionedLog, HasTimes, Protocol):
         """Return the folds that a split makes of the log, as logs that are not in memory either."""
 
     def filtered(self, filters: Sequence[Any]) -> Any:
-        """Return the log after several filters in order, with the number of removed rows by reason."""
+        """Return the log after several filters, applied in order, with the number of removed rows by reason."""
 
     def sequences(self, sequencer: Any) -> Any:
         """Return the sequences that a rule such as :class:`~recassay.split.sessions.Sessions` makes of the log."""
@@ -66,21 +69,24 @@ class WholeLog:
     log: Interactions
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
-        """Return ``look(log)``: a log in memory is a single partition."""
+        """Return ``look(log)``: a log in memory is a single partition, with all rows of every user and every item."""
         return look(self.log)
 
     def where(self, keep: Callable[[Interactions], Rows]) -> WholeLog:
-        """Return the log of the rows that ``keep`` selects."""
+        """Return the log with only the rows that ``keep`` selects."""
         return WholeLog(self.log.take(keep(self.log)))
 
     def bare(self) -> WholeLog:
-        """Return the log without times and ratings."""
+        """Return the log without its times and ratings."""
         return WholeLog(replace(self.log, timestamps=None, ratings=None))
 
 
 @dataclass(frozen=True, eq=False)
 class ItemSums:
-    """Numbers per item that add up over partitions; an item that a partition lacks counts 0 there.
+    """One or several numbers per item that add up over partitions; an item that a partition lacks counts 0 there.
+
+    ``values`` has a row per item of the vocabulary ``items``.
+
 
     >>> one, other = (Vocabulary.dense(pl.Series(ids))[0] for ids in (["a", "c"], ["b", "c"]))
     >>> both = ItemSums(one, np.array([1, 2])) + ItemSums(other, np.array([5, 7]))
@@ -98,7 +104,7 @@ class ItemSums:
         return ItemSums(together, values)
 
     def of(self, log: Interactions) -> NDArray[Any]:
-        """Return the numbers of the items of a log, indexed by their codes in that log."""
+        """Return the values of the items of a log, in the order of the log's own item codes; 0 for an unknown item."""
         codes = log.item_vocabulary.translate(np.arange(log.n_items, dtype=np.int32), self.items)
         found = np.zeros((log.n_items, *self.values.shape[1:]), self.values.dtype)
         known = codes >= 0
@@ -106,7 +112,7 @@ class ItemSums:
         return found
 
     def only(self, which: Rows) -> ItemSums:
-        """Return the numbers of the items that a mask selects."""
+        """Return the values of only those items that a mask over the items selects."""
         return ItemSums(Vocabulary(ids_of(self.items).filter(pl.Series(which))), self.values[which])
 
 
@@ -126,9 +132,9 @@ def require_remote_log(log: Any, where: str) -> RemoteLog:
 
 
 def needs_memory_error(why: str, how: str, where: str) -> UsageError:
-    """Return the error for an operation on a log in partitions that needs all rows in memory; ``why`` says for what.
+    """Return the error U225 for an operation that needs all rows in memory, on a log in partitions.
 
-    ``how`` is the expression that loads the rows.
+    ``why`` says what needs all rows, and ``how`` is the expression that loads them.
     """
     return UsageError(
         "U225", f"{why}, and the rows are in partitions", where=where, hint=f"load them into memory: {how}"

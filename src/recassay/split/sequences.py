@@ -45,7 +45,7 @@ class SequenceSplit(Sequencing):
 
     @property
     def leakage(self) -> Leakage:
-        """Return whether training may hold events later than test: ``none``, ``per user`` or ``global``."""
+        """Return how much of the future training may hold: ``none``, ``per user`` or ``global``."""
         return "global"
 
     def __call__(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
@@ -63,7 +63,11 @@ class SequenceSplit(Sequencing):
     def fold(
         self, train: Sequences, test: Sequences, removed: Mapping[str, int], number: int = 0, **info: Any
     ) -> SequenceFold:
-        """Return a fold; raise U116 if training or test has no sequence."""
+        """Return a fold made of its two parts; raise U116 if training or test has no sequence.
+
+        ``removed`` counts removed rows by reason, ``number`` is the number of the fold, and ``info`` is added to
+        ``how``.
+        """
         for part, name in ((train, "training"), (test, "test")):
             if not len(part):
                 what = f"of {len(train) + len(test):,} sequences none is left for {name}"
@@ -168,7 +172,8 @@ class SequenceFolds(SequenceSplit):
 
 
 def n_training(n: int, test: float) -> int:
-    """Return how many of n sequences are for training when a share is for test.
+    """Return how many of n sequences are for training if the share ``test`` is for test.
+
 
     >>> [n_training(n, test) for n, test in ((10, 0.2), (7, 0.2), (3, 0.4), (10_551, 0.2), (400_261, 0.2))]
     [8, 6, 2, 8441, 320209]
@@ -183,7 +188,10 @@ def _ranks(sequences: Sequences, seed: int) -> NDArray[np.int64]:
 
 
 def _keep_rows(sequences: Sequences, kept: Rows) -> tuple[Sequences, dict[str, int]]:
-    """Return sequences without the rows that are not ``kept`` or are then alone, and counts of removed rows."""
+    """Return the sequences with only the rows in ``kept``, and counts of the removed rows by reason.
+
+    A row that is then alone in its sequence is removed, too.
+    """
     sequence_of = row_groups(sequences.offsets)
     size = np.bincount(sequence_of[kept], minlength=len(sequences))
     stays = kept & (size > 1)[sequence_of]

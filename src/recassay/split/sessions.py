@@ -62,7 +62,10 @@ class Sequencer(Sequencing):
         return found
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
-        """Return the error for a log of ``rows`` rows and ``users`` users that gives no sequence."""
+        """Return the error for a log of which the rule makes no sequence.
+
+        ``rows`` and ``users`` are the numbers of rows and users of the log.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define the error for no sequences")
 
 
@@ -183,7 +186,10 @@ class Sessions(Sequencer):
         return UsageError("U116", what, where=str(self), hint="choose a longer gap, in the unit of the timestamps")
 
     def _repeated(self, log: Interactions, order: NDArray[np.integer], time: TimeValues) -> Rows:
-        """Return a mask of rows, in ``order``, with the user and time of the row before; I353 if ``ties="error"``."""
+        """Return a mask of the rows, taken in ``order``, that have the same user and time as the row before.
+
+        Raise I353 if there are such rows and ``ties`` is ``"error"``. ``time`` are the times of the rows.
+        """
         same = (np.diff(log.users[order]) == 0) & (np.diff(time[order]) == 0)
         if self.ties == "error" and same.any():
             first = order[1:][same][0]
@@ -199,7 +205,10 @@ class Sessions(Sequencer):
 
 
 def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
-    """Return a :class:`Sequences` without sequences, with the ids and the origin of a log and its removed rows."""
+    """Return :class:`Sequences` without any sequence, over the ids of a log, with its origin.
+
+    ``removed`` counts the removed rows by reason.
+    """
     none = np.empty(0, np.int32)
     time = None if log.timestamps is None else _plain(row_times(log))[:0]
     item_vocabulary, items = log.item_vocabulary.without_unused(none)
@@ -210,7 +219,7 @@ def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
 
 
 def _clock(log: Interactions, gap: float) -> tuple[TimeValues, float]:
-    """Return times and gap as numbers with exact differences: dates in microseconds, integers unchanged."""
+    """Return times and gap as numbers whose differences are exact: dates in microseconds, integers unchanged."""
     time = _plain(row_times(log))
     if log.timestamps is not None and log.timestamps.dtype.is_temporal():
         return np.rint(time * TICKS).astype(np.int64), round(gap * TICKS)

@@ -72,7 +72,7 @@ class GlobalTime(Split):
         return "global"
 
     def facts(self, log: PartitionedLog) -> TimeCut:
-        """Return the times at which test and validation begin."""
+        """Return the time at which test begins (None if ``at`` states it), and the boundary of validation."""
         at: float | None = None
         if self.quantile is not None:
             at = float_from_key(find_boundaries(log, _clock, _at_quantile(self.quantile))[0].key)
@@ -81,7 +81,7 @@ class GlobalTime(Split):
         return TimeCut(at, find_boundaries(log, partial(self._earlier, at), _at_quantile(1 - self.validation))[0])
 
     def cuts(self, log: Interactions, facts: TimeCut) -> Iterator[RowAssignment]:
-        """Yield one assignment: rows from the time of ``facts`` on are test."""
+        """Yield one assignment: rows at or after the cut time are test, and the last rows before it are validation."""
         time, at = row_times(log), self._instant(log, facts.at)
         test, validation = time >= at, None
         if facts.validation is not None:
@@ -95,13 +95,19 @@ class GlobalTime(Split):
         return parse_instant(log, self.at, str(self))
 
     def _earlier(self, found: float | None, log: Interactions) -> Keys:
-        """Return the sort keys of the log's times before the test part; ``found`` is the time of a quantile."""
+        """Return the times before the test part, as sort keys.
+
+        ``found`` is the time at which test begins if it is a quantile of the log; with None ``at`` is used.
+        """
         time = row_times(log)
         return ordered_keys(time[time < self._instant(log, found)])
 
 
 class TimeCut(NamedTuple):
-    """The time at which test begins (if it is a quantile of the log), and the boundary at which validation begins."""
+    """Where a log is cut: the time at which test begins, and the boundary at which validation begins.
+
+    The time is None if the user stated it; it is then the same for every log.
+    """
 
     at: float | None
     validation: Boundary | None = None
@@ -112,7 +118,8 @@ def _clock(log: Interactions) -> Keys:
 
 
 def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
-    """Return a function from n to the rank of a quantile among n values, rounded up.
+    """Return a function from n to the rank, in a list, of a quantile among n sorted values: ceil((n - 1) * quantile).
+
 
     >>> _at_quantile(0.5)(6), _at_quantile(0.5)(7)
     ([3], [3])
@@ -207,7 +214,7 @@ class Windows(Split):
         return "clock"
 
     def facts(self, log: PartitionedLog) -> list[Window]:
-        """Return the windows with training and test events."""
+        """Return the windows that get a fold: those with events in both the training and the test period."""
         span, step = log.total(self._extent), self.length if self.step is None else self.step
         if span.low is None:
             return []
@@ -222,7 +229,7 @@ class Windows(Split):
         return [window for window, before, begin, end in counts if before < begin < end]
 
     def cuts(self, log: Interactions, facts: list[Window]) -> Iterator[RowAssignment]:
-        """Yield one assignment per window."""
+        """Yield one assignment per window of ``facts``: its events are test, and later events are removed."""
         time = row_times(log)
         for window in facts:
             early = np.zeros(time.size, np.bool_) if window.from_ is None else time < window.from_
@@ -240,7 +247,10 @@ class Windows(Split):
 
 
 class Window(NamedTuple):
-    """A window: training is [from_, begin[, and test is [begin, end[."""
+    """A test window and its training period: training is [from_, begin[, and test is [begin, end[.
+
+    With ``from_`` None training has no lower limit.
+    """
 
     number: int
     from_: Any
@@ -250,7 +260,10 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class TimeExtent:
-    """The earliest and the latest time of a log, and the start of the first window, as numbers in the log's unit."""
+    """The earliest and the latest time of a log, and the start of the first window if the user stated it.
+
+    All are numbers in the unit of the log. The extents of disjoint groups of users add up.
+    """
 
     low: Any = None
     high: Any = None
@@ -263,7 +276,11 @@ class TimeExtent:
 
 
 def _earlier(windows: Sequence[Window], log: Interactions) -> NDArray[np.int64]:
-    """Return counts (3, windows): the rows before the training period, the begin and the end of each window."""
+    """Return three counts of rows per window (3, windows).
+
+    They are the numbers of rows before the start of the training period, before the start of the window, and before its
+    end.
+    """
     time, found = row_times(log), np.zeros((3, len(windows)), np.int64)
     for row, edge in zip(found, ("from_", "begin", "end"), strict=True):
         edges = [getattr(window, edge) for window in windows]

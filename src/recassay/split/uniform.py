@@ -77,7 +77,7 @@ class UniformItems(Split):
             raise self.refuse("positive_from", "it goes with balance_on='positive'", "positive_from=4")
 
     def facts(self, log: PartitionedLog) -> TestLimits:
-        """Return the candidates, and for each the draw up to which its ratings are test."""
+        """Return for each candidate item the limit of the random draw up to which its ratings are test."""
         counts = log.total(self._counts)
         counted, items = counts.values[:, 1], counts.values.shape[0]
         order = np.lexsort((np.arange(items), -counted))
@@ -92,7 +92,7 @@ class UniformItems(Split):
         return TestLimits(log.total(partial(self._limits, candidate, each), "item"), info)
 
     def cuts(self, log: Interactions, facts: TestLimits) -> Iterator[RowAssignment]:
-        """Yield one assignment: the ratings of candidates up to the limits of ``facts`` are test."""
+        """Yield one assignment: the ratings of candidate items up to the limits in ``facts`` are test."""
         limit, ties = facts.limits.of(log).T
         candidate = (ties > 0)[log.items]
         open_to_draw = log.liked(self.positive_from) & candidate
@@ -112,14 +112,15 @@ class UniformItems(Split):
         return row_draws(log, self.seed, self.name)
 
     def _counts(self, log: Interactions) -> ItemSums:
-        """Return for each item of a log the number of its ratings, and of those that count for balancing."""
+        """Return two counts for each item of a log: all of its ratings, and those that are counted for balancing."""
         counted = np.bincount(log.items[log.liked(self.positive_from)], minlength=log.n_items)
         return ItemSums(log.item_vocabulary, np.stack([log.item_events, counted], axis=1))
 
     def _limits(self, candidate: ItemSums, each: int, log: Interactions) -> ItemSums:
-        """Return for each candidate the draw of its last test rating, and how many ratings with this draw are test.
+        """Return for each candidate the draw of its last test rating, and how many ratings with that draw are test.
 
-        ``candidate`` marks the candidates, and ``each`` is the number of test ratings of each.
+        ``candidate`` holds the candidate items, ``each`` is the number of test ratings of each candidate, and ``log``
+        has all rows of some items.
         """
         pool = log.take(log.liked(self.positive_from) & (candidate.of(log)[:, 1] > 0)[log.items])
         draws = self._draws(pool)
@@ -132,7 +133,10 @@ class UniformItems(Split):
         return ItemSums(log.item_vocabulary, found)
 
     def _candidates(self, counts: NDArray[np.int64]) -> tuple[int, int]:
-        """Return how many of the most popular items are candidates, and the number of test ratings of each."""
+        """Return how many of the most popular items are candidates, and the number of test ratings of each.
+
+        ``counts`` are the ratings of all items in descending order. Raise U117 if no number of candidates suffices.
+        """
         wanted = self.test if self.flatten == "test" else 1 - self.test
         each, ranks, total = round_down((1 - self.epsilon) * counts), np.arange(1, counts.size + 1), int(counts.sum())
         if self.compat is None:
@@ -160,11 +164,9 @@ class UniformItems(Split):
 
 @dataclass(frozen=True)
 class TestLimits:
-    """The limits that make ratings of candidates test: per item, the last random draw that is test.
+    """Two numbers per item: the random draw of its last test rating, and how many ratings with that draw are test.
 
-    ``limits`` also has the number of test rows with exactly that draw.
-
-    ``info`` are facts about the cut.
+    ``limits`` has both; the second is 0 for an item that is not a candidate. ``info`` describes the cut.
     """
 
     limits: ItemSums

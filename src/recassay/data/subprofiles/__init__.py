@@ -1,4 +1,4 @@
-"""Subprofiles: subsets of a user's liked items that are neighbours of each other, and the items close to each."""
+"""Subprofiles: groups of similar items among the items a user likes, and the items close to each group."""
 
 from recassay.data.subprofiles.mining import Miner, Subprofiles
 from recassay.data.subprofiles.neighbours import nearest

@@ -20,11 +20,12 @@ Float = NDArray[np.float64]
 def nearest(
     item_offsets: Int64, item_users: Int32, offsets: Int64, items: Int32, begin: int, end: int, out: Int32
 ) -> None:
-    """Write to rows begin..end of ``out`` the items most similar to each item, most similar first, ties ascending.
+    """Write to rows begin..end of ``out`` the most similar items of each item, best first, ties by ascending item.
 
-    ``item_users[item_offsets[i]:item_offsets[i + 1]]`` are the users of item i, and ``items[offsets[u]:offsets[u +
-    1]]`` the items of user u. Cosines with one item are ordered like c^2 / n, for c shared users and n users of the
-    other item. This takes whole numbers and one division, so equal similarities are equal to the last bit.
+    ``out`` (items, k) keeps its contents where there are fewer than k. ``item_users[item_offsets[i]:item_offsets[i +
+    1]]`` are the users of item i, and ``items[offsets[u]:offsets[u + 1]]`` the items of user u. Cosines with one item
+    are ordered like c^2 / n, for c shared users and n users of the other item. This takes whole numbers and one
+    division, so equal similarities are equal to the last bit.
     """
     k, n = out.shape[1], item_offsets.size - 1
     shared = np.zeros(n, np.int32)
@@ -61,11 +62,12 @@ def nearest(
 
 @njit(nogil=True, cache=True)
 def mine(offsets: Int64, liked: Int32, near: Int32, users: Int32) -> tuple[Int64, Int64, Int32]:
-    """Return (user_offsets, set_offsets, members): the subprofiles of each of ``users``.
+    """Return the subprofiles of each of ``users`` in three arrays: user_offsets, set_offsets and members.
 
-    User u has the subprofiles s from ``user_offsets[u]`` to ``user_offsets[u + 1]``, and s has the items
-    ``members[set_offsets[s]:set_offsets[s + 1]]``. ``liked[offsets[v]:offsets[v + 1]]`` are the liked items of log user
-    v, and ``near[i]`` the nearest neighbours of item i.
+    The user in row u of ``users`` has the subprofiles s from ``user_offsets[u]`` to ``user_offsets[u + 1]``, and s has
+    the items ``members[set_offsets[s]:set_offsets[s + 1]]``. A user is a code v of the log with the liked items
+    ``liked[offsets[v]:offsets[v + 1]]``, or -1 if unknown. ``near[i]`` are the nearest neighbours of item i, padded
+    with -1.
     """
     room, longest = 0, 0
     for user in users:
@@ -106,10 +108,11 @@ def mine(offsets: Int64, liked: Int32, near: Int32, users: Int32) -> tuple[Int64
 
 @njit(nogil=True, cache=True)
 def _build_sets(mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: Int32) -> None:
-    """Write to ``sets`` one set per liked item of a user: the item and all liked items that have it as a neighbour.
+    """Write one set per liked item of a user: the item and all liked items that have it among their neighbours.
 
-    Set p is ``sets[start[p]:start[p + 1]]``, ascending positions in ``mine``, the liked items. ``near[i]`` are the
-    neighbours of item i, and ``place_of[i]`` its position in ``mine``, -1 if not liked.
+    ``mine`` are the user's liked items, ascending. Set p, around ``mine[p]``, is written to ``sets[start[p]:start[p +
+    1]]`` as ascending positions in ``mine``. ``near[i]`` are the neighbours of item i, padded with -1, and
+    ``place_of[i]`` is the position of item i in ``mine``, -1 if it is not liked.
     """
     start[: mine.size + 1] = 0
     for place in range(mine.size):
@@ -132,10 +135,10 @@ def _build_sets(mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: I
 
 @njit(nogil=True, cache=True)
 def _is_inside_another(place: int, mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: Int32) -> bool:
-    """Return whether set ``place`` is part of a larger set, or equal to an earlier one.
+    """Return whether the set numbered ``place`` is part of a larger set, or equal to one with a lower number.
 
-    A set can only be inside sets that contain its own item, which are those of the item's neighbours. The arguments are
-    those of :func:`_build_sets`.
+    A set can only be inside sets that contain its own item, which are those around the item's neighbours. The other
+    arguments are those of :func:`_build_sets`, after its call.
     """
     size = start[place + 1] - start[place]
     for item in near[mine[place]]:
@@ -160,9 +163,9 @@ def _is_inside_another(place: int, mine: Int32, near: Int32, place_of: Int32, st
 
 @njit(nogil=True, cache=True)
 def _sort_sets(order: Int64, start: Int64, sets: Int32) -> None:
-    """Sort the set numbers in ``order``: the largest set first, sets of equal size by their members.
+    """Sort the numbers of sets in ``order``: the largest set first, sets of equal size by their members.
 
-    Set p is ``sets[start[p]:start[p + 1]]``.
+    Set p has the members ``sets[start[p]:start[p + 1]]``.
     """
     for gap in GAPS:
         for begin in range(gap, order.size):
@@ -199,11 +202,13 @@ def shares(offsets: Int64, sizes: Int64) -> Float:
 def aspects(
     user_offsets: Int64, set_offsets: Int64, members: Int32, close: Int32, offsets: Int64, items: Int32
 ) -> tuple[Int64, Int32]:
-    """Return offsets, and for each row of list u the ascending indices of user u's subprofiles close to its item.
+    """Return, for each row of some lists, the ascending numbers of the user's subprofiles that its item is close to.
 
-    An item is close to a subprofile if it is in ``close[i]``, the nearest neighbours, of one of its items i. List u is
-    ``items[offsets[u]:offsets[u + 1]]``. User u has the subprofiles s from ``user_offsets[u]`` to ``user_offsets[u +
-    1]``, and s has the items ``members[set_offsets[s]:set_offsets[s + 1]]``.
+    The first result has the offsets of the rows in the second, which has the numbers. List u is for user u and has the
+    items ``items[offsets[u]:offsets[u + 1]]``; -1 is an unknown item. User u has the subprofiles s from
+    ``user_offsets[u]`` to ``user_offsets[u + 1]``, numbered from 0, and s has the items
+    ``members[set_offsets[s]:set_offsets[s + 1]]``. An item is close to a subprofile if it is in ``close[i]``, the
+    nearest neighbours of i, for one of its items i.
     """
     head = np.full(close.shape[0], -1, np.int64)  # the last row of an item in this list
     before = np.full(items.size, -1, np.int64)  # the previous row with the same item

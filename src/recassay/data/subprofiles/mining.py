@@ -19,11 +19,12 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Miner:
-    """Finds the subprofiles of users of a log, from their liked items and the neighbours of every item.
+    """A finder of the subprofiles of users, which are groups of similar items among the items that a user likes.
 
-    The subprofile around a liked item i is i and all liked items j that have i among their ``k1`` nearest neighbours.
-    A subprofile inside another is dropped, equal ones are kept once. An item is close to a subprofile if it is among
-    the ``k2`` nearest neighbours of one of its items. Neighbours come from the whole log, see :func:`nearest`.
+    The subprofile around a liked item i is i and all liked items j that have i among their ``k1`` nearest neighbours. A
+    subprofile inside another is dropped, equal ones are kept once. An item is close to a subprofile if it is among the
+    ``k2`` nearest neighbours of one of its items. Neighbours come from the whole log, see :func:`nearest`.
+
 
     >>> import polars as pl
     >>> baskets = {1: [1, 2, 3], 2: [1, 2, 4], 3: [1, 2], 4: [3, 5, 6], 5: [5, 6], 6: [4, 7], 7: [1, 7], 8: [1, 2, 5]}
@@ -48,22 +49,30 @@ class Miner:
         liked_from: float | None = None,
         threads: int | None = None,
     ) -> Miner:
-        """Return a miner for a log; liked items have a rating of at least ``liked_from`` (all items for None)."""
+        """Return a finder of subprofiles of the users of a log.
+
+        A subprofile is made with the ``k1`` nearest neighbours of items, and items close to it with ``k2``. Liked items
+        have a rating of at least ``liked_from``; with None a user likes all of their items.
+        """
         offsets, liked = log.take(log.liked(liked_from)).by_user
         neighbours = nearest(log, max(k1, k2), threads=threads)
         near, close = (np.ascontiguousarray(neighbours[:, :k]) for k in (k1, k2))
         return cls(readonly(offsets), readonly(liked), readonly(near), readonly(close))
 
     def mine(self, users: Int32) -> Subprofiles:
-        """Return the subprofiles of some users by their code in the log, in this order; -1 is an unknown user."""
+        """Return the subprofiles of some users, in the order given.
+
+        ``users`` are codes in the log; -1 is an unknown user, who has no subprofiles.
+        """
         return Subprofiles(*_kernels.mine(self.offsets, self.liked, self.near, readonly(users)), self.close)
 
 
 @dataclass(frozen=True, eq=False)
 class Subprofiles:
-    """The subprofiles of a block of users: s of user u is ``items[set_offsets[s]:set_offsets[s + 1]]``, ascending.
+    """The subprofiles of some users, which are sets of item codes of the log.
 
-    User u has subprofiles ``offsets[u]`` to ``offsets[u + 1]``, by size descending, then by their items.
+    User u of the block has the subprofiles numbered ``offsets[u]`` to ``offsets[u + 1]`` (excluded), the largest first,
+    then by their items. Subprofile s has the items ``items[set_offsets[s]:set_offsets[s + 1]]``, ascending.
     """
 
     offsets: Int64
@@ -82,10 +91,11 @@ class Subprofiles:
         return _kernels.shares(readonly(self.offsets), readonly(np.diff(self.set_offsets)))
 
     def aspects(self, offsets: Int64, items: Int32) -> tuple[Int64, Int32]:
-        """Return offsets and ascending numbers (0, 1, ...) of the subprofiles that each list item is close to.
+        """Return, for each row of some lists, the numbers of the user's subprofiles that its item is close to.
 
-        List u, ``items[offsets[u]:offsets[u + 1]]``, belongs to user u of the block, in codes of the log. -1 is an item
-        that the log does not have; it is close to no subprofile.
+        List u is for user u of the block and has the items ``items[offsets[u]:offsets[u + 1]]``, in codes of the log;
+        -1 is an item that the log does not have, close to no subprofile. The first result has the offsets of the rows
+        in the second, which has the numbers 0, 1, ... of the user's subprofiles, ascending.
         """
         return _kernels.aspects(
             readonly(self.offsets), readonly(self.set_offsets), readonly(self.items), readonly(self.close),

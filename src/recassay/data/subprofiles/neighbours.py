@@ -1,4 +1,4 @@
-"""Item neighbours: items that the same users had."""
+"""Nearest neighbours of items: the items that share most users with them."""
 
 from __future__ import annotations
 

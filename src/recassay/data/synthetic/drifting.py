@@ -55,9 +55,10 @@ def change_points(events: int, changes: int) -> list[int]:
 
 
 def _draw_new_items(draw: ItemSampler, who: Codes, seen: Codes) -> Codes:
-    """Return an item for each user in ``who`` that is not among the (user, item) pairs ``seen``.
+    """Return for each user in ``who`` an item that the user does not have yet.
 
-    Repeats are drawn again, with growing exploration.
+    ``draw`` draws the items. ``seen`` holds the existing events, each as user * number of items + item. An item that a
+    user has already is drawn again, each round with a larger share of items drawn uniformly from the catalogue.
     """
     what, missing, rounds = np.empty(who.size, np.int64), np.arange(who.size), 0
     while missing.size:

@@ -86,12 +86,14 @@ def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float
 
 
 def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, float, float]:
-    """Return c1, c2 and alpha, to three digits, that fit the logarithms of a log's item counts best (least squares).
+    """Return c1, c2 and alpha of the power law that fits the item counts of a log best.
 
-    More digits would depend on the machine, because the search multiplies matrices.
+    The fit is by least squares of the logarithms. The numbers have three digits: more would depend on the machine,
+    because the search multiplies matrices.
 
     alpha is at most ``steepest``. If counts fall faster than any power law, as in many logs, alpha and c2 would grow
     together without bound, and such a c2 makes every smaller alpha flat.
+
 
     >>> made = power_law(users=4_000, items=300, ratings=60_000, alpha=1.2, c1=5, c2=10)
     >>> c1, c2, alpha = fit_power_law(made)

@@ -91,10 +91,10 @@ def events_per_user(users: int, items: int, events: int, seed: int) -> Codes:
 
 
 def _distinct_items(wanted: Codes, items: int, exponent: float, seed: int) -> Codes:
-    """Return ``wanted[u]`` different items for each user, user by user, in the order drawn.
+    """Return ``wanted[u]`` different items for each user u, user by user, in the order drawn.
 
     Every round draws for the missing events and drops items that a user already has. No user wants more than half of
-    the items, and later rounds explore more, so the loop ends.
+    the items, and later rounds draw a larger share uniformly from the catalogue, so the loop ends.
     """
     users, draw = wanted.size, ItemSampler(wanted.size, items, exponent, seed)
     pairs = np.empty(0, np.int64)
