@@ -24,7 +24,6 @@ class LazyColumns:
     column or the format says that it holds positions (1, 2, 3, ...) rather than times. ``remarks`` are texts about the
     table that findings quote, by finding code.
 
-
     >>> columns = LazyColumns({"user_id": lambda: pl.Series([1, 2])})
     >>> columns["user_id"].to_list(), columns.frame().shape
     ([1, 2], (2, 1))

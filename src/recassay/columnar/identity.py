@@ -57,7 +57,6 @@ def pair_keys(users: NDArray[np.int32], items: NDArray[np.int32], user_keys: Key
     ``users`` and ``items`` are the codes of each row; ``user_keys`` and ``item_keys`` are the hashes by code. Rows of
     the same user and item get the same hash.
 
-
     >>> keys = np.array([7, 8], np.uint64)
     >>> found = pair_keys(np.array([0, 1, 0]), np.array([1, 0, 1]), keys, keys, salt=3)
     >>> bool(found[0] == found[2]), bool(found[0] == found[1])
@@ -78,7 +77,6 @@ def set_digest(pairs: Keys, columns: list[Keys]) -> int:
     """Return a digest of rows that does not depend on their order: the sum modulo 2^64 of one hash per row.
 
     ``pairs`` has the hash of user and item of each row, ``columns`` the hashes of its other values, such as the time.
-
 
     >>> pairs, times = np.array([5, 6], np.uint64), np.array([1, 2], np.uint64)
     >>> set_digest(pairs, [times]) == set_digest(pairs[::-1], [times[::-1]])

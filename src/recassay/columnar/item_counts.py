@@ -18,7 +18,6 @@ class ItemCounts:
     ``ids`` are the items, ascending; ``users`` and ``events`` count in the order of ``ids``; ``n_users`` is the number
     of users of the log.
 
-
     >>> one = ItemCounts(pl.Series([5, 7]), np.array([2, 1]), np.array([2, 3]), 2)
     >>> both = one + ItemCounts(pl.Series([7, 9]), np.array([1, 1]), np.array([1, 4]), 1)
     >>> both.ids.to_list(), both.users.tolist(), both.events.tolist(), both.n_users

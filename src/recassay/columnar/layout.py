@@ -99,7 +99,6 @@ def order_within(
 
     The order is None if the rows are sorted already. ``offsets[g]:offsets[g + 1]`` are the rows of group g.
 
-
     >>> order, tied = order_within(np.array([0, 2, 4]), np.array([2.0, 1.0, 3.0, 3.0]))
     >>> order.tolist(), tied
     ([1, 0, 2, 3], True)

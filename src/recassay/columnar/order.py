@@ -17,7 +17,6 @@ def positions_in_groups(groups: NDArray[np.int32], *keys: NDArray[Any]) -> NDArr
     Rows of a group are ordered by the last of ``keys``, then by the one before it, and so on; equal rows stay in row
     order.
 
-
     >>> positions_in_groups(np.array([0, 1, 0], np.int32), np.array([5, 9, 4])).tolist()
     [1, 0, 0]
     """
@@ -67,7 +66,6 @@ def ordered_keys(values: NDArray[Any]) -> Keys:
     """Return unsigned integers in the same order as the values.
 
     An integer depends on its value alone, so chunks of a column can be converted one by one.
-
 
     >>> bool((ordered_keys(np.array([-2, 5, 3]))[1:] == ordered_keys(np.array([5, 3]))).all())
     True

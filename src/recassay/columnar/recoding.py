@@ -23,7 +23,6 @@ class Recoding:
     An id that the table lacks is mapped to -1. ``table`` holds the rows of the codes ``low``, ``low + 1``, ... It is
     None where the ids are too far apart for such an array; then codes are searched in ``ids``.
 
-
     >>> source, codes = Vocabulary.encode(pl.Series([30, 10, 99]))
     >>> Recoding.between(source, pl.Series([10, 20, 30]))(codes).tolist()
     [2, 0, -1]

@@ -219,7 +219,6 @@ def kind_of_positions(positions: Positions, *, named: bool) -> TimeKind:
 
     ``named`` says that the name of the column or the format of the file indicates positions.
 
-
     >>> users = np.array([0, 0, 1, 1, 1], np.int32)
     >>> of = lambda *values: kind_of_positions(Positions.of(users, pl.Series(values)), named=False)
     >>> of(0, 1, 0, 1, 2), of(3, 1, 2, 5, 4), of(3, 10, 4, 5, 5), of(1998, 2001, 2003, 2003, 2004)

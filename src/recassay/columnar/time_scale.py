@@ -37,7 +37,6 @@ class TimeScale:
     def of(cls, timestamps: pl.Series | None) -> TimeScale:
         """Return the counts, minima and maxima of a column of times; missing, NaN and infinite times are left out.
 
-
         >>> TimeScale.of(pl.Series([5, 978_300_760, 978_300_800])).counts
         (1, 2, 0, 0, 0, 0, 0, 0, 0)
         """

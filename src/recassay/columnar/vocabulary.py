@@ -31,7 +31,6 @@ class Vocabulary:
     The code of an id is its position in ``ids``, which ascends. If ``ids`` is None, the ids are 32-bit integers and are
     their own codes.
 
-
     >>> vocabulary, codes = Vocabulary.encode(pl.Series(["b", "a", "b"]))
     >>> codes.tolist(), vocabulary.decode(codes).to_list()
     ([1, 0, 1], ['b', 'a', 'b'])
@@ -211,7 +210,6 @@ def concat_ids(columns: Iterable[pl.Series]) -> pl.Series:
 
 def rows_in_table(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:
     """Return the row of each id in ``table``, a column of distinct ids; -1 if it lacks the id.
-
 
     >>> rows_in_table(pl.Series(["a", "x"]), pl.Series(["x", "y", "z"])).tolist()
     [-1, 0]

@@ -29,7 +29,7 @@ StartProgress = Callable[[str], Progress | None]  # name of a stage -> function 
 
 @dataclass(frozen=True)
 class TableChunks:
-    """A table whose rows are yielded in chunks of whole users.
+    """A table whose rows are yielded in chunks, each with all rows of some users.
 
     ``sample`` has the users of regularly spaced rows, ascending. ``sorted_files`` hold the rows, each file with
     ascending users; it is None if the table's own files are in that order.
@@ -45,9 +45,10 @@ class TableChunks:
     def of(
         cls, ranges: Sequence[RowRange], folder: Path, size: float, start_progress: StartProgress = lambda _: None
     ) -> TableChunks:
-        """Return the chunks of a table: scan all users for their order and for boundaries, and sort the rows if needed.
+        """Return the chunks of a table, after a scan of its users; rows are sorted by user where they are not already.
 
-        This takes about ``size`` bytes of memory. Sorted files are written to ``folder``.
+        ``size`` is the number of bytes of memory to use, about. Sorted files are written to ``folder``.
+        ``start_progress`` takes the name of a step and returns a function that is called with numbers of rows done.
         """
         first = ranges[0].read(ranges[0].columns, 0, MIN_ROWS)
         row_size = first.estimated_size() / first.height
@@ -76,7 +77,7 @@ class TableChunks:
         return self.ranges[0].read(self.ranges[0].columns, 0, 1).clear()
 
     def cut(self, ends: Sequence[Any]) -> Iterator[pl.DataFrame]:
-        """Yield chunks split at ``ends`` (ascending, each the last user of its chunk); one more chunk has the rest."""
+        """Yield the rows in chunks; ``ends`` are the last users of all chunks but the final one, ascending."""
         if self.sorted_files is None:
             return self._read(ends)
         return self._merged(self.sorted_files, ends)
@@ -127,9 +128,9 @@ class _RowBuffer:
 
 
 def chunk_boundaries(tables: Sequence[TableChunks], size: float) -> list[Any]:
-    """Return the user ids at which all tables are split, so that each chunk of all tables has about ``size`` bytes.
+    """Return the user ids at which all tables are split, so that a chunk takes about ``size`` bytes over all tables.
 
-    They are the last users of every chunk but the final one. Raises I403 if one table has integer user ids and another
+    They are the last users of all chunks but the final one. Raise I403 if one table has integer user ids and another
     strings.
     """
     kinds = {Vocabulary(table.sample).kind: Vocabulary(table.sample) for table in tables}

@@ -28,7 +28,10 @@ FEATURE_NAMES = frozenset(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Features(Displayable):
-    """The features of each item (items ascending by id), as codes into ``names``, which is ascending and distinct.
+    """The features that each item has, such as its genres.
+
+    Items ascend by id. Item i has the features ``codes[offsets[i]:offsets[i + 1]]``, which are positions in ``names``;
+    names are distinct and ascend.
 
     >>> items = pl.DataFrame({"item_id": [7, 3, 5], "genres": ["Drama|War", "War", None]})
     >>> features = Features.from_frame(items)
@@ -98,7 +101,9 @@ class Features(Displayable):
 def gather_sets(
     offsets: NDArray[np.int64], codes: NDArray[np.int32], rows: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the offsets and members of the sets in some rows, in that order; row -1 is an empty set.
+    """Return the offsets and members of the sets numbered ``rows``, in that order; row -1 gives an empty set.
+
+    Set s has the members ``codes[offsets[s]:offsets[s + 1]]``.
 
     >>> starts, found = gather_sets(np.array([0, 2, 3]), np.array([5, 6, 7], np.int32), np.array([1, -1, 0], np.int32))
     >>> starts.tolist(), found.tolist()
@@ -131,9 +136,7 @@ def feature_columns(frame: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataFrame:
-    """Return the (item, feature) pairs of one column; ``items`` is the item code of each row.
-
-    Feature names get ``prefix`` in front.
+    """Return a table of the (item, feature) pairs of one column, whose feature names get ``prefix`` in front.
 
     ``items`` is the item code of each row.
     """
@@ -149,7 +152,7 @@ def _pairs(items: NDArray[np.int32], column: pl.Series, prefix: str) -> pl.DataF
 
 
 def _check_usable(frame: pl.DataFrame, chosen: tuple[str, ...], where: str) -> None:
-    """Raise I201 if a chosen column is missing or none was found."""
+    """Raise I201 if a chosen column is missing from the table, or if no column was found; ``where`` names the table."""
     others = [name for name in frame.columns if name != "item_id"]
     absent = [name for name in chosen if name not in others]
     if absent or not chosen:

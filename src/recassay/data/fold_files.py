@@ -47,7 +47,7 @@ def is_fold(folder: str | Path) -> bool:
 
 
 def read_fold(folder: str | Path) -> Fold:
-    """Return the fold of a folder, over the users and items of its files; I118 if the folder holds none.
+    """Return the fold stored in a folder, over the users and items of its files; raise I118 if there is none.
 
     >>> import tempfile
     >>> log = read_interactions([("ann", "x"), ("ann", "y"), ("bob", "y"), ("bob", "z")])

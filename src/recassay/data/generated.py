@@ -26,7 +26,6 @@ class Generated(Displayable):
     without probabilities. ``seed`` is the seed of the random numbers. ``times`` (n, k) are the times of the items, and
     ``begun`` the test sequences that were continued; :func:`generate` sets both.
 
-
     >>> made = Generated("mine", np.array([[3, -1]], np.int32), np.array([[0.5, np.nan]]), np.array([2.0]), seed=7)
     >>> len(made), made.k, made.lengths.tolist()
     (1, 2, [1])

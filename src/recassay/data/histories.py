@@ -18,7 +18,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Histories:
-    """Sequences of item codes, oldest first: history h is ``items[offsets[h]:offsets[h + 1]]``.
+    """Sequences of item codes, one per history, oldest first: history h is ``items[offsets[h]:offsets[h + 1]]``.
 
     ``users`` has the user of each history, and ``times`` the time of each item, where they are known. The users of
     sequences are codes of the fold's ``user_vocabulary``; a code that does not occur in training is a new user.
@@ -31,7 +31,9 @@ class Histories:
 
     @classmethod
     def of(cls, log: Interactions) -> Histories:
-        """Return the history of every user of a log, by code; events at equal times, or without times, in row order.
+        """Return the history of every user of a log, in the order of user codes.
+
+        Events at equal times, or without times, are in row order.
 
         >>> import polars as pl
         >>> frame = pl.DataFrame({"user_id": [1, 2, 1], "item_id": [7, 8, 9], "timestamp": [5, 1, 3]})
@@ -71,5 +73,5 @@ class Histories:
         return table
 
     def rows(self) -> list[list[int]]:
-        """Return one list of item codes per history."""
+        """Return the histories as lists of item codes."""
         return [self.items[begin:end].tolist() for begin, end in zip(self.offsets, self.offsets[1:], strict=False)]

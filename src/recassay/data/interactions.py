@@ -61,7 +61,7 @@ class Interactions(Displayable):
     def of_users(
         cls, frame: pl.DataFrame, whole: ItemCounts, *, origin: str = "", times: TimeKind | None = None
     ) -> Interactions:
-        """Return the log of some users, with all of their rows, and the item counts of the whole log.
+        """Return a log of all rows of some users; ``whole`` are the item counts of the whole log.
 
         Items, item counts and ``n_users`` are those of the whole log; everything else describes these rows.
 
@@ -80,9 +80,9 @@ class Interactions(Displayable):
         return int(self.users.size)
 
     def with_inferred_times(self, *, named: bool = False) -> Interactions:
-        """Return the log with the kind of its times inferred.
+        """Return the log with the kind of its times inferred: clock, global or user.
 
-        ``named`` says that their column has a name for positions.
+        ``named`` says that the name of the time column is one for positions.
         """
         return replace(self, times=infer_kind(self.users, self.timestamps, named=named))
 
@@ -108,7 +108,7 @@ class Interactions(Displayable):
 
     @property
     def item_counts(self) -> ItemCounts:
-        """Return the item counts of the whole log, which a log of some of its users needs."""
+        """Return the item counts of the whole log; they are needed to make logs of some of its users."""
         if self.whole is not None:
             return self.whole
         assert self.item_vocabulary.ids is not None, "a log's ids are dense"
@@ -239,7 +239,7 @@ class Interactions(Displayable):
 
 
 def whole_log_needed(what: str, where: str = "") -> UsageError:
-    """Return the error for ``what``, which needs the whole log, where only some users' rows are available."""
+    """Return the error U224: ``what`` needs the whole log, but only the rows of some users are available at a time."""
     return UsageError(
         "U224",
         f"{what} need the whole training log, and only the rows of some of its users are available at a time",
@@ -255,7 +255,7 @@ def _times_and_ratings(frame: pl.DataFrame) -> tuple[pl.Series | None, NDArray[n
 
 
 def _counted_items(items: pl.Series, ids: pl.Series, where: str) -> NDArray[np.int32]:
-    """Return the codes of items that were counted before; I421 if one was not."""
+    """Return the codes of items in ``ids``, the items that were counted earlier; raise I421 if one is missing there."""
     vocabulary, codes = Vocabulary.encode(items)
     found = Recoding.between(vocabulary, ids)(codes)
     new = found < 0
@@ -271,7 +271,7 @@ def _counted_items(items: pl.Series, ids: pl.Series, where: str) -> NDArray[np.i
 
 
 def no_ratings_to_compare(at_least: float, where: str) -> InputError:
-    """Return the error I307 for a log without ratings, of which only those of at least ``at_least`` are relevant."""
+    """Return the error I307: only ratings of at least ``at_least`` are relevant, but the log has no ratings."""
     return InputError(
         "I307",
         f"relevance was defined as a rating of at least {at_least:g}, and the log has no ratings",

@@ -12,9 +12,11 @@ from recassay.data.times import row_times
 
 @dataclass(frozen=True)
 class LeakReport:
-    """Counts of training events: all, those later than the earliest test event, those later within the same user.
+    """Numbers of training events: all, those later than some test event, and those later than one of their own user.
 
-    ``later`` is None if the times order events within each user only, since users cannot be compared then.
+    ``train`` counts all. ``later`` counts those later than the earliest test event, and ``later_of_user`` those later
+    than the earliest test event of the same user. ``later`` is None if the times order events only within each user,
+    since users cannot be compared then.
     """
 
     train: int
@@ -25,7 +27,7 @@ class LeakReport:
 def leaks(fold: Fold) -> LeakReport:
     """Return how many training events of a fold are strictly later than the earliest test event.
 
-    A log without timestamps is an error. Validation events are not counted.
+    A log without timestamps raises an error. Validation events are not counted.
 
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions

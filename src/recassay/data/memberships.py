@@ -27,7 +27,6 @@ class Memberships:
     ``by`` is the name of the column that the groups come from. ``features`` maps ids to groups, and ``order`` lists the
     codes of the groups in the order in which they are shown. ``note`` says how numbers were divided into groups.
 
-
     >>> users = pl.DataFrame({"user_id": ["ann", "bob", "eve"], "country": ["de", "fr", "de"]})
     >>> groups = Memberships.of(users, "user_id", "country")
     >>> groups.names, [places.tolist() for places in groups.places(pl.Series(["ann", "eve", "zoe"]), "user")]

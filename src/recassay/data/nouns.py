@@ -109,7 +109,7 @@ def kind_of(value: Any) -> str:
 
 
 def wrong_noun(value: Any, needed: Noun, where: str = "") -> UsageError:
-    """Return the error for a value that is not of the kind that a function needs."""
+    """Return the error U124 for a value of another kind than ``needed``, the kind that a function needs."""
     kind = kind_of(value)
     if not kind and isinstance(value, list | tuple | dict) and needed == "scores":
         kind = "several values"
@@ -123,7 +123,7 @@ def wrong_noun(value: Any, needed: Noun, where: str = "") -> UsageError:
 
 
 def require_noun(value: Any, needed: Noun, *allowed: str) -> None:
-    """Raise U124 if a value is known to be of another kind than the one that a function needs (or allows)."""
+    """Raise U124 if a value is known to be neither of the kind ``needed`` nor of one of the kinds ``allowed``."""
     kind = kind_of(value)
     if kind and kind not in (f"a {needed}", *allowed):
         raise wrong_noun(value, needed)

@@ -53,9 +53,10 @@ def read_interactions(
 
 
 def read_training(source: object, *, columns: Columns = None) -> Interactions:
-    """Return a training log in which every item and user has an event, as in a file.
+    """Return a training log whose users and items all have an event in it.
 
-    The training part of a fold also has the items and users of the test part, which metrics must not count.
+    The training part of a fold also has the items and users of the test part in its vocabularies. They are dropped,
+    since metrics must not count them.
 
     >>> import numpy as np
     >>> fold = read_interactions([("ann", "x"), ("bob", "y")])
@@ -82,7 +83,9 @@ def read_items(source: object, *, columns: Columns = None, format: str | None = 
 
 
 def read_memberships(source: object, by: str, role: str, *, columns: Columns = None) -> Memberships:
-    """Return the groups that a column of a table of ``users`` or ``items`` makes; other columns are not read.
+    """Return the groups that the column ``by`` makes of the rows of a table of users or items.
+
+    ``role`` is ``users`` or ``items``. Other columns are not read, apart from the ids.
 
     >>> import polars as pl
     >>> read_memberships(pl.DataFrame({"user": [1, 2], "country": ["de", "fr"]}), "country", "users").names
@@ -98,7 +101,7 @@ def read_memberships(source: object, by: str, role: str, *, columns: Columns = N
 
 
 def has_column(source: object, name: str, role: str, *, columns: Columns = None) -> bool:
-    """Return whether a path or a frame is a table of ``users`` or ``items`` with a column of this name.
+    """Return whether a path or a frame is a table with a column of this name; ``role`` is ``users`` or ``items``.
 
     >>> has_column({"ann": ["x"]}, "country", "users")
     False
@@ -115,7 +118,7 @@ def has_column(source: object, name: str, role: str, *, columns: Columns = None)
 def read_truth(source: object, *, columns: Columns = None, format: str | None = None, negative: str = "error") -> Truth:
     """Return held-out relevant items from a file or an object; a rating or relevance column becomes the gain.
 
-    Of a fold the test part is read. Ratings of a log are gains, too.
+    Of a fold, the test part is used. ``negative`` says whether negative gains are an error or mean «unjudged».
 
     >>> read_truth({"ann": ["x", "y"]}).gains.tolist()
     [1.0, 1.0]
@@ -194,7 +197,7 @@ def read_runs(source: object, **options: Any) -> list[Run]:
 def each_run(source: object, own_columns: Mapping[str, Columns] | None = None, **options: Any) -> Iterator[Run]:
     """Yield the runs of :func:`read_runs` one at a time, so that only one need be in memory.
 
-    ``own_columns`` has column names of single runs, by the name of the run.
+    ``own_columns`` maps the name of a run to its own column names, where these differ from those of the other runs.
     """
     own = own_columns or {}
 
@@ -227,9 +230,9 @@ def each_run(source: object, own_columns: Mapping[str, Columns] | None = None, *
 def read_with_shared_names(
     read: Callable[[Columns], Found], columns: Columns, own: Columns = None, *, option: str = "--columns"
 ) -> Found:
-    """Return what ``read(columns)`` reads: a table beside the runs, which may have the same column names.
+    """Return ``read(columns)``, the table that ``read`` makes with column names that were given for the runs.
 
-    The names that ``columns`` gives for the runs apply if the table has such columns. ``own`` are column names for this
+    If the table lacks columns of these names, it is read with the default names. ``own`` are column names for this
     table alone, which it must have; ``option`` is the option of the command line that gives them.
     """
     if own is not None:

@@ -34,14 +34,14 @@ Order = Literal["rank", "score", "row"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(Displayable):
-    """Ranked lists of one system, laid out by query (ascending), each list in its given order.
+    """Ranked lists of one system, one per query; queries ascend, and the rows of a list are in the order of ``order``.
 
-    ``tied`` marks rows that the given order does not separate from the previous row of the same list (equal score or
-    equal rank); None if there are no ties. :meth:`with_ties_broken` orders them. ``standings`` hold the ranks of
-    relevant items among all candidates. ``source`` is the fitted system, if the run was played and not read from a
-    file. ``rows`` is the place of each row in its list as it was read, from 0. It is None if lists are in the order
-    they were read, or if that order is unknown; then ``has_row_order`` is False. ``remarks`` are texts that findings
-    report about the run's file, by finding code.
+    The items of query q are ``items[offsets[q]:offsets[q + 1]]``. ``order`` says what the lists were ordered by: rank,
+    score or row. ``tied`` marks rows whose score or rank equals that of the previous row of the list; None if there are
+    none. :meth:`with_ties_broken` orders them. ``standings`` hold the ranks of relevant items among all candidates.
+    ``source`` is the fitted system, if it made the run in this process. ``rows`` is the position (from 0) of each row
+    in its list as it was read. It is None if lists are in the order they were read, or if that order is unknown; then
+    ``has_row_order`` is False. ``remarks`` are texts about the run's file that findings quote, by finding code.
 
     >>> run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [5, 9], "score": [0.1, 0.7]}), "mine")
     >>> run.queries.to_list(), run.items.tolist(), run.order
@@ -80,10 +80,12 @@ class Run(Displayable):
     ) -> Run:
         """Return the run of a table with columns user_id, item_id and rank and/or score.
 
-        Lists are ordered by ``rank`` if there is one, else by ``score`` descending, else as the rows come. Scores are
-        always checked; without ``keep_scores`` they are dropped once they have ordered the lists. Without ``keep_rows``
-        the original row places are dropped too: then repeated items have no last row, and ties have no row order.
-        ``remarks`` are texts that findings report about the file, if ``frame`` does not carry them.
+        Lists are ordered by the column ``order``; by default by ``rank`` if there is one, else by ``score`` descending,
+        else as the rows come. Scores are always checked; without ``keep_scores`` they are dropped once they have
+        ordered the lists. Without ``keep_rows`` the original positions of rows are dropped too: then it is unknown
+        which row of a repeated item was read last, and ties cannot be broken by row. ``nan`` says whether a NaN score
+        is an error or comes last. ``remarks`` are texts about the file that findings quote, if ``frame`` does not carry
+        them.
         """
         where = origin or name
         order = order or ("rank" if "rank" in frame.columns else "score" if "score" in frame.columns else "row")
@@ -126,7 +128,7 @@ class Run(Displayable):
         return None if self.score_column is None else self.score_column.to_numpy()
 
     def _ordered_by(self, column: pl.Series, order: Order) -> tuple[NDArray[np.int64] | None, Run]:
-        """Return the row order that sorts the lists by a column (None if they are sorted), and the sorted run."""
+        """Return the row order that sorts each list by a column (None if all are sorted), and the run so sorted."""
         if strictly_ordered(self.offsets, column, descending=order == "score"):
             return None, replace(self, order=order, tied=None)
         keys = column.cast(pl.Float64).to_numpy()
@@ -154,14 +156,20 @@ class Run(Displayable):
         return replace(self, rows=None, has_row_order=False)
 
     def with_float32_ties(self) -> Run:
-        """Return the run with the ties that single-precision scores have (trec_eval reads scores as C floats)."""
+        """Return the run with rows marked as tied if their scores are equal in single precision.
+
+        This is for comparison with trec_eval, which reads scores as C floats.
+        """
         if self.order != "score" or self.scores is None:
             return self
         with np.errstate(over="ignore"):
             return replace(self, tied=_tied(self.offsets, self.scores.astype(np.float32)))
 
     def with_ties_broken(self, preference: NDArray[np.integer] | None = None) -> Run:
-        """Return the run with tied rows in ascending order of preference (one value per row; default: by item id)."""
+        """Return the run with tied rows in ascending order of ``preference``, which has a number per row.
+
+        The default is the item id.
+        """
         if self.tied is None:
             return self
         group = np.cumsum(~self.tied)
@@ -179,7 +187,7 @@ class Run(Displayable):
         return mark_repeated(self.offsets, self.items)
 
     def with_last_scores(self) -> Run:
-        """Return the run with repeated items merged: at the first row of the item, with the score of the last row.
+        """Return the run with repeated items merged, each at its first row with the score of its last row.
 
         The last row is the one that was read last, wherever ranks or scores put it.
 
@@ -220,7 +228,7 @@ class Run(Displayable):
         return found
 
     def without(self, dropped: NDArray[np.bool_]) -> Run:
-        """Return the lists without some rows; later rows move up."""
+        """Return the run without the rows marked in ``dropped``; later rows move up."""
         if not dropped.any():
             return self
         keep = ~dropped
@@ -272,7 +280,7 @@ class Run(Displayable):
 
 
 def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.bool_] | None:
-    """Return a mask of the rows whose key equals that of the previous row of their list; None if there are none."""
+    """Return a mask of the rows whose key equals that of the previous row of their list; None if it marks nothing."""
     tied = np.empty(keys.size, np.bool_)
     tied[:1] = False
     np.equal(keys[1:], keys[:-1], out=tied[1:])
@@ -281,7 +289,10 @@ def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.b
 
 
 def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
-    """Return the scores as floats, and the number of NaN among them; I301 if that is an error."""
+    """Return the scores as floats, and the number of NaN among them.
+
+    Raise I301 for a NaN if ``nan`` is ``"error"``, and for other scores that cannot be used; ``where`` names the table.
+    """
     column = table["score"].cast(pl.Float64)
     if column.null_count():
         column = column.fill_null(float("nan"))
@@ -305,7 +316,7 @@ def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
 
 
 def _ranks(table: GroupedRows, where: str) -> pl.Series:
-    """Return the ranks; I302 if one is missing or negative."""
+    """Return the ranks; raise I302 if one is missing or negative."""
     ranks = table["rank"]
     if ranks.dtype.is_float():
         ranks = ranks.fill_nan(None)

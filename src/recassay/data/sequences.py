@@ -127,7 +127,7 @@ class Sequences(Displayable):
 
     @functools.cached_property
     def references(self) -> Histories:
-        """Return each sequence without its first item: what a system must generate."""
+        """Return each sequence without its first item; this is what a system must generate."""
         return Histories(self.offsets - np.arange(self.offsets.size), np.delete(self.items, self.offsets[:-1]))
 
     def take(self, which: NDArray[np.integer] | NDArray[np.bool_]) -> Sequences:
@@ -152,7 +152,7 @@ class Sequences(Displayable):
         )
 
     def frame(self) -> pl.DataFrame:
-        """Return the sequences as a table, numbered from 0; :meth:`from_frame` reads it."""
+        """Return the sequences as a table that :meth:`from_frame` can read; they are numbered from 0."""
         numbers = row_groups(self.offsets)
         columns: dict[str, Any] = {
             "sequence_id": numbers,
@@ -163,9 +163,9 @@ class Sequences(Displayable):
 
     @functools.cached_property
     def identities(self) -> Keys:
-        """Return a 64-bit key for every sequence, made of its user and its items with their times, not of its position.
+        """Return a 64-bit hash of each sequence, made of its user and its items with their times, not of its position.
 
-        Identical sequences get different keys: the first, second, ... copy are distinguished.
+        Identical sequences get different hashes: the second, third, ... copy of a sequence has its own.
 
         >>> frame = pl.DataFrame({"sequence_id": [1, 1, 2, 2, 3, 3], "user_id": [7] * 6, "item_id": [*"ababba"]})
         >>> made = Sequences.from_frame(frame)
@@ -239,7 +239,7 @@ def no_sequences_error(rows: int, sequences: int, origin: str) -> InputError:
 
 
 def _distinguish_copies(keys: Keys) -> Keys:
-    """Return the keys with equal keys changed: the second, third, ... copy of a key gets a key of its own."""
+    """Return the hashes with repeated ones replaced: the second, third, ... copy of a hash gets a hash of its own."""
     order = np.argsort(keys, kind="stable")
     starts = np.append(True, keys[order][1:] != keys[order][:-1])[: keys.size]
     if starts.all():
@@ -250,9 +250,10 @@ def _distinguish_copies(keys: Keys) -> Keys:
 
 
 def _check_rows(log: Interactions, numbers: Int32, wrong: NDArray[np.bool_], what: str, hint: str) -> None:
-    """Raise I351 if ``wrong`` marks rows that contradict the previous row of their sequence.
+    """Raise I351 if ``wrong`` marks a row that contradicts the previous row of the same sequence.
 
-    ``numbers`` is the sequence of each row, and ``what`` and ``hint`` are texts of the error.
+    ``wrong`` has a value for each row but the first. ``numbers`` is the sequence of each row; ``what`` and ``hint`` are
+    texts of the error.
     """
     found = numbers[1:][wrong & (numbers[1:] == numbers[:-1])]
     if found.size:

@@ -62,7 +62,6 @@ def parse_instant(log: Interactions, at: float | str, where: str) -> float:
 
     Text is a date (UTC), for logs whose times are dates. ``where`` names, in an error, what was given the instant.
 
-
     >>> from datetime import date
     >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(2020, 1, 2)]})
     >>> parse_instant(Interactions.from_frame(frame), "1970-01-01T00:01", "")

@@ -226,7 +226,6 @@ def _conflicts(
 def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return :attr:`Truth.about` of a truth, computed from those of two parts with different users.
 
-
     >>> rows = pl.DataFrame({"user_id": [1, 2, 2], "item_id": ["a", "b", "c"]})
     >>> parts = [Truth.from_frame(rows[begin:end]).about for begin, end in ((0, 1), (1, 3))]
     >>> added(*parts) == Truth.from_frame(rows).about

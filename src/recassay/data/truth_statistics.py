@@ -17,7 +17,6 @@ class TruthStatistics:
     ``max_gain`` is the highest gain, -inf if nothing is judged. ``users_without_lower`` maps a threshold of relevance
     to the number of users all of whose judged items reach it, so no non-relevant item is known for them.
 
-
     >>> import polars as pl
     >>> rows = {"user_id": [1, 1, 2, 3], "item_id": [5, 9, 9, 5], "gain": [1, 0, 4, 2]}
     >>> truth = Truth.from_frame(pl.DataFrame(rows))

@@ -355,7 +355,6 @@ def apply(log: Interactions | RemoteLog, filters: Filters) -> Any:
 def add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     """Return the sum of two dicts that count removed rows by reason.
 
-
     >>> add_counts({"too late": 1}, {"too early": 2, "too late": 3})
     {'too late': 4, 'too early': 2}
     """

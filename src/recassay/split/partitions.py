@@ -87,7 +87,6 @@ class ItemSums:
 
     ``values`` has a row per item of the vocabulary ``items``.
 
-
     >>> one, other = (Vocabulary.dense(pl.Series(ids))[0] for ids in (["a", "c"], ["b", "c"]))
     >>> both = ItemSums(one, np.array([1, 2])) + ItemSums(other, np.array([5, 7]))
     >>> both.items.ids.to_list(), both.values.tolist()

@@ -174,7 +174,6 @@ class SequenceFolds(SequenceSplit):
 def n_training(n: int, test: float) -> int:
     """Return how many of n sequences are for training if the share ``test`` is for test.
 
-
     >>> [n_training(n, test) for n, test in ((10, 0.2), (7, 0.2), (3, 0.4), (10_551, 0.2), (400_261, 0.2))]
     [8, 6, 2, 8441, 320209]
     """

@@ -120,7 +120,6 @@ def _clock(log: Interactions) -> Keys:
 def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
     """Return a function from n to the rank, in a list, of a quantile among n sorted values: ceil((n - 1) * quantile).
 
-
     >>> _at_quantile(0.5)(6), _at_quantile(0.5)(7)
     ([3], [3])
     """

@@ -141,7 +141,7 @@ def _is_storable(kind: type) -> bool:
 
 
 def _class_of(name: str) -> type:
-    """Return the class with this qualified name; raise ValueError if archives may not hold its objects."""
+    """Return the class with the name ``module:class``; raise ValueError if archives may not hold its objects."""
     module, _, kind = name.partition(":")
     if not module.startswith(PACKAGES):
         raise ValueError(f"an archive holds no objects of {name}")
@@ -161,11 +161,11 @@ def _slots(kind: type) -> list[str]:
 
 
 class _Encoder:
-    """Turns a value into JSON, a table of objects and a list of arrays.
+    """A converter of a value into JSON, a table of objects and a list of arrays.
 
-    Each container and object is one row of the table, and is referred to by its number, so that shared objects stay
-    shared and cycles end. ``kept`` holds the objects alive: they are found by ``id``, which Python reuses once they
-    die.
+    Each container and object is one row of the table, and is referred to by its number. So objects that are used in
+    several places stay shared, and cycles end. ``kept`` holds the objects alive: they are found by ``id``, which Python
+    reuses once they die.
     """
 
     def __init__(self, shared: Mapping[str, object]) -> None:
@@ -246,14 +246,14 @@ def _attributes(value: object) -> dict[str, Any]:
 
 
 class _Decoder:
-    """Makes objects from the rows of an archive, each row once."""
+    """A converter of the rows of an archive back into objects; each row is converted once."""
 
     def __init__(self, rows: list[list[Any]], members: Mapping[str, Any], shared: Mapping[str, object]) -> None:
         self.rows, self.members, self.shared = rows, members, shared
         self.made: dict[int, Any] = {}
 
     def decode(self, value: Any) -> Any:
-        """Return the value that a piece of JSON stands for."""
+        """Return the value that :meth:`_Encoder.encode` turned into this JSON."""
         if not isinstance(value, list):
             return value
         tag, which = value
@@ -285,7 +285,7 @@ class _Decoder:
                 made.__dict__[attribute] = self.decode(held)  # never a setter, and never ``__class__``
 
     def _container(self, number: int, tag: str, about: list[Any]) -> None:
-        """Make the list or dict of row ``number``, which may contain itself."""
+        """Create the list or dict of row ``number``, which may contain itself; ``about`` has its encoded contents."""
         if tag == "list":
             found: list[Any] = []
             self.made[number] = found
@@ -296,7 +296,10 @@ class _Decoder:
             pairs.update(zip(self._all(about[0]), self._all(about[1]), strict=True))
 
     def _immutable(self, tag: str, about: list[Any]) -> Any:
-        """Return an array, a table, or a container that cannot contain itself, from its tag and contents."""
+        """Return an array, a table, or a container that cannot contain itself.
+
+        ``tag`` is its kind, and ``about`` has its encoded contents.
+        """
         first = about[0]
         if tag == "named":
             kind = _class_of(first)

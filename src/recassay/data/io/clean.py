@@ -16,11 +16,11 @@ ZONED = r"\d{1,2}:\d{2}.*(?:[Zz]|[+-]\d{2}:?\d{2})\s*$"
 
 
 def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ranks: bool = True) -> pl.DataFrame:
-    """Return the frame with each of the named canonical columns in its type; other columns are unchanged.
+    """Return the frame with each of the columns ``columns`` converted to its type; other columns are unchanged.
 
     Ids stay integers or strings (whole floats become integers, categories become strings). Score, rating and gain
     become Float64; rank and pool become integers, with missing values left null. Timestamps stay whole numbers, floats
-    or datetimes. Without ``whole_ranks`` a rank becomes Float64.
+    or datetimes. Without ``whole_ranks`` a rank becomes Float64. ``where`` names the table in errors.
     """
     rules = {USER: as_ids, ITEM: as_ids, SCORE: as_number, RATING: as_number, GAIN: as_number, POOL: as_whole_number}
     rules |= {TIMESTAMP: as_time, SYSTEM: as_ids, RANK: as_whole_number if whole_ranks else as_number}
@@ -29,7 +29,7 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ra
 
 
 def as_ids(series: pl.Series, where: str = "") -> pl.Series:
-    """Return ids as integers or strings; I304 if an id is missing or empty, I202 if a value cannot be an id.
+    """Return ids as integers or strings; raise I304 if one is missing or empty, I202 if a value cannot be an id.
 
     >>> as_ids(pl.Series("user_id", [3.0, 1.0])).to_list()
     [3, 1]
@@ -69,7 +69,7 @@ def as_ids(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def as_number(series: pl.Series, where: str = "") -> pl.Series:
-    """Return a column as Float64; I202 for text that is not a number, and for types that cannot be one.
+    """Return a column as Float64; raise I202 for text that is not a number, and for types that cannot be one.
 
     >>> as_number(pl.Series("score", ["1.5", None])).to_list()
     [1.5, None]
@@ -87,7 +87,7 @@ def as_number(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
-    """Return a column as integers of any width; I202 for a fraction.
+    """Return a column as integers of any width; raise I202 for a fraction.
 
     >>> as_whole_number(pl.Series("rank", [1.0, 2.0])).to_list()
     [1, 2]
@@ -98,9 +98,9 @@ def as_whole_number(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def as_time(series: pl.Series, where: str = "") -> pl.Series:
-    """Return times as whole numbers, floats or datetimes: dates become datetimes, text is parsed; else I202.
+    """Return times as whole numbers, floats or datetimes: dates become datetimes, and text is parsed.
 
-    Text with two readings, such as 03/04/2020, is I386.
+    Raise I386 for text that can be read in two ways, such as 03/04/2020, and I202 for what is not a time.
 
     >>> as_time(pl.Series("timestamp", ["2014-04-07T10:51:09Z", None])).to_list()
     [datetime.datetime(2014, 4, 7, 10, 51, 9), None]
@@ -185,9 +185,9 @@ def _text_of_bytes(series: pl.Series, where: str) -> pl.Series:
 
 
 def _check_values(series: pl.Series, bad: pl.Series, what: str, where: str) -> None:
-    """Raise I202 if ``bad`` marks any row; the error has the number of bad rows, and the first with its value.
+    """Raise I202 if ``bad`` marks any row.
 
-    ``what`` names the problem.
+    ``what`` says what is wrong with the values. The error has the number of bad rows, and the value of the first.
     """
     rows = bad.arg_true()
     if len(rows):

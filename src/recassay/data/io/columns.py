@@ -112,9 +112,10 @@ def resolve(
 ) -> dict[str, str]:
     """Return canonical name -> name in the table, for every column of the role (run, truth, log, ...) that is present.
 
-    The user's choice comes first, then the exact canonical name, then the first tier of aliases with a match, which
-    must be the only match in its tier (I203). A required column without a match is I201, whose hint suggests a choice
-    for all columns; ``numeric_columns`` and ``time_columns`` return those of some columns that hold numbers or times.
+    The user's choice comes first, then the exact canonical name, then the known aliases. These are in tiers of
+    decreasing preference: the first tier with a match counts, and raise I203 if it has several. Raise I201 for a
+    required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` and
+    ``time_columns`` return which of some columns hold numbers or times.
 
     >>> from recassay.data.io.roles import ROLES
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")
@@ -150,7 +151,7 @@ def resolve(
 
 
 def is_column_name(name: str) -> bool:
-    """Return whether a word is a known column name, so that its line is a header.
+    """Return whether a word is a known column name; a line that has one is a header.
 
     >>> is_column_name("movieId"), is_column_name("Toy Story")
     (True, False)
@@ -196,11 +197,11 @@ def _choice(
     numeric_columns: Callable[[list[str]], Iterable[str]],
     time_columns: Callable[[list[str]], Iterable[str]],
 ) -> str:
-    """Return an option of the command line that chooses columns which would work for this table.
+    """Return a command-line option that names columns which would work for this table, for the hint of an error.
 
-    It has the columns found, the first other columns for missing ones, a column of numbers for the value, and one of
-    times for a log. Without a score a run would be ordered by its rows, and without a gain every gain of a truth would
-    be 1.
+    ``found`` are the columns that were recognised. The first other columns stand in for missing required ones; a column
+    of numbers is named as the value of a run or truth, and one of times for a log. Without a score a run would be
+    ordered by its rows, and without a gain every gain of a truth would be 1.
     """
     short = {meaning: key for key, meaning in SHORT_NAMES.items()}
     free = [name for name in names if name not in found.values()]

@@ -63,9 +63,10 @@ def reading(where: str) -> Iterator[None]:
 
 
 def _is_own_mistake(error: BaseException) -> bool:
-    """Return whether an error comes from a mistake in recassay's code, not from a library or the content of a file.
+    """Return whether an exception comes from a mistake in recassay's code, not from a library or from a file's content.
 
-    A function written in C has no frame, so what it raises about content, such as ``int("x")``, is told by its type.
+    A function written in C has no frame in the traceback, so what it raises about content, such as ``int("x")``, is
+    told by its type.
     """
     if isinstance(error, ABOUT_CONTENT):
         return False
@@ -93,7 +94,7 @@ def _coded(error: BaseException, where: str) -> RecassayError:
 
 
 def guarded(table: Table) -> Table:
-    """Return the table with functions that raise errors with a code."""
+    """Return the table with reading functions that raise only errors with a code."""
     functions = ("read", "rows", "narrow", "rows_from", "pack", "sample")
     own = {name: getattr(table, name) for name in functions}
     safe: dict[str, Any] = {name: _guarded(made, table.where) for name, made in own.items() if made is not None}
@@ -145,13 +146,13 @@ def require_utf8_name(path: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; I110 for a name that the system refuses."""
+    """Return whether a path is a folder; raise I110 for a name that the operating system refuses."""
     with reading(str(path)[:200]):
         return path.is_dir()
 
 
 def files_below(folder: Path) -> list[Path]:
-    """Return all files in a folder and its folders, in order; I119 if there are more than a table can have."""
+    """Return all files in a folder and its subfolders, sorted; raise I119 if there are more than a table can have."""
     if folder.resolve() == Path(folder.resolve().anchor):
         raise _not_a_table(folder, "is the root of the file system")
     found = list(itertools.islice(_walk(folder), MOST_FILES + 1))

@@ -54,7 +54,7 @@ def text_of_file_name(name: str) -> str:
 
 
 def _written(text: str) -> str:
-    """Return the text with %XX for what is not plain; ", " becomes "," as in the names of models."""
+    """Return the text with every character that is not plain as %XX; ", " becomes "," as in the names of models."""
     name = ",".join("".join(map(_letter, part)) for part in text.split(", ")) or NOTHING
     if name[-1] in ". ":
         name = name[:-1] + _code(name[-1])

@@ -131,7 +131,7 @@ else:
 
 
 def _holder(path: Path) -> str:
-    """Return who holds a lock, as far as the file says."""
+    """Return text on who holds a lock, as written in its file."""
     if path in _held:
         return "this process itself, in another thread"
     try:

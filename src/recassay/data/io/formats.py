@@ -59,7 +59,10 @@ def formats() -> list[Format]:
 
 
 def open_path(head: Head, role: Role, format: str | None) -> Table:
-    """Return the table in a file, in the named format or the first that recognises the file; I107 if none does."""
+    """Return the table in a file, in the named format or the first that recognises the file.
+
+    Raise I107 if no format does.
+    """
     if format is not None:
         return _opened(FORMATS.find(format), head, role)
     for known in formats():
@@ -81,7 +84,7 @@ def _opened(known: Format, head: Head, role: Role) -> Table:
 
 
 def parquet(head: Head, role: Role) -> Table:
-    """Return the table in a Parquet file, of which only the wanted columns are read; I104 if it is damaged."""
+    """Return the table in a Parquet file, of which only the wanted columns are read; raise I104 if it is damaged."""
     damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
     try:
         scan = pl.scan_parquet(head.path, glob=False, hive_partitioning=False)
@@ -124,7 +127,7 @@ def parquet(head: Head, role: Role) -> Table:
 
 
 def parquet_parts(paths: Sequence[Path]) -> Table | None:
-    """Return the table in the Parquet files of a folder; None if one is no Parquet file, or if their columns differ."""
+    """Return the table in several Parquet files; None if one is not a Parquet file, or if their columns differ."""
     try:
         schema = pl.read_parquet_schema(paths[0])
         if any(path.suffix not in (".parquet", ".pq") or pl.read_parquet_schema(path) != schema for path in paths):
@@ -192,7 +195,7 @@ def sasrec(head: Head, role: Role) -> Table:
 
 
 def json_document(head: Head, role: Role) -> Table:
-    """Return the table in JSON: ``{user: {item: number}}``, ``{user: [items]}`` or records; I104 if it is cut off."""
+    """Return the table in JSON: ``{user: {item: number}}``, ``{user: [items]}`` or records; raise I104 if cut off."""
     with open_unpacked(head.path) as file:
         data = file.read()
     try:
@@ -219,7 +222,7 @@ def json_document(head: Head, role: Role) -> Table:
 
 
 def json_lines(head: Head, role: Role) -> Table:
-    """Return the table in JSON lines, one record per line; I105 for a line that is not a record."""
+    """Return the table in JSON lines, one record per line; raise I105 for a line that is not a record."""
     check_encoding(head)
     with open_unpacked(head.path) as file:
         data = file.read()
@@ -233,7 +236,7 @@ def json_lines(head: Head, role: Role) -> Table:
 
 
 def _key_columns(content: object, names: list[str]) -> list[str]:
-    """Return the id columns that were keys of JSON objects, where integers were written as text."""
+    """Return the id columns that come from the keys of JSON objects; JSON writes even integer keys as text."""
     if not isinstance(content, dict) or list(content) == names:
         return []
     return [USER, ITEM] if all(isinstance(value, dict) for value in content.values()) else [USER]
@@ -304,7 +307,7 @@ def _is_uirt(head: Head) -> bool:
 
 
 def _is_never(_head: Head) -> bool:
-    """Return False, for formats that cannot be recognised and must be named by the user."""
+    """Return False: the test of a format that cannot be recognised and must be named by the user."""
     return False
 
 

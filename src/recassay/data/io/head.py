@@ -21,7 +21,7 @@ BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True)
 class Head:
-    """A file's path and its first bytes; ``whole`` if these are the complete file."""
+    """The path and the first bytes of a file; ``whole`` says that these are the complete file."""
 
     path: Path
     data: bytes
@@ -33,7 +33,7 @@ class Head:
         return [suffix for suffix in map(str.lower, self.path.suffixes) if suffix != ".gz"]
 
     def lines(self, most: int = 1000) -> list[str]:
-        """Return up to ``most`` complete lines that are not blank; bytes that are not UTF-8 become U+FFFD."""
+        """Return up to ``most`` complete lines that are not blank; bytes that are not UTF-8 are replaced by U+FFFD."""
         data = self.data.removeprefix(BOM)
         if not self.whole and b"\n" in data:
             data = data[: data.rindex(b"\n")]
@@ -59,7 +59,7 @@ class Head:
 def read_head(path: Path) -> Head:
     """Return the head of a file; for text it contains the first two lines completely, whatever their length.
 
-    An empty file is I102, a broken archive I104, a file that cannot be opened I110.
+    Raise I102 for an empty file, I104 for a damaged archive, and I110 for a file that cannot be opened.
     """
     with open_unpacked(path) as file:
         data = file.read(SAMPLE_BYTES + 1)

@@ -12,7 +12,10 @@ Pairs = list[tuple[str, Any]]
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Return what ``json.loads`` makes of a text; a repeated key is I113, extreme depth or digits are I117.
+    """Return what ``json.loads`` makes of a text.
+
+    Raise I113 for an object with a repeated key, and I117 for extreme nesting or numbers of extreme length. ``where``
+    names the file.
 
     >>> parse_json('{"ann": {"x": 0.5}}', "run.json")
     {'ann': {'x': 0.5}}
@@ -44,7 +47,10 @@ def _beyond_limit(why: str, where: str) -> InputError:
 
 
 def _repeated_keys(repeating: list[Pairs], document: Any, where: str) -> InputError:
-    """Return the error with the number of repeated keys, and the first of them with the keys of its parents."""
+    """Return the error I113 with the number of repeated keys, and the first of them with the keys that lead to it.
+
+    ``repeating`` are objects with a repeated key, as lists of pairs, and ``document`` is the whole text so parsed.
+    """
     repeats = sum(len(pairs) - len(dict(pairs)) for pairs in repeating)
     key, parents = next(_find_repeats(document, ()))
     inside = f" inside {' inside '.join(repr(parent) for parent in reversed(parents))}" if parents else ""
@@ -57,7 +63,10 @@ def _repeated_keys(repeating: list[Pairs], document: Any, where: str) -> InputEr
 
 
 def _find_repeats(value: Any, parents: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield repeated keys with the keys of their parents, outer objects first; objects are given as lists of pairs."""
+    """Yield each repeated key with the keys that lead to it, outer objects first.
+
+    Objects in ``value`` are lists of pairs, and ``parents`` are the keys that lead to ``value``.
+    """
     if not isinstance(value, list):
         return
     pairs = [entry for entry in value if isinstance(entry, tuple)]

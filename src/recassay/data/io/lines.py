@@ -17,7 +17,10 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of a file are split: its columns in order, their separator, and the number of header lines."""
+    """How the lines of a text file are split into fields.
+
+    It has the columns in order, their separator, and the number of header lines.
+    """
 
     names: list[str]
     separator: str
@@ -69,7 +72,10 @@ def check_lines(head: Head) -> None:
 
 
 def walk(head: Head, layout: Layout) -> Iterator[TextLine]:
-    """Yield every record below the header; I106 for a byte that is not UTF-8, I105 for a quote that is never closed."""
+    """Yield every record below the header.
+
+    Raise I106 for a byte that is not UTF-8, and I105 for a quotation mark that is never closed.
+    """
     if layout.quotes:
         yield from _walk_quoted(head, layout)
         return

@@ -18,19 +18,22 @@ SAMPLE = 100  # lines
 
 
 def lines(head: Head, _role: Role) -> Table:
-    """Return a table of lines that each hold the items of one sequence in order; the user is the line number."""
+    """Return a table from lines that each hold the items of one sequence in order; the user is the line number."""
     found = [(line.number, line.fields) for line in walk(head, _layout(head)) if line.fields]
     return _table(head, [number for number, _ in found], [fields for _, fields in found])
 
 
 def user_lines(head: Head, _role: Role) -> Table:
-    """Return a table of lines that each hold a user, then the user's items in order."""
+    """Return a table from lines that each hold a user, then the user's items in order."""
     found = [line.fields for line in walk(head, _layout(head)) if line.fields]
     return _table(head, [fields[0] for fields in found], [fields[1:] for fields in found])
 
 
 def table_of_lists(frame: pl.DataFrame, where: str, role: Role) -> Table:
-    """Return a table; if a log has list columns, each list entry becomes a row, along with other lists of that row."""
+    """Return a table for a frame; if a log has list columns, each entry becomes a row.
+
+    Lists in the same row are taken apart together: their first entries make one row, and so on.
+    """
     if role.name != "log" or not any(_is_list(dtype) for dtype in frame.dtypes):
         return table_of_frame(frame, where)
 
@@ -41,7 +44,7 @@ def table_of_lists(frame: pl.DataFrame, where: str, role: Role) -> Table:
 
 
 def explode_lists(frame: pl.DataFrame, wanted: Wanted, where: str) -> pl.DataFrame:
-    """Return the frame with one row per list entry; I356 if lists of one row differ in length.
+    """Return the wanted columns with one row per list entry; raise I356 if lists of one row differ in length.
 
     >>> frame = pl.DataFrame({"u": [1, 2], "i": [["a", "b"], []], "t": [[5, 6], []]})
     >>> explode_lists(frame, {"user_id": "u", "item_id": "i", "timestamp": "t"}, "").rows()

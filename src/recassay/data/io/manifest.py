@@ -65,9 +65,11 @@ class Checksum:
 
 @dataclass
 class Manifest:
-    """The checksums of one folder; ``damaged`` says why a file of them cannot be used, and is empty if all can.
+    """The recorded checksums of the files of one folder, which tell whether a file is as recassay wrote it.
 
-    A folder that had no manifest when it was read (``exists``) is of an older version: its files are taken as they are.
+    ``entries`` has all checksums that were recorded for a file name. ``damaged`` says why the stored manifest or a log
+    of it cannot be used; it is empty if all can. ``exists`` is False for a folder that had no manifest when it was
+    read: an older version wrote it, and its files are accepted as they are.
     """
 
     folder: Path
@@ -92,7 +94,7 @@ class Manifest:
         return manifest
 
     def state(self, path: Path) -> State:
-        """Return whether a file has the bytes that recassay wrote; a file is read only once unless it changes."""
+        """Return whether a file has the bytes that recassay wrote there; a file is read again only if it changes."""
         try:
             about = path.stat()
         except OSError:
@@ -119,9 +121,10 @@ class Manifest:
         return all(self.state(path) is State.INTACT for path in paths)
 
     def is_replaced(self, path: Path) -> bool:
-        """Return whether somebody put another file in the place of one that recassay wrote, or put a file next to them.
+        """Return whether somebody else wrote the file, in place of one from recassay or as an additional one.
 
-        A file of the same size is damage: a file that somebody else wrote hardly ever has the same number of bytes.
+        A changed file of a recorded size is taken as damaged, not as replaced: a file that somebody else wrote hardly
+        ever has the same number of bytes.
         """
         state = self.state(path)
         if state is State.UNLISTED:
@@ -130,9 +133,9 @@ class Manifest:
         return state is State.CHANGED and path.stat().st_size not in sizes
 
     def require_intact(self, paths: Iterable[Path]) -> None:
-        """Raise I318 for the first file that was changed since recassay wrote it; absent files are no error.
+        """Raise I318 for the first file that was changed since recassay wrote it; files that are absent are accepted.
 
-        A folder without a manifest is of a version that wrote none, and its files are taken as they are.
+        The files of a folder without a manifest are accepted, since an older version wrote them.
         """
         if not self.exists:
             return
@@ -146,17 +149,17 @@ class Manifest:
                 raise _refused(path, "the manifest does not list it")
 
     def refuse_damaged(self, runs: Iterable[Path]) -> None:
-        """Raise I318 for a run that is neither as recassay wrote it nor one that somebody else wrote."""
+        """Raise I318 for a run file that is damaged: neither as recassay wrote it nor replaced by somebody else."""
         for run in runs:
             if self.state(run) is State.CHANGED and not self.is_replaced(run):
                 raise _refused(run, "its checksum is not the one in the manifest")
 
     def name_of(self, path: Path) -> str:
-        """Return the path within the folder, with slashes on every system."""
+        """Return the path of a file relative to the folder, with slashes on every operating system."""
         return path.relative_to(self.folder).as_posix()
 
     def add(self, path: Path, checksum: Checksum) -> None:
-        """Record what is about to become a file of the folder."""
+        """Record the checksum of a file that is about to be put at ``path``."""
         name = self.name_of(path)
         with self._guard:
             listed = self.entries.setdefault(name, [])
@@ -168,7 +171,7 @@ class Manifest:
                 _append(self._log, _line({"file": name, "size": checksum.size, "crc32": checksum.crc}))
 
     def reread(self) -> None:
-        """Read the entries again, with those of other processes."""
+        """Read the recorded checksums from the folder again, including those that other processes added."""
         self.entries = Manifest.read(self.folder).entries
         self._seen.clear()
 
@@ -181,7 +184,11 @@ class Manifest:
         return target
 
     def write(self, only: Iterable[Path] | None = None) -> None:
-        """Write ``manifest.json`` of the files that are there, and begin the log again with all of them."""
+        """Write ``manifest.json`` with the newest checksum of every existing file, and start the log again from it.
+
+        ``only`` limits ``manifest.json`` to these files; files in ``cache`` are never listed in it. The logs of other
+        processes are removed.
+        """
         there = {name: listed[-1] for name, listed in self.entries.items() if (self.folder / name).is_file()}
         names = None if only is None else {self.name_of(path) for path in only}
         listed = {
@@ -239,9 +246,10 @@ _recording: dict[Path, Manifest] = {}  # by absolute folder
 
 @contextmanager
 def recording(folder: str | Path, *, log: str | None = None) -> Iterator[Manifest]:
-    """Record every file that this process writes into a folder; ``log`` is the name of its log in ``cache``.
+    """Record the checksum of every file that this process writes into a folder within the context; yield the manifest.
 
-    Without a log entries are in memory until :meth:`Manifest.write`.
+    Each checksum is appended to the log file named ``log`` in ``cache``. Without a log they are kept in memory until
+    :meth:`Manifest.write`.
     """
     home = Path(folder).absolute()
     outer = _recording.get(home)
@@ -262,17 +270,17 @@ def recording(folder: str | Path, *, log: str | None = None) -> Iterator[Manifes
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files of a folder, as Spark writes a table, or the file itself."""
+    """Return the file itself in a list, or for a folder (such as a table written by Spark) all files in it."""
     return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
 
 
 def manifest_of(folder: Path) -> Manifest:
-    """Return the manifest into which files of a folder are recorded, else the one that is stored there."""
+    """Return the manifest that is being recorded for a folder, or else the one stored in the folder."""
     return _recording.get(folder.absolute()) or Manifest.read(folder)
 
 
 def _record(temporary: Path, target: Path) -> None:
-    """Record the bytes of a temporary file that is about to become ``target``, if its folder is being recorded."""
+    """Record the checksum of a temporary file that is about to become ``target``, if its folder is being recorded."""
     place = target.absolute()
     for home, manifest in list(_recording.items()):
         if home in place.parents and not _is_own(place.relative_to(home)):
@@ -284,13 +292,13 @@ def _is_own(name: Path) -> bool:
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Return a row of a log with its own checksum in front."""
+    """Return one line of a log: the row as JSON, with the checksum of this text in front."""
     text = json.dumps(row, ensure_ascii=True)
     return f"{zlib.crc32(text.encode()):08x} {text}\n"
 
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
-    """Return the row in a line of a log; None if the line is damaged."""
+    """Return the row in one line of a log; None if the line does not match its checksum."""
     checksum, _, content = text.partition(b" ")
     if f"{zlib.crc32(content):08x}".encode() != checksum:
         return None
@@ -299,7 +307,7 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 
 def _append(log: Path, line: str) -> None:
-    """Append a line in one write, and flush it to the disk."""
+    """Append a line to a log in a single write, and flush it to the disk."""
     log.parent.mkdir(parents=True, exist_ok=True)
     is_new = not log.exists()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)

@@ -53,7 +53,7 @@ def _too_large(name: str, what: str, free: int, where: str) -> UsageError:
 
 
 def _unpacked_size(path: Path, most: int) -> int:
-    """Return the size of an unpacked archive, or some size above ``most`` as soon as it is passed."""
+    """Return the unpacked size of an archive; once it exceeds ``most``, stop and return the size so far."""
     size, unpacker = 0, zlib.decompressobj(wbits=31)
     with path.open("rb") as file:
         data = file.read(BLOCK)

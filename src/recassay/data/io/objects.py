@@ -142,7 +142,7 @@ def _mixed(role: Role, kinds: Mapping[str, Sequence[Any]], where: str) -> InputE
 
 
 def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, str] | None) -> bool:
-    """Return whether a dict is a table by columns: its keys name all the columns that the role requires."""
+    """Return whether a dict maps column names to columns: its keys include all columns that the role requires."""
     if not all(isinstance(key, str) and _is_list(value) for key, value in source.items()):
         return False
     try:
@@ -153,7 +153,10 @@ def _keys_are_columns(source: Mapping[Any, Any], role: Role, columns: str | Mapp
 
 
 def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.DataFrame:
-    """Return ``{user: [items]}`` as rows; positions become ranks (run) or times (log); pairs are (item, number)."""
+    """Return ``{user: [items]}`` as rows; an entry may also be a pair (item, number).
+
+    The position in the list becomes the rank in a run, and the time in a log.
+    """
     if role.name == "run" and any(isinstance(items, AnySet) for items in source.values()):
         raise InputError(
             "I108", "a set of items has no order", where=where, hint="give each user's items as a list, best first"
@@ -174,9 +177,10 @@ def _frame_of_lists(source: Mapping[Any, Any], role: Role, where: str) -> pl.Dat
 
 
 def _frame_of_users(items: Mapping[Any, Collection[Any]], where: str, numbers: Mapping[str, list[Any]]) -> pl.DataFrame:
-    """Return one row per item of each user, and columns of ``numbers`` in the same order.
+    """Return a frame with one row per item of each user.
 
-    No tuple is made for a row: a million of them take longer than all columns.
+    ``items`` has the items of each user, and ``numbers`` maps the name of another column to its values in the same
+    order. No tuple is made for a row: a million of them take longer than all columns.
     """
     filled = {user: own for user, own in items.items() if own}
     users = _series(USER, list(filled), where)
@@ -214,7 +218,10 @@ def _frame_of_records(records: list[Mapping[str, Any]], where: str) -> pl.DataFr
 
 
 def _series(name: str, values: list[Any], where: str) -> pl.Series:
-    """Return a column of Python values; integers and fractions may mix, other mixtures are I202."""
+    """Return a column of Python values.
+
+    Integers and fractions may be mixed; raise I202 for any other mixture of types.
+    """
     try:
         return pl.Series(name, values, strict=True)
     except (TypeError, pl.exceptions.PolarsError, OverflowError):

@@ -36,7 +36,10 @@ def may_have_padded(source: Path | bytes, separator: str) -> bool:
 
 
 def _byte_arrays(source: Path | bytes) -> Iterator[NDArray[np.uint8]]:
-    """Yield all bytes, memory-mapped; those of an archive in chunks, each starting with the last two bytes before."""
+    """Yield all bytes of a source as arrays: a plain file is memory-mapped, an archive is unpacked in chunks.
+
+    Each chunk of an archive begins with the last two bytes of the chunk before.
+    """
     if isinstance(source, bytes):
         yield np.frombuffer(source, np.uint8)
         return

@@ -98,9 +98,10 @@ def _opened(source: object, options: _ReadOptions, columns: str | Mapping[str, s
 def read_header(
     source: str | Path, role: str, *, columns: str | Mapping[str, str] | None = None, format: str | None = None
 ) -> dict[str, str] | None:
-    """Return the columns of a table by canonical name, from the first bytes of its first file; I201 if one is missing.
+    """Return the columns of a table by canonical name, from the first bytes of its first file.
 
-    None where only reading the whole file tells: JSON, a format of lists, or one from outside.
+    Raise I201 if a required column is missing. The result is None where only reading the whole file tells: JSON, a
+    format of lists, or a format that the user registered.
     """
     head, wanted = read_head(table_files(source)[0]), role_named(role)
     known = FORMATS.find(format) if format else next((one for one in formats() if one.matches(head)), None)
@@ -114,7 +115,10 @@ def read_header(
 
 @dataclass(frozen=True)
 class RowRange:
-    """A file that can be read from any row on: ``read(columns, begin, rows)`` returns columns by canonical name."""
+    """A file that can be read from any row on.
+
+    ``read(columns, begin, rows)`` returns ``rows`` rows from row ``begin``, with columns by canonical name.
+    """
 
     where: str
     rows: int
@@ -134,7 +138,7 @@ def open_row_ranges(
 ) -> list[RowRange]:
     """Return the files of a table without loading them; text is first converted to Parquet in ``folder``.
 
-    A file that is neither Parquet nor text is U223.
+    Raise U223 for a file that is neither Parquet nor text.
     """
     options = _ReadOptions(role_named(role), parse_columns(columns), format, ordered)
     full = [path for path in table_files(source) if path.stat().st_size]
@@ -215,10 +219,10 @@ def _read_parts(paths: list[Path], options: _ReadOptions) -> LazyColumns:
 
 
 def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:
-    """Return Parquet files as one table, or None if the files differ or one of them needs a remark.
+    """Return Parquet files as one table; None if they differ in their columns or one of them needs a remark.
 
-    One scan of a thousand files takes a fraction of a thousand scans. Errors and remarks name a file, so then each file
-    is read by itself.
+    One scan of a thousand files takes a fraction of a thousand scans. Errors and remarks name a file; where one is due
+    each file is read by itself.
     """
     table = parquet_parts(paths) if options.format in (None, "parquet") else None
     if table is None or options.role.others:
@@ -243,10 +247,10 @@ def _parts_differ(kinds: Mapping[str, str | Path]) -> InputError:
 
 
 def _schema_text(frame: pl.DataFrame, *, stated: bool) -> str:
-    """Return text with the column names and types, without number widths; parts of one table must have equal texts.
+    """Return text with the column names and types of a frame; all parts of one table must have equal texts.
 
-    Types count if the file states them. In text they are guesses: ids that are all digits in one part and have letters
-    in another are text in both.
+    Number widths do not count. Types count if the file states them (``stated``). In text they are guesses: ids that are
+    all digits in one part and have letters in another are text in both.
     """
 
     def kind(dtype: pl.DataType) -> str:
@@ -258,7 +262,10 @@ def _schema_text(frame: pl.DataFrame, *, stated: bool) -> str:
 
 
 def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
-    """Return the columns to read, and remarks on the columns that are not read; I201 or I204 if they do not suffice."""
+    """Return the columns to read by canonical name, and remarks on those that are not read.
+
+    Raise I201 or I204 if the columns do not suffice.
+    """
 
     def sample(names: Sequence[str]) -> pl.DataFrame:
         return table.sample(names) if table.sample and names else pl.DataFrame()
@@ -276,7 +283,10 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
 
 
 def _mixed_table_remarks(table: Table, found: Mapping[str, str], role: Role, rows: int) -> Remarks:
-    """Return the remark R003 if a table that is read in chunks seems to hold several tables."""
+    """Return the remark R003 if the rows of a table, read in chunks, seem to come from several tables.
+
+    ``found`` are the columns read, and ``rows`` is the number of rows.
+    """
     remarks: Remarks = {}
     for name in grouping_columns(table.names, found, role):
         chunks = [

@@ -59,7 +59,7 @@ ROLES = {
 
 
 def role_named(name: str) -> Role:
-    """Return the role of that name; U107 if it is unknown.
+    """Return the role of that name; raise U107 if it is unknown.
 
     >>> role_named("truth").optional
     ('gain',)

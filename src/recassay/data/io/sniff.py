@@ -50,9 +50,9 @@ def _best_cut(lines: list[str], *, tabs_first: bool) -> Layout:
 
 
 def _cut(lines: list[str], separator: str) -> Layout:
-    """Return the layout (columns, separator, quoting) of ``lines`` if they are split at ``separator``.
+    """Return how ``lines`` are laid out if ``separator`` is between their fields; the columns are left empty.
 
-    Quotes count if a field begins with one, or if the separator is a comma or a semicolon.
+    Quotation marks count as such if a field begins with one, or if the separator is a comma or a semicolon.
     """
     if separator in (" ", "::"):
         return Layout([], separator)
@@ -67,7 +67,7 @@ def _is_header(row: list[str]) -> bool:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Return the names; an empty or repeated one gets its position added."""
+    """Return the column names, with the position added to each that is empty or repeated."""
     seen = Counter(names)
     return [
         name if name and seen[name] == 1 else f"{name or 'column'}_{position}"

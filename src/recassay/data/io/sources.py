@@ -24,7 +24,8 @@ def table_suffixes() -> frozenset[str]:
 def table_files(source: str | Path) -> list[Path]:
     """Return the files that hold one table: the file itself, what a glob matches, or the part files in a folder.
 
-    A path that does not exist is I101, a folder without tables I109. Names that begin with ``_`` or ``.`` are skipped.
+    Raise I101 for a path that does not exist, and I109 for a folder without tables. Names that begin with ``_`` or
+    ``.`` are skipped.
     """
     path = Path(source).expanduser()
     if (file := regular_file(path)) is not None:
@@ -42,7 +43,7 @@ def run_sources(paths: str | Path | Iterable[str | Path]) -> list[tuple[str, Pat
     """Return the name and path of every run: files, globs and folders of run files, in the order given.
 
     A run's name is that of its file without suffixes. A folder of ``part-*`` files is one run with the folder's name.
-    Two runs with the same name are U109.
+    Raise U109 for two runs with the same name.
     """
     given: Sequence[str | Path] = [paths] if isinstance(paths, str | Path) else list(paths)
     runs = [(run_name(file, table_suffixes()), file) for path in given for file in _runs_at(Path(path).expanduser())]
@@ -87,7 +88,10 @@ def _is_table(path: Path) -> bool:
 
 
 def _expanded(path: Path) -> list[Path]:
-    """Return the paths that a glob matches; I101 with similar names from the folder if there are none."""
+    """Return the paths that a glob matches.
+
+    Raise I101 if there are none; the error suggests similar names from the folder.
+    """
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     if matches:
         return matches

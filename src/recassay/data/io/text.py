@@ -41,10 +41,10 @@ def text_table(head: Head, layout: Layout, role: Role) -> Table:
 
 
 def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.DataFrame:
-    """Return the wanted columns; I105 for a line with too few or too many fields, or text where a number belongs.
+    """Return the wanted columns; raise I105 for a line with another number of fields, or text in place of a number.
 
-    Every column is scanned, because only then does Polars check the width of every line. Otherwise a stray separator
-    in a title would silently shift the columns after it. Ids become integers if all of them are, else strings.
+    Every column is scanned, because only then does Polars check the width of every line. Otherwise a stray separator in
+    a title would silently shift the columns after it. Ids become integers if all of them are, else strings.
     """
     kinds, safe = _kinds(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
@@ -104,7 +104,10 @@ Types = dict[str, type[pl.DataType]]
 
 
 def _kinds(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[list[Types], Types]:
-    """Return the column types to try, in order, and separately the last ones, which read ids as text."""
+    """Return the column types to try one after another, and separately the safest types, which read ids as text.
+
+    A type is guessed from the meaning of the column and a sample of its fields.
+    """
     samples = _samples(head, layout)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
     safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
@@ -114,7 +117,10 @@ def _kinds(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[list
 
 
 def _with_padded_ids(head: Head, layout: Layout, names: list[str]) -> list[str]:
-    """Return those columns of integers (by the sample) that have a field not written as an integer, as ``007``."""
+    """Return those of the columns ``names`` that hold an id such as ``007``, which is not written as a plain integer.
+
+    The sample of the first lines shows only integers in these columns, so the whole file is scanned.
+    """
     source, separator = next(_sources(head, layout))
     if not names or not may_have_padded(source, separator):
         return []
@@ -164,7 +170,7 @@ def _sample(head: Head, layout: Layout, names: Sequence[str]) -> pl.DataFrame:
 def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
     """Return the type to read a column as, from its meaning and a sample of its fields.
 
-    Ids are integers or text, values are numbers.
+    Ids are integers or text, and values are numbers.
     """
     if meaning in (SCORE, RATING, GAIN) and meaning in role.optional:
         return pl.Float64
@@ -180,7 +186,10 @@ def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
 
 
 def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
-    """Yield a source for Polars and its single-byte separator: the file itself if possible, else converted bytes."""
+    """Yield what Polars can read in place of a file: the file itself if possible, else its bytes converted.
+
+    Each source comes with its separator, a single byte.
+    """
     if layout.separator == BLANKS:
         first = head.lines(1)[0] if head.lines(1) else ""
         yield head.path, "\t" if "\t" in first and " " not in first else " "
@@ -196,7 +205,7 @@ def _sources(head: Head, layout: Layout) -> Iterator[tuple[Path | bytes, str]]:
 
 
 def _with_single_blanks(data: bytes) -> bytes:
-    """Return the text without blanks at line ends, and with one blank for every run of blanks and tabs."""
+    """Return the text with one blank in place of every run of blanks and tabs, and none at line ends."""
     data = data.replace(b"\r\n", b"\n").replace(b"\t", b" ")
     while b"  " in data:
         data = data.replace(b"  ", b" ")
@@ -231,8 +240,8 @@ def _may_hide_a_short_line(frame: pl.DataFrame, separator: str) -> bool:
 def _has_even_lines(source: Path | bytes, separator: str, layout: Layout, above: int) -> bool:
     """Return whether each line has the expected number of separators and no quotation mark, so none is short.
 
-    ``above`` is the number of lines above the data. If any run of blanks separates fields, counting proves nothing, and
-    the result is False.
+    ``above`` is the number of lines above the data. If runs of blanks separate fields, counting proves nothing, and the
+    result is False.
     """
     if separator == BLANKS:
         return False

@@ -29,7 +29,7 @@ Sample = Callable[[Sequence[str]], pl.DataFrame]  # the first rows of the named 
 
 
 def numeric_columns(sample: pl.DataFrame) -> dict[str, pl.Series]:
-    """Return the sample's columns of numbers (also as text), except constant columns and row counts.
+    """Return by name the columns of a sample that hold numbers (also as text), except constants and row numbers.
 
     >>> sample = pl.DataFrame({"Punkte": ["0,5", "0,7"], "Titel": ["Up", "It"], "fold": [1, 1]})
     >>> {name: column.to_list() for name, column in numeric_columns(sample).items()}
@@ -70,10 +70,12 @@ def unread_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
 
 
 def remarks_on_unread(table: Table, sample: Sample, found: Mapping[str, str], role: Role, *, ordered: bool) -> Remarks:
-    """Return remarks on a run without an order (R001) or on a truth's unread gains (R002).
+    """Return remarks, by finding code, if columns that are not read could change a result.
 
-    A run without rank and score is I204 if it has another column of numbers, unless its rows are ``ordered``: that
-    column, rather than the row order, may be what orders its lists.
+    R001 is for a run without rank and score, and R002 for a truth with numbers that may be gains. Raise I204 for a run
+    without rank and score that has another column of numbers, unless its rows are ``ordered``: that column, rather than
+    the row order, may be what orders its lists. ``found`` are the columns read, and ``sample`` returns some rows of
+    columns.
     """
     unread = unread_columns(table.names, found)
     if role.name == "run" and RANK not in found and SCORE not in found and not (ordered or table.ordered):
@@ -102,7 +104,7 @@ def _check_unread_order(sample: pl.DataFrame, found: Mapping[str, str], where: s
 
 
 def _unread_gains(sample: pl.DataFrame, found: Mapping[str, str]) -> Remarks:
-    """Return R002 if a column of an unknown name has numbers that are not times."""
+    """Return the remark R002 if a sample of unread columns has numbers that are not times; ``found`` are those read."""
     unread = {name: column for name, column in numeric_columns(sample).items() if column.max() < EPOCH}  # type: ignore[operator]
     if not unread:
         return {}
@@ -116,7 +118,9 @@ def _unread_gains(sample: pl.DataFrame, found: Mapping[str, str]) -> Remarks:
 
 
 def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Role) -> Remarks:
-    """Return R003 if a column that distinguishes tables has several values for one user.
+    """Return the remark R003 if the column ``group``, such as a model name, has several values for one user.
+
+    The rows then probably come from several tables. ``user`` is the column of users.
 
     >>> from recassay.data.io.roles import ROLES
     >>> rows = pl.DataFrame({"user_id": [1, 1, 2], "model": ["als", "als", "bpr"]})
@@ -139,7 +143,7 @@ def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Rol
 
 
 def grouping_columns(names: Sequence[str], found: Mapping[str, str], role: Role) -> list[str]:
-    """Return the unread columns of a run or a truth whose names suggest that they distinguish tables.
+    """Return the unread columns of a run or a truth whose names, such as model or fold, suggest several tables in one.
 
     >>> from recassay.data.io.roles import ROLES
     >>> grouping_columns(["user", "item", "Model", "title"], {"user_id": "user", "item_id": "item"}, ROLES["run"])
@@ -169,7 +173,7 @@ def _as_numbers(column: pl.Series) -> pl.Series | None:
 
 
 def _counts_rows(values: pl.Series) -> bool:
-    """Return whether the numbers are 0, 1, 2, ... or 1, 2, 3, ..., as in an index column."""
+    """Return whether the numbers are 0, 1, 2, ... or 1, 2, 3, ... in row order, as in an index column."""
     return values.len() > 2 and values[0] in (0, 1) and bool((values.diff().drop_nulls() == 1).all())
 
 

@@ -80,7 +80,7 @@ def is_full(error: BaseException) -> bool:
 
 
 def unwritten(error: BaseException, where: str | Path) -> UsageError:
-    """Return the error for an output that the system could not write completely."""
+    """Return the error for an output that could not be written completely; ``where`` names it."""
     said = OS_ERROR.search(str(error))
     number = getattr(error, "errno", None) or (int(said[1]) if said else 0)
     return UsageError(
@@ -92,7 +92,7 @@ def unwritten(error: BaseException, where: str | Path) -> UsageError:
 
 
 def _final(path: Path) -> Path:
-    """Return the file that a path leads to, with links resolved; raise U111 if it is not a regular file."""
+    """Return the file that a path leads to, with links resolved; raise U111 if something other than a file is there."""
     try:
         if path.is_symlink():
             path = path.resolve()
@@ -111,7 +111,7 @@ def _final(path: Path) -> Path:
 
 
 def _short(name: str) -> str:
-    """Return the beginning of a name, so that a temporary name is not too long for the file system."""
+    """Return the beginning of a name; a temporary name made of it is not too long for the file system."""
     return name.encode("utf-8", "surrogateescape")[:180].decode("utf-8", "ignore")
 
 
@@ -133,7 +133,7 @@ def require_possible_folder(path: str | Path) -> None:
 
 
 def make_folder(path: str | Path) -> Path:
-    """Create the folder of an output if needed, and return it; U111 if that fails."""
+    """Create the folder of an output if needed, and return it; raise U111 if that fails."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)

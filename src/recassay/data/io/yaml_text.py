@@ -45,7 +45,7 @@ def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # no types come with yaml
-    """A safe YAML loader with a limit of nesting."""
+    """A safe YAML loader that refuses too deep nesting."""
 
     depth = 0
 
@@ -60,7 +60,10 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # no types come with yaml
 
 
 def _expanded_size(node: yaml.Node, known: dict[int, int], above: set[int]) -> int:
-    """Return the number of values that a node stands for, anchors expanded; raise YamlError at the limit."""
+    """Return the number of values in a node, with anchors expanded; raise YamlError at the limit.
+
+    ``known`` has the sizes found so far, and ``above`` the nodes that contain this one, by ``id``.
+    """
     if id(node) in above:
         raise YamlError(f"line {node.start_mark.line + 1}: the anchor contains itself")
     if id(node) not in known:

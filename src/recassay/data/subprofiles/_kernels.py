@@ -189,7 +189,10 @@ def _comes_before(one: int, other: int, start: Int64, sets: Int32) -> bool:
 
 @njit(nogil=True, cache=True)
 def shares(offsets: Int64, sizes: Int64) -> Float:
-    """Return each size as a share of the sum of its group: ``sizes[offsets[g]:offsets[g + 1]]``."""
+    """Return each size divided by the sum of the sizes of its group.
+
+    Group g has the sizes ``sizes[offsets[g]:offsets[g + 1]]``.
+    """
     out = np.empty(sizes.size, np.float64)
     for group in range(offsets.size - 1):
         total = sizes[offsets[group] : offsets[group + 1]].sum()

@@ -25,7 +25,6 @@ class Miner:
     subprofile inside another is dropped, equal ones are kept once. An item is close to a subprofile if it is among the
     ``k2`` nearest neighbours of one of its items. Neighbours come from the whole log, see :func:`nearest`.
 
-
     >>> import polars as pl
     >>> baskets = {1: [1, 2, 3], 2: [1, 2, 4], 3: [1, 2], 4: [3, 5, 6], 5: [5, 6], 6: [4, 7], 7: [1, 7], 8: [1, 2, 5]}
     >>> rows = [(user, item) for user, items in baskets.items() for item in items]

@@ -94,7 +94,6 @@ def fit_power_law(log: Interactions, *, steepest: float = 2.0) -> tuple[float, f
     alpha is at most ``steepest``. If counts fall faster than any power law, as in many logs, alpha and c2 would grow
     together without bound, and such a c2 makes every smaller alpha flat.
 
-
     >>> made = power_law(users=4_000, items=300, ratings=60_000, alpha=1.2, c1=5, c2=10)
     >>> c1, c2, alpha = fit_power_law(made)
     >>> abs(alpha - 1.2) < 0.1

@@ -131,9 +131,9 @@ class ItemSampler:
         self.taste = np.cumsum(taste / taste.sum(axis=1, keepdims=True), axis=1)
 
     def __call__(self, who: Codes, *, exploration: float, rounds: int) -> Codes:
-        """Return an item for each user in ``who``.
+        """Return an item for each user in ``who``; ``rounds`` is the number of the call, which seeds the draws.
 
-        A share ``exploration`` of them draws uniformly from the whole catalogue.
+        A share ``exploration`` of the items is drawn uniformly from the whole catalogue.
         """
         rng = derive(self.seed, "synthetic", "items", rounds)
         topic = (self.taste[who, :-1] < rng.random(who.size)[:, None]).sum(axis=1)
