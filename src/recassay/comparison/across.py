@@ -202,12 +202,11 @@ def _ranking(
     seed: int,
     samples: int,
 ) -> MeanRanks | None:
-    """Return the ranking of systems over the blocks by one metric.
+    """Return the ranking of systems over the blocks (usually data sets) by one metric, with its tests.
 
-    ``setting`` holds the coordinates that all blocks share.
-
-    The result is None unless two blocks have two systems in common and the metric has a better direction. ``rope``
-    and ``samples`` are for the Bayesian test, ``alpha`` is the level of Nemenyi's test.
+    ``setting`` holds the coordinates that all blocks share. The result is None unless there are two blocks with two
+    systems in common and the metric has a better direction. ``alpha`` is the level of Nemenyi's test; ``rope``,
+    ``seed`` and ``samples`` are for the Bayesian test.
     """
     blocks = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}
     blocks = {name: parts for name, parts in blocks.items() if parts}

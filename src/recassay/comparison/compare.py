@@ -46,9 +46,8 @@ class Row:
     """The comparison of systems ``a`` and ``b`` by one metric. The difference is a - b.
 
     ``p_adjusted`` is ``p`` corrected for all comparisons of its family (those of the metric, or of all metrics).
-
-    ``infinite`` counts units with an infinite value. If there is one, the difference is infinite, or undefined if both
-    means are infinite; there is then no interval, no test of means and no effect size based on means.
+    ``infinite`` counts units (usually users) with an infinite value. If there is one, the difference is infinite, or
+    undefined if both means are infinite; there is then no interval, no test of means and no effect size based on means.
     """
 
     metric: str
@@ -202,7 +201,7 @@ def compare(
 
 
 class FirstTwo(NamedTuple):
-    """The systems with the best and the second best mean by a metric, and the better direction of the metric."""
+    """The systems with the best and the second best mean by a metric, and whether more of the metric is better."""
 
     first: str
     second: str
@@ -242,7 +241,10 @@ def judges(metric: str) -> bool:
 def _other_pairs(
     pair_metrics: Iterable[PairMetric], first_two: Mapping[str, FirstTwo], systems: Sequence[str]
 ) -> list[PairMetric]:
-    """Return the pairs to test in addition to those with the baseline: the two best systems by each metric."""
+    """Return all pairs of systems that are not among ``pair_metrics``, by each metric in ``first_two``.
+
+    They are tested too, because the p-value of the leader against the runner-up is adjusted over all pairs.
+    """
     asked = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
     every = (PairMetric(metric, a, b) for metric in first_two for a, b in itertools.combinations(systems, 2))
     return [one for one in every if (one.metric, frozenset((one.a, one.b))) not in asked]
@@ -272,7 +274,10 @@ class _Plan(NamedTuple):
 
 
 def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterable[list[PairMetric]]:
-    """Yield batches of pairs that share their units; weighted metrics separately; at most BATCH_VALUES values each."""
+    """Yield batches of pairs that are compared on the same units, each of at most BATCH_VALUES values.
+
+    Pairs whose systems share weights are in batches of their own.
+    """
     groups: dict[tuple[bytes, int, bool], list[PairMetric]] = {}
     for pair_metric in pair_metrics:
         keep = common_units(scores, pair_metric)
@@ -287,7 +292,7 @@ def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterab
 def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
     """Return a row per pair of a batch.
 
-    ``p_adjusted`` and significance are filled in later, when all pairs of a family are known.
+    ``p_adjusted`` and ``significant`` are set later, when all pairs of a family are known.
     """
     how, testing = plan.how, plan.testing
     differences = _stack(batch, plan)
@@ -353,7 +358,10 @@ def _stack(batch: list[PairedUnits], plan: _Plan) -> Differences:
 
 
 def adjusted(rows: Sequence[Row], testing: SignificanceOptions) -> Iterable[Row]:
-    """Yield the rows of one family with p-values corrected over all of them."""
+    """Yield the rows of one family of comparisons with ``p_adjusted`` and ``significant`` set.
+
+    The p-values are corrected over all of the rows.
+    """
     p_adjusted = adjust(np.array([row.p for row in rows]), testing.correction)
     for row, p in zip(rows, p_adjusted.tolist(), strict=True):
         yield dataclasses.replace(row, p_adjusted=p, significant=p <= testing.alpha)

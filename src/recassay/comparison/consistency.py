@@ -32,12 +32,12 @@ RESAMPLES = 1_000
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well two orders of systems agree: those under the values ``a`` and ``b`` of one coordinate (``along``).
+    """How well two orders of the same systems agree.
 
-    All other coordinates, named in ``setting``, are equal. ``tau`` is Kendall's tau-b of the two orders.
-
-    ``low`` and ``high`` are the interval of tau. ``swaps`` is the number of pairs of systems that change places, and
-    ``sure`` the number of those that do so in most resamples.
+    The orders are those under the values ``a`` and ``b`` of one coordinate (``along``), such as two metrics or two data
+    sets. All other coordinates, named in ``setting``, are equal. ``tau`` is Kendall's tau-b of the two orders. ``low``
+    and ``high`` are the interval of tau. ``swaps`` is the number of pairs of systems that change places, and ``sure``
+    the number of those that do so in most resamples.
     """
 
     along: str
@@ -54,10 +54,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class OrderSwap:
-    """A pair of systems that changes order: ``ahead`` leads ``behind`` under ``a`` and trails it under ``b``.
+    """A pair of systems that changes order: ``ahead`` is better than ``behind`` under ``a`` and worse under ``b``.
 
-    Leads are differences of means, signed so that more is better. ``share`` is the share of resamples in which both
-    leads occur.
+    ``a`` and ``b`` are values of one coordinate, such as two metrics. Leads are differences of means, signed so that
+    more is better. ``share`` is the share of resamples in which both leads occur.
     """
 
     along: str
@@ -86,7 +86,7 @@ class Consistency(Displayable):
         return pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(Agreement))
 
     def swapped(self) -> pl.DataFrame:
-        """Return a row per swap, the most certain first."""
+        """Return a row per pair of systems that changes order, the most certain first."""
         rows = [asdict(swap) for swap in sorted(self.swaps, key=lambda one: -one.share)]
         return pl.DataFrame(rows, schema=_schema(OrderSwap))
 
@@ -146,7 +146,7 @@ def consistency(
 class _Order(NamedTuple):
     """Means of systems by one metric in one setting, signed so that more is better.
 
-    ``resampled`` has a row per system.
+    ``resampled`` are the means in each resample of the users.
     """
 
     systems: tuple[str, ...]
@@ -181,8 +181,10 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
 
 
 def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, dict[Any, _Order]]]:
-    """Yield groups of orders that differ in the coordinate ``axis`` only, with a text that names the other
-    coordinates.
+    """Yield groups of orders that differ only in the coordinate ``axis``.
+
+    Each comes with a text that names the other coordinates, as far as they vary. A group maps the values of ``axis`` to
+    orders.
     """
     found: dict[tuple[Any, ...], dict[Any, _Order]] = {}
     for (place, metric), order in orders.items():
@@ -213,7 +215,10 @@ def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list
 
 
 def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
-    """Return the order of systems by every metric in every setting (data set, split, design and seed)."""
+    """Return the means of systems by every metric in every setting (data set, split, design and seed).
+
+    ``how`` are the options of resampling users, which all orders of a data set share.
+    """
     found: dict[Key, _Order] = {}
     for dataset in given.along("dataset"):
         sheets = {place: scores for place, scores in given if place.dataset == dataset}

@@ -73,7 +73,9 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
 
 
 def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the Pareto front of each row of a table (more is better), and a matrix: row i dominates row j.
+    """Return the number of the Pareto front of each row of a table, from 1, and a matrix: row i dominates row j.
+
+    More is better in every column.
 
     >>> fronts(np.array([[0.4, 0.1], [0.2, 0.3], [0.1, 0.1]]))[0].tolist()
     [1, 1, 2]
@@ -115,7 +117,7 @@ def _means(scores: Scores, metrics: Iterable[str]) -> _Means:
 
 
 def standing(means: Floats) -> Floats:
-    """Scale means to 0 (worst) .. 1 (best).
+    """Return means scaled to 0 (worst) .. 1 (best).
 
     An infinitely bad mean gives 0, and NaN stays NaN; if all are equal, all get 1.
 

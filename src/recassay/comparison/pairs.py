@@ -42,9 +42,10 @@ class PairMetric(NamedTuple):
 
 @dataclass(frozen=True)
 class PairedUnits:
-    """The units that both systems have, and the contribution of each unit to the mean of either system.
+    """The units on which two systems are compared, with each unit's contribution to the mean of either system.
 
-    ``ratio`` has the differences and the weights of the units, if both systems have the same weights, else None.
+    ``dropped`` counts units that only one system has. ``ratio`` has the differences and the weights of the units, if
+    both systems have the same weights, else None.
     """
 
     pair_metric: PairMetric
@@ -80,13 +81,13 @@ def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
 
 
 def _less(a: Floats, b: Floats) -> Floats:
-    """Return a - b, NaN where both are infinite."""
+    """Return a - b; it is NaN where both are the same infinity."""
     with np.errstate(invalid="ignore"):
         return a - b
 
 
 def common_units(scores: ComparableScores, pair_metric: PairMetric) -> Flags:
-    """Return which units have a value for both systems."""
+    """Return a mask of the units that have a value for both systems."""
     metric, a, b = pair_metric
     return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
 
@@ -105,7 +106,7 @@ def _kept(weights: Floats | None, keep: Flags) -> Floats | None:
 
 
 def _shares(values: Floats, weights: Floats | None) -> Floats:
-    """Return the contribution of each unit to n times the mean: v, or w v / mean(w) with weights."""
+    """Return numbers per unit whose plain mean is the (weighted) mean: v, or w v / mean(w) with weights."""
     if weights is None:
         return values
     mean = weights.mean() if weights.size else np.nan

@@ -137,9 +137,10 @@ def _json_number(value: Any) -> Any:
 
 
 def users_for(effect: float, alpha: float, chance: float) -> int | None:
-    """Return the fewest users with which a paired two-sided t test detects an effect (mean / sd) with power ``chance``.
+    """Return the fewest users with which a paired two-sided t test detects an effect (mean / sd).
 
-    None if more than 10^12 are needed.
+    ``alpha`` is the level of the test, and ``chance`` the power it must reach. None if more than 10^12 users are
+    needed.
 
     >>> users_for(0.5, 0.05, 0.8), users_for(0.1, 0.05, 0.8)
     (34, 787)
@@ -163,7 +164,7 @@ def users_for(effect: float, alpha: float, chance: float) -> int | None:
 def detectable(n: int, alpha: float, chance: float) -> float:
     """Return the smallest effect (mean / sd) that a paired two-sided t test with ``n`` users detects.
 
-    ``alpha`` is the level of the test, and ``chance`` its power.
+    ``alpha`` is the level of the test, and ``chance`` the power it must reach.
 
     >>> round(detectable(34, 0.05, 0.8), 3)
     0.495

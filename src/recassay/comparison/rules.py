@@ -61,7 +61,10 @@ PLAIN = Rules()
 
 @dataclass(frozen=True)
 class SuddenDeathOptions:
-    """Cut-offs and rules of Sudden Death in a folder of results, and who competes: all systems by default."""
+    """Which Sudden Death results a folder of results gets: the cut-offs, the rules, and the competing systems.
+
+    All systems compete by default.
+    """
 
     at: tuple[int, ...]
     ties: Ties = "share"

@@ -70,7 +70,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
-        """Return, for each user, the number of systems with a hit at the earliest rank, whatever the cut-off."""
+        """Return, for each user, the number of systems whose first hit has the earliest rank, whatever the cut-off."""
         found = np.zeros(self.earliest.size, np.int16)
         for own in self.first:
             found += own == self.earliest
@@ -93,7 +93,7 @@ class SuddenDeath(Displayable):
         return self.units.filter(pl.Series(self.counted)).n_unique()
 
     def over(self) -> str:
-        """Return what the shares are shares of, as text: users, or pairs of user and fold."""
+        """Return text on the whole that shares refer to: the number of users, or of pairs of user and fold."""
         if self.folds == 1:
             return f"{self.n:,} {self.unit}s"
         return f"{self.n_distinct:,} {self.unit}s in {self.folds} folds ({self.n:,} pairs of user and fold)"
@@ -143,7 +143,7 @@ class SuddenDeath(Displayable):
         return self.n - int(hit.sum())
 
     def values(self, system: str, at: int | None = None) -> Floats:
-        """Return the part of each user that a system wins; NaN for users that do not count."""
+        """Return for each user the part that a system wins, between 0 and 1; NaN for users that do not count."""
         own = self.first[self._line(system)]
         wins = (own == self.earliest) & (own <= self.rules.depth(self._cutoff(at)))
         won = wins / self.winners if self.rules.ties == "split" else wins.astype(np.float64)
@@ -175,7 +175,10 @@ class SuddenDeath(Displayable):
         return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
 
     def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return the value of each user, and its weight where users are in several folds; NaN if not counted."""
+        """Return the mean value of each distinct user over folds, and its weight, the number of folds that count.
+
+        The value is NaN for users that do not count. The weights are None if no user occurs twice.
+        """
         values, (users, codes) = self.values(system, at), self._users
         if codes is None:
             return values, None

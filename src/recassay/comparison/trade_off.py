@@ -23,9 +23,9 @@ QUADRANTS = ("gains both", "pays accuracy", "pays diversity", "loses both", "as 
 class TradeOff(Displayable):
     """Points of accuracy and diversity relative to a baseline, a row per point and diversity metric.
 
-    The columns of ``table`` are: system, weight, diversity (the metric), x and y (diversity and accuracy), their
-    changes from the baseline (signed so that more is better), the quadrant of these changes, and the Pareto front of
-    the point among all points of the metric, the baseline included.
+    The columns of ``table`` are: system, weight (of the re-ranker), diversity (the metric), x and y (its value and that
+    of accuracy), their changes from the baseline (signed so that more is better), the quadrant of these changes as
+    text, and the number of the Pareto front of the point among all points of the metric, the baseline included.
     """
 
     table: pl.DataFrame
@@ -182,9 +182,9 @@ def _refuse_unusable(points: pl.DataFrame, metrics: list[str], baseline: str) ->
 def _relative_to_baseline(
     points: pl.DataFrame, accuracy: str, metric: str, baseline: str, less: set[str]
 ) -> pl.DataFrame:
-    """Return each point's changes from the baseline for one diversity metric, their quadrant, and the Pareto front.
+    """Return each point's changes from the baseline in accuracy and one diversity metric, and its Pareto front.
 
-    ``less`` are the metrics for which less is better.
+    ``metric`` is the diversity metric, and ``less`` are the metrics for which less is better.
     """
     turns = [-1.0 if name in less else 1.0 for name in (metric, accuracy)]
     values = points.select(metric, accuracy).cast(pl.Float64).to_numpy()

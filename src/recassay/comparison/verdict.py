@@ -53,7 +53,7 @@ class Lead:
 
     @property
     def tested(self) -> bool:
-        """Return whether the lead was tested."""
+        """Return whether the leader was tested against the runner-up."""
         return not math.isnan(self.p)
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,7 +106,10 @@ class Verdict:
 
 
 def verdict_of(leads: Iterable[Lead], *, level: float = 0.95, metric: str | None = None) -> Verdict:
-    """Return the verdict that follows from leads; these are in the order of the study's metrics and of its designs."""
+    """Return the verdict that follows from leads, which are in the order of the study's metrics and designs.
+
+    ``metric`` is the main metric; by default the first one that says how good a system is.
+    """
     every = list(leads)
     main = metric or (every[0].metric if every else "")
     chosen: dict[tuple[Any, ...], Lead] = {}
@@ -119,9 +122,10 @@ def verdict_of(leads: Iterable[Lead], *, level: float = 0.95, metric: str | None
 
 
 def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Iterator[Lead]:
-    """Yield the lead by every metric that says how good a system is, at one place.
+    """Yield the best system, with its test, by every metric that says how good a system is.
 
-    ``comparison`` has the tests of ``scores``.
+    ``scores`` are those of one ``place``: a data set, split and seed. ``comparison`` has the tests of ``scores``, or is
+    None if nothing was tested.
     """
     tests = {} if comparison is None else {test.row.metric: test for test in comparison.leads}
     two = leaders(scores)

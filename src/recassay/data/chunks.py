@@ -97,7 +97,7 @@ class TableChunks:
 
 @dataclass
 class _RowBuffer:
-    """Rows of ascending users: ``held`` are read but not yet returned, ``coming`` are still to be read.
+    """Rows of ascending users: ``held`` are read but not yet returned, and ``coming`` yields those still to be read.
 
     >>> frames = [pl.DataFrame({"user_id": users}) for users in ([1, 1, 2], [2, 4], [5])]
     >>> buffer = _RowBuffer(frames[0].clear(), iter(frames))

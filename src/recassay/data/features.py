@@ -90,7 +90,7 @@ class Features(Displayable):
 
     @functools.cached_property
     def masks(self) -> NDArray[np.uint64]:
-        """Return the features of each item as bits of one word; empty if there are more than 64 features."""
+        """Return the features of each item as the bits of one 64-bit word; empty if there are more than 64 features."""
         if self.names.len() > WORD:
             return np.empty(0, np.uint64)
         masks = np.zeros(self.n_items, np.uint64)

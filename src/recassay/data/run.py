@@ -210,7 +210,7 @@ class Run(Displayable):
         return replace(merged, order="row", tied=None).by_score() if self.order == "score" else merged
 
     def _by_item(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows ordered by list, item and reading order, and the positions at which a new item begins."""
+        """Return the row numbers sorted by list, item and reading order, and the positions at which an item begins."""
         group = row_groups(self.offsets)
         order = np.lexsort((self.items, group) if self.rows is None else (self.rows, self.items, group))
         changes = (np.diff(group[order]) != 0) | (np.diff(self.items[order]) != 0)
@@ -291,7 +291,8 @@ def _tied(offsets: NDArray[np.int64], keys: NDArray[np.generic]) -> NDArray[np.b
 def _scores(table: GroupedRows, nan: Nan, where: str) -> tuple[pl.Series, int]:
     """Return the scores as floats, and the number of NaN among them.
 
-    Raise I301 for a NaN if ``nan`` is ``"error"``, and for other scores that cannot be used; ``where`` names the table.
+    If ``nan`` is ``"error"``, raise I301 for a score that is NaN or infinite; otherwise NaN becomes minus infinity.
+    ``where`` names the table.
     """
     column = table["score"].cast(pl.Float64)
     if column.null_count():

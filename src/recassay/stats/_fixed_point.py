@@ -17,10 +17,11 @@ LOWEST = 96  # the lowest bit of a sum is 2^-96
 def add_by_group(
     groups: NDArray[np.int64], values: NDArray[np.float64], counts: NDArray[np.int64], limbs: NDArray[np.int64]
 ) -> None:
-    """Add each row of ``values`` (n, m) and its squares to the sums of its group.
+    """Add each row of ``values`` (n, m), and its squares, to the sums of its group, in place.
 
-    ``counts`` (groups, m) counts the values that are numbers; ``limbs`` (groups, m, 2, LIMBS) holds sums and sums of
-    squares. A value is rounded to a multiple of 2^-96 before it is added.
+    ``groups`` is the group of each row. ``counts`` (groups, m) counts the values that are below 2^31 in size and not
+    NaN; others are left out. ``limbs`` (groups, m, 2, LIMBS) holds the sums and the sums of squares as integers of
+    several limbs of 32 bits. A value is rounded to a multiple of 2^-96 before it is added.
     """
     for row in range(values.shape[0]):
         group = groups[row]

@@ -32,9 +32,10 @@ def _mix(x):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
-    """Add to ``counts[u, lane]`` how often unit u is among ``draws`` random draws from ``units`` units.
+    """Draw units at random and add to ``counts[u, lane]`` how often unit u was drawn.
 
-    ``state`` seeds the draws; one 64-bit word gives two of them.
+    ``draws`` is the number of draws, ``units`` the number of units, ``lane`` the column of ``counts``, and ``state``
+    the seed. One 64-bit word gives two draws.
     """
     for _ in range(draws // 2):
         state += _GOLDEN
@@ -64,11 +65,11 @@ def _add(columns, j, start, times, sums, r):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def bootstrap_block(columns, n, draws, first, key, sums):  # type: ignore[no-untyped-def]
-    """Add to ``sums`` (m, R) the resampled sums of the first ``n`` units of ``columns`` (m, padded n).
+    """Add to ``sums`` (m, R) the sums of ``columns`` over resampled units, for the first ``n`` units and R resamples.
 
-    ``draws`` (R, chunks) is how many units each resample draws from each chunk of CHUNK units. The width of ``columns``
-    is a multiple of TOGETHER, and R is a multiple of LANES. ``first`` is the index of the first resample, and ``key``
-    seeds all draws.
+    ``columns`` (m, width) are padded to a width that is a multiple of TOGETHER, and R is a multiple of LANES. ``draws``
+    (R, chunks) is how many units each resample draws from each chunk of CHUNK units. ``first`` is the index of the
+    first resample, and ``key`` seeds all draws.
     """
     # 8 bits suffice: a unit is drawn once per resample on average, so a count of 255 is out of reach unless n < 256,
     # and then n is the bound.
@@ -96,7 +97,7 @@ def bootstrap_block(columns, n, draws, first, key, sums):  # type: ignore[no-unt
 
 @njit(nogil=True, cache=True)
 def flip_block(columns, first, key, sums):  # type: ignore[no-untyped-def]
-    """Add to ``sums`` (m, R) the sums of ``columns`` (m, n) under random signs; n is a multiple of WORD.
+    """Add to ``sums`` (m, R) the sums of ``columns`` (m, n) whose units get random signs; n is a multiple of WORD.
 
     ``first`` is the index of the first of the R resamples, and ``key`` seeds the signs. Eight units have 256 possible
     signed sums. A table of them replaces eight additions by one look-up per random byte.

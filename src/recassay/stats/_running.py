@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 
 @njit(nogil=True, cache=True)
 def running_sums(values: Floats) -> tuple[Floats, Floats]:
-    """Return the rounded sums of the first 0, 1, 2, ... values, and the rounding errors (Neumaier's summation).
+    """Return the rounded sums of the first 0, 1, 2, ... values, and the rounding error of each (Neumaier's summation).
 
-    The sum of a range is the difference of the two rounded sums plus the difference of the two errors. It is correct
-    to within one unit in the last place, however late in the stream the range lies. A running sum does not depend on
-    later values. For zeros and ones there is no rounding error.
+    The sum of a range is the difference of the two rounded sums plus the difference of the two errors. It is correct to
+    within one unit in the last place, however late in the stream the range lies. A running sum does not depend on later
+    values. For zeros and ones there is no rounding error.
     """
     rounded, left = np.zeros(values.size + 1), np.zeros(values.size + 1)
     for j in range(values.size):
@@ -32,7 +32,7 @@ def running_sums(values: Floats) -> tuple[Floats, Floats]:
 
 @njit(nogil=True, cache=True)
 def faded_sums(values: Floats, fading: float) -> Floats:
-    """Return exponentially fading sums: S_j = x_j + f S_(j-1), with f = ``fading``."""
+    """Return the exponentially fading sum up to each value: S_j = x_j + f S_(j-1), with f = ``fading``."""
     sums = np.empty(values.size)
     last = 0.0
     for j in range(values.size):

@@ -18,10 +18,11 @@ LOWER = (1 << 32) - 1
 
 @njit(nogil=True, cache=True)
 def sum_by_exponent(values: NDArray[np.float64], bits: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
-    """Return the sums of signed significands per exponent (2048, 2), and the sum of the infinite and NaN values.
+    """Return the sums of the signed significands of doubles by exponent, and the sum of infinite and NaN values.
 
-    Column 0 of the first result has the upper bits of the significands, column 1 the lower 32. ``bits`` are the values
-    reinterpreted as int64. At most 2^31 values fit: the sums of that many halves stay within 64 bits.
+    The first result is (2048, 2): column 0 has the sums of the upper bits of the significands, column 1 those of the
+    lower 32 bits. ``bits`` are the values reinterpreted as int64. At most 2^31 values fit: the sums of that many halves
+    stay within 64 bits.
     """
     halves = np.zeros((EXPONENTS, 2), np.int64)
     beyond = 0.0

@@ -33,7 +33,7 @@ def adjust(p: Floats, method: str = "holm") -> Floats:
 
 
 def none(ascending: Floats) -> Floats:
-    """Return the p-values unchanged."""
+    """Return the p-values as they are: no correction."""
     return ascending
 
 

@@ -25,10 +25,11 @@ STEPS = 200  # of the iteration for Bradley-Terry strengths
 
 @dataclass(frozen=True)
 class AggregationRule:
-    """A rule that scores systems from a table of means: ``terms`` of each data set are summed, ``finish`` makes scores.
+    """A rule that scores systems from a table of means, by sums over data sets.
 
-    ``terms`` returns an array (m, data sets), or None where the rule is not defined for the values. ``finish`` takes
-    sums (m, resamples) over ``n`` data sets and returns scores (systems, resamples); more is better.
+    ``terms`` takes the table (data sets, systems) and whether more is better. It returns an array (m, data sets) that
+    is summed over the data sets, or None if the rule is not defined for the values. ``finish`` takes sums (m,
+    resamples) over ``n`` data sets and returns scores (systems, resamples); more is better.
     """
 
     name: str
@@ -47,7 +48,10 @@ class AggregationRule:
 
 
 def _ratios(values: Floats, higher: bool) -> Floats | None:
-    """Return how many times worse each value is than the best of its data set (1 for the best); None for a negative."""
+    """Return how many times worse each value is than the best of its data set (1 for the best).
+
+    The result is None if a value is negative. ``higher`` says that more is better.
+    """
     if (values < 0).any() or not (values > 0).any(axis=1).all():
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -82,7 +86,10 @@ def _profile_terms(values: Floats, higher: bool) -> Floats | None:
 
 
 def _win_terms(values: Floats, higher: bool) -> Floats:
-    """Return, for each ordered pair of systems and data set, 1 where the first is better and 1/2 where they tie."""
+    """Return 1 where the first system of an ordered pair is better on a data set, 1/2 where the two tie, else 0.
+
+    The result has a row per ordered pair and a column per data set. ``higher`` says that more is better.
+    """
     turned = (values if higher else -values).T
     wins = np.where(turned[:, None] > turned[None], 1.0, np.where(turned[:, None] == turned[None], 0.5, 0.0))
     return wins.reshape(-1, values.shape[0])
@@ -119,9 +126,10 @@ def _minimax(sums: Floats, n: int) -> Floats:  # noqa: ARG001
 
 
 def _bradley_terry(sums: Floats, n: int) -> Floats:
-    """Return strengths that add up to 1, by Hunter's iteration; half a win is added to each side of every pair.
+    """Return Bradley-Terry strengths that add up to 1, computed by Hunter's iteration.
 
-    Without it a system that wins on all data sets would have an infinite strength.
+    ``sums`` are those of :func:`_win_terms` over ``n`` data sets. Half a win is added to each side of every pair;
+    otherwise a system that wins on all data sets would have an infinite strength.
     """
     wins = _wins(sums)
     systems = len(wins)

@@ -88,10 +88,10 @@ def anytime_bounds(
 
 
 def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: float = 1.0) -> Floats:
-    """Return u(v) for v = ``spread``: P(a sum with sum of squares v ever exceeds u(v)) is at most ``alpha``.
+    """Return the bound u(v) that a sum exceeds with probability at most ``alpha``, ever, for each v in ``spread``.
 
-    The sum is that of all differences so far, and the bound is one-sided. ``tuned_for`` is the v at which it is
-    tightest, and ``c`` is the largest size of a difference.
+    The sum is that of all differences so far, and v the sum of their squares; the bound is one-sided. ``tuned_for`` is
+    the v at which it is tightest, and ``c`` is the largest size of a difference.
 
     >>> boundary(np.array([100.0]), 0.05, 100.0, c=2.0).round(5).tolist()
     [33.02017]
@@ -108,7 +108,7 @@ def boundary(spread: Floats, alpha: float, tuned_for: float = TUNED_FOR, c: floa
 
 @functools.cache
 def _knots() -> Floats:
-    """Return the grid of sums of squares at which the boundary is computed; it is nearly straight in between.
+    """Return the sums of squares at which the boundary is computed first, as starting points for those in between.
 
     The grid is computed at the first call.
     """
@@ -116,9 +116,10 @@ def _knots() -> Floats:
 
 
 def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
-    """Return the s at which log m(s, v) is ``goal``, by Newton's method from the starting points ``s``.
+    """Return the s at which log m(s, v) is ``goal`` for each v, by Newton's method from the starting points ``s``.
 
-    log m is convex in s, so the steps approach the root from above.
+    ``rho`` is the parameter of the mixture, and ``c`` the largest size of a difference. log m is convex in s, so the
+    steps approach the root from above.
     """
     s, active = s.copy(), np.arange(v.size)
     for _ in range(STEPS):
@@ -132,7 +133,10 @@ def _root(s: Floats, v: Floats, rho: float, c: float, goal: float) -> Floats:
 
 
 def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
-    """Return the logarithm of the gamma-exponential mixture m(s, v).
+    """Return the logarithm of the gamma-exponential mixture m(s, v) of the module.
+
+    ``s`` are sums of differences and ``v`` sums of their squares; ``rho`` is the parameter of the mixture, and ``c``
+    the largest size of a difference.
 
     >>> rho = best_rho(100.0, 0.05)
     >>> log_mixture(np.array([10.0]), np.array([100.0]), rho, 2.0).round(7).tolist()
@@ -142,7 +146,7 @@ def log_mixture(s: Floats, v: Floats, rho: float, c: float = 1.0) -> Floats:
 
 
 def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Floats]:
-    """Return log m(s, v) and its derivative with respect to s."""
+    """Return log m(s, v) and its derivative with respect to s; the arguments are those of :func:`log_mixture`."""
     r, a, x = rho / c**2, (v + rho) / c**2, (c * s + v + rho) / c**2
     constant = r * log(r) - log_gamma(r) - log(1 - gamma_tail(r, r)) - r
     below, log_factor, log_x = 1 - gamma_tail(a, x), log_gamma(a), log(x)
@@ -151,7 +155,10 @@ def _log_mixture(s: Floats, v: Floats, rho: float, c: float) -> tuple[Floats, Fl
 
 
 def best_rho(tuned_for: float, alpha: float) -> float:
-    """Return the parameter of the mixture that nearly minimises u(tuned_for) for this one-sided alpha."""
+    """Return the mixture parameter rho that nearly minimises u(tuned_for), the boundary at that sum of squares.
+
+    ``alpha`` is the one-sided error probability.
+    """
     level = log(1 / min(2 * alpha, 0.5))
     return tuned_for / (2 * level + log(1 + 2 * level))
 

@@ -24,7 +24,7 @@ BLOCK = 5_000  # samples drawn at a time
 
 
 class Chances(NamedTuple):
-    """Probabilities that a is worse than b, practically equivalent, or better; they sum to 1."""
+    """The probabilities that system a is worse than b, practically equivalent, or better; they sum to 1."""
 
     worse: float
     equivalent: float
@@ -65,7 +65,10 @@ def signed_rank(differences: Floats, *, rope: float, seed: int = 0, samples: int
 
 @functools.lru_cache(maxsize=2)  # all pairs of systems use the same draws, and the draws are most of the work
 def _random_shares(count: int, seed: int, samples: int) -> tuple[Floats, ...]:
-    """Draw shares (samples, 1 + count), in blocks: of the prior's difference of 0 and of ``count`` data sets."""
+    """Return Dirichlet distributed shares (samples, 1 + count), in blocks of rows.
+
+    The first column is for the prior's difference of 0, the others for ``count`` data sets.
+    """
     rng = derive(seed, "Bayesian signed rank", count)
     strengths = np.append(STRENGTH, np.ones(count))
     return tuple(dirichlets(rng, strengths, min(BLOCK, samples - begin)) for begin in range(0, samples, BLOCK))

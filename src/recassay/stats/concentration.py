@@ -1,4 +1,4 @@
-"""Inequality of counts: the Gini coefficient and the share of the largest."""
+"""Inequality of counts: the Gini coefficient, and the share of the sum that the largest counts hold."""
 
 from __future__ import annotations
 

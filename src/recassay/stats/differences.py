@@ -20,9 +20,9 @@ ROUNDING = 1e-12  # relative to the largest input value: differences closer to e
 
 
 def standard_deviation(values: Floats, scale: float) -> float:
-    """Return the standard deviation (n - 1) of values; 0 if they differ by no more than rounding.
+    """Return the standard deviation (n - 1) of values; 0 if they differ by no more than a rounding error.
 
-    ``scale`` is the largest value they were computed from: 0.3 - 0.2 and 0.2 - 0.1 count as equal.
+    ``scale`` is the largest of the values that they were computed from: 0.3 - 0.2 and 0.2 - 0.1 count as equal.
 
     >>> d = np.array([0.3, 0.2]) - np.array([0.2, 0.1])
     >>> bool(d[0] == d[1]), standard_deviation(d, 0.3), standard_deviation(np.array([0.0, 1.0]), 1.0) ** 2
@@ -84,7 +84,7 @@ class Differences:
 
     @cached_property
     def constant(self) -> NDArray[np.bool_]:
-        """Return which differences (m,) are the same in all units, up to rounding."""
+        """Return a mask of the differences (m,) that are the same in all units, up to rounding."""
         if not self.n:
             return np.zeros(self.matrix.shape[1], np.bool_)
         with np.errstate(invalid="ignore"):
@@ -92,7 +92,7 @@ class Differences:
         return found
 
     def take(self, which: Sequence[int]) -> Differences:
-        """Return some of the differences, with the columns that they need."""
+        """Return the differences with these numbers, with only the columns that they need."""
         if self.pairs is None:
             return replace(
                 self, columns=self.columns[:, which], largest=None if self.largest is None else self.largest[which]

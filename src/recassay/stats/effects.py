@@ -118,7 +118,10 @@ def _finite(a: Floats, b: Floats) -> bool:
 
 
 def _without_rounding(mean: float, scale: float) -> float:
-    """Return the mean difference, or 0 if it is no larger than a rounding error of values as large as ``scale``."""
+    """Return the mean difference, or 0 if it is no larger than a rounding error.
+
+    ``scale`` is the largest of the values that the difference was computed from.
+    """
     return 0.0 if abs(mean) <= ROUNDING * scale else mean
 
 

@@ -20,10 +20,11 @@ TOGETHER = 1 << 31  # number of values whose significands add up within 64 bits
 
 @dataclass(frozen=True, slots=True)
 class ExactSum:
-    """An exact sum of doubles: ``quanta`` times 2^-1074 (the smallest double) plus ``beyond``, the infinities and NaN.
+    """An exact sum of doubles, stored as a whole number of the smallest double, 2^-1074.
 
-    Conversion to float rounds once, to the nearest. So ``float(ExactSum.of(x))`` is ``math.fsum(x)``, with two
-    exceptions. A sum too large for a float is infinite, and infinite or NaN values add up as floats do.
+    ``quanta`` is that whole number, and ``beyond`` the sum of the infinite and NaN values. Conversion to float rounds
+    once, to the nearest. So ``float(ExactSum.of(x))`` is ``math.fsum(x)``, with two exceptions. A sum too large for a
+    float is infinite, and infinite or NaN values add up as floats do.
 
     >>> float(ExactSum.of([1e100, 1.0]) + ExactSum.of([-1e100]))
     1.0

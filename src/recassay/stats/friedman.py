@@ -101,10 +101,10 @@ def exact_p(ranks: Floats) -> float:
 def _added(
     sums: NDArray[np.int64], chance: Floats, orders: NDArray[np.int64], shares: Floats, powers: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return the possible sorted rank sums, and their probabilities, after one more block.
+    """Return the possible sorted rank sums after one more block, and their probabilities.
 
-    ``sums`` (states, systems) and ``chance`` are those before it; ``orders`` are the ranks the block can give,
-    ``shares`` their probabilities, and ``powers`` encode a row as one integer.
+    ``sums`` (states, systems) and ``chance`` are the rank sums and probabilities before it. ``orders`` are the ranks
+    that a block can give, ``shares`` their probabilities, and ``powers`` encode a row of rank sums as one integer.
     """
     found = np.sort((sums[:, None, :] + orders).reshape(-1, sums.shape[1]), axis=1)
     _, first, state = np.unique(found @ powers, return_index=True, return_inverse=True)

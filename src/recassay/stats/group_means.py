@@ -31,9 +31,10 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class GroupMean:
-    """The mean of the units at some ``places`` (ascending), and the influence of each unit on it.
+    """The mean of a group of units, and the influence of each unit on it.
 
-    ``error`` is the standard error of the mean; ``scale`` is the largest value, the unit of rounding errors.
+    ``places`` are the positions of the group's units among all units, ascending. ``error`` is the standard error of the
+    mean; ``scale`` is the largest value, to which rounding errors are compared.
     """
 
     places: Places
@@ -44,7 +45,9 @@ class GroupMean:
 
     @classmethod
     def of(cls, places: Places, values: Floats, weights: Floats | None = None, power: float = 1.0) -> GroupMean:
-        """Return the (weighted) mean of defined values; with a ``power``, the power mean of values of 0 or more.
+        """Return the (weighted) mean of the values of a group, all of them defined.
+
+        With a ``power`` p it is the power mean, the p-th root of the mean of p-th powers, of values of 0 or more.
 
         >>> one = GroupMean.of(np.arange(4), np.array([0.5, 0.62, 0.3, 0.81]))
         >>> round(one.mean, 4), round(one.error, 6)
@@ -96,7 +99,9 @@ def difference(a: GroupMean, b: GroupMean, *, level: float = 0.95, disjoint: boo
 
 
 def p_of_pairs(groups: Sequence[GroupMean], correction: str, *, disjoint: bool = False) -> dict[tuple[int, int], float]:
-    """Return the p-value of each pair of groups (i < j), corrected over all pairs.
+    """Return the p-value of the difference of each pair of groups (i < j), corrected over all pairs.
+
+    ``correction`` names the method, and ``disjoint`` says that no unit is in two groups.
 
     >>> values = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [5.0, 6.0, 5.0]])
     >>> found = p_of_pairs([GroupMean.of(np.arange(3) + 3 * i, row) for i, row in enumerate(values)], "holm")
@@ -115,7 +120,7 @@ def _root(mean: float, power: float) -> float:
 def _standardised(a: GroupMean, b: GroupMean, *, disjoint: bool) -> tuple[float, float, float]:
     """Return the difference of two means, its standard error (NaN if undefined), and the degrees of freedom.
 
-    Rounding errors count as 0.
+    Differences and errors as small as rounding errors become 0. ``disjoint`` says that no unit is in both groups.
     """
     gap = a.mean - b.mean
     covariance, shared = (0.0, 0) if disjoint else _covariance(a, b)
@@ -129,7 +134,10 @@ def _standardised(a: GroupMean, b: GroupMean, *, disjoint: bool) -> tuple[float,
 
 
 def _p(gap: float, error: float, freedom: float) -> float:
-    """Return the two-sided p-value of a difference with a t distribution, in (0, 1]."""
+    """Return the two-sided p-value, in (0, 1], of a difference ``gap`` with this standard error under a t distribution.
+
+    ``freedom`` are its degrees of freedom.
+    """
     if np.isnan(error):
         return float("nan")
     if error == 0:

@@ -35,7 +35,10 @@ class GroupSums:
 
     @classmethod
     def of(cls, groups: NDArray[np.int64], values: NDArray[np.float64], n_groups: int) -> GroupSums:
-        """Return the sums of the rows of ``values`` (n, m) by group."""
+        """Return the counts and sums of the rows of ``values`` (n, m) by group; ``groups`` is the group of each row.
+
+        ``n_groups`` is the number of groups.
+        """
         made = cls.zeros(n_groups, values.shape[1])
         add_by_group(groups, np.ascontiguousarray(values), made.counts, made.limbs)
         return made
@@ -49,7 +52,7 @@ class GroupSums:
         self.limbs[rows] += other.limbs
 
     def take(self, rows: NDArray[np.int64] | slice) -> GroupSums:
-        """Return the groups with the given numbers."""
+        """Return the counts and sums of the groups with the given numbers."""
         return GroupSums(self.counts[rows], self.limbs[rows])
 
     def merged(self) -> GroupSums:

@@ -57,8 +57,9 @@ BOOTSTRAP = Uncertainty()
 class ColumnInfluence:
     """The mean of one column (``estimate``), the ``influence`` L_i of each unit on it, and its ``resampled`` values.
 
-    ``jackknife`` is, for each unit, the mean of all leave-one-out estimates minus the estimate without the unit. The
-    class has the moments of :class:`~recassay.stats.moments.IntervalMoments`.
+    L_i is the change of the mean per share of weight moved to unit i. ``jackknife`` is, for each unit, the mean of all
+    leave-one-out estimates minus the estimate without the unit. The class has the moments of
+    :class:`~recassay.stats.moments.IntervalMoments`.
     """
 
     estimate: float
@@ -74,12 +75,12 @@ class ColumnInfluence:
 
     @property
     def squares(self) -> float:
-        """Return the sum of L_i^2."""
+        """Return the sum over units of L_i^2, with L_i the influence of unit i."""
         return float(np.sum(self.influence**2))
 
     @property
     def acceleration(self) -> float:
-        """Return a sixth of the skewness of the estimate."""
+        """Return the BCa acceleration: a sixth of the skewness of the estimate."""
         return acceleration(self.influence)
 
 
@@ -145,7 +146,7 @@ def intervals(
 def _bounds_of_columns(
     values: Floats, weights: Floats | None, method: str, level: float, options: ResamplingOptions
 ) -> tuple[Floats, Floats]:
-    """Return lower and upper bounds (m,) for the means of values (n, m) by a method that is no alias."""
+    """Return lower and upper bounds (m,) for the means of values (n, m), by a method other than ``bootstrap``."""
     values = values if weights is None else drop_unweighted_infinities(values, weights)
     estimate = means(values, weights)
     low, high = np.full_like(estimate, np.nan), np.full_like(estimate, np.nan)
@@ -167,7 +168,7 @@ def _bounds_of_columns(
 
 
 def bounds_from_moments(totals: Totals, spread: InfluenceSums, *, method: str, level: float) -> Bounds:
-    """Return the bounds of a mean from sums over its units, equal to :func:`intervals` of their values up to rounding.
+    """Return the bounds of a mean from sums over its units, equal to those of :func:`intervals` up to rounding.
 
     ``totals`` give the mean and ``spread`` the moments of the units' influence. ``method`` is ``normal`` or ``abc``;
     ``bootstrap`` is then ``abc``.
@@ -277,9 +278,9 @@ def _check_level(level: float) -> None:
 
 
 def _constant_and_varying(values: Floats, weights: Floats | None) -> tuple[Flags, Flags]:
-    """Return two flags per column: whether its values are all equal, and whether they differ.
+    """Return two masks of columns: those whose values are all equal, and those whose values differ.
 
-    Only units with a weight count; with fewer than two of them, or an infinite value, both flags are false.
+    Only units with a weight count; a column with fewer than two of them, or an infinite value, is in neither mask.
     """
     if values.shape[0] < 2:
         neither = np.zeros(values.shape[1], bool)
@@ -311,7 +312,10 @@ def _resampled_means(v: Floats, w: Floats | None, options: ResamplingOptions) ->
 
 
 def column_influence(v: Floats, w: Floats | None, estimate: float, resampled: Floats = NO_RESAMPLES) -> ColumnInfluence:
-    """Return the influence of each unit of a column ``v`` with weights ``w`` on its mean ``estimate``."""
+    """Return the influence of each unit of a column ``v`` with weights ``w`` on its mean ``estimate``.
+
+    ``resampled`` are the means of the column in resamples, which the result keeps.
+    """
     n = v.size
     if w is None:
         influence = v - estimate

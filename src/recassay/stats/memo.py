@@ -1,4 +1,4 @@
-"""Results of resampling that are remembered by a digest of all that they depend on.
+"""A memory of resampling results, found by a digest of all that they depend on.
 
 A study that gains a system or a metric draws the same resamples of the same columns again; with a memo it draws only
 those of new columns. A result in a memo has the bits of one that is computed, because no column depends on another.
@@ -27,7 +27,11 @@ Numbers = tuple[float, ...]
 
 @dataclass
 class Memo:
-    """Numbers by digest: those ``known`` before, those ``used`` since, and how many were taken and computed."""
+    """A memory of results, each an array of numbers found by a digest of its inputs.
+
+    ``known`` are the results from before, ``used`` those that were asked for since. ``taken`` counts the results that
+    were found, ``computed`` those that were not.
+    """
 
     known: dict[str, Numbers]
     used: dict[str, Numbers] = field(default_factory=dict)
@@ -40,7 +44,7 @@ _ACTIVE: ContextVar[Memo | None] = ContextVar("memo", default=None)
 
 @contextmanager
 def remembering(known: dict[str, Numbers]) -> Iterator[Memo]:
-    """Remember results within the block, beginning with those that are known."""
+    """Remember results within the context, beginning with those in ``known``; yield the memory."""
     memo = Memo(known)
     before = _ACTIVE.set(memo)
     try:
@@ -50,12 +54,15 @@ def remembering(known: dict[str, Numbers]) -> Iterator[Memo]:
 
 
 def is_remembering() -> bool:
-    """Return whether results are remembered, so that digests are worth their time."""
+    """Return whether a memory of results is in use; only then is it worth computing digests."""
     return _ACTIVE.get() is not None
 
 
 def remembered(keys: Sequence[str], compute: Callable[[list[int]], Sequence[Numbers]]) -> list[Numbers]:
-    """Return the numbers of every key; ``compute(places)`` gives those of the keys at these places that are unknown."""
+    """Return the result of every key, and compute those that are not remembered.
+
+    ``compute`` takes the positions of the missing keys in ``keys`` and returns their results.
+    """
     memo = _ACTIVE.get()
     assert memo is not None, "call it only while results are remembered"
     missing = [place for place, key in enumerate(keys) if key not in memo.known and key not in memo.used]
@@ -69,7 +76,7 @@ def remembered(keys: Sequence[str], compute: Callable[[list[int]], Sequence[Numb
 
 
 def digest_of(*parts: Any) -> str:
-    """Return a digest of plain values and arrays; an array counts with its values, in their order."""
+    """Return a digest of plain values and arrays; of an array the values count, in their order."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         is_array = isinstance(part, np.ndarray)

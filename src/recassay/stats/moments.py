@@ -34,11 +34,11 @@ class IntervalMoments(Protocol):
 
     @property
     def squares(self) -> float:
-        """Return the sum of L_i^2."""
+        """Return the sum over units of L_i^2."""
 
     @property
     def acceleration(self) -> float:
-        """Return a sixth of the skewness of the estimate."""
+        """Return the BCa acceleration: a sixth of the skewness of the estimate."""
 
     @property
     def curvature(self) -> float:
@@ -80,7 +80,9 @@ def curvature_from_sums(units: int, squares: float, crossed: float, mean_weight:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums and ranges of values v with weights w; without weights every unit has weight 1.
+    """Sums and ranges of values v with weights w, over units; without weights every unit has weight 1.
+
+    The totals of several chunks of units add up.
 
     >>> first, second = Totals.of(np.array([1.0, 4.0]), np.array([2.0, 0.0])), Totals.of(np.array([2.5]))
     >>> (first + second).mean, (first + second).unweighted_mean
@@ -155,10 +157,11 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class InfluenceSums:
-    """Sums of powers of L_i = w_i (v_i - mean) / mean(w) over units: the :class:`IntervalMoments` of the mean.
+    """Sums over units from which an analytic confidence interval of a mean follows, see :class:`IntervalMoments`.
 
+    They are the sums of the squares and cubes of L_i = w_i (v_i - mean) / mean(w), the influence of unit i on the mean.
     Each L_i is scaled by a power of two near the inverse of the largest possible L_i, so that cubes stay in the range
-    of a float. The power follows from the totals, so it is the same for all chunks.
+    of a float. The power follows from the totals, so it is the same for all chunks of units, whose sums add up.
 
     >>> values = np.array([0.5, 0.62, 0.3, 0.81])
     >>> totals = Totals.of(values)
@@ -177,7 +180,10 @@ class InfluenceSums:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats | None, totals: Totals) -> InfluenceSums:
-        """Return the sums of a chunk of units, given the totals of all units; without weights, for the plain mean."""
+        """Return the sums over a chunk of units, given the totals of all units.
+
+        Without weights the mean is the plain one.
+        """
         values = values if weights is None else drop_unweighted_infinities(values, weights)
         estimate = totals.unweighted_mean if weights is None else totals.mean
         mean_weight = 1.0 if weights is None else totals.mean_weight
@@ -204,12 +210,12 @@ class InfluenceSums:
 
     @property
     def squares(self) -> float:
-        """Return the sum of L_i^2."""
+        """Return the sum over units of L_i^2, with L_i the influence of unit i on the mean."""
         return float(self.second) / self.scale / self.scale
 
     @property
     def acceleration(self) -> float:
-        """Return a sixth of the skewness of the estimate."""
+        """Return the BCa acceleration: a sixth of the skewness of the estimate."""
         return acceleration_from_sums(float(self.second), float(self.third))
 
     @property

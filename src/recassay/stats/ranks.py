@@ -25,8 +25,9 @@ def mid_ranks(x: Floats) -> Floats:
 def signed_ranks(d: Floats, *, scale: float = 1.0, rank_zeros: bool = False) -> Floats:
     """Return the sign of each difference times the mid-rank of its absolute value, without the zeros.
 
-    Zeros are dropped before ranking, or with ``rank_zeros`` after it (Pratt 1959). ``scale`` is the largest value that
-    the differences were computed from. An infinite difference ranks above all others.
+    Zeros are dropped before ranking, or with ``rank_zeros`` after it (Pratt 1959). ``scale`` is the largest of the
+    values that the differences were computed from; smaller differences than its rounding errors count as zero. An
+    infinite difference ranks above all others.
 
     >>> signed_ranks(np.array([0.2, 0.0, -0.1])).tolist()
     [2.0, -1.0]

@@ -35,7 +35,7 @@ class ResamplingOptions:
     progress: Progress | None = None
 
     def n_resamples(self, automatic: int) -> int:
-        """Return the number of resamples; ``automatic`` if the option is "auto".
+        """Return the number of resamples, or ``automatic`` if the option is "auto".
 
         >>> ResamplingOptions().n_resamples(10_000)
         10000
@@ -46,7 +46,7 @@ class ResamplingOptions:
 
 
 def check_resamples(resamples: int | str) -> int:
-    """Return a number of resamples; raise U102 if it is no whole number from 1 to ``MOST_RESAMPLES``."""
+    """Return a number of resamples; raise U102 if it is not a whole number from 1 to ``MOST_RESAMPLES``."""
     if isinstance(resamples, str) or not isinstance(resamples, int) or not 1 <= resamples <= MOST_RESAMPLES:
         what = f"resamples must be a whole number from 1 to {MOST_RESAMPLES:,}, got {resamples!r}"
         raise UsageError("U102", what, hint="leave resamples out for the default")
@@ -83,7 +83,7 @@ def bootstrap_sums(columns: Floats, resamples: int, options: ResamplingOptions) 
 
 
 def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) -> Floats:
-    """Return the sums (m, resamples) of columns (m, n) under random signs of the units, equal for all columns.
+    """Return the sums (m, resamples) of columns (m, n) whose n units get random signs, the same for all columns.
 
     >>> bool(np.all(np.abs(flipped_sums(np.ones((1, 3)), 100, ResamplingOptions(seed=1))) <= 3))
     True
@@ -101,7 +101,9 @@ def flipped_sums(columns: Floats, resamples: int, options: ResamplingOptions) ->
 
 
 def signed_sums(columns: Floats) -> Floats:
-    """Return the sums (m, 2^n) of columns (n, m) under every pattern of n signs, adding the units in order.
+    """Return the sums (m, 2^n) of columns (n, m) under every pattern of signs of the n units.
+
+    Units are added in order.
 
     >>> signed_sums(np.array([[1.0], [10.0]])).tolist()
     [[-11.0, -9.0, 9.0, 11.0]]
@@ -127,9 +129,10 @@ def _padded(columns: Floats, multiple: int) -> Floats:
 def _over_blocks(
     block: Callable[[int], Floats], m: int, resamples: int, size: int, options: ResamplingOptions
 ) -> Floats:
-    """Return the sums (m, resamples), joined from ``block(first)`` for each block of ``size`` resamples, over threads.
+    """Return the sums (m, resamples), computed on threads in blocks of ``size`` resamples.
 
-    Whole blocks are always computed, so the first resamples do not depend on the number of resamples.
+    ``block(first)`` returns the sums of the block that begins with resample ``first``. Whole blocks are always
+    computed, so the first resamples do not depend on the number of resamples.
     """
     firsts = range(0, resamples, size)
     out = np.empty((m, resamples))

@@ -86,10 +86,10 @@ class SampleBounds:
 
     @property
     def draws_needed(self) -> float:
-        """Return the approximate total number of draws after which the half-width reaches ``width``.
+        """Return the estimated total number of draws after which half the width of the interval is ``width``.
 
-        After a share q of all users, the squared weights sum to q (1 - q + q^2 / 3) times the number of users. With
-        a = 2 log(2 / alpha) variance / (width^2 users), the share solves q = a (1 - q + q^2 / 3).
+        After a share q of all users, the squared weights sum to q (1 - q + q^2 / 3) times the number of users. With a =
+        2 log(2 / alpha) variance / (width^2 users), the share solves q = a (1 - q + q^2 / 3).
         """
         users = int(self.sizes.sum())
         a = 2 * log(2 / self.alpha) * self.variance / (self.width**2 * users)
@@ -104,7 +104,7 @@ class SampleBounds:
         self._update_bounds()
 
     def _add_to_stratum(self, stratum: int, x: Floats, boldness: float) -> None:
-        """Add the next values of one stratum; ``boldness`` is L in the formula of the module."""
+        """Add the next values ``x`` of one stratum; ``boldness`` is L in the formula of the module."""
         size, drawn = int(self.sizes[stratum]), int(self.drawn[stratum])
         before = self.sums[stratum] + np.append(0.0, np.cumsum(x))[: x.size]
         places = drawn + np.arange(x.size)  # number of draws before each value

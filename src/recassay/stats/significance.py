@@ -30,7 +30,10 @@ EXACT_DISCORDANT = 25  # below this many discordant units McNemar's test is the 
 
 @dataclass(frozen=True)
 class PValues:
-    """The p-values of a test, in (0, 1], NaN without units, and the number of resamples (0 if it needs none)."""
+    """The p-values of a test, in (0, 1], NaN without units.
+
+    It also has the number of resamples, 0 for a test that needs none.
+    """
 
     p: Floats
     resamples: int = 0
@@ -56,9 +59,9 @@ def significance_test(name: str, *, order_only: bool = False) -> Callable[[Test]
 def run_test(name: str, differences: Floats | Differences, options: ResamplingOptions | None = None) -> PValues:
     """Return the p-values of the named test, one per column of differences, which may be a plain matrix (n, m).
 
-    p is NaN without units or with an undefined difference. With an infinite difference, tests of means give NaN; tests
-    of order (sign, Wilcoxon) rank it above all others. A p-value that rounds to 0 (from a difference without variance)
-    becomes the smallest normal float.
+    p is NaN without units, or if one of the differences is undefined. With an infinite difference, tests of means give
+    NaN; tests of order (sign, Wilcoxon) rank it above all others. A p-value that rounds to 0 (from a difference without
+    variance) becomes the smallest normal float.
 
     >>> run_test("sign", np.array([[0.1], [0.2], [-0.1], [0.3], [0.1]])).p.tolist()
     [0.375]
@@ -82,7 +85,7 @@ def _test(name: str, differences: Differences, options: ResamplingOptions) -> PV
 
 
 def _remembered_test(name: str, differences: Differences, options: ResamplingOptions) -> PValues:
-    """Return what the test returns, and compute only the differences that are not remembered."""
+    """Return the p-values of a test, of which only those that are not in the memory of results are computed."""
     columns, about = column_digests(differences.columns), (name, options.seed, options.resamples)
     of = differences.pairs if differences.pairs is not None else np.arange(len(columns))[:, None]
     scale = differences.scale.tolist()
@@ -222,9 +225,9 @@ def mcnemar_signed(
 
 
 def _count_extreme(differences: Differences, resample: Callable[[Floats], Floats]) -> Floats:
-    """Return, per difference, the number of resampled means at least as far from 0 as the observed mean.
+    """Return for each difference the number of resampled means at least as far from 0 as the observed mean.
 
-    ``resample`` turns columns into resampled sums. A rounding tolerance is subtracted from the observed mean.
+    ``resample`` turns columns into resampled sums. A tolerance for rounding is subtracted from the observed mean.
     """
     n, m = differences.matrix.shape
     tolerance = 1e-12 * np.minimum(1.0, differences.scale)

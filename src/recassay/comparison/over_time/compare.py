@@ -38,7 +38,7 @@ WIDE = 10  # bounds that are so many times as wide as the last are left out of a
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
-    """Comparisons of pairs of systems on one stream under one metric, in ``duels``.
+    """Comparisons of pairs of systems on one stream under one metric; ``duels`` has one comparison per pair.
 
     ``curve`` has a row per pair and event: both means in the window and the number of events in it; for a metric of 0
     and 1 the events at which only one system was right, signed McNemar, its p, and the ``better`` system (null: none);

@@ -23,9 +23,9 @@ Floats = NDArray[np.float64]
 
 
 class Errors(NamedTuple):
-    """A rule that computes an error metric from averages of another column, as rmse from squared errors.
+    """How an error metric follows from averages of a column: rmse is the root of averaged squares of absolute errors.
 
-    ``before`` is applied to the column, and ``after`` to its averages.
+    ``before`` is applied to the column ``column``, and ``after`` to its averages.
     """
 
     column: str
@@ -67,12 +67,13 @@ class Curve:
     __repr__ = __str__
 
     def marked(self, marks: Iterable[tuple[int, str]]) -> Curve:
-        """Return the curve with additional marks."""
+        """Return the curve with additional marks, which are events with texts for the figure."""
         return replace(self, marks=tuple(sorted([*self.marks, *marks])))
 
     def at(self, events: NDArray[np.int64]) -> Floats:
-        """Return the value of the curve at each event of the stream: its last point until then, or NaN before the
-        first.
+        """Return the value of the curve at each event of the stream.
+
+        It is that of the last point up to the event, NaN before the first point.
         """
         after = np.searchsorted(self.table[EVENT].to_numpy(), events, side="right")
         return np.append(np.nan, self.table["value"].to_numpy())[after]
@@ -184,7 +185,7 @@ def moments_of(times: pl.Series | None, system: str) -> TimeValues:
 
 
 def made_of(outcomes: Outcomes, metric: str) -> Errors:
-    """Return which column a metric averages, with the functions applied before and after averaging."""
+    """Return the column that a metric is averaged from, and the functions applied before and after averaging."""
     if metric not in outcomes.values and metric in ERRORS and ERRORS[metric].column in outcomes.values:
         return ERRORS[metric]
     return Errors(metric, np.asarray, np.asarray)

@@ -21,7 +21,7 @@ class Copies(Protocol):
 
     @property
     def copies(self) -> tuple[Outcomes, ...]:
-        """Return the outcomes of each copy."""
+        """Return the values of the scored events of each copy."""
 
 
 Folds = Copies | Iterable[Outcomes | Played]

@@ -31,8 +31,9 @@ class StreamSignificanceOptions:
 class Duel:
     """Comparison of two systems on a stream: in windows, over all events, and with bounds that hold at every event.
 
-    ``paired`` are the values of both systems and ``behind`` the window of each event. ``signed`` is McNemar's test
-    in each window, None for a metric whose values are not 0 and 1. ``test`` and ``p`` are the test over all events.
+    ``paired`` are the values of both systems, and ``behind`` is the window of past events for each event. ``signed`` is
+    McNemar's test in each window, None for a metric whose values are not 0 and 1. ``test`` and ``p`` are the test over
+    all events.
     """
 
     paired: Paired
@@ -59,7 +60,7 @@ class Duel:
         return cls(paired, behind, signed, bounds, test, float(p[0]))
 
     def better(self, sign: NDArray[np.integer]) -> pl.Series:
-        """Return the name of the better system for each sign of a difference a - b; null for 0."""
+        """Return, for each sign of a difference a - b, the name of the better system; null where the sign is 0."""
         names = [self.paired.b, None, self.paired.a]
         named = pl.Series("better", names[::-1] if is_error(self.paired.metric) else names, dtype=pl.String)
         return named.gather(sign.astype(np.int64) + 1)

@@ -103,7 +103,10 @@ class Paired:
 
 
 def systems_of(a: Systems, b: Outcomes | Played | None = None) -> dict[str, Outcomes]:
-    """Return outcomes by name, of two systems or several; a mapping renames them."""
+    """Return the outcomes of the systems to compare, by name.
+
+    ``a`` and ``b`` are two systems, or ``a`` alone is a collection of several; a mapping renames them.
+    """
     if isinstance(a, Mapping):
         named = [replace(outcomes_of(one), system=name) for name, one in a.items()]
     elif isinstance(a, Iterable):

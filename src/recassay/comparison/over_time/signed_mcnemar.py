@@ -22,10 +22,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Signed:
-    """McNemar's test in the window of each event; ``only_a`` and ``only_b`` count events where only one was right.
+    """McNemar's test in the window of each event, with the sign of the better system.
 
-    ``signed`` is the statistic, positive where a is better. ``claim`` is 1 for a, -1 for b, and 0 if p >= alpha or if
-    fewer than 10 events distinguish the two. Fading counts are not whole numbers and have no exact p.
+    ``only_a`` and ``only_b`` count the events of the window where only one of the two systems was right. ``signed`` is
+    the statistic, positive where a is better. ``claim`` is 1 for a, -1 for b, and 0 if p >= alpha or if fewer than 10
+    events distinguish the two. Counts that fade are not whole numbers and have no exact p.
     """
 
     only_a: Floats
@@ -38,9 +39,10 @@ class Signed:
 def signed_mcnemar(
     a: Floats, b: Floats, behind: Behind, *, alpha: float = 0.01, correction: bool = False, exact: bool | None = None
 ) -> Signed:
-    """Return the test for the window of each paired event; where a and b differ, the larger value counts as right.
+    """Return McNemar's test in the window of each paired event; where a and b differ, the larger value counts as right.
 
-    p is exact if fewer than 25 events distinguish the two; always with ``exact=True``, never with ``exact=False``.
+    ``behind`` has the windows. p is exact if fewer than 25 events distinguish the two; always with ``exact=True``,
+    never with ``exact=False``. ``correction`` is the continuity correction of the statistic.
 
     >>> from recassay.comparison.over_time.windows import windows
     >>> a, b = np.array([1.0, 1, 0, 1, 1, 1]), np.array([0.0, 1, 0, 0, 0, 1])

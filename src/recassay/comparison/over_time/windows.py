@@ -25,7 +25,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WindowOptions:
-    """Options of averaging over a stream; :func:`windows` validates them and fills in defaults."""
+    """Options of averaging over a stream: which events are in the window of an event.
+
+    :func:`windows` validates them and fills in defaults.
+    """
 
     how: How
     by: By
@@ -65,9 +68,10 @@ class WindowOptions:
 
 @dataclass(frozen=True, eq=False)
 class Behind:
-    """The window that ends with each scored event; it begins with the scored event ``first``, or its weights fade.
+    """The window of past events that ends with each scored event.
 
-    ``partial`` marks windows that are not full, at the start of a stream.
+    It begins with the scored event ``first``; if that is None, it has all events so far, whose weights fade by the
+    factor ``fading``. ``partial`` marks windows that are not full, at the start of a stream.
     """
 
     first: NDArray[np.int64] | None
@@ -85,7 +89,7 @@ class Behind:
         return found
 
     def sizes(self) -> NDArray[np.int64] | Floats:
-        """Return the number of scored events in each window; faded events count with their remaining weight."""
+        """Return the number of scored events in each window, or the sum of their weights if these fade."""
         if self.first is None:
             return self.sums(np.ones(self.partial.size))
         return np.arange(1, self.first.size + 1) - self.first

@@ -189,7 +189,7 @@ class _Encoder:
         return ["object", self.number[id(value)]]
 
     def _row(self, value: Any) -> list[Any]:  # noqa: PLR0911 (a kind of value each)
-        """Return the row of an object in the table: a tag, and what :class:`_Decoder` needs to make it again."""
+        """Return the row of an object in the table: its kind, and what :class:`_Decoder` needs to restore it."""
         kind = type(value)
         if isinstance(value, np.ndarray):
             return ["array", self._array(value)]

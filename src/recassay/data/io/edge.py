@@ -43,7 +43,10 @@ Result = TypeVar("Result")
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Turn exceptions of a reader into errors with a code: I104 for the file, I110, U143 or U238 for the system.
+    """Turn exceptions of a reader into errors with a code, within the context.
+
+    The code is I104 if the file is to blame, and I110, U143 or U238 if the operating system is. ``where`` names the
+    file.
 
     >>> with reading("run.json"):
     ...     raise OverflowError("int too big to convert")
@@ -111,9 +114,9 @@ def _guarded(function: Callable[..., Result], where: str) -> Callable[..., Resul
 
 
 def regular_file(path: Path) -> Path | None:
-    """Return the file at a path, a copy of what a pipe holds, or None for a folder or nothing; I119 for a device.
+    """Return the file at a path, or a copy of what a pipe or standard input (``-``) holds; None for a folder.
 
-    ``-`` is standard input.
+    The result is also None if there is nothing. Raise I119 for a device.
     """
     path = Path("/dev/stdin") if str(path) == STDIN else path
     with reading(str(path)[:200]):

@@ -221,7 +221,7 @@ class Manifest:
             self.damaged = str(error) or type(error).__name__
 
     def _read_log(self, path: Path) -> None:
-        """Add the lines of a log; a line that is cut off or damaged is left out, so its file is unlisted."""
+        """Add the checksums in a log; a line that is cut off or damaged is left out, so its file is not listed."""
         for text in path.read_bytes().split(b"\n"):
             row = _parsed(text)
             if row is None:

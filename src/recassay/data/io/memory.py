@@ -17,7 +17,7 @@ BLOCK = 1 << 20
 
 
 def available_memory() -> int:
-    """Return the bytes that this process can still take: of the machine, its container, and its own limit."""
+    """Return how many more bytes this process can use, given the limits of machine, container and process."""
     known = [_meminfo("MemAvailable"), _of_container(), _of_process()]
     return min((free for free in known if free is not None), default=1 << 62)
 

@@ -131,7 +131,10 @@ def _mapping(source: Mapping[Any, Any], role: Role, columns: str | Mapping[str, 
 
 
 def _mixed(role: Role, kinds: Mapping[str, Sequence[Any]], where: str) -> InputError:
-    """Return the error for a dict in which the values of users have several shapes; ``kinds`` are examples by shape."""
+    """Return the error for a dict with values of several shapes, such as lists for some users and dicts for others.
+
+    ``kinds`` maps the name of a shape to examples.
+    """
     counts = [f"{len(users):,} in {kind} (such as {users[0]!r})" for kind, users in kinds.items()]
     return InputError(
         "I114",
