@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept, and who compiles them.
+"""Where compiled kernels are cached on disk, and which process compiles them.
 
 numba keeps compiled kernels beside the code, else in the user's cache folder, and refuses to work if it can write to
 neither, as in a container image that is read-only. Then a folder in the system's temporary folder is used; it belongs
@@ -31,7 +31,7 @@ POLL = 0.01  # seconds between two looks at its lock
 
 
 def use_writable_cache() -> None:
-    """Name a temporary folder for compiled kernels if there is no other; call before numba is imported."""
+    """Set a temporary folder for compiled kernels if no other can be written to; call this before numba is imported."""
     package = Path(__file__).parent
     if VARIABLE in os.environ or _is_writable(package / "__pycache__") or _is_writable(_user_cache()):
         return
@@ -42,7 +42,7 @@ def use_writable_cache() -> None:
 
 
 def _user_cache() -> Path:
-    """Return the folder that numba uses for a user."""
+    """Return the folder in which numba caches compiled kernels of a user."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(home) / "numba"
 
@@ -114,13 +114,16 @@ def _compile_once(dispatcher: Any) -> None:
 
 
 class _KernelLock:
-    """A lock of one kernel between processes; within a process numba compiles in one thread at a time."""
+    """A lock that lets one process at a time compile a kernel.
+
+    Within a process numba compiles in one thread at a time.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path, self.handle, self.guard = path, -1, threading.Lock()
 
     def acquire(self) -> bool:
-        """Return True once no other process has the lock, False if it cannot be had in time."""
+        """Wait for the lock and return True; return False if it cannot be had in time."""
         if self.handle >= 0:
             return True
         try:
@@ -136,7 +139,7 @@ class _KernelLock:
         return True
 
     def release(self) -> None:
-        """Let other processes have the lock."""
+        """Release the lock, so that other processes can have it."""
         with self.guard:
             if self.handle >= 0:
                 os.close(self.handle)

@@ -50,7 +50,7 @@ This command prints the table again:
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """The results of the demo, their folder, and the command that reproduces the table."""
+    """The scores of the demo, their folder, and the command that prints the same table."""
 
     scores: Scores
     comparison: Comparison
@@ -58,7 +58,7 @@ class Demo:
     command: str
 
     def show(self, console: Console) -> None:
-        """Print the table, the findings, the folder, and the command that makes the table from the files."""
+        """Print the table, the findings, the folder, and the command that makes the same table from the files."""
         console.print(verdict_block(verdict_of_scores(self.scores, self.comparison, IDENTITY)))
         console.print(text_table(self.scores, self.comparison))
         console.print(findings_table(self.scores))
@@ -96,7 +96,7 @@ def run_demo(folder: str | Path, seed: int = 1, progress: StageProgress | None =
 
 
 def _systems(seed: int) -> dict[str, CanFit]:
-    """Return the models by name, sorted as the files of a folder of runs are."""
+    """Return the models of the demo by name, in the order of their files."""
     return {"popular": Popular(), "pure-svd": PureSVD(factors=20), "random": Random(seed)}
 
 
@@ -161,4 +161,4 @@ def _readme(seed: int, command: str) -> str:
 
 
 def _silent(_stage: str, _done: int, _of: int) -> None:
-    """Ignore progress: the callback for a demo that reports none."""
+    """Do nothing: the progress callback of a demo that reports no progress."""

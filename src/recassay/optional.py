@@ -24,7 +24,7 @@ EXTRAS = {  # library: extra that installs it
 def need(library: str, for_: str) -> Any:
     """Return an optional library, imported; raise an error with the install command if it is missing.
 
-    ``for_`` names what needs the library.
+    ``for_`` names, in the error, the feature that needs it.
 
     >>> need("math", for_="nothing").floor(2.5)
     2

@@ -16,7 +16,7 @@ import numpy as np
 
 
 def derive_seed(seed: int, *keys: str | int) -> int:
-    """Return a 128-bit seed derived from a base seed and keys that identify what is drawn."""
+    """Return a 128-bit seed derived from a base seed and the keys, which name what is drawn."""
     digest = hashlib.blake2b(digest_size=16)
     for part in (seed, *keys):
         text = f"{type(part).__name__}:{part}".encode()
@@ -25,5 +25,8 @@ def derive_seed(seed: int, *keys: str | int) -> int:
 
 
 def derive(seed: int, *keys: str | int) -> np.random.Generator:
-    """Return a random generator for one purpose, named by keys; equal arguments give equal numbers on every machine."""
+    """Return a random generator for one purpose, named by the keys.
+
+    Equal arguments give equal numbers on every machine.
+    """
     return np.random.Generator(np.random.PCG64(derive_seed(seed, *keys)))

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 
 class Renderer(Protocol):
-    """Protocol of the functions that render results for notebooks; ``recassay.report.notebook`` implements it."""
+    """A protocol for the module that displays results as text, HTML and pictures: ``recassay.report.notebook``."""
 
     def html(self, value: Any) -> str:
         """Return a result, such as scores or findings, as HTML."""
@@ -25,7 +25,7 @@ class Renderer(Protocol):
         """Return the means and intervals of scores under one metric as a picture."""
 
     def report(self, scores: Any, comparison: Any, *, path: Path) -> Path:
-        """Write the page of scores, and return its path."""
+        """Write the HTML page of scores and their comparison to a file, and return its path."""
 
     def save(self, picture: Picture, *, path: Path) -> Path:
         """Write a picture in the format of the path's suffix, and return the path."""

@@ -22,7 +22,7 @@ def available() -> int:
 
 
 def blocks(n: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of half-open blocks that cover ``range(n)``.
+    """Yield the bounds (begin, end) of consecutive blocks of ``size`` that cover ``range(n)``; the last may be smaller.
 
     >>> list(blocks(5, 2))
     [(0, 2), (2, 4), (4, 5)]

@@ -42,8 +42,8 @@ class Tasks(Protocol):
     ) -> list[Result]:
         """Return ``work(thing)`` for every thing, in the order of ``things``.
 
-        ``report`` is called with the progress, counted by the ``size`` of things, and ``named`` gives a thing's name
-        for errors.
+        ``report`` is called with the name ``stage`` and the progress, in which a thing counts as much as its ``size``.
+        ``named`` gives a thing's name for errors.
         """
 
 
@@ -62,7 +62,10 @@ class Backend(Protocol):
         """Return the recommendations of a system: lists, and the rank of each relevant item among the candidates."""
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
-        """Return the scores of systems that were played, under every target-set design of a request."""
+        """Return the scores of systems under every target-set design of a request.
+
+        ``played`` maps the name of a system to what :meth:`play` returned.
+        """
 
     def compare(
         self,

@@ -13,7 +13,9 @@ from recassay.results.scores import Values
 
 
 class ColumnStore:
-    """The values of one run, a column per metric; each column is a temporary file that is removed with its array.
+    """The values of one run on disk, a column per metric.
+
+    Each column is a temporary file, which is removed together with its array.
 
     >>> store = ColumnStore()
     >>> store.columns()
@@ -24,7 +26,7 @@ class ColumnStore:
         self._files: dict[Column, IO[bytes]] = {}
 
     def add(self, part: PartialResult) -> None:
-        """Append the values of a part of the users to the columns."""
+        """Append the values of some users to the columns."""
         for key in part.columns:
             if key not in self._files:
                 self._files[key] = self._new(key)
@@ -38,8 +40,8 @@ class ColumnStore:
     def _new(self, key: Column) -> IO[bytes]:
         """Return a new file for the column ``key``.
 
-        Values in the best and worst order of ties have columns of their own. Such a column starts as a copy of the
-        plain one: the users before had no ties, so their values are the same in any order.
+        Metrics have separate columns for the values in the best and worst order of ties. Such a column starts as a copy
+        of the plain one: the users before had no ties, so their values are the same in any order.
         """
         file: IO[bytes] = tempfile.TemporaryFile(prefix="recassay-")  # noqa: SIM115 (it stays open while it is filled)
         kind, heading = key

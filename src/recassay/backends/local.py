@@ -41,7 +41,7 @@ class LocalBackend:
         return play_fold(request)
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
-        """Return the scores of systems that were played, under every target-set design."""
+        """Return the scores under every target-set design, for the results of :meth:`play` by system name."""
         from recassay.evaluate.ranks.judge import judge_in_memory
 
         return judge_in_memory(played, request)

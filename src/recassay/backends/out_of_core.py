@@ -59,17 +59,17 @@ class OutOfCoreBackend(LocalBackend):
     name: ClassVar[str] = "out of core"
 
     def score(self, request: ScoreRequest) -> Scores:
-        """Return the scores of all runs, with the bits of an evaluation in memory."""
+        """Return the scores of all runs, equal to the last bit to those of an evaluation in memory."""
         if request.until is not None:
             raise UsageError("U107", "a budget of memory is for judging everyone", hint="leave out until, or memory")
         return score_files(request)
 
     def play(self, request: PlayRequest) -> Run:
-        """Raise U107, because a system can only be played in memory."""
+        """Raise U107, because recommendations of a system can only be computed in memory."""
         raise _no_budget("playing a system")
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
-        """Raise U107, because standings are always in memory."""
+        """Raise U107, because the ranks of relevant items that designs are scored from are always in memory."""
         raise _no_budget("judging standings")
 
 
@@ -90,7 +90,7 @@ def bytes_of_size(size: str | int) -> int:
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process holds now; 0 where the system does not say."""
+    """Return the bytes of memory that this process uses now; 0 where the operating system does not say."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
     except OSError:
@@ -98,7 +98,10 @@ def resident() -> int:
 
 
 def score_files(request: ScoreRequest) -> Scores:
-    """Return the scores of run files, each read and scored in chunks; the bits are those of scoring in memory."""
+    """Return the scores of run files, which are read and scored in chunks of users.
+
+    They are equal to the last bit to those of scoring in memory.
+    """
     inputs, job = request.inputs, request.job
     memory = bytes_of_size(request.execution.memory or 0)
     runs = _paths(inputs.runs)
@@ -131,7 +134,7 @@ def _paths(runs: Any) -> list[tuple[str, str | Path]]:
 
 @dataclass(frozen=True)
 class _ChunkedScoring:
-    """One call of :func:`score_files`: it opens tables, cuts them between users, and scores the chunks.
+    """One call of :func:`score_files`: it opens tables, divides them into chunks of whole users, and scores the chunks.
 
     ``memory`` is the budget in bytes, and ``folder`` takes temporary files.
     """
@@ -142,10 +145,7 @@ class _ChunkedScoring:
     folder: Path
 
     def open_truth(self) -> Truth | _OpenedTable:
-        """Open the files of the truth and return them.
-
-        Return the truth itself if it is in memory or can only be read whole.
-        """
+        """Return the opened files of the truth, or the truth itself if it is in memory or can only be read whole."""
         source, reading = self.request.inputs.truth, self.request.reading
         opened = self._open(source, "truth", reading.columns, reading.truth_columns)
         if opened is not None:
@@ -157,11 +157,9 @@ class _ChunkedScoring:
         )
 
     def open_log(self) -> Interactions | _OpenedTable | None:
-        """Open the files of the training log and return them, or the log itself if it must be in memory.
+        """Return the opened files of the training log, the log itself if it must be in memory, or None without a log.
 
-        The result is None without a log.
-
-        It is read whole if a metric needs all of it, or if it cannot be read in parts.
+        It must be in memory if a metric needs all of it, or if it cannot be read in parts.
         """
         source, reading = self.request.inputs.train, self.request.reading
         if source is None:
@@ -176,9 +174,9 @@ class _ChunkedScoring:
         )  # fmt: skip
 
     def truth_parts(self, truth: Truth | _OpenedTable, held: int) -> TruthParts:
-        """Return the truth in parts, with its statistics, for which its files are read once.
+        """Return the truth in parts, one per chunk of users, and its statistics.
 
-        ``held`` is the number of bytes of memory in use.
+        The statistics take one pass over the files. ``held`` is the number of bytes of memory that are in use.
         """
         metrics = tuple(self.job.metrics.values())
         if isinstance(truth, Truth):
@@ -191,9 +189,9 @@ class _ChunkedScoring:
         return TruthParts.in_files(chunks, metrics, available / ROW_COPIES, negative, origin, progress)
 
     def training_parts(self, log: Interactions | _OpenedTable | None, held: int) -> TrainingParts:
-        """Return the training log in parts, with its statistics, for which its files are read once.
+        """Return the training log in parts, one per chunk of users, and its statistics.
 
-        ``held`` is the number of bytes of memory in use.
+        The statistics take one pass over the files. ``held`` is the number of bytes of memory that are in use.
         """
         if not isinstance(log, _OpenedTable):
             return TrainingParts.in_memory(log)
@@ -203,7 +201,11 @@ class _ChunkedScoring:
         return TrainingParts.in_files(chunks, available / ROW_COPIES, log.where, progress)
 
     def judge(self, name: str, path: str | Path, truth: TruthParts, log: TrainingParts, available: int) -> Judgement:
-        """Return the values and means of a run file, which is read in chunks of ``available`` bytes of memory."""
+        """Return the values and means of the run file at ``path``, which is read in chunks.
+
+        ``name`` is that of the run. ``truth`` and ``log`` are cut at the same users as the run. ``available`` is the
+        number of bytes of memory for a chunk.
+        """
         reading = self.request.reading
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             ranges = open_row_ranges(
@@ -232,7 +234,10 @@ class _ChunkedScoring:
             return self.job.combine(name, store.columns(), total[0])
 
     def _run(self, frame: pl.DataFrame, name: str, origin: TableOrigin) -> tuple[Run, int]:
-        """Return the lists of a frame and its number of rows; as an argument the frame is released on return."""
+        """Return the lists in a frame and its number of rows; when the call ends, the caller no longer holds the frame.
+
+        ``name`` is that of the run, and ``origin`` its file.
+        """
         run = Run.from_frame(
             frame,
             name,
@@ -248,13 +253,17 @@ class _ChunkedScoring:
     def _with_log(self, log: Interactions | None) -> Job:
         """Return the scoring job for a chunk, with the training rows of its users.
 
-        Its own progress is off, as rows are counted here.
+        It reports no progress of its own, because rows are counted here.
         """
         quiet = replace(self.job, progress=None)
         return quiet if log is None else quiet.with_train(log)
 
     def _open(self, source: Any, role: str, columns: Columns, own: Columns = None) -> _OpenedTable | None:
-        """Open the files of a table and return them; return None if it is in memory, or can only be read whole."""
+        """Return the opened files of a table; None if it is in memory, or can only be read whole.
+
+        ``role`` says what the table is. ``columns`` are the column names given for the runs, and ``own`` those for this
+        table.
+        """
         if not isinstance(source, str | Path):
             return None
         folder = self.folder / role
@@ -286,7 +295,7 @@ class _ChunkedScoring:
 
 @dataclass(frozen=True)
 class _OpenedTable:
-    """Files of a table that were opened and not read; ``folder`` takes temporary files."""
+    """The files of a table, opened but not read yet; ``folder`` takes temporary files."""
 
     name: str
     where: str
@@ -295,9 +304,9 @@ class _OpenedTable:
 
 
 def _available(memory: int, held: int, users: int = 0) -> int:
-    """Return how many bytes of the budget remain for lists and values; raise U222 if they are too few.
+    """Return how many bytes of the budget ``memory`` remain for lists and values; raise U222 if they are too few.
 
-    ``held`` is the number of bytes in use, and ``users`` those whose values must be kept.
+    ``held`` is the number of bytes in use, and ``users`` the number of users whose values must be kept.
     """
     values = max(MINIMUM, BYTES_PER_VALUE * users)
     if memory < held + values:

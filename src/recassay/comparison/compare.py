@@ -290,10 +290,7 @@ def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterab
 
 
 def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
-    """Return a row per pair of a batch.
-
-    ``p_adjusted`` and ``significant`` are set later, when all pairs of a family are known.
-    """
+    """Return a row per pair of a batch; ``p_adjusted`` and ``significant`` are set when the family is complete."""
     how, testing = plan.how, plan.testing
     differences = _stack(batch, plan)
     tested = run_test(testing.test, differences, how)
@@ -321,10 +318,7 @@ def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
 
 
 def _bounds(batch: list[PairedUnits], differences: Differences, plan: _Plan) -> tuple[Floats, Floats, Floats]:
-    """Return the difference of every pair with its lower and upper bound.
-
-    The bounds are NaN for pairs that are not reported.
-    """
+    """Return the difference of every pair with its lower and upper bound, NaN for pairs that are not reported."""
     how = plan.how
     values, weights = differences.matrix, None
     ratios = [paired.ratio for paired in batch if paired.ratio is not None]
@@ -358,10 +352,7 @@ def _stack(batch: list[PairedUnits], plan: _Plan) -> Differences:
 
 
 def adjusted(rows: Sequence[Row], testing: SignificanceOptions) -> Iterable[Row]:
-    """Yield the rows of one family of comparisons with ``p_adjusted`` and ``significant`` set.
-
-    The p-values are corrected over all of the rows.
-    """
+    """Yield the rows of one family with ``p_adjusted`` and ``significant`` set; p is corrected over all rows."""
     p_adjusted = adjust(np.array([row.p for row in rows]), testing.correction)
     for row, p in zip(rows, p_adjusted.tolist(), strict=True):
         yield dataclasses.replace(row, p_adjusted=p, significant=p <= testing.alpha)

@@ -82,7 +82,7 @@ class Consistency(Displayable):
     seed: int
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per coordinate, setting and pair of values."""
+        """Return a row per comparison of two orders: coordinate, its two values, setting of all others, agreement."""
         return pl.DataFrame([asdict(row) for row in self.rows], schema=_schema(Agreement))
 
     def swapped(self) -> pl.DataFrame:

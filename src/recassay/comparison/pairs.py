@@ -15,7 +15,7 @@ from recassay.stats.resampling import Floats
 
 
 class ComparableScores(Protocol):
-    """The values that a comparison reads: one per system, metric and unit, with the same units for all systems."""
+    """A protocol for the values that a comparison reads: one per system, metric and unit, over the same units."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ class PairMetric(NamedTuple):
 class PairedUnits:
     """The units on which two systems are compared, with each unit's contribution to the mean of either system.
 
-    ``dropped`` counts units that only one system has. ``ratio`` has the differences and the weights of the units, if
+    ``dropped`` counts units where a system has no value. ``ratio`` has the differences and the weights of the units, if
     both systems have the same weights, else None.
     """
 

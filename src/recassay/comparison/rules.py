@@ -43,7 +43,7 @@ class Rules:
                 raise UsageError("U107", f"{name}={choice!r} is not known", hint=suggest(choice, get_args(known)))
 
     def heading(self, at: int) -> str:
-        """Return the name of the score at a cut-off, as shown in tables, with the rules that are not the default.
+        """Return the name of the score at the cut-off ``at``, as in tables, with the rules that are not the default.
 
         >>> Rules(ties="split").heading(10)
         "sudden_death(ties='split')@10"

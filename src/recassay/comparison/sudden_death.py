@@ -100,7 +100,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def _tallies(self) -> dict[str, Floats]:
-        """Return arrays (systems, ranks): by cut-off, the number of users ``won``, won ``outright``, and ``hit``."""
+        """Return counts of users (systems, cut-offs): users ``won``, won alone (``outright``), and with a ``hit``."""
         places = self.deepest + 1
         tallies = {kind: np.zeros((len(self.competitors), places)) for kind in ("won", "outright", "hit")}
         inside = np.minimum(self.first, places)  # one place behind the last stands for none
@@ -168,7 +168,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def _users(self) -> tuple[pl.Series, NDArray[np.int32] | None]:
-        """Return distinct users, and the row of each unit among them; None where no user occurs twice."""
+        """Return the distinct users, and the row of each unit among them, None if no user occurs twice."""
         if self.folds == 1:
             return self.units, None
         vocabulary, codes = Vocabulary.dense(self.units)

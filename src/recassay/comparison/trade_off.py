@@ -38,7 +38,10 @@ class TradeOff(Displayable):
         return self.table.filter(pl.col("front") == 1)
 
     def share_of_weights(self) -> pl.DataFrame:
-        """Return, for each system and diversity metric, the share of weights whose point lies in each quadrant."""
+        """Return, for each system and diversity metric, how large a share of the weights lies in each quadrant.
+
+        The quadrants say whether accuracy and diversity are gained or lost, compared with the baseline.
+        """
         points = self.table.filter(pl.col(SYSTEM) != self.baseline)
         counted = [(pl.col("quadrant") == name).mean().alias(name) for name in QUADRANTS]
         return points.group_by(SYSTEM, "diversity", maintain_order=True).agg(*counted)
@@ -204,7 +207,9 @@ def _relative_to_baseline(
 
 
 def _quadrant(diversity: float, accuracy: float) -> str:
-    """Return a text that says whether accuracy and diversity are gained or lost.
+    """Return text on whether a change gains or loses accuracy and diversity, or gains one and loses the other.
+
+    ``diversity`` and ``accuracy`` are changes from the baseline, positive if better.
 
     >>> _quadrant(0.1, 0.0), _quadrant(0.1, -0.1), _quadrant(-0.1, 0.0)
     ('gains both', 'pays accuracy', 'loses both')
@@ -224,7 +229,7 @@ def _oriented(points: pl.DataFrame) -> Floats:
 
 
 def _dominated(points: Floats) -> float:
-    """Return the area that points (n, 2) dominate above the origin.
+    """Return the area of all positions right of and above 0 that some of the points (n, 2) is not worse than.
 
     >>> _dominated(np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5], [-1.0, 9.0]]))
     3.0

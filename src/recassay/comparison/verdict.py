@@ -20,11 +20,11 @@ NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_hi
 
 @dataclass(frozen=True)
 class Lead:
-    """The best system by one metric at one ``place`` (data set, split, seed), and the test against the runner-up.
+    """The best system by one metric on one data set, split and seed, and the test against the runner-up.
 
-    ``difference`` is leader minus runner-up, over the units where both are defined, and ``p`` is adjusted over all
-    ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse`` and ``unclear`` sort the other
-    systems by their comparison with the ``baseline``, if there is one.
+    ``place`` has the data set, split and seed. ``difference`` is leader minus runner-up, over the units where both are
+    defined, and ``p`` is adjusted over all ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse`` and
+    ``unclear`` sort the other systems by their comparison with the ``baseline``, if there is one.
     """
 
     place: Place
@@ -167,7 +167,7 @@ def _tested(lead: Lead, test: LeadTest) -> Lead:
 
 
 def _with_baseline(lead: Lead, comparison: Comparison) -> Lead:
-    """Return the lead with the other systems sorted by their comparison with the baseline."""
+    """Return the lead with systems sorted into better than, worse than and not clearly different from the baseline."""
     sorted_rows: dict[str, list[str]] = {"better": [], "worse": [], "unclear": []}
     for row in comparison.rows:
         if comparison.baseline is None or row.metric != lead.metric:

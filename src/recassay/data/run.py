@@ -251,7 +251,7 @@ class Run(Displayable):
         return np.diff(self.offsets)
 
     def take(self, which: NDArray[np.integer]) -> Run:
-        """Return the lists of the queries with these positions, ascending; ``standings`` and ``source`` are dropped."""
+        """Return the lists of the queries at ascending positions; ``standings`` and ``source`` are dropped."""
         rows, offsets = rows_of_groups(self.offsets, which)
         tied = None if self.tied is None else self.tied[rows]
         return replace(

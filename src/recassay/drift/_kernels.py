@@ -28,11 +28,13 @@ def page_hinkley(
     at_zero: bool,
     warn_at: float,
 ) -> tuple[Ints, NDArray[np.bool_], Ints, Floats, Floats]:
-    """Return, for each alarm: row, kind (True: drift), first event of the change, mean before and mean after.
+    """Return the alarms in five arrays: row in ``losses``, kind, first event of the change, mean before, mean after.
 
-    ``losses[j]`` is the loss at event ``events[j]`` of the stream. ``numbers`` is the state of the detector, which is
-    updated in place. The other arguments are the parameters of :class:`~recassay.drift.PageHinkley`. With ``at_zero``,
-    the cumulative sum is cut off at 0; otherwise it is compared with its minimum so far.
+    The kind is True for drift and False for a warning. ``losses[j]`` is the loss at event ``events[j]`` of the stream.
+    ``numbers`` is the state of the detector, which is updated in place. ``delta`` is subtracted from each deviation
+    from the mean, ``fading`` multiplies the old sum, an alarm needs a sum above ``threshold`` and at least ``least``
+    losses, and a warning a sum of ``warn_at``; see :class:`~recassay.drift.PageHinkley`. With ``at_zero``, the
+    cumulative sum is cut off at 0; otherwise it is compared with its minimum so far.
     """
     place, drift = np.empty(losses.size, np.int64), np.empty(losses.size, np.bool_)
     since, before, after = np.empty(losses.size, np.int64), np.empty(losses.size), np.empty(losses.size)
@@ -112,8 +114,8 @@ def adwin(
 def _insert(event: int, loss: float, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> None:
     """Add a loss as a bucket of row 0; merge the two oldest buckets of a full row into one bucket of the next row.
 
-    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first: sums, squared deviations and first
-    events.
+    ``event`` is the event of the loss. Row r of ``sums``, ``squares`` (of deviations from the mean) and ``firsts``
+    (first events) has ``filled[r]`` buckets of 2^r losses, the oldest first.
     """
     total, square, first = loss, 0.0, event
     for row in range(filled.size):
@@ -131,9 +133,9 @@ def _insert(event: int, loss: float, sums: Floats, squares: Floats, firsts: Ints
 
 @njit(nogil=True, cache=True)
 def _shift(row: int, by: int, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> None:
-    """Remove the ``by`` oldest buckets of a row.
+    """Remove the ``by`` oldest buckets of row ``row``, in place.
 
-    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    Row r of ``sums``, ``squares`` and ``firsts`` has ``filled[r]`` buckets of 2^r losses, the oldest first.
     """
     for k in range(by, filled[row]):
         sums[row, k - by], squares[row, k - by], firsts[row, k - by] = sums[row, k], squares[row, k], firsts[row, k]
@@ -142,9 +144,10 @@ def _shift(row: int, by: int, sums: Floats, squares: Floats, firsts: Ints, fille
 
 @njit(nogil=True, cache=True)
 def _window(sums: Floats, squares: Floats, filled: Ints) -> tuple[int, float, float, int]:
-    """Return number, sum and sum of squared deviations of all losses in buckets, and the row of the oldest bucket.
+    """Return the number, the sum and the squared deviations of all losses in buckets, and the row of the oldest bucket.
 
-    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    The squared deviations from the mean are summed. Row r of ``sums`` and ``squares`` has ``filled[r]`` buckets of 2^r
+    losses, the oldest first.
     """
     n, total, square, oldest = 0, 0.0, 0.0, 0
     for row in range(filled.size):
@@ -163,11 +166,11 @@ def _window(sums: Floats, squares: Floats, filled: Ints) -> tuple[int, float, fl
 
 @njit(nogil=True, cache=True)
 def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding: bool) -> tuple[int, int]:
-    """Return row and position of the last bucket before the earliest split whose means differ too much; -1, -1 if none.
+    """Return the row and position of the last bucket before the earliest split whose parts have too different means.
 
-    The test is ADWIN's, with the bound of Hoeffding or of the variance, at confidence ``delta``.
-
-    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    Without such a split both are -1. The test is ADWIN's at confidence ``delta``, with the bound of Hoeffding if
+    ``hoeffding``, else with that of the variance. Row r of ``sums`` and ``squares`` has ``filled[r]`` buckets of 2^r
+    losses, the oldest first.
     """
     n, total, square, oldest = _window(sums, squares, filled)
     if n < 2:

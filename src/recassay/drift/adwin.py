@@ -47,7 +47,7 @@ class ADWIN(Detector):
                 raise self.refuse(field, "it must be at least 1")
 
     def initial_state(self) -> State:
-        """Return the arrays of a detector without buckets."""
+        """Return the state, named arrays, of a detector without buckets."""
         shape = (ROWS, self.buckets + 1)
         return {
             "sums": np.zeros(shape),

@@ -40,31 +40,31 @@ class Alarm:
 
     @property
     def mark(self) -> tuple[int, str]:
-        """Return the alarm as a mark of a curve: its event and a text."""
+        """Return the event of the alarm and a text, to mark it in the figure of a curve."""
         sign = "" if self.kind == "drift" else " warns"
         return self.event, f"{self.detector}{sign}: loss {self.change} since event {self.since:,}"
 
     @property
     def change(self) -> str:
-        """Return the mean loss before and after, as text."""
+        """Return the mean loss before and after the change, as text."""
         before = "unknown" if math.isnan(self.before) else f"{self.before:.3f}"
         return f"{before} to {self.after:.3f}"
 
     @property
     def worse(self) -> bool:
-        """Return whether the loss has risen, or the mean before is unknown."""
+        """Return whether the loss has risen; True if the mean before the change is unknown."""
         return not self.after < self.before
 
 
 class Detector(Named):
-    """A drift detector and its parameters."""
+    """A drift detector and its parameters, without state; :meth:`start` returns a running detector."""
 
     def initial_state(self) -> State:
-        """Return the arrays of a detector that has seen no loss."""
+        """Return the state, named arrays, of a detector that has seen no loss."""
         raise NotImplementedError
 
     def update(self, state: State, events: NDArray[np.int64], losses: NDArray[np.float64]) -> list[Alarm]:
-        """Update the arrays of ``state`` in place with a block of losses, and return the alarms."""
+        """Update the arrays of ``state`` in place with a block of losses at these events, and return the alarms."""
         raise NotImplementedError
 
     def start(self, state: Mapping[str, NDArray[Any]] | None = None) -> Watch:

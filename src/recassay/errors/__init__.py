@@ -204,7 +204,10 @@ CODES: dict[str, str] = {
 
 
 class RecassayError(Exception):
-    """Base of every error that recassay raises on purpose: a permanent code, what is wrong, where, what to do next."""
+    """Base of every error that recassay raises on purpose.
+
+    It has a permanent code, and says what is wrong, where, and what to do next.
+    """
 
     exit_code = 3
 
@@ -236,7 +239,8 @@ def _rebuild(kind: type[RecassayError], code: str, what: str, where: str, hint: 
 def printable(text: str, keep: str = "") -> str:
     r"""Return a text with control characters, and what cannot be encoded, written as escapes.
 
-    A name from a file can then neither move the cursor of a terminal nor change its title.
+    Characters in ``keep`` stay as they are. A name from a file can then neither move the cursor of a terminal nor
+    change its title.
 
     >>> printable("als\x1b]0;owned\x07"), printable("café, two\nlines", keep="\n")
     ('als\\x1b]0;owned\\x07', 'café, two\nlines')

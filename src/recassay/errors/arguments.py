@@ -1,4 +1,4 @@
-"""One check of the types of arguments, at the public functions: a wrong one is an error with a code."""
+"""The check of argument types in the public functions: a wrong type is an error with a code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 def checks_types(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return a function that raises U102 for an argument of another type than its annotation names.
+    """Return the function with a check that raises U102 for an argument of another type than its annotation names.
 
     Annotations made of texts, numbers, paths and None are checked; others are left to the function.
 

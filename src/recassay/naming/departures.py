@@ -31,8 +31,8 @@ Callable_ = TypeVar("Callable_", bound=Callable[..., object])
 class Departure:
     """One sentence on how a default differs from a paper, and the text or call that gives the paper's own form.
 
-    ``paper`` is a key of :data:`PAPERS`. Without ``literal`` the paper's form is not available, and the sentence says
-    why.
+    ``paper`` is a key of :data:`PAPERS`. ``literal`` is that text or call. Without it the paper's form is not
+    available, and the sentence says why.
     """
 
     paper: str

@@ -66,7 +66,7 @@ def parse(text: str) -> Expression:
 
 
 def parse_parameters(brackets: str, text: str, positional: tuple[str, ...] = ()) -> dict[str, Value]:
-    """Return the parameters in ``brackets``, for names that are no Python identifiers, such as ``TI-1R-NN``.
+    """Return the parameters in the text ``brackets``, for names that are not Python identifiers, such as ``TI-1R-NN``.
 
     ``text`` is shown in errors, and ``positional`` are the parameter names of values without a name.
 
@@ -151,7 +151,7 @@ def split(text: str | Iterable[str]) -> list[str]:
 
 
 def check_word(what: str, asked: str, known: Iterable[str]) -> None:
-    """Raise U107 unless ``asked`` is among the ``known`` words; ``what`` names the option in the error."""
+    """Raise U107 unless the word ``asked`` is one of the ``known`` words; ``what`` names the option in the error."""
     if asked not in (known := list(known)):
         raise UsageError("U107", f"there is no {what} '{asked}'", hint=suggest(asked, known))
 

@@ -96,7 +96,9 @@ def _kinds(kind: Any) -> dict[str, Any]:
 
 
 def check_type(name: str, field: str, value: object, kind: Any) -> None:
-    """Raise U102 unless the declared type of a field allows a value.
+    """Raise U102 unless ``value`` has the declared type ``kind`` of a field.
+
+    ``name`` is that of the metric, split or model, and ``field`` that of its parameter.
 
     >>> check_type("ndcg", "gain", "exp3", Literal["identity", "exp2"])
     Traceback (most recent call last):

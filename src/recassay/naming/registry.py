@@ -31,10 +31,10 @@ OWN = "recassay"
 class Registry(Generic[Thing]):
     """All things of one kind, such as all metrics, by name.
 
-    ``noun`` is the word for one of them in messages: "there is no split 'randm'". ``package`` is searched for
-    built-in things. Things are subclasses of ``kind`` that have a name or, with ``values``, objects of that class at
-    the top level of a module. ``group`` names the entry points of installed packages. ``key`` is the attribute that
-    holds the name, and ``missing`` the error code for an unknown name.
+    ``noun`` is the word for one of them in messages: "there is no split 'randm'". ``package`` is searched for built-in
+    things. Things are subclasses of ``kind`` that have a name or, with ``values``, objects of that class at the top
+    level of a module. ``group`` names the entry points of installed packages. ``key`` is the attribute that holds the
+    name, and ``missing`` the error code for an unknown name.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Registry(Generic[Thing]):
         return [one for text in typing.cast("Iterable[Any]", texts) for one in self.parse_list(text)]
 
     def title(self, name: str) -> str:
-        """Return the first line of the docstring of a class."""
+        """Return the first line of the docstring of the class with this name."""
         return (inspect.getdoc(self.kinds[name]) or "").partition("\n")[0]
 
     def source(self, name: str) -> str:
@@ -124,7 +124,7 @@ class Registry(Generic[Thing]):
         return self._packages.get(top) or (OWN if top == OWN else Path(file).name if file else "this session")
 
     def _by_name(self) -> dict[str, tuple[str, Thing]]:
-        """Return, for every name, the module that defines the thing, and the thing."""
+        """Return, for every name, the module that defines the thing and the thing itself."""
         found: dict[str, tuple[str, Thing]] = {}
         for name, module, thing in self._all():
             earlier = found.get(name)

@@ -1,4 +1,4 @@
-"""The names of run files: a system is called as its file, without the suffixes of tables."""
+"""Names of run files: a system has the name of its file, without the suffixes of tables."""
 
 from __future__ import annotations
 

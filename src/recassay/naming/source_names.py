@@ -18,7 +18,7 @@ NO_MODELS = {"sequence", "adapters"}  # folders of models with registries of the
 
 
 def metric_names(cutoff: int = 10) -> list[str]:
-    """Return the metrics, with a cut-off where they may have one.
+    """Return the names of all metrics, with ``@cutoff`` added where a metric may have a cut-off.
 
     >>> [name for name in metric_names() if name[:2] in ("nd", "rp")]
     ['ndcg@10', 'rprec']
@@ -34,7 +34,7 @@ def metric_names(cutoff: int = 10) -> list[str]:
 
 
 def model_names() -> list[str]:
-    """Return the models that fit a log.
+    """Return the names of the models that are fitted on a log.
 
     >>> "EASE" in model_names()
     True
@@ -43,7 +43,7 @@ def model_names() -> list[str]:
 
 
 def split_names() -> list[str]:
-    """Return the splits, filters and rules that make sequences.
+    """Return the names of the splits, the filters and the rules that make sequences.
 
     >>> "global_time" in split_names()
     True
@@ -52,7 +52,7 @@ def split_names() -> list[str]:
 
 
 def profile_names() -> list[str]:
-    """Return the profiles.
+    """Return the names of the profiles.
 
     >>> "recbole" in profile_names()
     True
@@ -61,7 +61,7 @@ def profile_names() -> list[str]:
 
 
 def _texts(package: str, without: Collection[str] = ()) -> list[str]:
-    """Return the texts of the modules of a package, without those in some of its folders."""
+    """Return the source texts of the modules of a package; ``without`` names folders to leave out."""
     home = HOME / package
     paths = [path for path in sorted(home.rglob("*.py")) if path.relative_to(home).parts[0] not in without]
     return [path.read_text(encoding="utf-8") for path in paths]

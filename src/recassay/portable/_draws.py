@@ -47,7 +47,7 @@ def binomial(n: int, p: float, u: float) -> int:
 
 @njit(nogil=True, cache=True)
 def multinomials(n: int, weights: np.ndarray, uniforms: np.ndarray, out: np.ndarray) -> None:
-    """Write to each row of ``out`` how ``n`` draws fall on cells with these weights.
+    """Write to each row of ``out`` how many of ``n`` draws fall into each cell; ``weights`` are those of the cells.
 
     Cell after cell gets a binomial number, made of its entry in ``uniforms`` (rows, cells).
     """

@@ -139,7 +139,7 @@ def _quick_log_of_mantissa(m: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True, inline="always")
 def _rounds_alike(p: float, p_low: float) -> bool:
-    """Return whether every number within 2^-66 (relative) of p + p_low rounds to the same double."""
+    """Return whether all numbers close to p + p_low, within 2^-66 of its size, round to the same double."""
     slack = abs(p) * NEARLY
     return p + (p_low - slack) == p + (p_low + slack)
 
@@ -166,7 +166,7 @@ def log_pair(x: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def _no_log(x: float) -> float:
-    """Return the logarithm of 0 (-inf), of infinity, of a negative number (NaN) or of NaN."""
+    """Return the logarithm of a number that has no finite one: 0 (-inf), infinity, a negative number or NaN (NaN)."""
     if x == 0.0:
         return -np.inf
     return np.inf if x > 0.0 else np.nan
@@ -240,7 +240,7 @@ def _exp_of_rest(r: float, r_low: float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def exp_pair(x: float, x_low: float) -> tuple[float, float, int]:
-    """Return (high, low, k) with e^(x + x_low) = (high + low) 2^k.
+    """Return (high, low, k) such that e^(x + x_low) = (high + low) 2^k.
 
     With j the whole number nearest to 64 x / ln 2 it is 2^(j / 64) exp(x - j ln 2 / 64); 64 powers are tabulated.
     """

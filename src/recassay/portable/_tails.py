@@ -32,9 +32,9 @@ def _exp_of_pair(x: float, x_low: float) -> float:
 
 @njit(nogil=True, cache=True)
 def gamma_tail(a: float, x: float, x_low: float) -> float:
-    """Return Q(a, x), the share of a gamma distribution of shape a above x; x is a double-double.
+    """Return Q(a, x), the share of a gamma distribution of shape a above x, where x is the double-double (x, x_low).
 
-    By the series of P = 1 - Q below x = a + 1, and by a continued fraction above.
+    Below a + 1 it is 1 - P by the power series of P, and above that a continued fraction.
     """
     if x <= 0.0:
         return 1.0
@@ -71,9 +71,10 @@ def gamma_tail(a: float, x: float, x_low: float) -> float:
 
 @njit(nogil=True, cache=True)
 def _beta_fraction(a: float, b: float, x: float, y: float) -> float:
-    """Return I_x(a, b) B(a, b) / (x^a y^b) with y = 1 - x, where x is below its mean a / (a + b).
+    """Return I_x(a, b) B(a, b) / (x^a y^b) with y = 1 - x, for x at most its mean a / (a + b).
 
-    The continued fraction of DiDonato and Morris (1992, equation 9), which loses no digits where x or y is tiny.
+    It is computed by the continued fraction of DiDonato and Morris (1992, equation 9), which loses no digits where x or
+    y is tiny.
     """
     excess = a * y - b * x + 1.0  # 1 + a - (a + b) x
     before_top, before_bottom, top, bottom = 0.0, 1.0, 1.0, excess / (1.0 + 1.0 / a)
@@ -131,7 +132,7 @@ def normal_cdf(x: float) -> float:
 
 @njit(nogil=True, cache=True)
 def _ratio(x: float, table: np.ndarray) -> float:
-    """Return the quotient of two polynomials of degree 7 at x; the rows of ``table`` are their coefficients."""
+    """Return the quotient of two polynomials of degree 7 at x; the two rows of ``table`` are their coefficients."""
     top, bottom = 0.0, 0.0
     for i in range(8):
         top = top * x + table[0, i]
@@ -224,7 +225,7 @@ def each_gamma_tail(shapes: np.ndarray, values: np.ndarray, out: np.ndarray) -> 
 
 @njit(nogil=True, cache=True)
 def each_beta_tail(a: np.ndarray, b: np.ndarray, z: np.ndarray, out: np.ndarray) -> None:
-    """Write I_x(a[i], b[i]) at x = 1 / (1 + z[i]) to ``out[i]``."""
+    """Write to ``out[i]`` the regularised incomplete beta function I_x(a[i], b[i]) at x = 1 / (1 + z[i])."""
     for i in range(z.size):
         out[i] = beta_tail(a[i], b[i], z[i], 0.0)
 

@@ -84,6 +84,8 @@ def chi2_tail(x: ArrayLike, freedom: ArrayLike) -> Any:
 def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> Any:
     """Return the share of an F distribution above f; ``above`` and ``below`` are the degrees of freedom.
 
+    ``above`` are those of the numerator and ``below`` those of the denominator.
+
     >>> round(f_tail(4.0, 2, 10), 9)
     0.052922149
     """

@@ -141,7 +141,7 @@ def zeta(s: float) -> float:
 
 
 def _each(scalar: Callable[[float], float], loop: Callable[[Floats, Floats], None], x: Number | NDArray[Any]) -> Any:
-    """Return ``scalar(x)`` for a number, or the array that ``loop`` writes for an array."""
+    """Return ``scalar(x)`` for a number; for an array call ``loop(x, out)`` and return ``out``."""
     values = np.asarray(x, np.float64)
     if not values.ndim:
         return scalar(float(values))

@@ -60,7 +60,7 @@ class DebiasedTest(Split):
         return DrawLimits(popularity, last, among)
 
     def cuts(self, log: Interactions, facts: DrawLimits) -> Iterator[RowAssignment]:
-        """Yield one assignment: held-out rows up to the last draw are test, and the other held-out rows are removed."""
+        """Yield one assignment: held-out rows up to the limit in ``facts`` are test, other held-out rows removed."""
         rows, draws, keys = self._held(facts.popularity, log)
         drawn = keys < np.uint64(facts.last.key)
         if facts.among is not None:

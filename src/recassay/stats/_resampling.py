@@ -48,9 +48,10 @@ def _count(counts, lane, draws, state, units):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _add(columns, j, start, times, sums, r):  # type: ignore[no-untyped-def]
-    """Add ``columns[j, start:] . times[:, lane]`` to ``sums[j, r + lane]`` for every lane, eight units at a time.
+    """Add to the sums of one column the units from ``start`` on, each as often as it was drawn, for LANES resamples.
 
-    ``times[i, lane]`` is how often unit ``start + i`` was drawn in resample ``r + lane``.
+    ``times[i, lane]`` is how often unit ``start + i`` was drawn in resample ``r + lane``. The values of the units are
+    ``columns[j, start + i]``, and the sum is added to ``sums[j, r + lane]``. Eight units are added at a time.
     """
     row = sums[j, r : r + LANES]
     for i in range(0, times.shape[0], TOGETHER):

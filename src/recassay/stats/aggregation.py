@@ -50,7 +50,8 @@ class AggregationRule:
 def _ratios(values: Floats, higher: bool) -> Floats | None:
     """Return how many times worse each value is than the best of its data set (1 for the best).
 
-    The result is None if a value is negative. ``higher`` says that more is better.
+    The result is None if a value is negative, or if a data set has no positive value. ``higher`` says that more is
+    better.
     """
     if (values < 0).any() or not (values > 0).any(axis=1).all():
         return None
@@ -104,7 +105,10 @@ def _divide_logs(sums: Floats, n: int) -> Floats:
 
 
 def _wins(sums: Floats) -> Floats:
-    """Return wins (systems, systems, resamples) with zeros on the diagonal."""
+    """Return how often each system beats each other one (systems, systems, resamples); the diagonal is 0.
+
+    ``sums`` are those of :func:`_win_terms`, and a tie counts half.
+    """
     systems = round(len(sums) ** 0.5)
     wins = sums.reshape(systems, systems, -1).copy()
     wins[np.arange(systems), np.arange(systems)] = 0.0

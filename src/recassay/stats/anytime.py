@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class AnytimeBounds:
-    """The mean difference up to each event, with bounds that all hold at once with probability ``level``.
+    """Mean difference of two systems up to each event, with bounds that all hold at once with probability ``level``.
 
     ``decided`` is the position of the first event (from 0) at which the bounds exclude 0, or None.
     """

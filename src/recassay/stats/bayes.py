@@ -32,13 +32,13 @@ class Chances(NamedTuple):
 
 
 def signed_rank(differences: Floats, *, rope: float, seed: int = 0, samples: int = SAMPLES) -> Chances:
-    """Return the Bayesian signed-rank test: probabilities that a is worse, equivalent within ``rope``, or better.
+    """Return the Bayesian signed-rank test: probabilities that a is worse than b, equivalent, or better.
 
-    ``differences`` are mean(a) - mean(b) on several data sets. The prior is one more difference, 0, of weight 0.5.
-    Random shares w (Dirichlet) are drawn for the differences. Each draw gives the probability that the mean of two
-    differences, drawn with these shares, is below -rope, within, or above: sum w_i w_j [d_i + d_j > 2 rope] and so on.
-    The result is how often each of the three is the largest; ties count in equal shares. The same seed and number of
-    data sets give the same w, so all pairs of systems use the same draws.
+    ``differences`` are mean(a) - mean(b) on several data sets; those within ``rope`` of 0 count as equivalent. The
+    prior is one more difference, 0, of weight 0.5. Random shares w (Dirichlet) are drawn for the differences. Each draw
+    gives the probability that the mean of two differences, drawn with these shares, is below -rope, within, or above:
+    sum w_i w_j [d_i + d_j > 2 rope] and so on. The result is how often each of the three is the largest; ties count in
+    equal shares. The same seed and number of data sets give the same w, so all pairs of systems use the same draws.
 
     >>> signed_rank(np.array([0.03, 0.05, 0.04, 0.06, 0.02]), rope=0.01).better > 0.95
     True

@@ -73,7 +73,7 @@ class Differences:
 
     @cached_property
     def scale(self) -> Floats:
-        """Return the largest value (m,) that each difference is computed from, the unit of its rounding errors."""
+        """Return for each difference (m,) the largest of the values it was computed from, to judge rounding errors."""
         largest = (
             np.array([largest_magnitude(column) for column in self.columns.T]) if self.largest is None else self.largest
         )

@@ -66,10 +66,11 @@ def judge_on_spark(
     work: str | Path | None = None,
     few: int = LARGE,
 ) -> DesignScores:
-    """Return the scores of systems that were played on Spark, under every design.
+    """Return the scores of systems, whose recommendations were computed on Spark, under every target-set design.
 
-    ``judge_here`` evaluates the standings that one task holds, of up to ``few`` users. With more users, findings look
-    at a sample of about ``few`` of them, drawn by their ids.
+    ``judge_here`` evaluates the standings (ranks of relevant items) of up to ``few`` users, in one task. With more
+    users, all tasks evaluate their own users, and findings look at a sample of about ``few`` users, drawn by their ids.
+    Values go to a folder within ``work``.
     """
     first, *others = runs.values()
     for other in others:
@@ -131,11 +132,11 @@ class _JudgeInOneTask:
 
 
 class FolderOwner:
-    """An object that the scores of all designs share; when the last of them is gone, their folder is removed."""
+    """A token that the scores of all designs share; when none of them holds it any more, their folder is removed."""
 
 
 class WeightColumn(NamedTuple):
-    """The key of a column of weights: the number of the design, and the key (system and metric) of the values."""
+    """The name of a column of weights: the number of the design, and the system and metric that the weights are for."""
 
     design: int
     key: Key
@@ -143,10 +144,10 @@ class WeightColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DesignSums:
-    """Totals of the users of a task; ``pooled`` has them by (number of the design, system).
+    """Totals over users of the scores under each design; those of disjoint groups of users add up.
 
-    ``weighs`` are the columns of weights in which some weight is not 1; ``uneven`` those in which a user with a value
-    has such a weight.
+    ``pooled`` has them by number of the design and system. ``weighs`` are the columns of weights in which some weight
+    is not 1; ``uneven`` those in which a user with a value has such a weight.
     """
 
     pooled: Mapping[tuple[int, str], DesignTotals]
@@ -160,10 +161,11 @@ class DesignSums:
 
 @dataclass(frozen=True, eq=False)
 class DesignTask:
-    """The work of a task: it evaluates its users under every design.
+    """The work of a task: to evaluate its users under every design.
 
     ``zeros`` says whether there are users without a relevant item. ``alone`` and ``together`` are the numbers of target
-    sets in each bin over all users, if each relevant item has a set of its own, and if those of a user share one.
+    sets in each popularity bin over all users: ``alone`` if each relevant item has a set of its own, ``together`` if
+    those of a user share one.
     """
 
     request: JudgeRequest
@@ -174,7 +176,7 @@ class DesignTask:
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Return the columns of values (system, kind, heading), which are the same for every design."""
+        """Return the names of the columns of values (system, kind, heading), which are the same for every design."""
         kinds = [(kind, heading) for kind in ("value", "weight") for heading in self.request.unit_metrics]
         return tuple(Key(system, column) for system in self.about for column in kinds)  # type: ignore[arg-type]
 

@@ -31,7 +31,8 @@ class SparkFold(Remote):
     """Train and test rows of a log on Spark, and perhaps validation rows, as Spark tables; see :class:`~recassay.Fold`.
 
     ``profile`` holds the rows of ``train`` of users that are queried but must not be learned from. All parts are rows
-    of ``labelled``, which Spark caches on its disks; ``labelled.unpersist()`` frees it, for all folds of the split.
+    of ``labelled``, the log with the label of each row, which Spark caches on its disks; ``labelled.unpersist()`` frees
+    it, for all folds of the split.
     """
 
     train: DataFrame
@@ -73,7 +74,7 @@ def label_of(number: int) -> str:
 
 
 def cut(log: SparkLog, split: Split) -> tuple[SparkFold, ...]:
-    """Return the folds of a log, with the counts that a log in memory gives."""
+    """Return the folds that a split makes of a log, with the same counts as for a log in memory."""
     queue = _user_places(log, split) if split.orders_users else None
     cutter = Cutter(split, None if split.orders_users else split.facts(log))
     found = log.summed(cutter.count, queue)
@@ -88,9 +89,9 @@ def cut(log: SparkLog, split: Split) -> tuple[SparkFold, ...]:
 
 @dataclass(frozen=True)
 class CutTotals:
-    """Numbers of rows and users, and how many rows each fold assigns to training, test and validation.
+    """The number of rows and users, and how many rows each fold assigns to training, test and validation.
 
-    Totals of disjoint groups of users add up.
+    The totals of disjoint groups of users add up.
     """
 
     rows: int
@@ -104,7 +105,10 @@ class CutTotals:
 
 @dataclass(frozen=True)
 class Cutter:
-    """A split together with its facts about the whole log; its methods label the rows of some users."""
+    """A split with all it must know about the whole log, so that it can label the rows of any group of users.
+
+    ``facts`` is what :meth:`Split.facts` returned.
+    """
 
     split: Split
     facts: Any
@@ -114,11 +118,11 @@ class Cutter:
         return [(CutSummary.of(part, labels), labels) for part in parts for labels in [part.labels()]]
 
     def count(self, look: UserRows) -> CutTotals:
-        """Return the number of rows of some users by label, for each fold."""
+        """Return the number of rows of some users with each label, for each fold."""
         return CutTotals(len(look.log), look.log.n_users, tuple(one for one, _ in self._cuts(look)))
 
     def label(self, look: UserRows) -> pl.DataFrame:
-        """Return the rows of some users, with a column of labels for every fold."""
+        """Return the rows of some users, with an additional column of labels for every fold."""
         return look.frame.with_columns(pl.Series(label_of(one.number), labels) for one, labels in self._cuts(look))
 
 
@@ -141,7 +145,10 @@ def _fold(log: SparkLog, split: Split, one: CutSummary, labelled: DataFrame) -> 
 
 
 def _user_places(log: SparkLog, split: Split) -> SparkTable:
-    """Return the position of each user in the order of random keys, then ids; each bucket of keys is sorted alone."""
+    """Return a table with the position of each user when users are sorted by the split's random key, then by id.
+
+    Users are divided into buckets by key, and each bucket is sorted by itself.
+    """
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
@@ -157,12 +164,15 @@ def _user_places(log: SparkLog, split: Split) -> SparkTable:
 
 @dataclass(frozen=True)
 class UserOrder:
-    """The work of a task that computes the random key of each user, signed because Spark has no unsigned numbers."""
+    """A function that computes the split's random key of each user in a task.
+
+    Keys are signed integers, because Spark has no unsigned ones.
+    """
 
     split: Split
 
     def __call__(self, look: UserRows) -> pl.DataFrame:
-        """Return a table of some users and their keys."""
+        """Return a table of the ids of some users and their keys."""
         ids = look.log.user_vocabulary.ids
         return pl.DataFrame({USER: ids, KEY: self.split.user_order(look.log).view(np.int64)})
 

@@ -58,7 +58,10 @@ def spark_log(source: Any, *, columns: Columns = None, times: str | None = None)
 
 @dataclass(frozen=True)
 class FilterOfUsers:
-    """A filter with its facts about the whole log, which selects the rows to keep of some users."""
+    """A filter with all it must know about the whole log, so that it can select rows of any group of users.
+
+    ``facts`` is what :meth:`Filter.facts` returned.
+    """
 
     filter: Filter
     facts: Any
@@ -92,9 +95,9 @@ class SparkLog(Remote):
         return TimeScale() if self.time_facts is None else self.time_facts.scale
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
-        """Return the sum of ``look(log)`` over the partitions of the log.
+        """Apply ``look`` to every partition of the log, in the tasks, and return the sum of the results.
 
-        A partition has all rows of some users, or of some items with ``whole="item"``.
+        A partition has all rows of some users, or with ``whole="item"`` all rows of some items.
         """
         if whole == "item":
             of_items: Found = self._transposed().total(_OfItems(look))
@@ -103,7 +106,7 @@ class SparkLog(Remote):
         return look(self._empty()) if found is None else found
 
     def where(self, keep: Keep) -> SparkLog:
-        """Return the log of the rows that ``keep`` selects."""
+        """Return the log with only the rows that ``keep`` selects."""
         return replace(self, keeps=(*self.keeps, keep))
 
     def bare(self) -> SparkLog:
@@ -126,7 +129,7 @@ class SparkLog(Remote):
         return sequences(self, sequencer)
 
     def filtered(self, filters: Sequence[Filter]) -> SparkFiltered:
-        """Return the log after all filters in order, with the number of removed rows by reason."""
+        """Return the log after all filters, applied in order, with the number of removed rows by reason."""
         log, sieves = self, list[FilterOfUsers]()
         for one in filters:
             sieves.append(FilterOfUsers(one, one.facts(log)))
@@ -154,15 +157,18 @@ class SparkLog(Remote):
     def map_users(
         self, work: Callable[[UserRows], pl.DataFrame | None], schema: str, queue: SparkTable | None = None
     ) -> DataFrame:
-        """Return the rows that ``work`` makes of the users of each chunk.
+        """Return the table of the rows that ``work`` makes of each chunk of users; ``schema`` describes it.
 
-        ``queue`` is a table with the position of each user.
+        ``queue`` is a table with the position of each user, which ``work`` then gets too.
         """
         tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
         return map_users(tables, _MakeRows(self.keeps, self.table.where, self._kind, work), schema)
 
     def summed(self, look: Callable[[UserRows], Found], queue: SparkTable | None = None) -> Found | None:
-        """Return the sum of ``look(rows)`` over all chunks of users; None for a log without rows."""
+        """Apply ``look`` to each chunk of users and return the sum of the results; None for a log without rows.
+
+        ``queue`` is a table with the position of each user, which ``look`` then gets too.
+        """
         tables = {LOG: self.table} if queue is None else {LOG: self.table, QUEUE: queue}
         packed = map_users(tables, _AddUp(self.keeps, self.table.where, self._kind, look), f"{FOUND} binary")
         if int(packed.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0) > TOGETHER:
@@ -181,7 +187,7 @@ class SparkLog(Remote):
         return Interactions.from_frame(empty.select(self.table.columns), origin=self.table.where, times=self._kind)
 
     def _transposed(self) -> SparkLog:
-        """Return the log with users and items exchanged, so that partitions are of whole items."""
+        """Return the log with users and items exchanged, so that partitions have all rows of some items."""
         from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
         rest = [F.col(name) for name in self.table.columns if name not in (USER, ITEM)]
@@ -200,7 +206,7 @@ class SparkFiltered:
 class UserRows(NamedTuple):
     """The rows of some users in a task, as a table and as a log.
 
-    ``places`` are the positions of these users, if needed.
+    ``places`` are the positions of these users in the order that a split asked for, else None.
     """
 
     frame: pl.DataFrame
@@ -210,14 +216,14 @@ class UserRows(NamedTuple):
 
 @dataclass(frozen=True)
 class _UserTask:
-    """Base of the work of a task on the users of a log: it filters the rows of each chunk of users."""
+    """Base of work that a task does on the users of a log; it applies the log's filters to each chunk of users."""
 
     keeps: tuple[Keep, ...]
     where: str
     times: TimeKind | None
 
     def kept_rows(self, pieces: Iterator[UserChunk]) -> Iterator[UserRows]:
-        """Yield the rows of each chunk that the filters keep, if any."""
+        """Yield for each chunk the rows that the filters keep; chunks without any are skipped."""
         for piece in pieces:
             frame = piece[LOG]
             log = Interactions.from_frame(frame, origin=self.where, times=self.times)
@@ -231,7 +237,7 @@ class _UserTask:
 
 @dataclass(frozen=True)
 class _MakeRows(_UserTask):
-    """Work that makes rows of the users of each chunk."""
+    """The work of a task that yields the table ``work`` makes of each chunk of users."""
 
     work: Callable[[UserRows], pl.DataFrame | None]
 
@@ -259,7 +265,7 @@ class _AddUp(_UserTask):
 
 @dataclass(frozen=True)
 class _OfLog:
-    """A function that applies ``look``, a function of logs, to the log of a chunk."""
+    """A function of the rows of some users that applies ``look`` to these rows as a log."""
 
     look: Callable[[Interactions], Any]
 
@@ -269,7 +275,10 @@ class _OfLog:
 
 @dataclass(frozen=True)
 class _OfItems:
-    """A function that applies ``look``, a function of whole items, to a log whose users and items are exchanged."""
+    """A function of a log that exchanges its users and items and applies ``look`` to the result.
+
+    It undoes the exchange that was made so that each partition has all rows of some items.
+    """
 
     look: Callable[[Interactions], Any]
 
@@ -286,7 +295,7 @@ class _OfItems:
 
 
 class FilterStep(NamedTuple):
-    """The number of rows and users before a filter, and the rows it removed, by reason."""
+    """The numbers of rows and users that a filter was given, and the number of rows it removed, by reason."""
 
     rows: int
     users: int

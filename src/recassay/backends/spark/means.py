@@ -33,7 +33,10 @@ class MeansAndFindings(NamedTuple):
 def means_and_findings(
     kept: StoredValues, job: Job, totals: ScoringTotals, uncertainty: Uncertainty, few: int = LARGE
 ) -> MeansAndFindings:
-    """Return means, intervals and findings from the stored values; up to ``few`` users are evaluated in one task."""
+    """Return means, intervals and findings from the stored values; at most ``few`` users are evaluated in one task.
+
+    With more users they come from sums over users. ``totals`` are the counts over all users.
+    """
     tallies = totals.tallies
     for tally in tallies.values():
         tally.raise_if_unusable(job.conventions)  # before any more work is sent to the cluster

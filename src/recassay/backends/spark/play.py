@@ -83,7 +83,10 @@ class SparkRun(SparkTable):
 
 @dataclass(frozen=True, eq=False)
 class SharedFacts:
-    """Data that every task gets: item counts of each part, item factors if there are any, protocol and split."""
+    """What every task needs besides the rows of its users.
+
+    It has the item counts of each part of the fold, item factors if the model has them, the protocol and the split.
+    """
 
     counts: Mapping[str, ItemCounts]
     items: Vectors | None
@@ -106,7 +109,7 @@ class SharedFacts:
 
 @dataclass(frozen=True, eq=False)
 class PlayTask:
-    """The work of a task: it ranks the catalogue for its users.
+    """The work of a task: to rank the catalogue for its users.
 
     ``known`` is a Spark broadcast of :class:`SharedFacts`, so that a worker holds one copy.
     """
@@ -116,7 +119,7 @@ class PlayTask:
     about: StandingsSchema
 
     def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        """Yield a table with a row for each user of a chunk, and at the end a row with the totals of all."""
+        """Yield a table with a row for each user of a chunk, and at the end a row with the totals over all of them."""
         known: SharedFacts = self.known.value
         found: list[PlayedTotals] = []
         last = None
@@ -189,7 +192,7 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
 
 
 def item_counts_by_part(fold: SparkFold) -> dict[str, ItemCounts]:
-    """Return how often each item of the whole log occurs in each part."""
+    """Return, for each part of a fold, how often each item of the whole log occurs in it."""
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     label = F.col(label_of(fold.number))
@@ -210,7 +213,7 @@ def item_counts_by_part(fold: SparkFold) -> dict[str, ItemCounts]:
 
 
 def vectors_table(frame: DataFrame) -> SparkTable:
-    """Return users and their vectors as a table, with ids typed as those of a log."""
+    """Return a table of users and their vectors with its columns in the types that logs have."""
     from pyspark.sql import functions as F  # noqa: N812
 
     user, vector = factor_columns({name: kind.startswith("array") for name, kind in frame.dtypes}, "users")
@@ -232,7 +235,7 @@ def _empty_rows(log: SparkTable) -> pl.DataFrame:
 
 
 def _lists(rows: DataFrame) -> DataFrame:
-    """Return a table with a row for each item of each list."""
+    """Return a table with a row for each item of each list, from a table with a row for each user."""
     from pyspark.sql import functions as F  # noqa: N812
 
     pairs = F.posexplode(F.arrays_zip(F.col(LISTED), F.col(WORTH)))

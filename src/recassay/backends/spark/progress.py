@@ -19,9 +19,10 @@ EVERY = 0.5  # seconds
 
 @contextlib.contextmanager
 def reporting(report: Report, stage: str, count: Count) -> Iterator[None]:
-    """Report the count (done, total) every half second within this context, and once at the end.
+    """Report progress every half second within this context, and once at the end.
 
-    Nothing is reported while the total is 0.
+    ``report`` is called with ``stage`` and the two numbers that ``count`` returns, done and total. Nothing is reported
+    while the total is 0.
     """
     over = threading.Event()
 
@@ -47,7 +48,7 @@ def reporting(report: Report, stage: str, count: Count) -> Iterator[None]:
 
 @contextlib.contextmanager
 def report_stages(spark: SparkSession, report: Report | None, stage: str) -> Iterator[None]:
-    """Report how many tasks of a job are done while it runs; without ``report`` Spark is not queried."""
+    """Report within this context how many Spark tasks are done; without ``report`` Spark is not queried."""
     if report is None:
         yield
         return

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def _each(source: Any) -> Iterable[Any]:
-    """Return the members of a collection, or a list with the source itself if it is a single one."""
+    """Return the members of a dict, list or tuple, or a list with the object itself if it is anything else."""
     return source.values() if isinstance(source, Mapping) else source if isinstance(source, list | tuple) else [source]
 
 
@@ -93,7 +93,7 @@ def read_side_table(spark: SparkSession, source: Any, role: str, columns: Column
 
 
 def _session(inputs: ScoreInputs) -> SparkSession:
-    """Return the session of the inputs, else the active one."""
+    """Return the Spark session of the first Spark table among the inputs, or else the active one."""
     for one in [inputs.truth, *_each(inputs.runs)]:
         frame = one.frame if isinstance(one, SparkTable) else one
         if is_spark_frame(frame):
@@ -144,7 +144,10 @@ def sources_of(runs: Any) -> dict[str, Any]:
 
 
 def _by_name(runs: Iterable[SparkTable]) -> dict[str, SparkTable]:
-    """Return tables by name: the names of played runs, else numbered names."""
+    """Return tables by name: the name of the system for recommendations computed here, else ``run``.
+
+    Raise U109 if two have the same name.
+    """
     found: dict[str, SparkTable] = {}
     for run in runs:
         name = getattr(run, "name", "run")
@@ -167,7 +170,10 @@ def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
 
 
 def _context(request: ScoreRequest, others: Mapping[str, SparkTable]) -> Context:
-    """Return the side data of metrics: item features, training log and distances."""
+    """Return what metrics need besides truth and runs: item features, training log and item distances.
+
+    ``others`` are the Spark tables beside the runs.
+    """
     inputs, context = request.inputs, request.job.context
     if inputs.train is None:
         return context
@@ -179,7 +185,7 @@ def _context(request: ScoreRequest, others: Mapping[str, SparkTable]) -> Context
 
 
 def log_statistics(train: SparkTable) -> Interactions:
-    """Return a log without rows that has the item counts of a whole log."""
+    """Return a log that has no rows, but the item counts of the whole log on Spark."""
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     with translate_errors():

@@ -47,10 +47,10 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoringTask:
-    """The work of a task: score its users and yield their values.
+    """The work of a task: to score the lists of its users and to yield the values.
 
-    ``nan``, ``keep_scores`` and ``negative`` say how runs and truth are read. ``placed`` names the systems whose rows
-    are in the order of their files.
+    ``nan``, ``keep_scores`` and ``negative`` say how runs and truth are read. ``origins`` says where each table comes
+    from. ``placed`` names the systems whose rows are in the order of their files.
     """
 
     job: Job
@@ -63,7 +63,7 @@ class ScoringTask:
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """Return all columns of values that are possible, in the order of the files."""
+        """Return the names of all columns that may have values, in the order of the columns in the files."""
         metrics = self.job.unit_metrics
         headings = list(metrics)
         weighted = [heading for heading, metric in metrics.items() if type(metric).weights is not UnitMetric.weights]
@@ -74,12 +74,12 @@ class ScoringTask:
         return tuple(Key(system, column) for system in self.systems for column in columns)
 
     def schema(self, user: str) -> str:
-        """Return the schema of the table of values."""
+        """Return the schema of the table of values as text; ``user`` is the Spark type of user ids."""
         columns = ", ".join(f"{column_name(place)} double" for place in range(len(self.keys)))
         return f"{USER} {user}, {TALLY} binary" + (f", {columns}" if columns else "")
 
     def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-        """Yield the values of the users of each chunk, and at the end a row with the totals of the task."""
+        """Yield the values of the users of each chunk, and at the end a row with the totals over all of them."""
         found: dict[str, PartialCounts] = {}
         there: set[Key] = set()
         users = None
@@ -154,7 +154,7 @@ class ScoringTotals(NamedTuple):
 def run_scoring(
     task: ScoringTask, side_tables: Mapping[str, SparkTable], runs: Mapping[str, SparkTable], folder: str
 ) -> ScoringTotals:
-    """Score all runs, write the values of all users to a folder, and return their totals.
+    """Score all runs, write the values of all users to a folder, and return the totals over all users.
 
     ``side_tables`` are the truth, and perhaps the training log.
     """
@@ -174,10 +174,11 @@ AS_READ = ("row", "rank", "-score")  # where conventions look at the order of ro
 
 
 def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
-    """Return a run with what orders its lists; raise U228 if nothing does.
+    """Return a run with the columns that order its lists; raise U228 if nothing orders them.
 
     The position of a row in its files is dropped unless it decides the order, as it takes more bytes than the rest of
-    the row. Whether a repeated item has a last row matters only once an item repeats (I319).
+    the row. It would also tell which row of a repeated item is the last, which is asked for only if an item repeats
+    (I319).
     """
     lacks = None
     if not {"rank", "score"} & set(run.columns):
@@ -221,7 +222,7 @@ def _unpacked(packed: bytes) -> ScoringTotals:
 
 
 def _first_user(one: ScoringTotals) -> tuple[bool, Any]:
-    """Return a key for sorting totals by their first user.
+    """Return a sort key of totals: their first user.
 
     Totals add up in any order; this order fixes which examples an error names.
     """
@@ -231,7 +232,10 @@ def _first_user(one: ScoringTotals) -> tuple[bool, Any]:
 
 
 def column_name(place: int) -> str:
-    """Return the name of a column in the Parquet files; a heading may hold signs that names must not."""
+    """Return the name of the column at this position in the Parquet files.
+
+    The heading of a metric cannot be the name, because it may contain characters that names must not.
+    """
     return f"c{place}"
 
 

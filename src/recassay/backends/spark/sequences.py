@@ -53,7 +53,7 @@ class SparkSequences:
 
 
 def sequences(log: SparkLog, sequencer: Sequencer) -> SparkSequences:
-    """Return the sequences of a log; raise an error where there are none."""
+    """Return the sequences that a rule makes of a log; raise an error if there are none."""
     maker = Maker(sequencer)
     found = log.summed(maker.count)
     if found is None or not found.sequences:
@@ -69,7 +69,7 @@ def sequences(log: SparkLog, sequencer: Sequencer) -> SparkSequences:
 
 @dataclass(frozen=True)
 class SequenceTotals:
-    """Numbers of rows, users and sequences; totals of different users add up."""
+    """The number of rows, users and sequences, and of removed rows by reason; totals of different users add up."""
 
     rows: int
     users: int
@@ -85,12 +85,12 @@ class SequenceTotals:
 
 @dataclass(frozen=True)
 class Maker:
-    """A rule that makes sequences, with methods that apply it to the users of a task."""
+    """A rule that makes sequences, such as sessions, with methods for tasks that apply it to some users at a time."""
 
     sequencer: Sequencer
 
     def count(self, look: UserRows) -> SequenceTotals:
-        """Return the totals of some users."""
+        """Return the numbers of rows, users and sequences of some users."""
         made = self.sequencer.sequences_of(look.log)
         return SequenceTotals(len(look.log), look.log.n_users, len(made), dict(made.removed))
 

@@ -112,7 +112,10 @@ def spark_path(spark: SparkSession, path: str | Path) -> str:
 
 
 def carry_errors(work: Callable[..., Iterator[Result]]) -> Callable[..., Iterator[Result]]:
-    """Return a function that does ``work`` and packs its errors into text, so that they reach the driver unchanged."""
+    """Return a function that does ``work`` in a task and writes errors of recassay as text into an exception.
+
+    So they reach the driver unchanged, where :func:`translate_errors` restores them.
+    """
 
     def careful(*given: Any, **named: Any) -> Iterator[Result]:
         try:

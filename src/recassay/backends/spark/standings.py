@@ -31,7 +31,10 @@ Sets = Mapping[int, NDArray[np.float64]]  # by number of bins: how many in each
 
 @dataclass(frozen=True, eq=False)
 class StandingsSchema:
-    """The part of a system's standings that all users share, and the columns of the table."""
+    """The columns of a table of standings, and what the standings of a system have besides the rows of users.
+
+    Standings are the ranks of the relevant items of each user among the candidates.
+    """
 
     name: str
     items: pl.Series
@@ -41,7 +44,7 @@ class StandingsSchema:
 
     @property
     def of_pairs(self) -> dict[str, str]:
-        """Return the columns with a number for every relevant item of a user, and the types of the numbers."""
+        """Return, by name, the Spark types of the columns with a list per user: a number for each relevant item."""
         counts = {f"{what}_{base}": "int" for base in BASES for what in ("above", "tied")}
         masses = {f"mass_{what}_{base}": "bigint" for base in SAMPLED for what in ("above", "tied")}
         bins = {f"{what}_of_{m}": "int" for m in self.bins for what in KINDS}
@@ -50,16 +53,19 @@ class StandingsSchema:
 
     @property
     def of_users(self) -> tuple[str, ...]:
-        """Return the columns with a whole number for every user."""
+        """Return the names of the columns with a whole number for every user."""
         return (*(f"pool_{base}" for base in BASES), *(f"mass_{base}" for base in SAMPLED))
 
     @property
     def of_pools(self) -> tuple[str, ...]:
-        """Return the columns with a fractional number for every user."""
+        """Return the names of the columns with a fractional number for every user."""
         return tuple(name for base in SAMPLED for name in _masses("pool", base))
 
     def schema(self, user: str, item: str) -> str:
-        """Return the schema of the table; the row of a user without a query has values in few columns."""
+        """Return the schema of the table as text, for user and item ids of these Spark types.
+
+        The row of a user who was not queried has values in few columns.
+        """
         users = ", ".join([f"{name} bigint" for name in self.of_users] + [f"{name} double" for name in self.of_pools])
         pairs = ", ".join(f"{name} array<{kind}>" for name, kind in self.of_pairs.items())
         return f"{USER} {user}, {ASKED} boolean, {users}, {pairs}, {LISTED} array<{item}>, {WORTH} array<double>"
@@ -67,10 +73,11 @@ class StandingsSchema:
 
 @dataclass(frozen=True, eq=False)
 class PlayedTotals:
-    """Totals of the users that were played: ``owners`` have a relevant item, ``pairs`` counts the relevant items.
+    """Counts over the users for whom recommendations were computed; the counts of disjoint groups of users add up.
 
-    ``digest`` is a checksum of the relevant items. ``alone`` and ``together`` count, for each number of bins, the
-    relevant items in each bin, and the users with a relevant item in it.
+    ``owners`` counts users with a relevant item, and ``pairs`` the relevant items of all users. ``digest`` is a
+    checksum of the relevant items. ``alone`` and ``together`` count, for each number of popularity bins, the relevant
+    items in each bin, and the users with a relevant item in it.
     """
 
     users: int
@@ -84,7 +91,7 @@ class PlayedTotals:
 
     @classmethod
     def of(cls, standings: Standings, users: int) -> PlayedTotals:
-        """Return the totals of some users, from their standings."""
+        """Return the counts over some users, from their standings; ``users`` is their number, queried or not."""
         query, item_keys = row_groups(standings.offsets), np.arange(standings.popularity.size, dtype=np.uint64)
         keys = pair_keys(query.astype(np.int32), standings.item, id_keys(standings.queries), item_keys, 1)
         alone, together = {}, {}
@@ -160,9 +167,9 @@ def rows_of_run(run: Run, everyone: pl.Series, about: StandingsSchema) -> pl.Dat
 
 
 def standings_from_rows(rows: pl.DataFrame, about: StandingsSchema, unlisted: int = 0) -> Standings:
-    """Return the standings in the rows of a table of :func:`rows_of_run`, whose users ascend.
+    """Return the standings in the rows of a table that :func:`rows_of_run` made, whose users ascend.
 
-    ``about`` is what all users share, and ``unlisted`` the number of relevant items that no list holds.
+    ``about`` has what all users share, and ``unlisted`` is the number of relevant items that no list holds.
     """
     queried = rows.filter(ASKED)
     lengths = queried[ITEMS].list.len().fill_null(0).to_numpy().astype(np.int64)

@@ -49,9 +49,10 @@ class StoredColumns(Mapping[tuple[str, str], Values]):
 
 @dataclass(frozen=True, eq=False)
 class StoredScores(Remote, Scores):
-    """Scores made by Spark: ``values`` and ``weights`` read single columns, and ``units`` is empty.
+    """Scores made by Spark, whose values per user stay in Parquet files.
 
-    The method ``here`` loads everything into this process.
+    ``values`` and ``weights`` read single columns, and ``units`` is empty; :meth:`here` loads everything into this
+    process.
     """
 
     kept: StoredValues = dataclasses.field(kw_only=True)

@@ -40,9 +40,10 @@ class StoredValues:
     owner: object = None
 
     def frame(self, keys: Iterable[Key]) -> DataFrame:
-        """Return a table with a row for each user and some of the columns.
+        """Return a Spark table with a row for each user and the columns ``keys``.
 
-        Columns for the best and worst order of ties are empty for users without ties; they get the plain value.
+        The columns for the best and worst order of ties are empty for users without ties; these users get the plain
+        value.
         """
         from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
@@ -80,7 +81,7 @@ class StoredValues:
             return pickle.loads(bytes(batches.collect()[0][0]))
 
     def read(self, keys: Iterable[Key]) -> tuple[pl.Series, Columns]:
-        """Return all users, ascending, and their values; this brings the values to this process."""
+        """Return all users, ascending, and their values; this loads the values into this process."""
         chosen = tuple(keys)
         with translate_errors():
             frame = pl.DataFrame(self.frame(chosen).sort(USER).toArrow())

@@ -32,7 +32,7 @@ def means_from_sums(
 ) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
     """Return means, intervals and findings of all systems from sums over the stored values.
 
-    ``tallies`` are the counts of each system. Intervals of up to ``few`` users may be resampled.
+    ``tallies`` are the counts over the users of each system. Intervals are resampled for at most ``few`` users.
     """
     metrics = job.unit_metrics
     keys = [key for key in kept.keys if key in kept.there]
@@ -54,7 +54,10 @@ def means_from_sums(
 def bounds_of_stored(
     kept: StoredValues, metrics: Mapping[str, UnitMetric], uncertainty: Uncertainty, few: int
 ) -> Bounds:
-    """Return the interval bounds of the means of all columns that have stored values."""
+    """Return the bounds of the confidence intervals of the means of all columns that have stored values.
+
+    Intervals are resampled for at most ``few`` users.
+    """
     if uncertainty.method is None:
         return {}
     keys = [key for key in kept.keys if key in kept.there]
@@ -63,7 +66,10 @@ def bounds_of_stored(
 
 @dataclass(frozen=True, eq=False)
 class ColumnSums:
-    """Sums of values and numbers of undefined values, by column."""
+    """For each column of values, the sum over users and the number of users with an undefined value.
+
+    The sums of disjoint groups of users add up.
+    """
 
     totals: Mapping[Key, Totals]
     undefined: Mapping[Key, int]
@@ -77,7 +83,10 @@ class ColumnSums:
 
 @dataclass(frozen=True, eq=False)
 class ColumnVariation:
-    """By column, sums of powers of each value's influence on the mean, from which confidence intervals follow."""
+    """For each column of values, the sums from which the confidence interval of its mean follows.
+
+    They are sums of powers of each value's influence on the mean, and those of disjoint groups of users add up.
+    """
 
     of: Mapping[Key, InfluenceSums]
 
@@ -86,7 +95,7 @@ class ColumnVariation:
 
 
 class WorthOfSums(MetricMeans):
-    """Means of one system from sums over users.
+    """Means of one system by metric, computed from sums over users.
 
     ``errors`` has the standard errors of metrics that depend on the order of ties.
     """
@@ -109,7 +118,7 @@ class WorthOfSums(MetricMeans):
         return found if power == 1 else elementary.power(found, 1 / power)
 
     def error(self, heading: str) -> float:
-        """Return the standard error of the mean."""
+        """Return the standard error of the mean under the metric called ``heading``."""
         return self.errors[Key(self.system, ("value", heading))]
 
     @property
@@ -123,7 +132,7 @@ def _reordered(sums: ColumnSums, system: str) -> tuple[str, ...]:
 
 
 def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnSums:
-    """Return the sums of the values of some users."""
+    """Return the sums of the values in ``columns``, those of some users."""
     named = {key: _defined_values(metrics, key, columns) for key in columns if key.column[0] != "weight"}
     totals = {key: Totals.of(values, weights) for key, (values, weights) in named.items()}
     return ColumnSums(totals, {key: columns[key].size - named[key][0].size for key in named})
@@ -132,7 +141,10 @@ def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnS
 def _column_variation(
     metrics: Mapping[str, UnitMetric], totals: Mapping[Key, Totals], plain: bool, columns: Columns
 ) -> ColumnVariation:
-    """Return the variation of the values of some users; ``plain`` ignores weights."""
+    """Return the sums for confidence intervals of the values in ``columns``, those of some users.
+
+    ``totals`` are the sums over all users, and ``plain`` ignores weights.
+    """
     found = {}
     for key, total in totals.items():
         values, weights = _defined_values(metrics, key, columns)
@@ -150,7 +162,7 @@ def _defined_values(metrics: Mapping[str, UnitMetric], key: Key, columns: Column
 
 
 def _standard_errors(kept: StoredValues, metrics: Mapping[str, UnitMetric], sums: ColumnSums) -> dict[Key, float]:
-    """Return the standard errors of metrics whose value depends on the order of ties."""
+    """Return the standard error of the mean for each metric whose value depends on the order of ties."""
     systems = dict.fromkeys(key.system for key in sums.totals)
     wanted = [Key(system, ("value", heading)) for system in systems for heading in _reordered(sums, system)]
     if not wanted:

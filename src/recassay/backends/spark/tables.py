@@ -49,8 +49,8 @@ WHOLE, TEXT = ("tinyint", "smallint", "int", "bigint"), ("string",)
 class SparkTable(Remote):
     """A Spark table with canonical columns, and perhaps ``row``, the position of a row in its files.
 
-    ``remarks`` are texts for findings about the table, by finding code. ``positions`` says that the name of the time
-    column marks its values as positions.
+    ``remarks`` are texts about the table that findings quote, by finding code. ``positions`` says that the name of the
+    time column marks its values as positions (1, 2, 3, ...).
     """
 
     frame: DataFrame
@@ -117,9 +117,9 @@ def spark_table(
 
 
 def _several_tables_remark(frame: DataFrame, names: Sequence[str], found: Mapping[str, str], role: Role) -> Remarks:
-    """Return the remark R003 if a column, such as ``model``, has several values: the rows may be of several tables.
+    """Return the remark R003 if a column such as ``model`` has several values, as if the rows came from several tables.
 
-    ``found`` are the columns read, by canonical name.
+    ``found`` are the columns that are read, by canonical name.
     """
     remarks: Remarks = {}
     for name in grouping_columns(names, found, role):
@@ -150,7 +150,11 @@ def _row_place(frame: DataFrame, source: Any) -> Any:
 
 
 def _cleaned(frame: DataFrame, role: Role, where: str) -> DataFrame:
-    """Return a table with typed ids and numbers: by a cast where that cannot fail, else row by row as readers do."""
+    """Return a table with ids and numbers in their types.
+
+    Columns are cast by Spark where that cannot fail, and else converted in the tasks as readers do; ``where`` names the
+    table in errors.
+    """
     from pyspark.sql import functions as F  # noqa: N812
 
     kinds = dict(frame.dtypes)
@@ -198,11 +202,12 @@ def map_users(
     order: Sequence[str] = (),
     slow: bool = False,
 ) -> DataFrame:
-    """Return the table that ``work`` makes of the users of each task, in chunks of about ``rows`` rows.
+    """Return the table of all rows that ``work`` yields; it is called in each task with the chunks of the task's users.
 
-    Each user is in one chunk of one task, with the rows of every table, and users ascend. A task's chunks come one
-    after another, so work can yield totals at its end. Within a user rows are sorted by the columns of ``order``
-    (``-score`` descends), then by all others: equal rows give equal chunks, whatever their partitions and files.
+    A chunk has about ``rows`` rows. Each user is in one chunk of one task, with the rows of every table, and users
+    ascend. A task's chunks come one after another, so work can yield totals at its end. Within a user rows are sorted
+    by the columns of ``order`` (``-score`` descends), then by all others: equal rows give equal chunks, whatever their
+    partitions and files. ``schema`` describes the resulting table.
 
     Spark starts as many tasks as there are shuffle partitions, or fewer where there is little to read. ``slow`` work,
     which takes long for few rows, is spread over all of them.
@@ -231,7 +236,10 @@ def raise_if_mixed_ids(tables: Mapping[str, SparkTable]) -> None:
 
 
 def _vocabulary_per_type(tables: Mapping[str, SparkTable], name: str) -> tuple[Vocabulary, Vocabulary]:
-    """Return two examples of ids, as vocabularies: one from a table with integers and one from a table with text."""
+    """Return two vocabularies with one example id each, of the two types that the column ``name`` has in the tables.
+
+    They are for an error message.
+    """
     examples = {"string": pl.Series([""]), "bigint": pl.Series([0])}
     found = dict.fromkeys(one.kind(name) for one in tables.values() if name in one.columns)
     first, second = [Vocabulary(examples[kind]) for kind in found][:2]
@@ -264,7 +272,10 @@ def _task(columns: list[tuple[str, list[str]]], work: Work, rows: int) -> Callab
 def user_chunks(
     batches: Iterator[pyarrow.RecordBatch], columns: Sequence[tuple[str, list[str]]], rows: int = ROWS
 ) -> Iterator[UserChunk]:
-    """Yield chunks of whole users from batches whose users ascend."""
+    """Yield chunks of whole users, of about ``rows`` rows, from record batches whose users ascend.
+
+    ``columns`` are the names of the tables in a batch, each with its columns.
+    """
     held: list[pl.DataFrame] = []
     count = 0
     for batch in batches:

@@ -44,7 +44,7 @@ class LogTimes:
 
     @cached_property
     def scale(self) -> TimeScale:
-        """Return the magnitudes of the times, from one pass over their column."""
+        """Return the magnitudes of the times, see :class:`TimeScale`, from one pass over their column."""
         if not self.there:
             return TimeScale()
         kind = self.table.kind(TIMESTAMP)
@@ -82,7 +82,7 @@ class LogTimes:
 
 
 def _of_bands(edges: list[float]) -> list[Any]:
-    """Return Spark aggregates of the times between each two successive ``edges``: count, minimum and maximum."""
+    """Return the Spark aggregates count, minimum and maximum of the times between each two successive ``edges``."""
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     value = F.col(TIMESTAMP)
@@ -96,7 +96,10 @@ def _of_bands(edges: list[float]) -> list[Any]:
 
 
 def _positions_task(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-    """Yield for each chunk a row with statistics that tell positions from times; the statistics of chunks add up."""
+    """Yield for each chunk of users a row with its :class:`Positions`, statistics that tell positions from times.
+
+    ``pieces`` are the chunks.
+    """
     for piece in pieces:
         log = Interactions.from_frame(piece[LOG])
         assert log.timestamps is not None, "there is a column"

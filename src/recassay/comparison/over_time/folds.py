@@ -17,7 +17,7 @@ from recassay.results.outcomes import EVENT, Outcomes, Played, outcomes_of
 
 
 class Copies(Protocol):
-    """A protocol for results of several copies of one system that were played on a stream."""
+    """A protocol for the results of several copies of one system on one stream, each with its own users."""
 
     @property
     def copies(self) -> tuple[Outcomes, ...]:

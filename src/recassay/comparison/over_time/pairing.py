@@ -93,7 +93,7 @@ class Paired:
         return bool(np.isin(values, (0.0, values.max())).all())
 
     def behind(self, options: WindowOptions) -> Behind:
-        """Return, for each paired event, the window of events that ends with it."""
+        """Return, for each paired event, the window of events that ends with it, over which values are averaged."""
         return options.over(self.event, moments_of(self.times, self.a) if options.by == "time" else None)
 
     def columns(self) -> dict[str, Any]:

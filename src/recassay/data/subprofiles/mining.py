@@ -86,7 +86,7 @@ class Subprofiles:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """Return p(S | u) of each subprofile: its size as a share of the sizes of all subprofiles of the user."""
+        """Return p(S | u) of each subprofile S: its size as a share of the summed sizes of user u's subprofiles."""
         return _kernels.shares(readonly(self.offsets), readonly(np.diff(self.set_offsets)))
 
     def aspects(self, offsets: Int64, items: Int32) -> tuple[Int64, Int32]:
