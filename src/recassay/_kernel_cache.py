@@ -89,7 +89,7 @@ else:
 
 
 def _compile_once(dispatcher: Any) -> None:
-    """Make a dispatcher wait, before it compiles, for another process that compiles the same kernel."""
+    """Make a numba dispatcher wait, before it compiles, for another process that compiles the same kernel."""
     cache: Any = getattr(dispatcher, "_cache", None)
     compile_kernel = dispatcher.compile
     if not hasattr(cache, "load_overload"):  # numba runs without compilation

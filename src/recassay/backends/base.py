@@ -48,7 +48,7 @@ class Tasks(Protocol):
 
 
 class Backend(Protocol):
-    """A protocol for back ends: they score runs, play systems, score these under target-set designs, and compare."""
+    """A protocol for back ends, which score runs, compute recommendations, score them by design and compare systems."""
 
     name: ClassVar[str]
 
@@ -59,7 +59,7 @@ class Backend(Protocol):
         """Return the scores of all runs of a request."""
 
     def play(self, request: PlayRequest) -> Run | Remote:
-        """Return the recommendations of a system: lists, and the rank of each relevant item among the candidates."""
+        """Return a system's recommendations on a fold: lists, and the rank of each relevant item among candidates."""
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
         """Return the scores of systems under every target-set design of a request.

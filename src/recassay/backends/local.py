@@ -35,7 +35,7 @@ class LocalBackend:
         return score_in_memory(request)
 
     def play(self, request: PlayRequest) -> Run:
-        """Return the recommendations of a system: lists, and the rank of each relevant item among the candidates."""
+        """Return a system's recommendations on a fold: lists, and the rank of each relevant item among candidates."""
         from recassay.evaluate.ranks.play import play_fold
 
         return play_fold(request)

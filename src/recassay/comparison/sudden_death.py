@@ -175,10 +175,7 @@ class SuddenDeath(Displayable):
         return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
 
     def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return the mean value of each distinct user over folds, and its weight, the number of folds that count.
-
-        The value is NaN for users that do not count. The weights are None if no user occurs twice.
-        """
+        """Return each user's mean over folds, NaN if not counted, and the number of folds (None without repeats)."""
         values, (users, codes) = self.values(system, at), self._users
         if codes is None:
             return values, None

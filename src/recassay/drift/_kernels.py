@@ -80,11 +80,13 @@ def adwin(
     hoeffding: bool,
     clock: int,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return arrays with one entry per alarm: row, first event still in the window, mean of dropped and of kept losses.
+    """Return the alarms in four arrays, whose entries describe the window after the dropping of old losses.
 
-    ``losses[j]`` is the loss at event ``events[j]`` of the stream. The state is updated in place: row r of ``sums``,
-    ``squares`` (of deviations from the mean) and ``firsts`` (first event) has ``filled[r]`` buckets of 2^r losses each,
-    the oldest first; ``seen`` is the number of losses so far. The window is checked after every ``clock`` losses.
+    They are the row in ``losses``, the first event still in the window, and the mean of the dropped and of the kept
+    losses. ``losses[j]`` is the loss at event ``events[j]`` of the stream. The state is updated in place: row r of
+    ``sums``, ``squares`` (of deviations from the mean) and ``firsts`` (first event) has ``filled[r]`` buckets of 2^r
+    losses each, the oldest first; ``seen`` is the number of losses so far. The window is checked after every ``clock``
+    losses, at confidence ``delta``, with the bound of Hoeffding if ``hoeffding``, else with that of the variance.
     """
     place, since = np.empty(losses.size, np.int64), np.empty(losses.size, np.int64)
     before, after = np.empty(losses.size), np.empty(losses.size)
@@ -194,9 +196,10 @@ def _split(sums: Floats, squares: Floats, filled: Ints, delta: float, hoeffding:
 
 @njit(nogil=True, cache=True)
 def _drop(row: int, bucket: int, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> tuple[int, float]:
-    """Remove the bucket at (row, bucket) and all older ones; return the number of losses removed and their sum.
+    """Remove a bucket and all older ones; return the number of the removed losses and their sum.
 
-    Row r of the arrays has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    The bucket is at position ``bucket`` of row ``row``. Row r of ``sums``, ``squares`` and ``firsts`` has ``filled[r]``
+    buckets of 2^r losses, the oldest first.
     """
     n, total = 0, 0.0
     for old in range(filled.size - 1, row - 1, -1):

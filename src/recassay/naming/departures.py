@@ -44,7 +44,10 @@ class Departure:
 
 
 def departs(*departures: Departure) -> Callable[[Callable_], Callable_]:
-    """Return a decorator that attaches departures to a function; classes have an attribute ``departures`` instead."""
+    """Return a decorator that declares how a function deviates from a paper.
+
+    Classes declare the same in an attribute ``departures``.
+    """
 
     def attach(function: Callable_) -> Callable_:
         function.departures = departures  # type: ignore[attr-defined]  # functions take attributes

@@ -49,10 +49,10 @@ class Named:
         self.validate()
 
     def validate(self) -> None:
-        """Raise the error of :meth:`refuse` if parameters do not fit each other; a subclass overrides it."""
+        """Raise the error that :meth:`refuse` returns if the parameters do not go together; subclasses override it."""
 
     def refuse(self, parameter: str, why: str, hint: str = "") -> UsageError:
-        """Return the error U102 for an invalid value of a parameter; ``why`` completes the sentence."""
+        """Return the error U102 for the value of a parameter; ``why`` completes a sentence that begins with it."""
         what = f"{parameter}={getattr(self, parameter)!r}: {why}"
         return UsageError("U102", what, where=str(self), hint=hint or f"recassay explain {self.name}")
 

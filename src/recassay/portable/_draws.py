@@ -10,10 +10,10 @@ from recassay.portable._kernels import exp, log, log1p, log_gamma
 
 @njit(nogil=True, cache=True)
 def binomial(n: int, p: float, u: float) -> int:
-    """Return the number of successes in ``n`` trials of probability ``p``, by inversion of the uniform number ``u``.
+    """Return the number of successes in ``n`` trials of probability ``p``, by inversion of a uniform number ``u``.
 
     Counts are tried from the most likely one outwards, and the probability of each is subtracted from u until nothing
-    is left. So the answer is found in about as many steps as the standard deviation.
+    is left. So the result is found in about as many steps as the standard deviation.
     """
     if n <= 0 or p <= 0.0:
         return 0

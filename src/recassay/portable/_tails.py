@@ -95,9 +95,9 @@ def _beta_fraction(a: float, b: float, x: float, y: float) -> float:
 
 @njit(nogil=True, cache=True)
 def beta_tail(a: float, b: float, z: float, z_low: float) -> float:
-    """Return I_x(a, b), the regularised incomplete beta function, at x = 1 / (1 + z); z is a double-double.
+    """Return the regularised incomplete beta function I_x(a, b) at x = 1 / (1 + z), for the double-double (z, z_low).
 
-    So written, neither x nor 1 - x = z / (1 + z) loses digits.
+    Given as z, neither x nor 1 - x = z / (1 + z) loses digits.
     """
     if z <= 0.0:
         return 1.0

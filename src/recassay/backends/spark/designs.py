@@ -95,7 +95,7 @@ def _raise_if_queries_differ(one: SparkRun, other: SparkRun) -> None:
 
 
 def _in_one_task(runs: Mapping[str, SparkRun], judge_here: Any, every: int) -> DesignScores:
-    """Return the scores of all users (or of a sample of one in ``every``), computed by one task."""
+    """Return the scores of all users, or a sample of one in ``every`` users, computed in one task by ``judge_here``."""
     from pyspark.sql import functions as F  # noqa: N812 (its usual name)
 
     rows = [
@@ -114,7 +114,10 @@ def _in_one_task(runs: Mapping[str, SparkRun], judge_here: Any, every: int) -> D
 
 @dataclass(frozen=True, eq=False)
 class _JudgeInOneTask:
-    """The work of a task that holds the standings of all systems: it evaluates them with ``judge_here``."""
+    """The work of the single task that holds the standings of all systems: ``judge_here`` evaluates them.
+
+    Standings are the ranks of relevant items among candidates.
+    """
 
     about: list[StandingsSchema]
     unlisted: list[int]

@@ -110,7 +110,7 @@ class SparkLog(Remote):
         return replace(self, keeps=(*self.keeps, keep))
 
     def bare(self) -> SparkLog:
-        """Return the log without times and ratings; filters may need these columns, so a filtered log keeps them."""
+        """Return the log without its times and ratings; a filtered log keeps them, since its filters may need them."""
         if self.keeps:
             return self
         table = replace(self.table, frame=self.table.frame.select(USER, ITEM))
@@ -250,7 +250,10 @@ class _MakeRows(_UserTask):
 
 @dataclass(frozen=True)
 class _AddUp(_UserTask):
-    """The work of a task that adds up ``look(rows)`` over its chunks of users, and yields the sum as one row."""
+    """The work of a task that applies ``look`` to each chunk of its users and yields the sum of the results.
+
+    The sum is one row of the resulting table.
+    """
 
     look: Callable[[UserRows], Any]
 
@@ -304,7 +307,7 @@ class FilterStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """The rows that each of several filters removed, in order; the counts of disjoint groups of users add up."""
+    """What each of several filters, applied in order, was given and removed; counts of different users add up."""
 
     steps: tuple[FilterStep, ...]
 

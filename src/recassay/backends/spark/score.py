@@ -158,7 +158,7 @@ def _by_name(runs: Iterable[SparkTable]) -> dict[str, SparkTable]:
 
 
 def _log(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
-    """Return the training log, if it is a Spark table or a path, as the table that tasks read beside the truth.
+    """Return the training log as a table by its name in the tasks, if it is a Spark table or a path.
 
     Each task then gets the training rows of its users. The dict is empty for any other training log.
     """
@@ -209,7 +209,7 @@ def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
 
 
 def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
-    """Return the job with metrics completed by parameters that depend on the whole truth, such as its largest gain."""
+    """Return the job with metric parameters filled in that depend on the whole truth, such as the largest gain."""
     facts = truth_statistics(truth, job.metrics.values(), negative)
     job = job.resolved(facts)
     if any(isinstance(metric, CatalogueMetric) and metric.catalogue == "truth" for metric in job.metrics.values()):

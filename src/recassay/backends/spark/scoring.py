@@ -39,7 +39,10 @@ ORDERS = ("pessimistic", "optimistic")
 
 
 class Key(NamedTuple):
-    """A column of values: the system, and the kind of value with its heading."""
+    """The name of a stored column of values.
+
+    It is the system, and a pair of the kind of value (such as value or weight) and the metric's heading.
+    """
 
     system: str
     column: Column
@@ -139,7 +142,10 @@ class ScoringTask:
 
 
 class ScoringTotals(NamedTuple):
-    """Totals of the users of some tasks: counts of each system (``tallies``), and columns with values (``there``)."""
+    """Totals over the users of some tasks.
+
+    They are the counts of each system (``tallies``), and the columns that have values (``there``).
+    """
 
     tallies: dict[str, PartialCounts]
     there: set[Key]

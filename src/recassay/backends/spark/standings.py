@@ -211,7 +211,10 @@ def standings_from_rows(rows: pl.DataFrame, about: StandingsSchema, unlisted: in
 
 
 def _masses(what: str, base: str) -> list[str]:
-    """Return the names of the columns with the numbers of ``Standings.tied_masses`` or ``pool_masses``."""
+    """Return the columns that hold ``Standings.tied_masses`` or ``pool_masses`` for a base set of candidates.
+
+    ``what`` is ``tied`` or ``pool``.
+    """
     return [f"masses_{what}_{base}_{place}" for place in range(WIDTH)]
 
 

@@ -28,7 +28,7 @@ AT_ONCE = 8  # metrics compared at the same time, each by one task
 
 
 class StoredColumns(Mapping[tuple[str, str], Values]):
-    """Columns of one kind (values or weights) by system and heading; each is read from Parquet when it is used."""
+    """The columns of one kind (values or weights) by system and metric, each read from Parquet when it is used."""
 
     def __init__(self, kept: StoredValues, kind: str) -> None:
         self.kept = kept
@@ -59,7 +59,7 @@ class StoredScores(Remote, Scores):
 
     @classmethod
     def of(cls, kept: StoredValues, systems: tuple[str, ...], metrics: tuple[str, ...], **found: Any) -> StoredScores:
-        """Return scores whose values per user are those in the folder ``kept``; ``found`` are the other fields."""
+        """Return scores whose values per user are those in the folder ``kept``; ``found`` are their other fields."""
         nobody = pl.Series("user_id", [])
         values, weights = StoredColumns(kept, "value"), StoredColumns(kept, "weight")
         return cls(nobody, systems, metrics, values, weights, kept=kept, **found)
@@ -119,7 +119,7 @@ class StoredScores(Remote, Scores):
         return Comparison(corrected, baseline, family, testing.effect, testing.level, testing.seed, leads)
 
     def _each_metric(self, work: Callable[..., Comparison]) -> list[Comparison]:
-        """Return the comparison by each metric; up to ``AT_ONCE`` metrics are compared at the same time."""
+        """Return ``work`` applied in tasks to the values of each metric; up to ``AT_ONCE`` metrics at the same time."""
 
         def one(metric: str) -> Comparison:
             keys = [key for key in self.kept.keys if key in self.kept.there and key.column[1] == metric]

@@ -60,7 +60,10 @@ class StoredValues:
             return user_rows(self.spark, self.folder).select(USER, *(column(key) for key in keys))
 
     def summed(self, keys: Iterable[Key], sums: Callable[[Columns], Any]) -> Any:
-        """Return the sum of ``sums(columns)`` over chunks of users, added by ``+``; None without users."""
+        """Apply ``sums`` to each chunk of users and return the results added by ``+``; None without users.
+
+        ``sums`` takes the columns ``keys`` of a chunk.
+        """
         chosen = tuple(keys)
         batches = self.frame(chosen).mapInArrow(
             carry_errors(_adding_work(self._column_names(chosen), sums)), f"{FOUND} binary"

@@ -107,12 +107,15 @@ class WorthOfSums(MetricMeans):
         self.system, self.sums, self.errors = system, sums, errors
 
     def counts(self, heading: str) -> tuple[int, int]:
-        """Return two numbers of units: with a value under the metric, and without."""
+        """Return the number of users with a value under the metric called ``heading``, and of those without."""
         key = Key(self.system, ("value", heading))
         return self.sums.totals[key].units, self.sums.undefined[key]
 
     def mean(self, heading: str, order: Order | None = None) -> float:
-        """Return the mean under a metric; ``order`` asks for the worst or the best order of tied rows."""
+        """Return the mean under the metric called ``heading``.
+
+        ``order`` asks for the mean with tied rows in their worst or in their best order.
+        """
         found = self.sums.totals[Key(self.system, (order or "value", heading))].mean
         power = self.metrics[heading].power
         return found if power == 1 else elementary.power(found, 1 / power)

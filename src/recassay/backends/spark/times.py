@@ -29,7 +29,7 @@ NAMES = ("n", "low", "high")
 
 
 class LogTimes:
-    """The times of a table on Spark; ``known`` is their kind if it was stated or inferred already."""
+    """The times of a log on Spark; ``known`` is their kind (clock, global or user) once it is stated or inferred."""
 
     def __init__(self, table: SparkTable, stated: TimeKind | None) -> None:
         self.table, self.known = table, stated
