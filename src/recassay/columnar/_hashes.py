@@ -24,13 +24,13 @@ def mix(key: np.uint64) -> np.uint64:
 
 @njit(nogil=True, cache=True, inline="always")
 def unit(key: np.uint64) -> float:
-    """Return a number above 0 and at most 1 made of ``key``, a hash (its upper 53 bits)."""
+    """Return a random number above 0 and at most 1, made of the hash ``key`` (its upper 53 bits)."""
     return (np.float64(key >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
 @njit(nogil=True, cache=True, inline="always")
 def below(key: np.uint64, bound: int) -> np.int64:
-    """Return a whole number from 0 to bound - 1 made of ``key``, a hash (its upper 32 bits).
+    """Return a random whole number from 0 to bound - 1, made of the hash ``key`` (its upper 32 bits).
 
     The bias is at most bound / 2^32.
     """
@@ -39,5 +39,5 @@ def below(key: np.uint64, bound: int) -> np.int64:
 
 @njit(nogil=True, cache=True, inline="always")
 def normal(key: np.uint64) -> np.float64:
-    """Return a standard normal number made of ``key``, a hash, by the quantile function."""
+    """Return a standard normal random number, made of the hash ``key`` by the quantile function."""
     return np.float64(normal_quantile((np.float64(key >> np.uint64(12)) + 0.5) * 2.0**-52))  # 0 and 1 cannot occur

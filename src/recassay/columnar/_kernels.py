@@ -151,7 +151,8 @@ def sort_by_gain(
 ) -> None:
     """Sort the rows of groups begin..end in place: gain descending, then item ascending.
 
-    ``offsets[g]:offsets[g + 1]`` are the rows of group g. If ``gains`` is empty, all gains are equal.
+    ``items`` and ``gains`` have the item and the gain of each row. ``offsets[g]:offsets[g + 1]`` are the rows of group
+    g. If ``gains`` is empty, all gains are equal.
     """
     graded = gains.size > 0
     for group in range(begin, end):

@@ -31,7 +31,7 @@ def readonly(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_]:
-    """Return ``compare(value, previous value)`` for every row but the first; text supports ``not_equal`` only.
+    """Return ``compare(value, previous value)`` for every row but the first; for text, only ``not_equal`` works.
 
     Chunked columns are read chunk by chunk, without a copy.
 

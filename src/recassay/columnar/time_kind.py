@@ -102,9 +102,9 @@ def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, 
 
 
 def validated_kind(times: str | None, *, has_times: bool, where: str = "") -> TimeKind | None:
-    """Return ``times``, the kind of times that the user stated.
+    """Return ``times``, the kind of times that the user stated, after checking it.
 
-    Raise U107 for an unknown kind, U235 for a log without times.
+    Raise U107 for an unknown kind, and U235 for a log without times.
 
     >>> validated_kind("user", has_times=True)
     'user'
@@ -269,7 +269,7 @@ def _range_digest(positions: Positions) -> int:
 
 
 def _is_calendar(values: NDArray[np.int64]) -> bool:
-    """Return whether whole numbers are years (2020) or dates (20200531): ordered, but differences are no durations."""
+    """Return whether whole numbers are years (2020) or dates (20200531), whose differences are not durations."""
     low, high = int(values.min()), int(values.max())
     if YEARS[0] <= low and high <= YEARS[1]:
         return True

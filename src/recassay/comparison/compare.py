@@ -91,8 +91,8 @@ class LeadTest:
 class Comparison(Displayable):
     """The rows of a comparison and the options they were made with.
 
-    ``leads`` holds the test of the two best systems by each metric that says how good a system is. Its p is adjusted
-    over all pairs of systems, whatever the baseline: the data chose the two.
+    ``leads`` holds the test of the two best systems by each metric that says how good a system is. Its p-value is
+    adjusted over all pairs of systems even if there is a baseline, because the data chose the two.
     """
 
     rows: tuple[Row, ...]

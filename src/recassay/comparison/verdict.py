@@ -74,9 +74,11 @@ class Lead:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The leads by the main metric under the main design, one per place (data set, split and seed), and all ``others``.
+    """Which system is best on every data set, split and seed, by the main metric under the main design.
 
-    The main metric is the first one that says how good a system is; the main design of a place is its first one.
+    These leads come first, and ``others`` are the leads by other metrics and designs. The main metric is the first one
+    that says how good a system is; the main design of a data set, split and seed is its first one. ``level`` is the
+    confidence level of the tests.
     """
 
     leads: tuple[Lead, ...]

@@ -30,7 +30,7 @@ def write_folds(folds: Iterable[Fold], folder: str | Path) -> list[Path]:
 
 
 def write_fold(fold: Fold, folder: Path) -> Path:
-    """Write the parts of a fold and how it was made; return the folder."""
+    """Write the parts of a fold, and how it was made, to files in a folder; return the folder."""
     target = make_folder(folder)
     write_parquet(fold.train.frame(), target / TRAIN)
     write_parquet(read_truth(fold).frame(), target / TRUTH)

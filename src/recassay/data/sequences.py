@@ -122,7 +122,7 @@ class Sequences(Displayable):
 
     @property
     def histories(self) -> Histories:
-        """Return the whole sequences, including their first items, with users and times."""
+        """Return the sequences as histories: all items including the first, with users and times."""
         return Histories(self.offsets, self.items, self.users, self.times)
 
     @functools.cached_property

@@ -71,7 +71,7 @@ class TimeStats:
 
 @dataclass(frozen=True)
 class RatingStats:
-    """Row counts by rating, or quantiles and the mean if there are more than twelve distinct ratings."""
+    """The number of rows with each rating, or quantiles and the mean if there are more than twelve distinct ratings."""
 
     counts: dict[str, int] | None
     quantiles: dict[str, float] | None

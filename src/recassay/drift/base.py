@@ -25,7 +25,8 @@ DETECTOR = "detector"  # the key of the detector's text in a saved state
 class Alarm:
     """An alarm of a detector at an event of the stream: the mean loss has changed from ``before`` to ``after``.
 
-    ``since`` is the event at which the change is estimated to have begun. The kind ``warning`` marks a possible change.
+    ``since`` is the event at which the change is estimated to have begun. ``kind`` is ``drift`` for a change, and
+    ``warning`` for a possible one.
 
     >>> Alarm(800, "drift", "ADWIN", since=731, before=0.8, after=0.95).mark
     (800, 'ADWIN: loss 0.800 to 0.950 since event 731')

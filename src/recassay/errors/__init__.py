@@ -251,7 +251,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def out_of_memory(error: BaseException | str, *, where: str = "", hint: str = "") -> UsageError:
-    """Return the error for work that needs more memory than there is."""
+    """Return the error for work that needs more memory than is available."""
     detail = str(error).splitlines()[0] if str(error) else "the system gave no more"
     hint = hint or "score run files with a budget: --memory 2GB; or use a machine, or a limit, with more memory"
     return UsageError("U143", f"not enough memory: {detail}", where=where, hint=hint)

@@ -39,7 +39,7 @@ class Expression:
 
 
 def parse(text: str) -> Expression:
-    """Parse one expression; raise a :class:`UsageError` that shows the place of a mistake."""
+    """Return the parsed expression; raise a :class:`UsageError` that shows where a mistake is."""
     if not isinstance(text, str):
         raise UsageError(
             "U104", f"a name must be text, got {type(text).__name__}", where=repr(text)[:60], hint="'ndcg@10', say"

@@ -88,7 +88,7 @@ def dirichlets(rng: np.random.Generator, alphas: Floats, rows: int) -> Floats:
 
 
 def multinomials(rng: np.random.Generator, n: int, weights: NDArray[Any], rows: int) -> NDArray[np.int64]:
-    """Return multinomial counts (rows, cells): how many of ``n`` draws fall into each cell, given the weights.
+    """Return how many of ``n`` draws fall into each cell (rows, cells), for cells drawn in proportion to ``weights``.
 
     >>> from recassay.rng import derive
     >>> drawn = multinomials(derive(1, "example"), 100, np.array([1.0, 0.0, 3.0]), 1000)

@@ -45,7 +45,7 @@ class Boundary(NamedTuple):
     ties: int
 
     def before(self, log: Interactions, keys: Keys) -> Rows:
-        """Return a mask of the log's rows that come before the boundary; ``keys`` are the sort keys of the rows."""
+        """Return a mask of the rows of a log that come before the boundary; ``keys`` has the sort key of each row."""
         found = keys < np.uint64(self.key)
         if self.ties:
             same = np.flatnonzero(keys == np.uint64(self.key))
@@ -96,7 +96,7 @@ def find_boundaries(log: PartitionedLog, keys: KeyFunction, wanted: Callable[[in
 
 @dataclass(frozen=True)
 class _Span:
-    """The number of keys of a log, the lowest and the highest key; spans of partitions add up."""
+    """The number of sort keys of a log, and the lowest and the highest key; the spans of several partitions add up."""
 
     n: int = 0
     low: int = 0

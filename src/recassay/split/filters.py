@@ -79,7 +79,7 @@ class Filter(Named):
         )
 
     def rows(self, log: Interactions) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows of a whole log to keep, and counts of the others by reason."""
+        """Return a mask of the rows of a whole log to keep, and the number of the other rows by reason."""
         return self.kept(log, self.facts(WholeLog(log)))
 
     @overload
@@ -142,7 +142,7 @@ class Core(Filter):
         return rounds
 
     def kept(self, log: Interactions, facts: list[ItemSums]) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows of the k-core, and counts of the others by reason."""
+        """Return a mask of the rows of the k-core, and the number of the other rows by reason."""
         kept, removed = np.arange(len(log)), {"item too rare": 0, "user too quiet": 0}
         for gone in facts:
             common = absent_from(log, gone)[log.items[kept]]
@@ -191,7 +191,7 @@ class Once(Filter):
         return rare_items(log.total(item_counts), self.items)
 
     def kept(self, log: Interactions, facts: ItemSums) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows that pass both checks, and counts of the others by reason."""
+        """Return a mask of the rows that pass both checks, and the number of the other rows by reason."""
         common = absent_from(log, facts)[log.items]
         busy = occur_at_least(log.users, self.users)
         if self.first == "items":
@@ -220,7 +220,7 @@ class Rated(Filter):
     at_least: float
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows that reach the rating, and the count of the others."""
+        """Return a mask of the rows that reach the rating, and the number of the others."""
         liked = log.liked(self.at_least)
         return liked, {f"rating below {self.at_least:g}": int(np.count_nonzero(~liked))}
 
@@ -243,7 +243,7 @@ class Distinct(Filter):
     keep: Literal["first", "last", "max"] = "first"
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the chosen row of each pair, and the count of the others."""
+        """Return a mask of the chosen row of each pair, and the number of the others."""
         keys: list[NDArray[Any]] = [log.items]  # the last key decides first
         if self.keep == "max":
             log.liked(0)  # refuses a log without ratings
@@ -286,7 +286,7 @@ class Between(Filter):
         return "global"
 
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the rows inside the interval, and counts of the others by reason."""
+        """Return a mask of the rows inside the interval, and the number of the other rows by reason."""
         time = row_times(log)
         early = (
             np.zeros(time.size, np.bool_) if self.start is None else time < parse_instant(log, self.start, str(self))

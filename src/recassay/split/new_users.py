@@ -29,10 +29,10 @@ from recassay.split.draws import Draws, draw_ranks, events_per_user, round_down,
 class UserFolds(Split):
     """Folds of the users: k groups whose sizes differ by at most one, each of which is the test group once.
 
-    Of the n events of a test user max(1, floor(reveal * n)) are the profile: drawn at random, or the earliest
-    (``by="time"``, ties in row order). The others are test. The profile is in ``fold.train``, so that every model can
-    answer for the user. ``fold.profile`` marks it, for models that can leave it out when they learn. If a test user has
-    one event, it is removed. ``by="time"`` needs an order within each user.
+    Of the n events of a test user max(1, floor(reveal * n)) are revealed to the system, as the user's profile: drawn at
+    random, or the earliest (``by="time"``, ties in row order). The others are test. The profile is in ``fold.train``,
+    so that every model can answer for the user. ``fold.profile`` marks it, for models that can leave it out when they
+    learn. If a test user has one event, it is removed. ``by="time"`` needs an order within each user.
 
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]

@@ -43,7 +43,7 @@ class Sequencer(Sequencing):
     """Base of rules that make sequences of a log; each sequence is of one user."""
 
     def sequences_of(self, log: Interactions) -> Sequences:
-        """Return the sequences of a log, or of some of its users; there may be none."""
+        """Return the sequences in a log of all or of some users; there may be none."""
         raise NotImplementedError(f"{type(self).__name__} must define which events form a sequence")
 
     @overload

@@ -38,7 +38,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """Options of confidence intervals; with None as the method there are none."""
+    """Options of confidence intervals; if ``method`` is None, no intervals are computed."""
 
     method: str | None = "bootstrap"
     level: float = 0.95

@@ -119,7 +119,7 @@ def _key(seed: int, purpose: str, n: int) -> np.uint64:
 
 
 def _padded(columns: Floats, multiple: int) -> Floats:
-    """Return a copy of columns (m, n) with zeros appended until n is a multiple of ``multiple``."""
+    """Return a copy of columns (m, n) padded with zeros, so that its width is a multiple of ``multiple``."""
     m, n = columns.shape
     padded = np.zeros((m, -(-n // multiple) * multiple))
     padded[:, :n] = columns

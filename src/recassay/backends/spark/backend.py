@@ -29,7 +29,7 @@ HERE = Execution(threads=1)  # how a task carries out what it is given
 
 
 class SparkBackend:
-    """A back end whose work is done by the tasks of Spark; values of users stay in Parquet files."""
+    """A back end that leaves its work to the tasks of Spark; values per user stay in Parquet files."""
 
     name: ClassVar[str] = "spark"
 

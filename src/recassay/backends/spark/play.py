@@ -56,10 +56,10 @@ PARTS: Mapping[str, tuple[int, ...]] = {"train": (TRAIN, PROFILE), "test": (TEST
 
 @dataclass(frozen=True, eq=False)
 class SparkRun(SparkTable):
-    """The recommendations of a system on Spark: ranked lists (``frame``: user_id, item_id, rank, score), and standings.
+    """The recommendations of a system on Spark: ranked lists, and standings (ranks of the relevant items).
 
-    ``ra.score`` evaluates the lists, and ``ra.judge`` the standings. Both stay in the Parquet files of ``rows``, a row
-    for each user.
+    The lists are the table ``frame``: user_id, item_id, rank, score. ``ra.score`` evaluates the lists, and ``ra.judge``
+    the standings. Both stay in the Parquet files of ``rows``, a row for each user.
     """
 
     rows: DataFrame

@@ -95,7 +95,7 @@ class Maker:
         return SequenceTotals(len(look.log), look.log.n_users, len(made), dict(made.removed))
 
     def rows(self, look: UserRows) -> pl.DataFrame | None:
-        """Return the sequences of some users as rows; None where there are none."""
+        """Return the sequences of some users as a table with a row per item; None if there are none."""
         made = self.sequencer.sequences_of(look.log)
         if not len(made):
             return None

@@ -175,7 +175,7 @@ def _has_java() -> bool:
 
 
 def _submitted_settings() -> set[str]:
-    """Return the names of settings that ``spark-submit`` or the environment gives."""
+    """Return the names of the Spark settings that ``spark-submit`` or the environment has set."""
     words = os.environ.get("PYSPARK_SUBMIT_ARGS", "") + " " + os.environ.get("SPARK_CONF", "")
     names = set(re.findall(r"(spark\.[A-Za-z.]+)=", words))
     master = "--master" in words or "MASTER" in os.environ or "SPARK_REMOTE" in os.environ

@@ -154,7 +154,8 @@ class OverTime:
     def _thinned_curve(self, duel: Duel) -> pl.DataFrame:
         """Return a few hundred points of the curve of a pair, for the figure.
 
-        The first event at which the bounds exclude 0 is among them. The table has columns for bands and marks.
+        The first event at which the bounds exclude 0 is among them. The table has columns for shaded bands and marked
+        events.
         """
         curve, at = duel.curve(), duel.bounds.decided
         table = thinned(curve)
@@ -259,7 +260,10 @@ def _pair_sentences(row: Mapping[str, Any], alpha: float) -> list[str]:
 
 
 def _longest_stretches(stretches: pl.DataFrame, shown: int = 3) -> str:
-    """Return a sentence about the ``shown`` longest ranges of events in which one system is better, in stream order."""
+    """Return a sentence about the longest ranges of events in which one system is better, in stream order.
+
+    At most ``shown`` ranges are named.
+    """
     longest = stretches.sort("scored", descending=True).head(shown).sort("from_event")
     told = [
         f"{row['better']} better from event {row['from_event']:,} to {row['to_event']:,}"

@@ -128,7 +128,7 @@ def over_time(
 
 
 def exhibit(curves: Iterable[Curve], name: str = "over-time") -> Exhibit:
-    """Return one figure with the curves of a metric and their marks."""
+    """Return one figure called ``name`` with the curves of a metric and the events marked in them."""
     curves = list(curves)
     undefined = sum(one.undefined for one in curves)
     told = [f"{one.system} at event {event:,}: {what}." for one in curves for event, what in one.marks]

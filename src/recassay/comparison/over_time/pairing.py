@@ -38,7 +38,7 @@ class Paired:
 
     @classmethod
     def of(cls, a: Outcomes, b: Outcomes, metric: str) -> Paired:
-        """Return the paired values of two systems that were played on the same stream.
+        """Return the values of two systems under a metric, at the events of one stream that were scored for both.
 
         >>> a = Outcomes("a", np.array([1, 2, 4]), {"mrr": np.array([1.0, 0.5, 0.0])}, events=5)
         >>> b = Outcomes("b", np.array([1, 4]), {"mrr": np.array([0.5, np.nan])}, events=5)
@@ -97,7 +97,7 @@ class Paired:
         return options.over(self.event, moments_of(self.times, self.a) if options.by == "time" else None)
 
     def columns(self) -> dict[str, Any]:
-        """Return a dict of columns: ``event``, and ``timestamp`` if there are times."""
+        """Return columns by name that identify the paired events: ``event``, and ``timestamp`` if there are times."""
         times = {} if self.times is None else {TIME: self.times}
         return {EVENT: self.event, **times}
 

@@ -336,7 +336,7 @@ class _Decoder:
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that writes the names of shared objects in their place."""
+    """A pickler that writes the name of a shared object in place of the object."""
 
     def __init__(self, file: io.BytesIO, shared: Mapping[str, object]) -> None:
         super().__init__(file, protocol=5)
@@ -348,12 +348,12 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    """An unpickler that puts shared objects in the place of their names."""
+    """An unpickler that puts shared objects in place of their names."""
 
     def __init__(self, file: io.BytesIO, shared: Mapping[str, object]) -> None:
         super().__init__(file)
         self.shared = shared
 
     def persistent_load(self, pid: str) -> object:
-        """Return the shared object of a name."""
+        """Return the shared object with the name ``pid``."""
         return self.shared[pid]

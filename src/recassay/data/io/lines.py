@@ -52,7 +52,7 @@ def check_encoding(head: Head) -> None:
 
 
 def check_lines(head: Head) -> None:
-    """Raise I115 if lines end in carriage returns alone, I116 if the first line is too long for a table."""
+    """Raise I115 if lines end in carriage returns alone, and I116 if the first line is too long for a table."""
     if b"\n" in head.data.rstrip():
         return
     if b"\r" in head.data.rstrip():

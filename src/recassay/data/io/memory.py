@@ -23,9 +23,9 @@ def available_memory() -> int:
 
 
 def refuse_too_large_text(path: Path) -> None:
-    """Raise U143 for a text file, or an archive, that does not fit into the memory there is.
+    """Raise U143 for a text file, or an archive, that does not fit into the available memory.
 
-    An archive that could be too large is unpacked once to count its bytes; what its end says is not believed.
+    An archive that could be too large is unpacked once to count its bytes; the size stated at its end is not trusted.
     """
     size, free = path.stat().st_size, available_memory()
     with path.open("rb") as file:
@@ -37,7 +37,7 @@ def refuse_too_large_text(path: Path) -> None:
 
 
 def refuse_too_many_values(rows: int, columns: int, where: str) -> None:
-    """Raise U143 for a table whose rows do not fit into the memory there is."""
+    """Raise U143 for a table whose rows do not fit into the available memory."""
     free = available_memory()
     if rows * columns * VALUE_BYTES > free:
         raise _too_large("the table", f"{rows:,} rows of {columns} columns", free, where)

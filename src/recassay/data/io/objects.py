@@ -36,7 +36,7 @@ class _ArrowStream:
 def object_table(
     source: object, role: Role, *, columns: str | Mapping[str, str] | None = None, where: str = ""
 ) -> Table:
-    """Return the table in an object; I108 if the object is not a table."""
+    """Return the table in an object; raise I108 if the object is not a table."""
     where = where or f"the {role.name} ({type(source).__name__})"
     if isinstance(source, pl.DataFrame | pl.LazyFrame):
         lazy = source.lazy()

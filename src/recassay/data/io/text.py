@@ -28,7 +28,7 @@ NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
 def text_table(head: Head, layout: Layout, role: Role) -> Table:
-    """Return the table in a text file of the given layout; I106 if the text is not UTF-8."""
+    """Return the table in a text file of the given layout; raise I106 if the text is not UTF-8."""
     check_encoding(head)
     return Table(
         layout.names,

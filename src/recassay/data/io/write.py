@@ -116,7 +116,7 @@ def _short(name: str) -> str:
 
 
 def require_possible_folder(path: str | Path) -> None:
-    """Raise U111 if a folder can clearly not be made, before work is done whose results go there."""
+    """Raise U111 if a folder for results clearly cannot be made, before the work is done."""
     folder = Path(path).absolute()
     why = ""
     try:

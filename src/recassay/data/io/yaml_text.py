@@ -16,7 +16,7 @@ class YamlError(ValueError):
 
 
 def parse_yaml(text: str) -> tuple[Any, yaml.Node | None]:
-    """Return the plain values in a YAML text, and the nodes with their lines; raise YamlError if there are none.
+    """Return the plain values in a YAML text, and its nodes with their line numbers; raise YamlError if it is invalid.
 
     >>> parse_yaml("a: [1, 2]")[0]
     {'a': [1, 2]}
