@@ -1,4 +1,4 @@
-"""Where compiled kernels are cached on disk, and which process compiles them.
+"""The cache of compiled kernels on disk, and the lock that lets one process compile a kernel.
 
 numba keeps compiled kernels beside the code, else in the user's cache folder, and refuses to work if it can write to
 neither, as in a container image that is read-only. Then a folder in the system's temporary folder is used; it belongs

@@ -1,7 +1,7 @@
 """Jaccard and cosine distances between sets, as building blocks of compiled loops over items.
 
 Set s has the members ``codes[offsets[s]:offsets[s + 1]]``, ascending. ``masks[s]`` has the same members as bits of a
-64-bit word; ``masks`` is empty if there are more than 64 different members.
+64-bit word; ``masks`` is empty if the sets have more than 64 different members.
 """
 
 from __future__ import annotations

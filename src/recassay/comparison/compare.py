@@ -114,7 +114,7 @@ class Comparison(Displayable):
 
 @dataclass(frozen=True)
 class SignificanceOptions:
-    """Options of the tests, with the names and meanings of the parameters of :func:`compare`."""
+    """Options of the tests; their names and meanings are those of the parameters of :func:`compare`."""
 
     test: str = "permutation"
     correction: str = "holm"

@@ -32,7 +32,7 @@ RESAMPLES = 1_000
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well two orders of the same systems agree.
+    """The agreement of two orders of the same systems.
 
     The orders are those under the values ``a`` and ``b`` of one coordinate (``along``), such as two metrics or two data
     sets. All other coordinates, named in ``setting``, are equal. ``tau`` is Kendall's tau-b of the two orders. ``low``

@@ -61,7 +61,7 @@ PLAIN = Rules()
 
 @dataclass(frozen=True)
 class SuddenDeathOptions:
-    """Which Sudden Death results a folder of results gets: the cut-offs, the rules, and the competing systems.
+    """The Sudden Death results that a folder of results gets: the cut-offs, the rules, and the competing systems.
 
     All systems compete by default.
     """

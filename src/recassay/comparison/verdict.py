@@ -74,7 +74,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which system is best on every data set, split and seed, by the main metric under the main design.
+    """The best system on every data set, split and seed, by the main metric under the main design.
 
     These leads come first, and ``others`` are the leads by other metrics and designs. The main metric is the first one
     that says how good a system is; the main design of a data set, split and seed is its first one. ``level`` is the

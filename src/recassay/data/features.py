@@ -51,7 +51,7 @@ class Features(Displayable):
         """Return the features of a table with a column item_id and feature columns; an item may have several rows.
 
         A list column gives each of its entries. A text column is split at ``|``, as in MovieLens genres. Any other
-        column gives its value. Missing and empty values are no features. With several columns a feature is called
+        column gives its value. Missing and empty values do not count. With several columns a feature is called
         ``column=name``.
 
         Without ``columns``, the first of these that exists is used: all list columns; all text columns with a ``|``;

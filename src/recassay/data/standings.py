@@ -42,7 +42,7 @@ class BinnedStandings:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Standings(Displayable):
-    """How many candidates a system ranks above each relevant item of each query, and how many tie with it.
+    """The number of candidates that a system ranks above each relevant item of each query, and of those that tie.
 
     The pairs of a query and a relevant item are rows; those of query q are ``offsets[q]:offsets[q + 1]``, best score
     first. ``above`` and ``tied`` count, per pair, the candidates that score higher than the relevant item, or the same.

@@ -36,7 +36,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class PopularityStats:
-    """How the rows of a log are spread over items.
+    """The spread of the rows of a log over its items.
 
     It has the Gini coefficient, the shares of rows of the most popular items, and the number of items with a single
     row.

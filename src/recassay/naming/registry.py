@@ -117,7 +117,7 @@ class Registry(Generic[Thing]):
         return (inspect.getdoc(self.kinds[name]) or "").partition("\n")[0]
 
     def source(self, name: str) -> str:
-        """Return where a thing comes from: recassay, an installed package with its version, or a file."""
+        """Return where the thing with this name comes from: recassay, a package with its version, or a file."""
         module = self._by_name()[name][0]
         top = module.partition(".")[0]
         file = getattr(sys.modules.get(module), "__file__", None)

@@ -96,9 +96,9 @@ class Cut(Named):
 class Split(Cut):
     """Base of splits: a frozen description of how to cut a log; calling it returns the folds.
 
-    :meth:`facts` computes what a split must know about all rows, and :meth:`cuts` labels the rows of some users. If
-    ``orders_users`` is set, the split gets as ``facts`` the rank of each user among all users by :meth:`user_order`. A
-    split that needs the whole log in memory overrides :meth:`parts`.
+    :meth:`facts` computes what a split must know about all rows, and :meth:`cuts` then labels the rows of any group of
+    users. If ``orders_users`` is set, :meth:`cuts` gets as ``facts`` the rank of each user among all users in the order
+    of :meth:`user_order`. A split that needs the whole log in memory overrides :meth:`parts`.
     """
 
     leakage: ClassVar[Leakage] = "global"

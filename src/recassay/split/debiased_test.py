@@ -93,7 +93,7 @@ class DebiasedTest(Split):
 
 @dataclass(frozen=True, eq=False)
 class DrawLimits:
-    """Where the test part ends: the number of ratings of each item, and the limit ``last`` of the sort keys.
+    """The end of the test part: the number of ratings of each item, and the limit ``last`` of the sort keys.
 
     Several rows can have exactly the sort key of ``last``. ``among`` then is the limit of their random draws; it is
     None if there are none.

@@ -53,8 +53,8 @@ class Filtered:
 class Filter(Named):
     """Base of filters: a frozen description of which rows of a log to keep; calling it returns the filtered log.
 
-    :meth:`facts` computes what a filter must know about all rows, and :meth:`kept` selects rows of some users. A filter
-    that needs the whole log in memory overrides :meth:`rows`.
+    :meth:`facts` computes what a filter must know about all rows, and :meth:`kept` then selects rows of any group of
+    users. A filter that needs the whole log in memory overrides :meth:`rows`.
     """
 
     @property

@@ -104,7 +104,7 @@ class GlobalTime(Split):
 
 
 class TimeCut(NamedTuple):
-    """Where a log is cut: the time at which test begins, and the boundary at which validation begins.
+    """The time at which test begins, and the boundary at which validation begins.
 
     The time is None if the user stated it; it is then the same for every log.
     """

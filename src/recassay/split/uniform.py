@@ -10,7 +10,7 @@ Information Retrieval Journal 2017.
     so the six most popular items are candidates, with two test ratings each
 
     Ann             a  b  c            test: one rating of a and one of b, those with the lowest random draws;
-    Bob             a  b               c has one rating, so it is no candidate and its rating stays in training
+    Bob             a  b               c has one rating, so it is not a candidate; its rating stays in training
     Carol           a  b
 
 Leakage: global. Training ratings of a user are not ranked again, and popular items are among them more often. So some
@@ -41,7 +41,7 @@ class UniformItems(Split):
     Items in order of their ratings c_1 >= c_2 >= ... (equal counts by id); g_k = floor((1 - epsilon) c_k). The last k
     with g_k >= 1 and k g_k >= test * ratings is the number of candidates, and g_k the number of test ratings of
     each, drawn at random. If there is no such k, the error names the largest feasible share. All other ratings are for
-    training. ``compat="jsocialnetworks"`` removes the ratings of items that are no candidates; it also compares
+    training. ``compat="jsocialnetworks"`` removes the ratings of all other items; it also compares
     (1 - epsilon) c_k k, not rounded, and strictly, for all items but the last. The candidates are the items of the
     test part (designs of the family TI): a target set must hold no other items.
 

@@ -37,9 +37,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class AnytimeBounds:
-    """Mean difference of two systems up to each event, with bounds that all hold at once with probability ``level``.
+    """The mean difference of two systems up to each event, with bounds that hold at all events at once.
 
-    ``decided`` is the position of the first event (from 0) at which the bounds exclude 0, or None.
+    They do so with probability ``level``. ``decided`` is the position of the first event (from 0) at which the bounds
+    exclude 0, or None.
     """
 
     mean: Floats

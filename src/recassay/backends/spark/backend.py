@@ -79,5 +79,5 @@ class SparkBackend:
         return scores.compare_in_tasks(testing, baseline, family)
 
     def tasks(self) -> Tasks | None:
-        """Return what sends independent work to tasks of the active session, which is started if there is none."""
+        """Return a function that spreads independent work over Spark tasks; start a session if none is active."""
         return partial(map_in_tasks, spark_session())

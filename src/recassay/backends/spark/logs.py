@@ -197,7 +197,7 @@ class SparkLog(Remote):
 
 @dataclass(frozen=True)
 class SparkFiltered:
-    """A filtered log on Spark, and the number of rows removed, by reason."""
+    """A filtered log on Spark, and the number of removed rows by reason."""
 
     log: SparkLog
     removed: dict[str, int]
@@ -307,7 +307,7 @@ class FilterStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Steps:
-    """What each of several filters, applied in order, was given and removed; counts of different users add up."""
+    """The counts of each of several filters, applied in order; the counts of disjoint groups of users add up."""
 
     steps: tuple[FilterStep, ...]
 

@@ -83,7 +83,7 @@ class SparkRun(SparkTable):
 
 @dataclass(frozen=True, eq=False)
 class SharedFacts:
-    """What every task needs besides the rows of its users.
+    """The data that every task needs besides the rows of its users.
 
     It has the item counts of each part of the fold, item factors if the model has them, the protocol and the split.
     """

@@ -23,9 +23,9 @@ Floats = NDArray[np.float64]
 
 
 class Errors(NamedTuple):
-    """How an error metric follows from averages of a column: rmse is the root of averaged squares of absolute errors.
+    """The computation of an error metric from averages of a column, such as rmse from absolute errors.
 
-    ``before`` is applied to the column ``column``, and ``after`` to its averages.
+    ``before`` is applied to the column ``column``, such as squaring, and ``after`` to its averages, such as the root.
     """
 
     column: str

@@ -58,7 +58,7 @@ def signed_mcnemar(
 
 
 def threshold(alpha: float) -> float:
-    """Return the critical value of the statistic at level alpha (chi-square with 1 degree of freedom).
+    """Return the absolute value of the statistic above which p is below alpha (chi-square with 1 degree of freedom).
 
     >>> round(threshold(0.01), 6), round(threshold(0.05), 3)
     (6.634897, 3.841)

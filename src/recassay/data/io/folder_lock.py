@@ -1,7 +1,7 @@
 """The lock of a results folder: one process at a time writes there, and others are told which one.
 
 The operating system holds the lock and releases it when the process ends, however it ends. So a file that a killed
-process left is no lock: the next process takes it over.
+process left is not a lock: the next process takes it over.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of a text file are split into fields.
+    """The rules by which the lines of a text file are split into fields.
 
     It has the columns in order, their separator, and the number of header lines.
     """
