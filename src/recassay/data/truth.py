@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar._hashes import add_list_digests
 from recassay.columnar._kernels import sort_by_gain
 from recassay.columnar.groups import GroupedRows, Rows
-from recassay.columnar.identity import id_keys, pair_keys, set_digest, value_keys
+from recassay.columnar.identity import SECOND, id_keys, mix, value_keys
 from recassay.columnar.layout import (
     LISTS_PER_BLOCK,
     mark_repeated,
@@ -97,16 +98,32 @@ class Truth(Displayable):
         >>> Truth.from_frame(rows).fingerprint == Truth.from_frame(rows[::-1]).fingerprint
         True
         """
-        codes = np.unique(self.items)
-        keys = id_keys(self.vocabulary.decode(codes))
-        places = np.searchsorted(codes, self.items).astype(np.int32)
-        users = row_groups(self.offsets).astype(np.int32)
-        gains = value_keys(pl.Series(np.ascontiguousarray(self.gains)))
-        pairs = (pair_keys(users, places, id_keys(self.queries), keys, salt) for salt in (1, 2))
+        users = readonly(id_keys(self.queries))
+        gains = readonly(value_keys(pl.Series(np.ascontiguousarray(self.gains))))
+        offsets, items, item_keys = readonly(self.offsets), readonly(self.items), readonly(self._item_keys())
+
+        def digests(begin: int, end: int) -> NDArray[np.uint64]:
+            found = np.zeros(2, np.uint64)
+            add_list_digests(offsets, users, items, item_keys, gains, begin, end, found)
+            return found
+
+        sums = each_block(digests, self.queries.len(), size=LISTS_PER_BLOCK)
         kinds = "".join(
             "i" if whole else "s" for whole in (self.queries.dtype.is_integer(), self.vocabulary.kind == "integer")
         )
-        return kinds + "".join(f"{set_digest(pair, [gains]):016x}" for pair in pairs)
+        return kinds + "".join(f"{sum(int(one[place]) for one in sums) % 2**64:016x}" for place in (0, 1))
+
+    def _item_keys(self) -> NDArray[np.uint64]:
+        """Return a hash for the code of each judged item; empty if ids are their own codes."""
+        ids = self.vocabulary.ids
+        if ids is None:
+            return np.empty(0, np.uint64)
+        judged = np.zeros(ids.len(), np.bool_)
+        judged[self.items] = True
+        codes = np.flatnonzero(judged).astype(np.int32)
+        keys = np.zeros(ids.len(), np.uint64)
+        keys[codes] = mix(id_keys(self.vocabulary.decode(codes)) ^ SECOND)
+        return keys
 
     @property
     def about(self) -> dict[str, Any]:

@@ -74,3 +74,18 @@ def test_lists_of_any_length_are_sorted(n):
     rng = np.random.default_rng(n)
     rows = [(1, int(item), float(gain)) for item, gain in zip(rng.permutation(n), rng.integers(0, 3, n), strict=True)]
     assert truth_of(rows).frame().rows() == sorted(rows, key=lambda row: (-row[2], row[1]))
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.String])
+def test_the_fingerprint_is_that_of_the_judgements_whatever_the_codes_of_the_items(kind):
+    rows = pl.DataFrame({"user_id": [1, 1, 2], "item_id": [5, 7, 5], "gain": [1.0, 0.0, 2.0]})
+    rows = rows.with_columns(pl.col("item_id").cast(kind))
+    more = rows.with_columns(item_id=pl.Series([2**40, 2**41, 7]).cast(kind), user_id=pl.Series([3, 4, 5]))
+    truth = Truth.from_frame(pl.concat([more, rows]))
+    same = truth.take(np.flatnonzero(truth.queries.to_numpy() <= 2))
+    assert same.fingerprint == Truth.from_frame(rows).fingerprint
+    for change in ({"user_id": [1, 1, 3]}, {"item_id": pl.Series([5, 8, 5]).cast(kind)}, {"gain": [1.0, 0.0, 2.5]}):
+        other = rows.with_columns(**{name: pl.Series(values) for name, values in change.items()})
+        assert Truth.from_frame(other).fingerprint != same.fingerprint
+    swapped = rows.with_columns(gain=pl.Series([0.0, 1.0, 2.0]))
+    assert Truth.from_frame(swapped).fingerprint != same.fingerprint
