@@ -38,4 +38,4 @@ def test_mistakes_are_explained(text, code, words):
 
 
 def test_titles_come_from_docstrings():
-    assert models.REGISTRY.title("Popular").startswith("The score of an item")
+    assert models.REGISTRY.title("Popular").startswith("The popularity baseline")
