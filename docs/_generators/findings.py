@@ -622,7 +622,7 @@ EXAMPLES = {
         """,
     ),
     "W014": Example(
-        "Find out why so many events are rejected; then move `dead-letters.jsonl` away and begin another folder.",
+        "Find out why so many events are rejected; then move `dead-letters.jsonl` away and write to a new folder.",
         LIVE
         + """
         findings = diagnose(LiveFacts({}, {"letters dropped": 12}))

@@ -85,6 +85,14 @@ def test_several_weights_write_a_file_each(recassay, wide):
     assert [one["parameters"]["weight"] for one in found] == [0.2, 0.5, 0.8]
 
 
+def test_weights_that_differ_in_the_last_digits_have_a_file_each(recassay, wide):
+    given = ("run.csv", "--items", "films.csv", "-o", "new-{lambda}.csv")
+    assert recassay("rerank", *given, "--lambda", "0.1 0.100000001 1").code == 0
+    assert sorted(path.name for path in wide.glob("new-*")) == ["new-0.1.csv", "new-0.100000001.csv", "new-1.csv"]
+    answer = recassay("rerank", *given[:-1], "new.csv", "--lambda", "0.1 0.100000001")
+    assert (answer.code, "[U111]" in answer.err) == (2, True)
+
+
 def test_a_trec_file_has_the_same_lists(recassay, wide):
     assert recassay("rerank", "run.csv", "--items", "films.csv", "-o", "mmr.trec").code == 0
     lines = (wide / "mmr.trec").read_text().splitlines()

@@ -80,7 +80,7 @@ def rerank(
     prepared = runs.PreparedRun.of(run, reranker, items=items, train=train, columns=columns)
     written: dict[Path, Reranked] = {}
     for one in [reranker, *variants]:
-        path = output.with_name(output.name.replace(WEIGHT, f"{one.weight:g}"))
+        path = output.with_name(output.name.replace(WEIGHT, repr(one.weight).removesuffix(".0")))
         written[path] = prepared.rerank(weight=one.weight, name=path.stem, threads=threads)
         _runs.write_run(written[path].run, path)
     if as_json:
@@ -109,7 +109,7 @@ def _weights(text: str | None, output: Path) -> list[float | None]:
     if not weights:
         what = f"'{text}' is no number, nor several numbers"
         raise UsageError("U102", what, where="--lambda", hint='--lambda 0.5, or --lambda "0.2 0.5 0.8"')
-    if len({f"{one:g}" for one in weights}) > 1 and WEIGHT not in output.name:
+    if len(weights) > 1 and WEIGHT not in output.name:
         what = f"{len(weights)} weights would be written to one file"
         hint = f"-o '{output.stem}-{WEIGHT}{output.suffix}'"
         raise UsageError("U111", what, where="-o", hint=hint)
