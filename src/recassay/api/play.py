@@ -13,6 +13,7 @@ from recassay.data.run import Run
 from recassay.errors import UsageError
 from recassay.evaluate.options import Execution, one_of
 from recassay.evaluate.ranks.play import PlayRequest
+from recassay.evaluate.streams.checkpoint import CHECKPOINT_SECONDS, CheckpointOptions
 from recassay.evaluate.streams.play import BLOCK
 from recassay.evaluate.streams.result import Stream
 from recassay.evaluate.streams.run import play_stream
@@ -25,8 +26,6 @@ from recassay.threads import Progress
 if TYPE_CHECKING:
     from recassay.backends.spark.folds import SparkFold
     from recassay.backends.spark.play import SparkRun
-
-CHECKPOINT_SECONDS = 60.0
 
 
 @overload
@@ -99,8 +98,10 @@ def play(
     else from its lists as far as they reach.
 
     With ``protocols.prequential`` the ``fold`` may be any stream of events, and the result has a row for each scored
-    event. ``metrics``, ``items``, ``lists``, ``checkpoint``, ``checkpoint_seconds``, ``trust`` and ``block`` apply to
-    streams only, see :func:`~recassay.evaluate.streams.run.play_stream`.
+    event. The following apply to streams only: ``metrics``, ``items`` and ``lists``, see
+    :func:`~recassay.evaluate.streams.run.play_stream`; ``checkpoint``, a file that is written every
+    ``checkpoint_seconds`` and from which a stopped run resumes; ``trust``, which allows reading a checkpoint that is a
+    pickle; and ``block``, the number of events that are processed together.
 
     A fold of Spark is played by Spark tasks, with models that learn nothing from a log: factors, and scores of users.
     The results stay in Parquet files, in a folder within ``work`` that all nodes can read and write; on one machine the
@@ -131,9 +132,7 @@ def play(
             metrics=metrics,
             items=items,
             lists=lists,
-            checkpoint=checkpoint,
-            checkpoint_seconds=checkpoint_seconds,
-            trust=trust,
+            checkpoint=CheckpointOptions(checkpoint, checkpoint_seconds, trust),
             progress=execution.progress,
             block=block,
         )

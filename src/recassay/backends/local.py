@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from recassay.data.io import run_sources
@@ -60,11 +59,11 @@ class LocalBackend:
 
         return compare(
             scores,
+            testing,
             baseline=baseline,
             family=family,
             threads=execution.threads,
             progress=execution.progress,
-            **asdict(testing),
         )
 
     def tasks(self) -> Tasks | None:

@@ -31,6 +31,16 @@ from recassay.stats.resampling import Floats
 ROPE = 0.01
 
 
+@dataclass(frozen=True, eq=False)
+class MeansTable:
+    """Means (data sets, systems) of the systems that have a value on every data set; ``left_out`` names the others."""
+
+    datasets: tuple[Any, ...]
+    systems: tuple[str, ...]
+    values: Floats
+    left_out: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two systems compared over all blocks; ``p`` is from Nemenyi's test, or None if only two systems are compared.
@@ -222,55 +232,51 @@ def _ranking(
     if higher is None or np.isnan(means).any():
         return None
     left_out = tuple(name for name in every if name not in systems)
-    return rank_means(
-        metric, setting, tuple(blocks), systems, means, higher=higher, left_out=left_out,
-        alpha=alpha, rope=rope, seed=seed, samples=samples,
-    )  # fmt: skip
+    table = MeansTable(tuple(blocks), tuple(systems), means, left_out)
+    return rank_means(metric, setting, table, higher=higher, alpha=alpha, rope=rope, seed=seed, samples=samples)
 
 
 def rank_means(
     metric: str,
     setting: Mapping[str, Any],
-    blocks: Sequence[Any],
-    systems: Sequence[str],
-    means: Floats,
+    table: MeansTable,
     *,
     higher: bool = True,
-    left_out: Sequence[str] = (),
     alpha: float = 0.05,
     rope: float = ROPE,
     seed: int = 0,
     samples: int = SAMPLES,
 ) -> MeanRanks:
-    """Return systems in order of their mean rank in a table of means (blocks, systems), with the tests of their pairs.
+    """Return the systems of a table of means in order of their mean rank, with the tests of their pairs.
 
-    ``means`` has no NaN. ``left_out`` names systems that are missing on some block.
+    The values of the table have no NaN. ``alpha`` is the level of Nemenyi's test; ``rope``, ``seed`` and ``samples``
+    are for the Bayesian test.
     """
-    turned = means if higher else -means
+    turned = table.values if higher else -table.values
     ranks = np.mean([mid_ranks(-row) for row in turned], axis=0)
     order = np.argsort(ranks, kind="stable")
-    systems, means, turned, ranks = [systems[i] for i in order], means[:, order], turned[:, order], ranks[order]
+    systems, turned, ranks = [table.systems[i] for i in order], turned[:, order], ranks[order]
     test = friedman(turned, alpha=alpha) if len(systems) > 2 else None
     pairs = []
     for i, j in itertools.combinations(range(len(systems)), 2):
         difference = turned[:, i] - turned[:, j]
         chances = signed_rank(difference, rope=rope, seed=seed, samples=samples)
         apart = float(ranks[j] - ranks[i])
-        p = None if test is None else nemenyi_p(apart, len(systems), len(means))
+        p = None if test is None else nemenyi_p(apart, len(systems), len(turned))
         significant = None if p is None else p <= alpha
         pairs.append(Pair(systems[i], systems[j], float(difference.mean()), apart, p, significant, *chances))
     groups = () if test is None else _groups(systems, ranks, test.critical_difference)
     return MeanRanks(
         metric,
         setting,
-        tuple(blocks),
+        table.datasets,
         tuple(systems),
-        means,
+        table.values[:, order],
         tuple(ranks.tolist()),
         test,
         groups,
         tuple(pairs),
-        tuple(left_out),
+        table.left_out,
     )
 
 

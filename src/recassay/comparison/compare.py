@@ -114,7 +114,7 @@ class Comparison(Displayable):
 
 @dataclass(frozen=True)
 class SignificanceOptions:
-    """Options of the tests; their names and meanings are those of the parameters of :func:`compare`."""
+    """Options of the tests; the names and meanings are those of the keywords of :func:`recassay.compare`."""
 
     test: str = "permutation"
     correction: str = "holm"
@@ -142,15 +142,10 @@ PERMUTATION = SignificanceOptions()
 
 def compare(
     scores: ComparableScores,
+    testing: SignificanceOptions = PERMUTATION,
     *,
     baseline: str | None = None,
-    test: str = "permutation",
-    correction: str = "holm",
     family: str = "metric",
-    effect: str = "d_z",
-    level: float = 0.95,
-    seed: int = 0,
-    resamples: int | str = "auto",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -176,7 +171,6 @@ def compare(
     >>> row.difference, row.p, row.resamples, row.note
     (0.666..., 0.125, 64, 'only 6 units: the interval deserves little trust')
     """
-    testing = SignificanceOptions(test, correction, effect, level, seed, resamples)
     check_word("family", family, FAMILIES)
     pairs = pairs_of(scores.systems, baseline)
     if not scores.unit_metrics:
@@ -185,7 +179,7 @@ def compare(
     first_two = leaders(scores)
     others = [] if baseline is None else _other_pairs(pair_metrics, first_two, scores.systems)
     shown = {*pair_metrics, *(one for one in others if {one.a, one.b} == set(first_two[one.metric][:2]))}
-    how = ResamplingOptions(seed, resamples, threads, progress)
+    how = ResamplingOptions(testing.seed, testing.resamples, threads, progress)
     plan = _Plan(len(pairs), testing, how, frozenset(shown))
     found: dict[PairMetric, Row] = {}
     for batch in _batches(scores, [*pair_metrics, *others]):
@@ -197,7 +191,7 @@ def compare(
     families = [rows[start : start + size] for start in range(0, len(rows), size)]
     corrected = tuple(row for family_rows in families for row in adjusted(family_rows, testing))
     leads = leads_of(first_two, found.values(), testing)
-    return Comparison(corrected, baseline, family, effect, level, seed, leads)
+    return Comparison(corrected, baseline, family, testing.effect, testing.level, testing.seed, leads)
 
 
 class FirstTwo(NamedTuple):

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.vocabulary import Vocabulary
-from recassay.comparison.compare import Comparison, compare
+from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.comparison.rules import NAME, PLAIN, Rules
 from recassay.errors import UsageError
 from recassay.naming.grammar import suggest
@@ -295,15 +295,23 @@ class SuddenDeath(Displayable):
                     rows.append({"system": one, "against": other} | {kind: count / n for kind, count in shares.items()})
         return pl.DataFrame(rows)
 
-    def compare(self, at: int | tuple[int, ...] | None = None, **options: Any) -> Comparison:
+    def compare(
+        self,
+        at: int | tuple[int, ...] | None = None,
+        testing: SignificanceOptions | None = None,
+        *,
+        baseline: str | None = None,
+        family: str = "metric",
+    ) -> Comparison:
         """Test every pair of systems, by default with McNemar and Holm; see :func:`recassay.compare`.
 
         Users can be won in part under ``ties="split"`` and over folds: the default is then the permutation test.
         """
-        test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
-        how = {"test": test, "level": self.confidence.level, "seed": self.confidence.seed}
+        if testing is None:
+            test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
+            testing = SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
         cutoffs = at if isinstance(at, tuple) else self._cutoff(at)
-        return compare(self.scores(cutoffs), **{**how, "threads": self.threads, **options})
+        return compare(self.scores(cutoffs), testing, baseline=baseline, family=family, threads=self.threads)
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
         """Return the score in a moving window of events, in stream order; the first point is at the first full window.

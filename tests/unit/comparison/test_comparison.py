@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, field
 import numpy as np
 import pytest
 
-from recassay.comparison.compare import compare
+from recassay.api.compare import compare
 from recassay.errors import UsageError
 from recassay.stats.adjustment import adjust
 from recassay.stats.differences import Differences

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 from statsmodels.stats.power import TTestPower
 
-from recassay.comparison.compare import compare
+from recassay.api.compare import compare
 from recassay.comparison.power import detectable, power_of_t, users_for, users_needed
 from recassay.errors import UsageError
 from recassay.results.scores import Scores

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from recassay.api.compare import compare
 from recassay.api.score import score
-from recassay.comparison.compare import compare
 from recassay.data.holdout import hold_out
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,4 +164,4 @@ def _compare_one_metric(
     columns: Columns,
 ) -> Comparison:
     own = _OneMetric(systems, metric, columns, tuple(row for row in rows if row.metric == metric))
-    return compare(own, baseline=baseline, **asdict(testing), threads=1)
+    return compare(own, testing, baseline=baseline, threads=1)

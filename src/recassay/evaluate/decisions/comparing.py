@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def compare_places(
         if len(sheet.systems) < 2 or not sheet.unit_metrics or (baseline is not None and baseline not in sheet.systems):
             continue
         _refuse_without_shared_users(place, sheet)
-        found[place] = compare(sheet, baseline=baseline, threads=threads, progress=progress, **asdict(testing))
+        found[place] = compare(sheet, testing, baseline=baseline, threads=threads, progress=progress)
     if not found:
         what = f"a comparison needs two systems, but no place has two of {', '.join(scores.systems)}"
         raise UsageError("U113", what, hint="add scores of another system")

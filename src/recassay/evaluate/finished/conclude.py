@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from recassay.comparison.across import ROPE, MeanRanks, rank_means
+from recassay.comparison.across import ROPE, MeanRanks, MeansTable, rank_means
 from recassay.errors import UsageError
-from recassay.evaluate.finished.read import FinishedScores, MeansTable
+from recassay.evaluate.finished.read import FinishedScores
 from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.stats.aggregation import RULES
@@ -263,10 +263,7 @@ def _conclude_one(
         )
     ranking = None
     if len(table.datasets) > 1:
-        ranking = rank_means(
-            metric, setting, table.datasets, table.systems, table.values, higher=higher, left_out=table.left_out,
-            alpha=round(1 - level, 12), rope=rope, seed=seed,
-        )  # fmt: skip
+        ranking = rank_means(metric, setting, table, higher=higher, alpha=round(1 - level, 12), rope=rope, seed=seed)
     return FinishedRanking(metric, setting, table, higher, ranking, tuple(winners), tuple(undefined))
 
 

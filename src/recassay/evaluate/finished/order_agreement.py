@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.comparison.across import MeansTable
 from recassay.errors import UsageError
 from recassay.evaluate.finished.conclude import RESAMPLES
-from recassay.evaluate.finished.read import METRIC, FinishedScores, MeansTable
+from recassay.evaluate.finished.read import METRIC, FinishedScores, means_table
 from recassay.naming.grammar import suggest
 from recassay.stats.agreement import kendall_taus
 from recassay.stats.resampling import ResamplingOptions, bootstrap_sums
@@ -30,7 +31,7 @@ def order_agreement(
     rows = []
     key = [METRIC, *finished.settings]
     parts = {
-        tuple(map(str, where)): MeansTable.of(part)
+        tuple(map(str, where)): means_table(part)
         for where, part in finished.frame.partition_by(key, as_dict=True, maintain_order=True).items()
     }
     position = key.index(along)

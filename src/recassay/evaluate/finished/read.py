@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from recassay.columnar.columns import normalised_name
+from recassay.comparison.across import MeansTable
 from recassay.data.io import open_table
 from recassay.errors import InputError, UsageError
 from recassay.evaluate.lists.score_sets import higher_is_better, parse_numbers
 from recassay.naming.grammar import suggest
 from recassay.results.score_set import GIVEN
-from recassay.stats.resampling import Floats
 
 SYSTEM, DATASET, METRIC, VALUE = "system", "dataset", "metric", "value"
 ALIASES = {
@@ -61,9 +61,9 @@ class FinishedScores:
             raise UsageError("U101", f"there is no metric '{metric}' in this table", hint=suggest(metric, self.metrics))
         rows = self.frame.filter(pl.col(METRIC) == metric)
         if not self.settings:
-            return {(): MeansTable.of(rows)}
+            return {(): means_table(rows)}
         parts = rows.partition_by(self.settings, as_dict=True, maintain_order=True)
-        return {tuple(map(str, key)): MeansTable.of(part) for key, part in parts.items()}
+        return {tuple(map(str, key)): means_table(part) for key, part in parts.items()}
 
     def __repr__(self) -> str:
         systems = self.frame[SYSTEM].n_unique()
@@ -73,24 +73,14 @@ class FinishedScores:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class MeansTable:
-    """Means (data sets, systems) of the systems that have a value on every data set; ``left_out`` names the others."""
-
-    datasets: tuple[str, ...]
-    systems: tuple[str, ...]
-    values: Floats
-    left_out: tuple[str, ...] = field(default=())
-
-    @classmethod
-    def of(cls, rows: pl.DataFrame) -> MeansTable:
-        """Return the table from rows with the columns system, dataset and value."""
-        wide = rows.pivot(on=SYSTEM, index=DATASET, values=VALUE, maintain_order=True)
-        every = [name for name in wide.columns if name != DATASET]
-        systems = [name for name in every if wide[name].null_count() == 0]
-        left_out = tuple(name for name in every if name not in systems)
-        values = wide.select(systems).to_numpy().astype(np.float64) if systems else np.zeros((wide.height, 0))
-        return cls(tuple(wide[DATASET].to_list()), tuple(systems), values, left_out)
+def means_table(rows: pl.DataFrame) -> MeansTable:
+    """Return the table of means from rows with the columns system, dataset and value."""
+    wide = rows.pivot(on=SYSTEM, index=DATASET, values=VALUE, maintain_order=True)
+    every = [name for name in wide.columns if name != DATASET]
+    systems = [name for name in every if wide[name].null_count() == 0]
+    left_out = tuple(name for name in every if name not in systems)
+    values = wide.select(systems).to_numpy().astype(np.float64) if systems else np.zeros((wide.height, 0))
+    return MeansTable(tuple(wide[DATASET].to_list()), tuple(systems), values, left_out)
 
 
 def is_finished(source: object) -> bool:

@@ -18,21 +18,36 @@ from recassay.data.io import archive
 from recassay.errors import InputError, RecassayError, UsageError
 
 FORMAT = 3
+CHECKPOINT_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """Where the checkpoint of a stream is written (None: nowhere), and at most how often.
+
+    ``trust`` allows reading a pickle of another process, which can run any code.
+    """
+
+    path: str | Path | None = None
+    seconds: float = CHECKPOINT_SECONDS
+    trust: bool = False
 
 
 @dataclass(eq=False)
 class Checkpoint:
-    """A file with the state of a stream, written at most every ``seconds``; without a path there is no file.
+    """The file with the state of a stream; without a path there is no file.
 
-    ``about`` identifies the run (model, protocol, metrics, ...), and ``trust`` allows reading a pickle. The file is
-    written completely or not at all.
+    ``about`` identifies the run (model, protocol, metrics, ...). The file is written completely or not at all.
     """
 
-    path: Path | None
+    options: CheckpointOptions
     about: Mapping[str, Any]
-    seconds: float
-    trust: bool = False  # whether a pickle of another process may be read
     written: float = field(default_factory=time.monotonic)
+
+    @property
+    def path(self) -> Path | None:
+        """Return the path of the file; None if the run writes none."""
+        return None if self.options.path is None else Path(self.options.path)
 
     @property
     def wanted(self) -> bool:
@@ -48,7 +63,7 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         try:
-            found = archive.load(self.path, trust=self.trust)
+            found = archive.load(self.path, trust=self.options.trust)
             about, state = found["about"], found["state"]
         except RecassayError:
             raise
@@ -72,8 +87,8 @@ class Checkpoint:
         return UsageError("U193", f"{self.path.name} is of another run: {why}", where=str(self.path), hint=hint)
 
     def save(self, state: Mapping[str, Any], *, now: bool = False) -> None:
-        """Write the state if ``seconds`` have passed since the last time, or at once with ``now``."""
-        if self.path is None or (not now and time.monotonic() - self.written < self.seconds):
+        """Write the state if enough seconds have passed since the last time, or at once with ``now``."""
+        if self.path is None or (not now and time.monotonic() - self.written < self.options.seconds):
             return
         try:
             archive.save(self.path, {"about": {"format": FORMAT, **self.about}, "state": dict(state)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.read import read_items
 from recassay.drift import Alarm
 from recassay.errors import InputError, UsageError
-from recassay.evaluate.streams.checkpoint import Checkpoint
+from recassay.evaluate.streams.checkpoint import Checkpoint, CheckpointOptions
 from recassay.evaluate.streams.play import BLOCK, Player
 from recassay.evaluate.streams.result import Stream, StreamError
 from recassay.evaluate.streams.source import Batch, StreamSource, digest
@@ -31,6 +30,7 @@ from recassay.split.draws import uniform, user_draws
 from recassay.threads import Progress
 
 Int64 = NDArray[np.int64]
+NO_CHECKPOINT = CheckpointOptions()
 
 
 class _CopyResult(NamedTuple):
@@ -51,9 +51,7 @@ def play_stream(
     metrics: Metrics | None = None,
     items: Any = None,
     lists: bool = False,
-    checkpoint: str | Path | None = None,
-    checkpoint_seconds: float = 60.0,
-    trust: bool = False,
+    checkpoint: CheckpointOptions = NO_CHECKPOINT,
     progress: Progress | None = None,
     block: int = BLOCK,
 ) -> Stream:
@@ -62,9 +60,9 @@ def play_stream(
     ``metrics`` are auc; metrics of the rank of one item, such as recall, mrr, ndcg, precision, f1 and map; and metrics
     of whole lists: diversity and aspects by features of ``items`` (ild, alpha_ndcg, ...), novelty and popularity (epc,
     efd, arp) and surprise (unexpectedness, serendipity) by the events before each event. ``lists`` keeps the lists.
-    If the file ``checkpoint`` exists, the run resumes from it and ends with the same bits as an uninterrupted
-    run; it is written every ``checkpoint_seconds``. A checkpoint of a model of another package may be a
-    pickle, which can run any code when it is read: it is refused (U236) unless ``trust``.
+    If the file of ``checkpoint`` exists, the run resumes from it and ends with the same bits as an uninterrupted run. A
+    checkpoint of a model of another package may be a pickle, which can run any code when it is read: it is refused
+    (U236) unless it is trusted.
 
     >>> from recassay.models.incremental import StreamPopular
     >>> rows = [("u1", "a"), ("u1", "b"), ("u2", "a"), ("u2", "b"), ("u1", "c")]
@@ -80,7 +78,7 @@ def play_stream(
     name = name or str(model)
     features = None if items is None else read_items(items)
     about = {"model": name, "protocol": str(protocol), "metrics": str(metrics), "lists": lists}
-    file = Checkpoint(None if checkpoint is None else Path(checkpoint), about, checkpoint_seconds, trust)
+    file = Checkpoint(checkpoint, about)
     state = file.load() or {"finished": [], "player": None, "done": 0, "digest": 0}
     catalogue = given.catalogue() if protocol.candidates == "all" else None
     numbers = range(protocol.copies) if protocol.folds != "none" else range(1)

@@ -11,7 +11,7 @@ from recassay.report.content.distribution import UnitValues
 from recassay.report.content.grids import result_grids
 from recassay.report.folder.read import PAGE, ResultFolder
 from recassay.report.page.figures import means, ranks
-from recassay.report.page.html import Distributions, page
+from recassay.report.page.html import Distributions, Provenance, page
 from recassay.results.exhibit import Exhibit
 from recassay.threads import StageProgress
 
@@ -35,10 +35,7 @@ def write_page(
         comparisons=folder.comparisons,
         findings=folder.findings,
         exhibits=[*folder.exhibits, *more],
-        lock=folder.lock,
-        failures=folder.failures,
-        settings=folder.settings,
-        command=folder.command,
+        provenance=Provenance(folder.lock, folder.settings, folder.command, folder.failures),
         distributions=distributions_of(folder, progress),
         verdict=folder.verdict,
         groups=folder.groups,

@@ -9,6 +9,7 @@ cut-off and design, and buttons to save tables and figures (CSV, SVG, PNG).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,22 @@ MAX_VIEWS = 60  # tables of a page that are laid out when it opens; a larger pag
 Distributions = Mapping[tuple[tuple[Any, ...], str], Sequence[Exhibit]]  # by place with design, and metric
 
 
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """How results were made: the lock of the study or the settings of a scoring, the command, and what failed.
+
+    ``lock`` is the content of the study's lock file, empty without a study; ``failures`` come from ``summary.json``.
+    """
+
+    lock: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    command: str = ""
+    failures: Iterable[Row] = ()
+
+
+NO_PROVENANCE = Provenance()
+
+
 def page(
     title: str,
     about: str,
@@ -45,18 +62,14 @@ def page(
     comparisons: Iterable[Row] = (),
     findings: Iterable[Finding | Row] = (),
     exhibits: Iterable[Exhibit] = (),
-    lock: Mapping[str, Any] | None = None,
-    failures: Iterable[Row] = (),
-    settings: Mapping[str, Any] | None = None,
-    command: str = "",
+    provenance: Provenance = NO_PROVENANCE,
     distributions: Distributions | None = None,
     verdict: Verdict | None = None,
     groups: Sequence[tuple[str, GroupScores]] = (),
 ) -> str:
     """Return a study as one HTML file: verdict, findings, card, results, exhibits, failures and settings.
 
-    ``rows``, ``comparisons``, ``findings`` and ``failures`` come from ``summary.json``. ``lock`` is the content of the
-    study's lock file; ``settings`` are those of a scoring without a study. ``distributions`` are charts of the
+    ``rows``, ``comparisons`` and ``findings`` come from ``summary.json``. ``distributions`` are charts of the
     distribution behind each mean, ``groups`` the means by group, each with its data set, split and so on. Equal input
     gives equal bytes. Without ``verdict``, a verdict is derived from the rows. Rows of single folds follow those over
     all folds; undefined numbers say "undefined".
@@ -66,7 +79,7 @@ def page(
     >>> "Popular has 0.2500 by ndcg@10; there is no other system" in text
     True
     """
-    lock, settings = dict(lock or {}), dict(settings or {})
+    lock, settings = provenance.lock, provenance.settings
     comparisons = list(comparisons)
     level = float((lock.get("judge") or settings.get("interval") or {}).get("level") or 0.95)
     grids, budget = result_grids(rows, comparisons), SizeBudget()
@@ -92,11 +105,11 @@ def page(
         picture=first,
         facts=card(grids, lock, settings),
         by_groups=groups_content(groups),
-        command=command,
+        command=provenance.command,
         findings=[one for one in found if one["weight"] == 2],
         other_findings=[one for one in found if one["weight"] < 2],
         exhibits=[figure(exhibit, f"exhibit-{number}") for number, exhibit in enumerate(exhibits, start=1)],
-        failures=[_failure(row) for row in failures],
+        failures=[_failure(row) for row in provenance.failures],
         lock=_yaml(lock or settings) if lock or settings else "",
     )
 

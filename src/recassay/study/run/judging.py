@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from recassay.api.judge import judge
 from recassay.api.score import score
-from recassay.comparison.compare import Comparison, compare
+from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
 from recassay.data.run import Run
 from recassay.designs import Design
@@ -112,15 +112,12 @@ def compare_systems(plan: AnyPlan, scores: Scores, *, threads: int | None = None
 
     All pairs are compared if the baseline failed and so has no scores.
     """
-    how, level, seed = plan.study.compare, plan.study.judge.level, plan.study.judge.seed
+    how, judge = plan.study.compare, plan.study.judge
     if len(scores.systems) < 2 or not scores.unit_metrics:
         return None
     return compare(
         scores,
+        SignificanceOptions(how.test, how.correction, level=judge.level, seed=judge.seed),
         baseline=how.baseline if how.baseline in scores.systems else None,
-        test=how.test,
-        correction=how.correction,
-        level=level,
-        seed=seed,
         threads=threads,
     )

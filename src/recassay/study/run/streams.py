@@ -12,6 +12,7 @@ from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.errors import RecassayError, UsageError
 from recassay.evaluate.lists.score_sets import read_scores
+from recassay.evaluate.streams.checkpoint import CheckpointOptions
 from recassay.evaluate.streams.run import play_stream
 from recassay.models.base.training import Listener
 from recassay.results.finding import Finding
@@ -149,7 +150,9 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
             listener("events", done, len(fold.log))
 
         try:
-            return self._played(fitted, fold, name, checkpoint=checkpoint, trust=self.trust, progress=progress)
+            return self._played(
+                fitted, fold, name, progress=progress, checkpoint=CheckpointOptions(checkpoint, trust=self.trust)
+            )
         except UsageError as error:
             if error.code != "U193" or checkpoint.is_file():
                 raise

@@ -12,7 +12,7 @@ import pytest
 from recassay.report.content.grids import result_grids
 from recassay.report.page.designs import design_sentences
 from recassay.report.page.figures import SizeBudget
-from recassay.report.page.html import page
+from recassay.report.page.html import Provenance, page
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 
@@ -109,8 +109,12 @@ def full():
         comparisons=[pair("pop", "svd", -0.1, significant=True)],
         findings=[Finding("C001", "info", "Small", "d"), Finding("B001", "error", "Large", "e", "svd")],
         exhibits=[exhibit(LINES)],
-        lock={"study": "a", "versions": {"recassay": "0.1.0"}, "judge": {"level": 0.9}},
-        failures=[{"system": "als", "dataset": "ml", "fold": 0, "code": "U112", "message": "no", "traceback": "Trace"}],
+        provenance=Provenance(
+            {"study": "a", "versions": {"recassay": "0.1.0"}, "judge": {"level": 0.9}},
+            failures=[
+                {"system": "als", "dataset": "ml", "fold": 0, "code": "U112", "message": "no", "traceback": "Trace"}
+            ],
+        ),
     )
 
 
@@ -214,7 +218,7 @@ def test_tables_have_captions_and_scopes(full):
 
 def test_equal_input_gives_equal_bytes():
     def made():
-        return page("t", "a", ROWS, exhibits=[exhibit(LINES)], lock={"study": "x"})
+        return page("t", "a", ROWS, exhibits=[exhibit(LINES)], provenance=Provenance({"study": "x"}))
 
     assert made() == made()
 
@@ -229,8 +233,10 @@ def test_names_cannot_inject_markup_or_control_characters():
         comparisons=[{**one, "test": NASTY} for one in pairs],
         findings=[Finding(NASTY, "error", NASTY, NASTY, NASTY)],
         exhibits=[Exhibit(NASTY, NASTY, NASTY, table, "removed", NASTY, "system", "bin")],
-        lock={NASTY: NASTY, "versions": {NASTY: NASTY}, "data": [{"name": NASTY, "events": 1, "users": 1, "items": 1}]},
-        failures=[{"system": NASTY, "dataset": NASTY, "code": NASTY, "message": NASTY, "traceback": NASTY}],
+        provenance=Provenance(
+            {NASTY: NASTY, "versions": {NASTY: NASTY}, "data": [{"name": NASTY, "events": 1, "users": 1, "items": 1}]},
+            failures=[{"system": NASTY, "dataset": NASTY, "code": NASTY, "message": NASTY, "traceback": NASTY}],
+        ),
     )  # fmt: skip
     read = Reader(text)
     assert "<script>alert" not in text
@@ -239,9 +245,8 @@ def test_names_cannot_inject_markup_or_control_characters():
     assert len(read.all("script")) == 1
 
 
-@pytest.mark.parametrize("lock", [None, {}])
-def test_empty_results_give_a_page(lock):
-    read = Reader(page("Nothing", "", [], lock=lock))
+def test_empty_results_give_a_page():
+    read = Reader(page("Nothing", "", []))
     assert "There are no results." in read.text
     assert "No findings." in read.text
     assert [attrs["id"] for attrs in read.all("section")] == ["verdict", "findings", "results"]

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from recassay.comparison.compare import compare
+from recassay.api.compare import compare
 from recassay.report.content.results_table import ResultTable
 from recassay.report.tables.formats import findings_table, text_table, to_csv, to_latex, to_markdown
 from recassay.results.finding import Finding

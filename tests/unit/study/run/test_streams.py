@@ -12,6 +12,7 @@ import recassay as ra
 from recassay.data.synthetic.drifting import change_points, drifting
 from recassay.data.synthetic.tastes import item_features, log
 from recassay.errors import RecassayError, UsageError
+from recassay.evaluate.streams.checkpoint import CheckpointOptions
 from recassay.evaluate.streams.run import play_stream
 from recassay.models.incremental import ISGD, UKNN, StreamPopular
 from recassay.stats.intervals import intervals
@@ -45,9 +46,9 @@ def write(study):
 
 @pytest.fixture
 def checked_often(monkeypatch):
-    """A stream is written down after every 200 events."""
-    often = functools.partial(play_stream, checkpoint_seconds=0.0, block=200)
-    monkeypatch.setattr(streams, "play_stream", often)
+    """Write a checkpoint after every 200 events."""
+    monkeypatch.setattr(streams, "play_stream", functools.partial(play_stream, block=200))
+    monkeypatch.setattr(streams, "CheckpointOptions", functools.partial(CheckpointOptions, seconds=0.0))
 
 
 def by_hand(protocol="prequential(at=5)", **changes):
