@@ -136,7 +136,7 @@ def _choices(choices: tuple[str, ...]) -> str:
 
 def _facts(one: Description) -> str:
     low, high = one.bounds
-    ways = {True: "higher is better", False: "lower is better", None: "neither way is better"}
+    ways = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
     forms = {"required": f"`{one.name}@k`", "optional": f"`{one.name}` or `{one.name}@k`", "none": f"`{one.name}`"}
     shared = [parameter.name for parameter in one.parameters if parameter.name in SHARED]
     facts = [

@@ -123,7 +123,7 @@ class _KernelLock:
         self.path, self.handle, self.guard = path, -1, threading.Lock()
 
     def acquire(self) -> bool:
-        """Wait for the lock and return True; return False if it cannot be had in time."""
+        """Wait for the lock and return True; return False if it is not free in time."""
         if self.handle >= 0:
             return True
         try:

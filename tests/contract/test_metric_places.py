@@ -217,12 +217,12 @@ class TestRefusals:
         if refused is None:
             assert len(taken.metrics) == 1
         else:
-            said = {"U192": "has no value for one event: ", "U105": "needs features of items"}
+            said = {"U192": "has no value for a single event: ", "U105": "needs features of items"}
             assert said[refused.code] in str(refused) or reason(text) in str(refused)
 
     @pytest.mark.parametrize("text", ["recall(missing='skip')@5", "ndcg(relevant_from=4.0)@5", "auc(targets=9)"])
     def test_a_stream_refuses_parameters_that_it_would_ignore(self, text):
-        with pytest.raises(UsageError, match="means nothing there") as caught:
+        with pytest.raises(UsageError, match="has no meaning") as caught:
             StreamMetrics.of(text, ra.protocols.prequential(), lists_only=False)
         assert caught.value.code == "U192"
 

@@ -97,7 +97,7 @@ def test_what_comes_after_the_cutoff_does_not_matter(scores, text):
 
 @pytest.mark.parametrize("text", ALL)
 def test_ranked_lists_are_refused(text):
-    with pytest.raises(UsageError, match="judges generated sequences") as caught:
+    with pytest.raises(UsageError, match="evaluates generated sequences") as caught:
         ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x"]}, text)
     assert caught.value.code == "U181"
 

@@ -109,7 +109,7 @@ def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> 
         folds = chosen(whole)
         if len(folds) > 1:
             hint = "give one of the folds: ra.evaluate(folds[0], models), or run a study, which pools all of them"
-            raise UsageError("U124", f"{chosen} gives {len(folds)} folds, and one is needed", where="split", hint=hint)
+            raise UsageError("U124", f"{chosen} gives {len(folds)} folds, but one is needed", where="split", hint=hint)
         fold, how = folds[0], str(chosen) if split else f"{chosen}, chosen by the times of the log"
     return (fold if items is None else replace(fold, items=read_items(items))), how
 

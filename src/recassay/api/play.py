@@ -146,13 +146,16 @@ def play(
         ("block", block != BLOCK),
     ):
         if given:
-            what = f"{option}= is for streams, and {protocol} is no protocol of one"
+            what = f"{option}= is for streams only, and {protocol} is not a protocol of streams"
             raise UsageError("U107", what, hint="prequential(...), or leave it out")
     if not isinstance(protocol, BaseProtocol):
         raise wrong_noun(protocol, "protocol")
     require_noun(fold, "fold")
     if not isinstance(protocol, UserProtocol):
-        what, hint = f"there is no driver for {protocol}", "ranking(...), next_item(...) or prequential(...)"
+        what, hint = (
+            f"ra.play does not support the protocol {protocol}",
+            "use ranking(...), next_item(...) or prequential(...)",
+        )
         raise UsageError("U107", what, hint=hint)
     request = PlayRequest(model, fold, protocol, name, execution)
     return choose(fold, execution=execution).play(request)

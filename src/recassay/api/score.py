@@ -141,9 +141,9 @@ def score(
 
 def _refuse_groups(request: ScoreRequest, backend: str) -> None:
     """Raise U217 where groups cannot be made: on Spark, for a sample of users, and for items read in chunks."""
-    where = {"spark": "on Spark", "out of core": "within a budget of memory"}.get(backend, "")
+    where = {"spark": "on Spark", "out of core": "with a memory budget"}.get(backend, "")
     if request.until is not None:
-        where = "of a sample of users (until)"
+        where = "for a sample of users (until)"
     if where and (request.groups.by_item or backend == "spark" or request.until is not None):
         kind = "items" if request.groups.by_item else "users"
         raise UsageError(

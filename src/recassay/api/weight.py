@@ -162,11 +162,11 @@ def _validate(weights: list[float], keep: str | None, loss: float) -> None:
     With ``keep``, the loss at each weight is measured against weight 0.
     """
     if not 0 <= loss <= 1:
-        raise UsageError("U102", f"a loss of {loss:g} is no share", hint="0 to 1; 0.02 is 2 %")
+        raise UsageError("U102", f"loss must be a share from 0 to 1, got {loss:g}", hint="0.02 is 2 %")
     if not weights:
-        raise UsageError("U203", "the grid has no weight", hint="leave it out, for 0, 0.1, .., 1")
+        raise UsageError("U203", "the grid of weights is empty", hint="leave it out for 0, 0.1, .., 1")
     if keep is not None and weights[0] != 0:
-        what = f"the loss of {keep} is counted from weight 0, and the grid begins at {weights[0]:g}"
+        what = f"the loss of {keep} is measured from weight 0, but the grid begins at {weights[0]:g}"
         raise UsageError("U203", what, hint="add 0 to the grid")
 
 
@@ -174,8 +174,8 @@ def _gain(scores: Scores, system: str, heading: str) -> float:
     """Return the mean of a metric, signed so that more is better; raise U203 if neither more nor less is better."""
     row = scores.row(system, heading)
     if row.higher_is_better is None:
-        what = f"of {heading} neither more nor less is better"
-        raise UsageError("U203", what, hint="name a metric of accuracy or of diversity, as ndcg@10 or ild@10")
+        what = f"{heading} has no better direction"
+        raise UsageError("U203", what, hint="name a metric of accuracy or of diversity, such as ndcg@10 or ild@10")
     return row.mean if row.higher_is_better else -row.mean
 
 
@@ -196,7 +196,7 @@ def _first_best(gains: list[float], within: list[bool], heading: str) -> int:
     """
     allowed = [place for place, gain in enumerate(gains) if within[place] and not math.isnan(gain)]
     if not allowed:
-        hint = "look at the metric: are there features, and relevant items?"
+        hint = "check the data: are there item features and relevant items?"
         raise UsageError("U203", f"{heading} is undefined at every weight that may be chosen", hint=hint)
     most = max(gains[place] for place in allowed)
     if math.isinf(most):

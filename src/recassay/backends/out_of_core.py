@@ -61,20 +61,22 @@ class OutOfCoreBackend(LocalBackend):
     def score(self, request: ScoreRequest) -> Scores:
         """Return the scores of all runs, equal to the last bit to those of an evaluation in memory."""
         if request.until is not None:
-            raise UsageError("U107", "a budget of memory is for judging everyone", hint="leave out until, or memory")
+            raise UsageError(
+                "U107", "a memory budget cannot be combined with a sample of users", hint="leave out until, or memory"
+            )
         return score_files(request)
 
     def play(self, request: PlayRequest) -> Run:
         """Raise U107, because recommendations of a system can only be computed in memory."""
-        raise _no_budget("playing a system")
+        raise _no_budget("ra.play")
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
         """Raise U107, because the ranks of relevant items that designs are scored from are always in memory."""
-        raise _no_budget("judging standings")
+        raise _no_budget("ra.judge")
 
 
 def _no_budget(what: str) -> UsageError:
-    return UsageError("U107", f"{what} has no budget of memory", where="memory", hint="leave out memory")
+    return UsageError("U107", f"{what} does not support a memory budget", where="memory", hint="leave out memory")
 
 
 def bytes_of_size(size: str | int) -> int:
@@ -85,7 +87,7 @@ def bytes_of_size(size: str | int) -> int:
     """
     found = SIZE.fullmatch(str(size))
     if found is None or not float(found[1]):
-        raise UsageError("U102", f"memory={size!r} is no size", hint="2GB or 512MB, say")
+        raise UsageError("U102", f"memory={size!r} is not an amount of memory", hint="such as 2GB or 512MB")
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
@@ -129,7 +131,9 @@ def _paths(runs: Any) -> list[tuple[str, str | Path]]:
     listed = isinstance(runs, list | tuple) and runs and all(isinstance(path, str | Path) for path in runs)
     if listed or isinstance(runs, str | Path):
         return list(run_sources(runs))
-    raise UsageError("U223", "a budget of memory is for run files, and these are in memory", hint="give their paths")
+    raise UsageError(
+        "U223", "a memory budget applies to run files, and these runs are in memory already", hint="give their paths"
+    )
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ class _ChunkedScoring:
             return TruthParts.in_memory(truth, metrics)
         available = _available(self.memory, held)
         chunks = self._chunks(truth, available)
-        progress = self._progress("looking at the truth", chunks.rows)
+        progress = self._progress("reading the truth", chunks.rows)
         origin = TableOrigin.of(truth.where, truth.ranges)
         negative: Any = self.request.reading.negative
         return TruthParts.in_files(chunks, metrics, available / ROW_COPIES, negative, origin, progress)
@@ -310,12 +314,12 @@ def _available(memory: int, held: int, users: int = 0) -> int:
     """
     values = max(MINIMUM, BYTES_PER_VALUE * users)
     if memory < held + values:
-        what = f"judging {users:,} users" if users else "reading"
+        what = f"scoring {users:,} users" if users else "reading"
         raise UsageError(
             "U222",
-            f"{memory >> 20:,} MB are too little: the program and what must be in memory take {held >> 20:,} MB, and "
-            f"{what} {values >> 20:,} MB",
+            f"{memory >> 20:,} MB are too little: the program and the data it must hold take {held >> 20:,} MB, and "
+            f"{what} takes {values >> 20:,} MB",
             where="memory",
-            hint=f"give {-(-(held + values) // 2**20)}MB or more, or judge some of the users with until",
+            hint=f"give {-(-(held + values) // 2**20)}MB or more, or score a sample of the users with until",
         )
     return memory - held

@@ -102,9 +102,9 @@ class SampledFacts:
 
 @dataclass(frozen=True, eq=False)
 class ApproximationFacts:
-    """The ways to draw candidates (``laws``) for which a sampling curve is approximate, and the reason."""
+    """The ways to draw candidates (``schemes``) for which a sampling curve is approximate, and the reason."""
 
-    laws: tuple[str, ...]
+    schemes: tuple[str, ...]
     why: str
 
 

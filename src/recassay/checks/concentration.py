@@ -19,7 +19,7 @@ def _relevant(given: CheckInput) -> ItemFrequencies:
     return ItemFrequencies.of_codes(relevant, truth.vocabulary, truth.queries.len())
 
 
-@check("B004", "Few items make most of the truth", "info", count=_relevant)
+@check("B004", "Few items make up most of the truth", "info", count=_relevant)
 def concentrated_truth(facts: Facts) -> str | None:
     """Half of the relevant rows are of 5 % of the items or fewer.
 

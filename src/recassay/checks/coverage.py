@@ -151,7 +151,7 @@ def _untrained_users(given: CheckInput) -> RowShare:
 
 @check("C010", "Users without training events", "info", needs=("train",), count=_untrained_users)
 def untrained_users(facts: Facts) -> str | None:
-    """The truth has users that are not in the training log: no system can personalise for them."""
+    """The truth has users who are not in the training log: no system can personalise for them."""
     found: RowShare = facts.counted["C010"]
     if found.first is None:
         return None

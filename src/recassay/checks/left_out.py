@@ -22,15 +22,13 @@ def left_out(facts: StreamFacts) -> str | None:
     parts = []
     if counts.get("repeats", 0) > MOST * known:
         parts.append(
-            f"{format_share(counts['repeats'], known)} events of known users were not scored, because the user had had "
-            "the "
-            "item (repeats='exclude'); the order of systems may differ with repeats='allow'"
+            f"{format_share(counts['repeats'], known)} events of known users were not scored, because the user "
+            "had already consumed the item (repeats='exclude'); the order of systems may differ with repeats='allow'"
         )
     if counts.get("unpredicted", 0) > MOST * known:
         parts.append(
             f"{format_share(counts['unpredicted'], known)} events of known users have no prediction by this system, "
-            "but "
-            "count for others"
+            "but were scored for others"
         )
     return "; ".join(parts) or None
 

@@ -92,4 +92,4 @@ def approximated(facts: ApproximationFacts) -> str | None:
     The exact one needs the weight of every candidate above and below an item, and time quadratic in their number. The
     approximation gives all candidates above an item their mean weight, and all below theirs.
     """
-    return f"{', '.join(facts.laws)} is approximate: {facts.why}; {MEASURED}"
+    return f"{', '.join(facts.schemes)} is approximate: {facts.why}; {MEASURED}"

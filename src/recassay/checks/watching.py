@@ -62,7 +62,7 @@ def future_events(facts: LiveFacts) -> str | None:
     return f"{format_count(n, 'event')}, the first: {example}" if n else None
 
 
-@check("W006", "An arm has fallen silent", "warning", about=LiveFacts)
+@check("W006", "An arm has stopped receiving exposures", "warning", about=LiveFacts)
 def silent_arm(facts: LiveFacts) -> str | None:
     """An arm has had no exposure for 15 minutes of event time or more, while others have."""
     silent = {arm: seconds for arm, seconds in facts.silent.items() if seconds > SILENT}
@@ -71,7 +71,7 @@ def silent_arm(facts: LiveFacts) -> str | None:
     return ", ".join(f"{arm} for {seconds / 60:,.0f} minutes" for arm, seconds in sorted(silent.items()))
 
 
-@check("W007", "Arms do not have their shares of the units", "error", about=LiveFacts)
+@check("W007", "Units are not split between arms as stated", "error", about=LiveFacts)
 def ratio_mismatch(facts: LiveFacts) -> str | None:
     """The numbers of units by arm contradict the stated shares: a sample ratio mismatch.
 
@@ -81,7 +81,7 @@ def ratio_mismatch(facts: LiveFacts) -> str | None:
     if facts.mismatch > MISMATCH:
         return None
     counts = ", ".join(f"{arm} {n:,}" for arm, n in sorted(facts.assigned.items()))
-    return f"{counts}; p = {facts.mismatch:.2g} at every look"
+    return f"{counts}; p = {facts.mismatch:.2g}"
 
 
 @check("W008", "Late events", "warning", about=LiveFacts)
@@ -124,19 +124,19 @@ def arm_changed(facts: LiveFacts) -> tuple[Severity, str] | None:
     time, arm, metric, since, before, after = (worse or list(facts.alarms))[-1]
     detail = (
         f"{format_count(len(facts.alarms), 'alarm')}, {len(worse):,} of a rise of the loss; the last: {arm}, {metric}, "
-        f"{before:.4f} to {after:.4f} since {_moment(since)}, found at {_moment(time)}"
+        f"{before:.4f} to {after:.4f} since {_moment(since)}, detected at {_moment(time)}"
     )
     return ("warning" if worse else "info"), detail
 
 
-@check("W012", "Feedback on items that the list did not hold", "info", about=LiveFacts)
+@check("W012", "Feedback on items that were not in the list", "info", about=LiveFacts)
 def feedback_not_shown(facts: LiveFacts) -> str | None:
     """Feedback names a request whose list does not hold the item. It counts as relevant and not recommended."""
     n = facts.counts.get("feedback on items not shown", 0)
     return format_count(n, "event") if n else None
 
 
-@check("W013", "Results lie behind", "warning", about=LiveFacts, needs=("lag",))
+@check("W013", "Results lag behind", "warning", about=LiveFacts, needs=("lag",))
 def lagging(facts: LiveFacts) -> str | None:
     """The newest event is more than 15 minutes older than the clock of this machine, beyond the lateness allowed."""
     assert facts.lag is not None

@@ -57,7 +57,7 @@ def correct(
     ] = False,
     columns: Annotated[
         str | None,
-        typer.Option("--columns", metavar=_options.COLUMNS, help="Column names, such as user=uid,rank=place."),
+        typer.Option("--columns", metavar=_options.COLUMNS, help="Column names, such as user=uid,rank=position."),
     ] = None,
     interval: _options.Interval = "bootstrap",
     level: _options.Level = 0.95,

@@ -41,7 +41,9 @@ def compare_finished(
     elif table == "csv":
         typer.echo(csv_text(result.frame()), nl=False)
     else:
-        raise UsageError("U107", f"there is no {table} table of finished scores", hint="--table csv, or text")
+        raise UsageError(
+            "U107", f"finished scores cannot be printed as {table}", hint="use --table csv or --table text"
+        )
     if output is not None:
         _common.say(f"The conclusions are in {output}")
 

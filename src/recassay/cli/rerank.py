@@ -107,7 +107,7 @@ def _weights(text: str | None, output: Path) -> list[float | None]:
     except ValueError:
         weights = []
     if not weights:
-        what = f"'{text}' is no number, nor several numbers"
+        what = f"'{text}' is not a number or a list of numbers"
         raise UsageError("U102", what, where="--lambda", hint='--lambda 0.5, or --lambda "0.2 0.5 0.8"')
     if len(weights) > 1 and WEIGHT not in output.name:
         what = f"{len(weights)} weights would be written to one file"

@@ -139,7 +139,7 @@ def _show(results: Results, as_json: bool, times: bool) -> None:
             screen.print(groups_text(GroupScores.from_dict(row)))
             if len(results.groups) > len(by_column):
                 where = ", ".join(str(row[axis]) for axis in ("dataset", "split", "design"))
-                screen.print(Text(f"These are the groups of {where}. The page has those of every place.\n"))
+                screen.print(Text(f"These are the groups of {where}. The page has all groups.\n"))
         if times:
             screen.print(times_table(results.times))
             screen.print(calls_table(results.calls))

@@ -216,7 +216,7 @@ def score(
         ),
     ] = None,
     smallest_group: Annotated[
-        int, option("--smallest-group", "Users of the smallest group that is shown.", GROUPS, metavar="N", min=2)
+        int, option("--smallest-group", "Least number of users of a group that is shown.", GROUPS, metavar="N", min=2)
     ] = 10,
     memory: Annotated[
         str | None,

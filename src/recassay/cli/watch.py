@@ -34,7 +34,9 @@ def watch(
     ] = None,
     output: Annotated[
         Path | None,
-        option("-o --output", "Folder of the state and the results; a watch continues in it.", OUTPUT, metavar="DIR"),
+        option(
+            "-o --output", "Folder for the state and the results; a stopped watch resumes there.", OUTPUT, metavar="DIR"
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -52,15 +54,18 @@ def watch(
     lateness: Annotated[
         str,
         option(
-            "--lateness", "How far behind the newest event of its partition an event may come.", EVENTS, metavar="TIME"
+            "--lateness",
+            "How much older than the newest event of its partition an event may be.",
+            EVENTS,
+            metavar="TIME",
         ),
     ] = "5m",
     idle: Annotated[
-        str, option("--idle", "Silence after which a partition no longer holds the clock back.", EVENTS, metavar="TIME")
+        str, option("--idle", "Stop waiting for a partition after this long without events.", EVENTS, metavar="TIME")
     ] = "1m",
     segment: Annotated[
         list[str] | None,
-        option("--segment", "Field of exposures to show means by; may be repeated.", EVENTS, metavar="FIELD"),
+        option("--segment", "Field of exposures by which means are shown; may be repeated.", EVENTS, metavar="FIELD"),
     ] = None,
     items: Annotated[
         str | None, option("--items", "Item features, for diversity and coverage.", EVENTS, metavar="FILE")
@@ -76,17 +81,22 @@ def watch(
         ),
     ] = None,
     max_items: Annotated[
-        int, option("--max-items", "Longest list that is accepted.", EVENTS, metavar="N", min=1)
+        int, option("--max-items", "Most items of a list; longer lists are rejected.", EVENTS, metavar="N", min=1)
     ] = 1000,
     replay: Annotated[
-        bool, option("--replay", "Read all there is, close every window, and end: the bits of a live watch.", EVENTS)
+        bool,
+        option(
+            "--replay",
+            "Read everything, close all windows, and exit; results have the same bits as a live watch.",
+            EVENTS,
+        ),
     ] = False,
-    once: Annotated[bool, option("--once", "Read what is new, print the table, and end.", EVENTS)] = False,
+    once: Annotated[bool, option("--once", "Read new events, print the table, and exit.", EVENTS)] = False,
     journal: Annotated[
         Path | None,
         option(
             "--journal",
-            "With --replay: folder of a live watch, whose late events are late here too.",
+            "With --replay: folder of a live watch; events that were late there are late here.",
             EVENTS,
             metavar="DIR",
         ),
@@ -94,14 +104,14 @@ def watch(
     unit: Annotated[
         str,
         _options.choice(
-            "--unit", "What was assigned to arms and counts once in the bounds", ("user", "exposure"), STATISTICS
+            "--unit", "What is assigned to an arm, and counts as one observation", ("user", "exposure"), STATISTICS
         ),
     ] = "user",
     user_window: Annotated[
         str,
         option(
             "--user-window",
-            "A user counts with the exposures of this time after the first.",
+            "Count a user's exposures within this time after the first.",
             STATISTICS,
             metavar="TIME",
         ),
@@ -120,7 +130,7 @@ def watch(
         str | None,
         option(
             "--limits",
-            "Bounds of metrics that have none, such as novelty@10=0:20.",
+            "Range of a metric without a fixed one, such as novelty@10=0:20.",
             STATISTICS,
             metavar="METRIC=LOW:HIGH,...",
         ),
@@ -129,7 +139,7 @@ def watch(
         list[str] | None,
         option(
             "--until",
-            'End when a claim is established, such as "ndcg@10: new > old"; or a YAML file of rules.',
+            'Stop when a claim is established, such as "ndcg@10: new > old"; or a YAML file of rules.',
             DECISION,
             metavar="RULE",
         ),
@@ -138,7 +148,7 @@ def watch(
         str | None,
         option(
             "--notify",
-            "URL to which each decision is posted as JSON; it is stored nowhere.",
+            "URL to which each decision is posted as JSON; the URL is not stored.",
             DECISION,
             metavar="URL",
             envvar="RECASSAY_NOTIFY",
@@ -147,7 +157,10 @@ def watch(
     http: Annotated[
         str | None,
         option(
-            "--http", "Serve the page, /metrics, /health and /api here, such as :8000.", OUTPUT, metavar="[HOST]:PORT"
+            "--http",
+            "Address at which to serve the page, /metrics, /health and /api, such as :8000.",
+            OUTPUT,
+            metavar="[HOST]:PORT",
         ),
     ] = None,
     simulate: Annotated[
@@ -173,7 +186,7 @@ def watch(
     fail_on: _options.FailOn = None,
     quiet: _options.Quiet = False,
 ) -> None:
-    """Watch a running recommender: join exposures with feedback, judge arms, and compare them at every look.
+    """Watch a running recommender: compare arms with bounds that are valid at any time.
 
     It runs until the sources end, a rule is decided, or it is stopped. The status is 1 if a rule of harm was decided.
 
@@ -235,7 +248,7 @@ def _pairs(text: str | None, name: str) -> dict[str, float]:
             from recassay.errors import UsageError
 
             raise UsageError(
-                "U107", f"{value!r} is no number", where=f"{name} {text}", hint="write NAME=NUMBER,..."
+                "U107", f"{value!r} is not a number", where=f"{name} {text}", hint="write NAME=NUMBER,..."
             ) from None
     return found
 
@@ -252,7 +265,7 @@ def _limits(text: str | None) -> dict[str, tuple[float, float]]:
             from recassay.errors import UsageError
 
             raise UsageError(
-                "U107", f"{value!r} is no pair of limits", where=f"--limits {text}", hint="write METRIC=LOW:HIGH"
+                "U107", f"{value!r} is not a pair of limits", where=f"--limits {text}", hint="write METRIC=LOW:HIGH"
             ) from None
     return found
 

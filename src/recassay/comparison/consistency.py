@@ -217,7 +217,7 @@ def _swaps(about: tuple[str, str, str, str], one: _Order, other: _Order) -> list
 def _orders(given: ScoreSet, how: ResamplingOptions) -> dict[Key, _Order]:
     """Return the means of systems by every metric in every setting (data set, split, design and seed).
 
-    ``how`` are the options of resampling users, which all orders of a data set share.
+    Users are resampled as ``how`` says; all metrics and settings of a data set share their resamples.
     """
     found: dict[Key, _Order] = {}
     for dataset in given.along("dataset"):

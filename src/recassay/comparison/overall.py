@@ -41,7 +41,7 @@ def global_score(scores: Scores, weights: Mapping[str, float]) -> pl.DataFrame:
     """
     wrong = {metric: weight for metric, weight in weights.items() if not (math.isfinite(weight) and weight > 0)}
     if wrong or not weights:
-        what = f"the weight of {next(iter(wrong))} is {next(iter(wrong.values()))}" if wrong else "there is no weight"
+        what = f"the weight of {next(iter(wrong))} is {next(iter(wrong.values()))}" if wrong else "no weight was given"
         raise UsageError("U102", what, where="global_score", hint="a positive weight for each metric that counts")
     means, total = _means(scores, weights), sum(weights.values())
     shares = {metric: weight / total for metric, weight in weights.items()}
@@ -110,7 +110,9 @@ def _means(scores: Scores, metrics: Iterable[str]) -> _Means:
         for line, system in enumerate(scores.systems):
             row = found[system, metric]
             if row.higher_is_better is None or math.isnan(row.mean):
-                why = "neither way is better" if row.higher_is_better is None else f"it is undefined for '{system}'"
+                why = (
+                    "neither direction is better" if row.higher_is_better is None else f"it is undefined for '{system}'"
+                )
                 raise UsageError("U113", f"{metric} cannot say which system is better: {why}", hint="leave it out")
             table[line, column] = row.mean if row.higher_is_better else -row.mean
     return _Means(chosen, table)

@@ -73,7 +73,7 @@ class Power(Displayable):
         what = "as large as observed, which a small study overstates" if self.observed else "as large as wanted"
         shared = " over all pairs of a metric, as Bonferroni divides it" if self.correction != "none" else ""
         return (
-            f"Users needed to find a true difference {what}, with a chance of {100 * self.chance:.0f} % in a paired, "
+            f"Users needed to find a true difference {what}, with a power of {100 * self.chance:.0f} % in a paired, "
             f"two-sided t test at {1 - self.level:.4g}{shared}; more users of the same kind, whose differences vary as "
             "these do."
         )
@@ -104,10 +104,14 @@ def users_needed(
     (789, False, 0.0141)
     """
     if not (0 < level < 1 and 0 < chance < 1):
-        what = f"a chance of {chance:g} at level {level:g} does not exist"
-        raise UsageError("U214", what, hint="both between 0 and 1: chance=0.8, level=0.95")
+        what = f"chance and level must be between 0 and 1, got {chance:g} and {level:g}"
+        raise UsageError("U214", what, hint="such as chance=0.8, level=0.95")
     if wanted is not None and not (math.isfinite(wanted) and wanted > 0):
-        raise UsageError("U214", f"a difference of {wanted:g} cannot be found", hint="the smallest that matters: 0.005")
+        raise UsageError(
+            "U214",
+            f"wanted must be a finite difference above 0, got {wanted:g}",
+            hint="the smallest difference that matters, such as 0.005",
+        )
     chosen = [one for one in scores.unit_metrics if metrics is None or one in metrics]
     pairs = pairs_of(scores.systems, baseline)
     alpha = round(1 - level, 12) / (1 if correction == "none" else len(pairs))

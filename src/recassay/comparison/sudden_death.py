@@ -265,9 +265,9 @@ class SuddenDeath(Displayable):
         return Exhibit(
             name="sudden-death",
             title="Sudden Death",
-            caption=f"The share of {self.over()} to whom a system is the first to show something relevant "
-            f"within N places, ties counted for each. It says who wins among {', '.join(self.competitors)}, and "
-            "nothing of how good any of them is: another field gives other numbers.",
+            caption=f"The share of {self.over()} for whom a system has the first hit within the first N ranks; a tie "
+            f"counts for each. It compares {', '.join(self.competitors)}, and does not say how good any of them is: "
+            "other competitors give other numbers.",
             table=pl.DataFrame(rows),
             x="at",
             y=NAME,
@@ -334,8 +334,8 @@ class SuddenDeath(Displayable):
         return Exhibit(
             name="sudden-death-over-time",
             title="Who hits first, over time",
-            caption=f"The share of the last {window:,} {self.unit}s that a system won: nobody placed what came next "
-            f"higher. Competitors: {', '.join(self.competitors)}.",
+            caption=f"The share of the last {window:,} {self.unit}s that a system won: no other system ranked the next "
+            f"item higher. Competitors: {', '.join(self.competitors)}.",
             table=pl.concat(parts),
             x=self.unit,
             y=NAME,
@@ -350,7 +350,9 @@ class SuddenDeath(Displayable):
         every = [self, *(other.aligned_with(self) for other in others)]
         at = tuple(sorted(set.intersection(*(set(one.at) for one in every))))
         if not at:
-            raise UsageError("U204", "these contests share no cut-off", where="pooled", hint="give all the same `at`")
+            raise UsageError(
+                "U204", "these contests share no cut-off", where="pooled", hint="give the same `at` to all"
+            )
         units = pl.concat([one.units for one in every])
         return dataclasses.replace(
             self,
@@ -382,13 +384,13 @@ class SuddenDeath(Displayable):
             odd = sorted(set(self.competitors) ^ set(other.competitors))
             raise UsageError(
                 "U204",
-                f"one contest has {', '.join(other.competitors)} and the other {', '.join(self.competitors)}: a Sudden "
-                f"Death score means nothing beside one of another field ({', '.join(odd)} competed in one only)",
-                hint="let the same systems compete in both, or compare what needs no field: duels, hit@k, mrr",
+                f"one contest has {', '.join(other.competitors)} and the other {', '.join(self.competitors)}: Sudden "
+                f"Death scores depend on the set of competitors ({', '.join(odd)} competed in one only)",
+                hint="let the same systems compete in both, or compare duels, hit@k or mrr, which do not depend on it",
             )
         if self.rules != other.rules:
             raise UsageError(
-                "U204", f"the contests have other rules: {other.rules} and {self.rules}",
+                "U204", f"the contests have different rules: {other.rules} and {self.rules}",
                 hint="decide both by the same rules",
             )  # fmt: skip
         lines = [self.competitors.index(name) for name in other.competitors]
@@ -404,5 +406,7 @@ class SuddenDeath(Displayable):
             return self.deepest
         if not 1 <= at <= self.deepest:
             what = f"the contest was decided at cut-offs 1 to {self.deepest}, not at {at}"
-            raise UsageError("U103", what, where=NAME, hint="ask for the deepest one first: at=20 has all from 1 to 20")
+            raise UsageError(
+                "U103", what, where=NAME, hint="decide the contest at a larger cut-off: at=20 covers 1 to 20"
+            )
         return at

@@ -80,8 +80,8 @@ class TradeOff(Displayable):
         return Exhibit(
             name="trade-off" if diversity is None else f"trade-off-{diversity}",
             title="What diversity costs",
-            caption=f"Each point is one weight of one system. Above and to the right of {self.baseline} both are "
-            "gained; below it accuracy is paid for diversity. A metric close to what a system optimises favours "
+            caption=f"Each point is one weight of one system. Points above and to the right of {self.baseline} gain "
+            "both; points below it pay for diversity with accuracy. A metric close to what a system optimises favours "
             "that system.",
             table=table,
             x=diversity or "diversity",
@@ -172,14 +172,16 @@ def _refuse_unusable(points: pl.DataFrame, metrics: list[str], baseline: str) ->
         )
     rows = points.filter(pl.col(SYSTEM) == baseline).height
     if rows != 1:
-        what = f"the baseline '{baseline}' has {rows} points, and everything is seen from it"
-        raise UsageError("U206", what, hint=suggest(baseline, points[SYSTEM].unique().to_list()) if not rows else "one")
+        what = f"the baseline '{baseline}' has {rows} points, but it must have one: trade-offs are measured from it"
+        raise UsageError(
+            "U206", what, hint=suggest(baseline, points[SYSTEM].unique().to_list()) if not rows else "keep one"
+        )
     for name in metrics:
         column = points[name].cast(pl.Float64)
         lost = column.is_null() | ~column.is_finite()
         if lost.any():
             system = points[SYSTEM].filter(lost)[0]
-            raise UsageError("U206", f"{name} of {system} is no number", hint="leave such points or this metric out")
+            raise UsageError("U206", f"{name} of {system} is not a number", hint="leave such points or this metric out")
 
 
 def _relative_to_baseline(

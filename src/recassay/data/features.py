@@ -161,5 +161,5 @@ def _check_usable(frame: pl.DataFrame, chosen: tuple[str, ...], where: str) -> N
             "I201",
             f"{what}; their columns are {', '.join(map(repr, others)) or 'item_id alone'}",
             where=where,
-            hint="name the feature columns; a list, names joined by '|', or one name per row will do",
+            hint="name the feature columns; a list, names joined by '|', or one name per row also works",
         )

@@ -114,7 +114,7 @@ def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
         own = numbers[(quarter == number) & ~np.isnan(numbers)]
         names[number] = f"{own.min():g}" if own.min() == own.max() else f"{own.min():g} to {own.max():g}"
     texts = [None if np.isnan(value) else names[at] for value, at in zip(numbers, quarter, strict=True)]
-    note = f"'{column.name}' has {distinct:,} values: its groups are quarters"
+    note = f"'{column.name}' has {distinct:,} values: its groups are quartiles"
     return pl.Series(column.name, texts, dtype=pl.String), note
 
 

@@ -47,8 +47,8 @@ ATTRIBUTES = {
     "a fitted model": ("recommend",),
 }
 FOLDS = "the tuple of folds that a split returns"
-CUT = "cut the log and take one fold: fold = ra.split.random(test=0.2)(log)[0]"
-PLAY = "let a model answer first: run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())"
+CUT = "split the log and take one fold: fold = ra.split.random(test=0.2)(log)[0]"
+PLAY = "let a model recommend first: run = ra.play(ra.models.Popular(), fold, ra.protocols.ranking())"
 SCORE = "score runs first: scores = ra.score(runs, truth, 'ndcg@10')"
 ORDER = {
     "score": "the order is ra.score(runs, truth, metrics)",
@@ -83,7 +83,7 @@ ELSE: dict[Noun, str] = {
     "log": "read one: log = ra.read_interactions('events.csv')",
     "items": "read one: items = ra.read_items('items.csv')",
     "fold": CUT,
-    "model": "give a model such as ra.models.Popular(), something fitted, or a run",
+    "model": "give a model such as ra.models.Popular(), a fitted model, or a run",
     "protocol": "give ra.protocols.ranking(), next_item() or prequential()",
     "scores": SCORE,
     "played run": PLAY,

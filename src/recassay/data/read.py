@@ -219,7 +219,7 @@ def each_run(source: object, own_columns: Mapping[str, Columns] | None = None, *
     elif isinstance(source, list | tuple) and source and not isinstance(source[0], list | tuple | Mapping):
         for one in source:
             require_noun(one, "run")
-        what = f"a list of {type(source[0]).__name__} has no names of systems"
+        what = f"a list of {type(source[0]).__name__} does not name the systems"
         raise InputError(
             "I108", what, where="the run", hint="give a dict of name to run: {'first': one, 'second': other}"
         )

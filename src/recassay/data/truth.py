@@ -240,12 +240,12 @@ def _conflicts(
     return int(differing["lower"].sum())
 
 
-def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return :attr:`Truth.about` of a truth, computed from those of two parts with different users.
+def combined_about(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fingerprint and counts (:attr:`Truth.about`) of a truth from those of two parts with different users.
 
     >>> rows = pl.DataFrame({"user_id": [1, 2, 2], "item_id": ["a", "b", "c"]})
     >>> parts = [Truth.from_frame(rows[begin:end]).about for begin, end in ((0, 1), (1, 3))]
-    >>> added(*parts) == Truth.from_frame(rows).about
+    >>> combined_about(*parts) == Truth.from_frame(rows).about
     True
     """
     first, second = str(one["fingerprint"]), str(other["fingerprint"])

@@ -18,9 +18,9 @@ LOG_ZERO, ALL_NEGLIGIBLE = -60.0, -2  # log of a sum of probabilities that count
 
 @njit(nogil=True, cache=True)
 def hit_probabilities(
-    gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, law: Float
+    gap: float, rest: float, q: int, replace: bool, most: int, logs: Float, probs: Float
 ) -> tuple[int, int]:
-    """Fill ``law[y - first]`` with P(y of ``q`` draws hit ``gap`` of ``rest`` candidates); return (first, last).
+    """Fill ``probs[y - first]`` with P(y of ``q`` draws hit ``gap`` of ``rest`` candidates); return (first, last).
 
     The distribution is hypergeometric, or binomial with ``replace``; ``gap`` and ``rest`` may then be masses. ``first``
     and ``last`` are the ends of the range of y: negligible probabilities are left out, and ``last`` is at most
@@ -28,7 +28,7 @@ def hit_probabilities(
     """
     if q <= 0 or gap <= 0 or gap >= rest:
         y = q if q > 0 and gap > 0 else 0
-        law[0] = 1.0
+        probs[0] = 1.0
         return (y, y) if y <= most else (0, -1)
     low, high = (0, q) if replace else (max(0, q - int(rest - gap)), min(q, int(gap)))
     last = min(high, most)
@@ -37,7 +37,7 @@ def hit_probabilities(
     mode = int((q + 1) * (gap / rest)) if replace else int((q + 1.0) * (gap + 1.0) / (rest + 2.0))
     first = stop = min(max(mode, low), last)
     start = exp(log_probability(first, gap, rest, q, replace, logs))
-    law[first - low] = start
+    probs[first - low] = start
     chance = start
     while first > low:
         less, more = probability_ratio(first, gap, rest, q, replace)
@@ -45,7 +45,7 @@ def hit_probabilities(
         if chance < NEGLIGIBLE:
             break
         first -= 1
-        law[first - low] = chance
+        probs[first - low] = chance
     chance = start
     while stop < last:
         less, more = probability_ratio(stop + 1, gap, rest, q, replace)
@@ -53,9 +53,9 @@ def hit_probabilities(
         if chance < NEGLIGIBLE:
             break
         stop += 1
-        law[stop - low] = chance
+        probs[stop - low] = chance
     for y in range(first, stop + 1 if first > low else first):
-        law[y - first] = law[y - low]
+        probs[y - first] = probs[y - low]
     return first, stop
 
 

@@ -10,7 +10,7 @@ split into m + 1 runs, and all ways to split them are equally likely.
 Row x of ``states`` is state x: its probability, then the first moments of all metrics, then their second moments, both
 multiplied by the probability. ``done`` is a row of the same form, for walks that have left the ranks with credit. Other
 arguments that the kernels share: ``q`` candidates remain to be drawn, ``place`` relevant items come before, ranks from
-0 on below ``top`` have credit, ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``law``, ``more``, ``inner`` and
+0 on below ``top`` have credit, ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``probs``, ``more``, ``inner`` and
 ``outer`` are scratch space. ``tests/property/test_designs.py`` compares the kernels with enumerations of all samples
 and orders.
 """
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from recassay._kernel_cache import njit
 from recassay.designs._distributions import NEGLIGIBLE, STEEP, hit_probabilities, hit_probabilities_from_zero
 from recassay.designs._places import masses_above
-from recassay.designs._replacement import credit_state, pass_ties_with_replacement
+from recassay.designs._replacement import credit_state, pass_repeated_ties
 from recassay.portable._kernels import log1p
 
 Int64 = NDArray[np.int64]
@@ -59,7 +59,7 @@ def joint_moments(
     metrics, most = credit.shape
     states, next_states = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
     inner, outer = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
-    law = np.zeros(max(most, drawn[begin:end].max()) + 2)
+    probs = np.zeros(max(most, drawn[begin:end].max()) + 2)
     done = np.zeros(1 + 2 * metrics)
     for query in range(begin, end):
         if not chosen[query]:
@@ -71,7 +71,7 @@ def joint_moments(
         while pair < offsets[query + 1] and high >= low and not (only_first and pair > first):
             n_tied, q = ties[pair] + 1, drawn[query]
             gap, rest = above[pair] - passed, pool[query] - passed
-            low, high = pass_candidates(states, next_states, low, high, gap, rest, q, replace, top, logs, law, done)
+            low, high = pass_candidates(states, next_states, low, high, gap, rest, q, replace, top, logs, probs, done)
             states, next_states = next_states, states
             place = 0 if apart else pair - first
             if tied[pair] == 0:
@@ -80,8 +80,8 @@ def joint_moments(
                         credit_state(states[x], share[pair + item], credit, x + place + (0 if apart else item), top)
             elif replace:
                 classes = slice(level[pair], level[pair + 1])
-                low, high = pass_ties_with_replacement(
-                    states, next_states, low, high, number[classes], mass[classes], rest - gap, q, top, logs, law,
+                low, high = pass_repeated_ties(
+                    states, next_states, low, high, number[classes], mass[classes], rest - gap, q, top, logs, probs,
                     place, apart, share[pair : pair + n_tied], credit, done,
                 )  # fmt: skip
                 states, next_states = next_states, states
@@ -90,7 +90,7 @@ def joint_moments(
                 for x in range(low, high + 1):
                     if states[x, 0] > NEGLIGIBLE:
                         lowest, highest = pass_ties(
-                            states[x], x, tied[pair], rest - gap, q - x, top, logs, law, place, apart,
+                            states[x], x, tied[pair], rest - gap, q - x, top, logs, probs, place, apart,
                             share[pair : pair + n_tied], credit, inner, outer, next_states, done,
                         )  # fmt: skip
                         bottom, peak = min(bottom, lowest), max(peak, highest)
@@ -107,23 +107,23 @@ def joint_moments(
 @njit(nogil=True, cache=True)
 def pass_candidates(
     states: Float, next_states: Float, low: int, high: int, gap: float, rest: float, q: int, replace: bool, top: int,
-    logs: Float, law: Float, done: Float,
+    logs: Float, probs: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
     """Pass ``gap`` of the ``rest`` candidates not passed yet: move each state's probability to the states that follow.
 
     ``states[low:high + 1]`` are moved to ``next_states`` and set to 0. Walks that reach ``top`` are added to ``done``.
     In state x, x of ``q`` draws have been passed, so q - x remain, with replacement if ``replace``. ``logs[x]`` is
-    log(x!), and ``law`` is scratch space. Return the lowest and the highest state reached.
+    log(x!), and ``probs`` is scratch space. Return the lowest and the highest state reached.
     """
     bottom, peak = top, -1
     for x in range(low, high + 1):
         if states[x, 0] > NEGLIGIBLE:
-            first, last = hit_probabilities(gap, rest, q - x, replace, top - 1 - x, logs, law)
+            first, last = hit_probabilities(gap, rest, q - x, replace, top - 1 - x, logs, probs)
             total = 0.0
             for y in range(first, last + 1):
-                total += law[y - first]
+                total += probs[y - first]
                 for moment in range(states.shape[1]):
-                    next_states[x + y, moment] += law[y - first] * states[x, moment]
+                    next_states[x + y, moment] += probs[y - first] * states[x, moment]
             for moment in range(states.shape[1]):
                 done[moment] += max(0.0, 1.0 - total) * states[x, moment]
             bottom, peak = min(bottom, x + first), max(peak, x + last)
@@ -133,7 +133,7 @@ def pass_candidates(
 
 @njit(nogil=True, cache=True)
 def pass_ties(
-    state: Float, x: int, tied: float, rest: float, q: int, top: int, logs: Float, law: Float, place: int,
+    state: Float, x: int, tied: float, rest: float, q: int, top: int, logs: Float, probs: Float, place: int,
     apart: bool, share: Float, credit: Float, inner: Float, outer: Float, next_states: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
     """Pass ``tied`` candidates that tie with ``len(share)`` relevant items, in random order, and credit these items.
@@ -144,14 +144,14 @@ def pass_ties(
     ``q`` of ``rest`` candidates remain to be drawn, without replacement. ``place`` is the number of relevant items
     above these, and ranks from ``top`` on (counted from 0) have no credit. ``share`` (items, metrics) and ``credit``
     (metrics, ranks) are the factors of a credit. With ``apart``, relevant items do not count in each other's ranks.
-    ``logs[x]`` is log(x!); ``law``, ``inner`` and ``outer`` are scratch space.
+    ``logs[x]`` is log(x!); ``probs``, ``inner`` and ``outer`` are scratch space.
     """
     n_tied, bottom, peak = share.shape[0], top, -1
-    first, last = hit_probabilities(tied, rest, q, False, q, logs, law)
+    first, last = hit_probabilities(tied, rest, q, False, q, logs, probs)
     for y in range(first, last + 1):
         room = min(y, top - 1 - x)  # most sampled ties above a relevant item that still gets credit
         inner[: room + 1] = 0
-        inner[0] = law[y - first] * state
+        inner[0] = probs[y - first] * state
         if n_tied > 1 and n_tied * (room + 1.0) ** 2 > WORK:
             add_credit_separately(inner[0], x, y, room, place, apart, share, credit, top)
         else:
@@ -259,7 +259,7 @@ def separate_moments(
     The means are the same. The second moment is the sum of the items' own second moments, which equals that of the sum
     only if a single item gets credit. All arguments are those of :func:`joint_moments`, and ``parts[x]`` is 1 / x.
     """
-    law, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
+    probs, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     own, ones = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])
     for query in range(begin, end):
         if not chosen[query]:
@@ -281,17 +281,19 @@ def separate_moments(
             if place >= top:
                 continue
             if tied[pair] == 0 or q == 0:
-                add_credit(above[pair], rest, q, replace, 1.0, place, weight, credit, top, logs, parts, law, own)
+                add_credit(above[pair], rest, q, replace, 1.0, place, weight, credit, top, logs, parts, probs, own)
             elif replace:
                 classes = slice(level[pair], level[pair + 1])
                 gaps, chances = masses_above(
                     number[classes], mass[classes], above[pair], i, n_tied, q, rest, top - 1 - place, logs
                 )
                 for at in range(gaps.size):
-                    add_credit(gaps[at], rest, q, True, chances[at], place, weight, credit, top, logs, parts, law, own)
+                    add_credit(
+                        gaps[at], rest, q, True, chances[at], place, weight, credit, top, logs, parts, probs, own
+                    )
             elif n_tied == 1 and rest + 1 <= STEEP * (tied[pair] + 1) * (q + 1):
                 add_credit_over_positions(
-                    above[pair], tied[pair], rest, q, place, weight, credit, top, logs, law, more, own
+                    above[pair], tied[pair], rest, q, place, weight, credit, top, logs, probs, more, own
                 )
             else:
                 size, chance = int(tied[pair]), 1.0
@@ -299,7 +301,19 @@ def separate_moments(
                     chance *= (n_tied - step) / (size + n_tied - step)
                 for w in range(size + 1):
                     add_credit(
-                        above[pair] + w, rest, q, False, chance, place, weight, credit, top, logs, parts, law, own
+                        above[pair] + w,
+                        rest,
+                        q,
+                        False,
+                        chance,
+                        place,
+                        weight,
+                        credit,
+                        top,
+                        logs,
+                        parts,
+                        probs,
+                        own,
                     )
                     if w < size:
                         chance *= (w + i) / (w + 1.0) * (size - w) / (size - w + n_tied - i)
@@ -309,13 +323,13 @@ def separate_moments(
 @njit(nogil=True, cache=True)
 def add_credit(
     gap: float, rest: float, q: int, replace: bool, chance: float, place: int, share: Float, credit: Float, top: int,
-    logs: Float, parts: Float, law: Float, moments: Float,
+    logs: Float, parts: Float, probs: Float, moments: Float,
 ) -> None:  # fmt: skip
     """Add the mean and the mean square of an item's credit, both multiplied by ``chance``, to ``moments`` (2, metrics).
 
     The item has ``gap`` of the ``rest`` candidates above it; ``q`` of them are drawn, with replacement if ``replace``.
     ``place`` is the number of relevant items above it. Its credit at rank r (from 0) is share * credit[:, r]; ranks
-    from ``top`` on have none. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``law`` is scratch space.
+    from ``top`` on have none. ``logs[x]`` is log(x!), ``parts[x]`` is 1 / x, and ``probs`` is scratch space.
     """
     most = min(q, top - 1 - place)
     if abs(chance) < NEGLIGIBLE or most < 0:
@@ -323,37 +337,37 @@ def add_credit(
     first, last = 0, -1
     if most <= SHORT and gap < rest:
         least = log1p(-gap / rest) if replace else 0.0
-        last = hit_probabilities_from_zero(gap, rest, q, replace, least, most + 1, logs, parts, law)
+        last = hit_probabilities_from_zero(gap, rest, q, replace, least, most + 1, logs, parts, probs)
     if last == -1:
-        first, last = hit_probabilities(gap, rest, q, replace, most, logs, law)
+        first, last = hit_probabilities(gap, rest, q, replace, most, logs, probs)
     for y in range(first, last + 1):
         for metric in range(share.size):
             value = share[metric] * credit[metric, place + y]
-            moments[0, metric] += chance * law[y - first] * value
-            moments[1, metric] += chance * law[y - first] * value * value
+            moments[0, metric] += chance * probs[y - first] * value
+            moments[1, metric] += chance * probs[y - first] * value * value
 
 
 @njit(nogil=True, cache=True)
 def add_credit_over_positions(
     above: float, tied: float, rest: float, q: int, place: int, share: Float, credit: Float, top: int, logs: Float,
-    law: Float, more: Float, moments: Float,
+    probs: Float, more: Float, moments: Float,
 ) -> None:  # fmt: skip
     """Add to ``moments`` the credit of an item whose position among the ``tied`` candidates that tie with it is random.
 
     All positions are equally likely. ``moments`` (2, metrics) gets the mean and the mean square of the credit.
     ``above`` of ``rest`` candidates are above the tie, and ``q`` of ``rest`` are drawn, without replacement. ``place``
     is the number of relevant items above. The credit at rank r (from 0) is share * credit[:, r]; ranks from ``top`` on
-    have none. ``logs[x]`` is log(x!); ``law`` and ``more`` are scratch space.
+    have none. ``logs[x]`` is log(x!); ``probs`` and ``more`` are scratch space.
 
     The probability of y draws above the item, summed over all positions, is a difference of two tails: the sum over b
     <= B of C(b, y) C(N - b, q - y) is C(N + 1, q + 1) times the probability that more than y of q + 1 draws from N + 1
     hit the first B + 1. The difference has rounding errors, so the factor in front of it must be small (at most STEEP).
     """
-    least, least_end = hit_probabilities(above, rest + 1, q + 1, False, q + 1, logs, law)
+    least, least_end = hit_probabilities(above, rest + 1, q + 1, False, q + 1, logs, probs)
     most, most_end = hit_probabilities(above + tied + 1, rest + 1, q + 1, False, q + 1, logs, more)
     factor, below, beyond = (rest + 1) / (tied + 1) / (q + 1), 0.0, 0.0
     for y in range(q, -1, -1):
-        below += law[y + 1 - least] if least <= y + 1 <= least_end else 0.0
+        below += probs[y + 1 - least] if least <= y + 1 <= least_end else 0.0
         beyond += more[y + 1 - most] if most <= y + 1 <= most_end else 0.0
         if place + y < top:
             for metric in range(share.size):

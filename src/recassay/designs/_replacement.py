@@ -22,11 +22,11 @@ WORK = 4_000_000  # most steps; above it the result is NaN
 
 
 @njit(nogil=True, cache=True)
-def pass_ties_with_replacement(
+def pass_repeated_ties(
     states: Float, next_states: Float, low: int, high: int, numbered: Int64, masses: Float, rest: float, q: int,
-    top: int, logs: Float, law: Float, place: int, apart: bool, share: Float, credit: Float, done: Float,
+    top: int, logs: Float, probs: Float, place: int, apart: bool, share: Float, credit: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Pass the candidates (in classes) that tie with some relevant items; return the lowest and highest state reached.
+    """Walk past the candidates that tie with some relevant items; return the lowest and the highest state reached.
 
     ``states[low:high + 1]`` are moved to ``next_states`` and set to 0; walks beyond the last rank with credit are added
     to ``done``. If it takes too many steps, ``done`` becomes NaN. Class c has ``numbered[c]`` candidates of mass
@@ -35,7 +35,7 @@ def pass_ties_with_replacement(
 
     ``place`` is the number of relevant items above the tied ones. ``share`` (tied relevant items, metrics) and
     ``credit`` (metrics, ranks) are the factors of a credit, and ranks from ``top`` on (counted from 0) have none. With
-    ``apart``, relevant items do not count in each other's ranks. ``logs[x]`` is log(x!), and ``law`` is scratch space.
+    ``apart``, relevant items do not count in each other's ranks. ``logs[x]`` is log(x!), ``probs`` scratch space.
     """
     n_tied, width = share.shape[0], states.shape[1]
     number, mass = numbered.copy(), masses.copy()
@@ -78,7 +78,7 @@ def pass_ties_with_replacement(
             if at[c] == number[c]:
                 continue
             chance, there = (number[c] - at[c]) / to_go, ring[(point + stride[c]) % depth]
-            next_candidate(here, there, chance, mass[c], max(weight, mass[c]), q, logs, law, done)
+            next_candidate(here, there, chance, mass[c], max(weight, mass[c]), q, logs, probs, done)
         here[:] = 0
         for c in range(classes):
             at[c] += 1
@@ -114,7 +114,15 @@ def next_relevant(
 
 @njit(nogil=True, cache=True)
 def next_candidate(
-    here: Float, there: Float, chance: float, mass: float, rest: float, q: int, logs: Float, law: Float, done: Float
+    here: Float,
+    there: Float,
+    chance: float,
+    mass: float,
+    rest: float,
+    q: int,
+    logs: Float,
+    probs: Float,
+    done: Float,
 ) -> None:
     """Move the part of each state whose next tied item is one given candidate to the states after it.
 
@@ -122,20 +130,20 @@ def next_candidate(
     of the tied relevant items, with x sampled candidates above. It goes to ``there[i, x + y]`` if y of the ``q - x``
     draws left hit the candidate. ``rest`` is the mass of all candidates not passed yet.
 
-    Walks beyond the last rank with credit are added to ``done``. ``logs[x]`` is log(x!), and ``law`` is scratch space.
+    Walks beyond the last rank with credit are added to ``done``. ``logs[x]`` is log(x!), ``probs`` scratch space.
     """
     relevant, top, width = here.shape
     for x in range(top):
         if not (here[:, x, 0] > NEGLIGIBLE).any():
             continue
-        first, last = hit_probabilities(mass, rest, q - x, True, top - 1 - x, logs, law)
+        first, last = hit_probabilities(mass, rest, q - x, True, top - 1 - x, logs, probs)
         for i in range(relevant):
             if here[i, x, 0] <= NEGLIGIBLE:
                 continue
             total = 0.0
             for y in range(first, last + 1):
-                total += law[y - first]
-                part = chance * law[y - first]
+                total += probs[y - first]
+                part = chance * probs[y - first]
                 for moment in range(width):
                     there[i, x + y, moment] += part * here[i, x, moment]
             beyond = chance * max(0.0, 1.0 - total)

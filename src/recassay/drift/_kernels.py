@@ -116,8 +116,8 @@ def adwin(
 def _insert(event: int, loss: float, sums: Floats, squares: Floats, firsts: Ints, filled: Ints) -> None:
     """Add a loss as a bucket of row 0; merge the two oldest buckets of a full row into one bucket of the next row.
 
-    ``event`` is the event of the loss. Row r of ``sums``, ``squares`` (of deviations from the mean) and ``firsts``
-    (first events) has ``filled[r]`` buckets of 2^r losses, the oldest first.
+    ``event`` is the number of the event that had this loss. Row r of ``sums``, ``squares`` (of deviations from the
+    mean) and ``firsts`` (first events) has ``filled[r]`` buckets of 2^r losses, the oldest first.
     """
     total, square, first = loss, 0.0, event
     for row in range(filled.size):

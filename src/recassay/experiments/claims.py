@@ -70,11 +70,9 @@ class DiversityClaims(Experiment):
         """Raise an error unless there are three names each, ``at`` is at least 2 and ``steps`` at least 1."""
         for field in ("ours", "literal"):
             if len(getattr(self, field).split()) not in ((3,) if field == "ours" else (0, 3)):
-                raise self.refuse(field, "it names MMR, xQuAD and SPAD", f"{field}='MMR xQuAD SPAD'")
+                raise self.refuse(field, "it must name an MMR, an xQuAD and a SPAD", f"{field}='MMR xQuAD SPAD'")
         if self.at < 2 or self.steps < 1:
-            raise self.refuse(
-                "at", "a list of 2 items is the shortest with a diversity, and there must be a weight", "at=20"
-            )
+            raise self.refuse("at", "lists need at least 2 items, and there must be at least 1 step", "at=20")
         parse_metric(heading_at(self.subprofiles, 10))
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
@@ -101,10 +99,10 @@ class DiversityClaims(Experiment):
         return (
             Exhibit(
                 "diversity-claims",
-                "The claims of the paper, one by one",
+                "The claims of the paper",
                 "Claims of Bridge, Kaya and Castells (2019), and in how many cases each holds here. Ours: the systems "
-                "of this study. Literal: the equations as they are printed. The verdict is on these data, one fold and "
-                "these weights.",
+                "of this study. Literal: the equations as they are printed. The verdict holds for these data, one fold "
+                "and these weights.",
                 pl.DataFrame(rows), "form", "claim", kind="heat", value="cases", label="verdict",
             ),
         )  # fmt: skip

@@ -33,8 +33,8 @@ class Contest(Experiment):
         return (
             contest.curve(),
             Exhibit(
-                "duels", "Duels", f"The share of {contest.n:,} users whom the system of a row hits within {self.at} "
-                "places, and before the system of a column does. Unlike Sudden Death it does not hang on who else "
-                "competes.", contest.duels(), "against", "system", kind="heat", value="wins",
+                "duels", "Duels", f"The share of {contest.n:,} users for whom the system of the row has a hit "
+                f"within the first {self.at} ranks, and before the system of the column. Unlike Sudden Death it does "
+                "not depend on the other competitors.", contest.duels(), "against", "system", kind="heat", value="wins",
             ),
         )  # fmt: skip

@@ -28,10 +28,10 @@ class Cutoffs(Experiment):
     def validate(self) -> None:
         """Raise U102 unless ``at`` is positive and all metrics can have a cut-off."""
         if self.at < 1:
-            raise self.refuse("at", "a list holds at least 1 item", "at=20")
+            raise self.refuse("at", "it must be at least 1", "at=20")
         for metric in split(self.metrics):
             if parse(metric).k is not None:
-                raise self.refuse("metrics", f"{metric} has a cut-off already", "metrics='precision mrr hit'")
+                raise self.refuse("metrics", f"{metric} already has a cut-off", "metrics='precision mrr hit'")
             parse_metric(heading_at(metric, self.at))
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
@@ -51,7 +51,7 @@ class Cutoffs(Experiment):
         return (
             Exhibit(
                 "-".join(["cutoffs", *names]), f"At every cut-off: {', '.join(names)}", "Means of the ranked lists at "
-                f"cut-offs up to {self.at}. Where lines cross, who is better depends on how far down one looks.", table,
+                f"cut-offs up to {self.at}. Where lines cross, the better system depends on the cut-off.", table,
                 "at", "mean", "system", "metric", low="low", high="high",
             ),
         )  # fmt: skip

@@ -77,12 +77,12 @@ class Formulas(Experiment):
                     listed += self._listed(facts, base, name, sums, t, measured)
         return (
             Exhibit(
-                "formulas", "What chance scores", "Equations 4 and 5 of the study of target sets beside the exact mean "
-                f"{heading} of a random order, and of the systems.", pl.DataFrame(rows), "design", "value", "what",
-                kind="bar",
+                "formulas", "Scores of a random order", "Equations 4 and 5 of the study of target sets beside the "
+                f"exact mean {heading} of a random order, and of the systems.", pl.DataFrame(rows), "design", "value",
+                "what", kind="bar",
             ),
             Exhibit(
-                "formulas-lists", "What the popularity of a list earns", f"The mean {heading} of each system, and what "
+                "formulas-lists", "Scores from popularity alone", f"The mean {heading} of each system, and what "
                 "the same list would score if only popularity counted: equation 3 for AR, the range of section 5.1 for "
                 "1R.", pl.DataFrame(listed, infer_schema_length=None), "value", "system", "what", "design", low="low",
                 high="high", kind="dot",
@@ -119,10 +119,10 @@ class Formulas(Experiment):
                 yield {**row, "what": "bounds", "value": (low + high) / 2, "low": low, "high": high}
 
     def _list_popularity(self, facts: _Facts, score: Score, base: str) -> tuple[float, float]:
-        """Return two means over users of the positive ratings of the first n, and of the first m_u, items of a list.
+        """Return how many positive training ratings the top items of a list have, at two depths, as means over users.
 
-        The list ranks the candidates of user u by ``score``. m_u is n - 1 plus the user's number of relevant test
-        items.
+        The list ranks the candidates of user u by ``score``. The first depth is k. The second is k - 1 plus the user's
+        number of relevant test items.
         """
         log = facts.train
         offsets, profile = log.by_user

@@ -43,8 +43,8 @@ class Percentiles(Experiment):
             tables.append(table.select("percentile", "system", "mean", "1/t", "sets"))
         return (
             Exhibit(
-                "percentiles", "By popularity", f"{self.metric} among items of like popularity; bin 1 holds the most "
-                "popular items. 1/t is what chance gives at one place of the list.", pl.concat(tables), "percentile",
+                "percentiles", "By popularity", f"{self.metric} among items of similar popularity; bin 1 holds the "
+                "most popular items. 1/t is the value of a random order at one rank.", pl.concat(tables), "percentile",
                 "mean", "system",
             ),
         )  # fmt: skip

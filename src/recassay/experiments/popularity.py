@@ -66,11 +66,11 @@ class Popularity(Experiment):
     def validate(self) -> None:
         """Raise U102 unless alpha increases in at least two steps; raise if the metric or the design is unknown."""
         if self.steepest <= 0:
-            raise self.refuse("steepest", "alpha does not rise", "steepest=2.0")
+            raise self.refuse("steepest", "it must be above 0", "steepest=2.0")
         if self.steps < 2:
-            raise self.refuse("steps", "one point makes no curve", "steps=11")
+            raise self.refuse("steps", "a curve needs at least 2 points", "steps=11")
         if self.n < 1:
-            raise self.refuse("n", "a set needs another item", "n=99")
+            raise self.refuse("n", "it must be at least 1", "n=99")
         parse(self.design_text)
         parse_metric(self.metric)
 
@@ -94,7 +94,7 @@ class Popularity(Experiment):
         return (
             Exhibit(
                 "popularity", "Steeper popularity", f"{self.metric} under {self.design_text} on generated logs in "
-                "which only popularity can be learnt. What a popularity ranking gains here is no taste.",
+                "which only popularity can be learned. What a popularity ranking gains here says nothing about tastes.",
                 pl.concat(tables), "alpha", "mean", "system",
             ),
             Exhibit(
@@ -103,7 +103,7 @@ class Popularity(Experiment):
                 "The diagonal is equal popularity.", pl.concat(curves), "items", "ratings", "log",
             ),
             Exhibit(
-                "popularity-counts", "How many items have how many ratings", "The share of items with at least so "
+                "popularity-counts", "How many items have how many ratings", "The share of items with at least this "
                 "many ratings, both axes logarithmic.", pl.concat(counts), "ratings", "items", "log", log_x=True,
                 log_y=True,
             ),

@@ -13,7 +13,7 @@ def rerankers(trial: Trial, experiment: Experiment) -> dict[str, FittedReranker]
     if not found:
         raise UsageError(
             "U208",
-            f"{experiment} looks at re-rankers, and no system is one",
+            f"{experiment} studies re-rankers, but no system is one",
             where=", ".join(trial.models),
             hint="add MMR(of='NAME', weight=0.3), xQuAD or SPAD of a system, or leave the experiment out",
         )

@@ -32,7 +32,7 @@ class Sampling(Experiment):
     def validate(self) -> None:
         """Raise U102 unless all sizes are whole numbers."""
         if self.sizes is not None and not all(one.isdigit() for one in self.sizes.split()):
-            raise self.refuse("sizes", "these are no numbers", "sizes='10 100 1000'")
+            raise self.refuse("sizes", "they must be whole numbers", "sizes='10 100 1000'")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment and return its exhibits."""

@@ -42,9 +42,9 @@ class Sparsity(Experiment):
     def validate(self) -> None:
         """Raise U102 if ``steps`` is below 2 or ``n`` below 1."""
         if self.steps < 2:
-            raise self.refuse("steps", "one point makes no line", "steps=10")
+            raise self.refuse("steps", "a line needs at least 2 points", "steps=10")
         if self.n < 1:
-            raise self.refuse("n", "a set needs another item", "n=99")
+            raise self.refuse("n", "it must be at least 1", "n=99")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment and return its exhibits."""
@@ -69,8 +69,8 @@ class Sparsity(Experiment):
         lines = fits(table, "left", "mean", ["design", "system"])
         return (
             Exhibit(
-                "sparsity", "Fewer test ratings", f"{self.metric} when a share of the test ratings is taken away. "
-                "Under AR it falls in proportion to what is left, so numbers from logs of different density cannot be "
+                "sparsity", "Fewer test ratings", f"{self.metric} when a share of the test ratings is removed. "
+                "Under AR it falls in proportion to the rest, so numbers from logs of different density cannot be "
                 "compared; under 1R it stays.", table, "removed", "mean", "system", "design",
             ),
             Exhibit(
@@ -115,7 +115,9 @@ class TargetSize(Experiment):
     def validate(self) -> None:
         """Raise U102 unless sizes increase in at least two steps."""
         if not 2 <= self.smallest < self.largest or self.sizes < 2:
-            raise self.refuse("largest", "sizes do not rise", "smallest=100, largest=1000, sizes=10")
+            raise self.refuse(
+                "largest", "sizes must increase, in at least 2 steps", "smallest=100, largest=1000, sizes=10"
+            )
         parse(f"{self.base}-1R-AN")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:

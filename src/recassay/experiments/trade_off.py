@@ -36,7 +36,7 @@ class Costs(Experiment):
     def validate(self) -> None:
         """Raise an error unless there is at least one weight and all metrics exist."""
         if self.steps < 1:
-            raise self.refuse("steps", "there is no weight", "steps=10")
+            raise self.refuse("steps", "it must be at least 1", "steps=10")
         parse_metrics([self.accuracy, self.diversity])
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
@@ -83,9 +83,9 @@ def _exhibits(costs: TradeOff, *, several: bool) -> Sequence[Exhibit]:
     found = (
         *(costs.exhibit(metric) for metric in costs.diversity),
         Exhibit(
-            "trade-off-quadrants", "Weights that gain both", f"The share of weights whose point lies in each quadrant, "
-            f"seen from {costs.baseline}, by {costs.accuracy} and a metric of diversity.", quadrants, "quadrant",
-            "share of weights", "system", "diversity", kind="bar",
+            "trade-off-quadrants", "Weights that improve both", "The share of weights whose point lies in each "
+            f"quadrant, relative to {costs.baseline}, by {costs.accuracy} and a metric of diversity.", quadrants,
+            "quadrant", "share of weights", "system", "diversity", kind="bar",
         ),
         Exhibit(
             "trade-off-hypervolume", "The whole curve in one number", f"The area that the points of a system and of "

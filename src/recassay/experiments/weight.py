@@ -44,9 +44,9 @@ class Weight(Experiment):
         """Raise an error unless metrics exist, there are weights to choose from, and the held-out share is valid."""
         parse_metrics([self.best, *([] if self.keep is None else [self.keep])])
         if self.steps < 1:
-            raise self.refuse("steps", "there is no weight to choose", "steps=10")
+            raise self.refuse("steps", "it must be at least 1", "steps=10")
         if not 0 < self.validation < 1:
-            raise self.refuse("validation", "a part of the training data is held out", "validation=0.2")
+            raise self.refuse("validation", "it must be a share between 0 and 1", "validation=0.2")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment and return its exhibits."""

@@ -177,7 +177,7 @@ class Evidence:
         return max(both / self.share(a), both / self.share(b))
 
     def mean(self, arm: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the mean of an arm over its units, with bounds of level ``alpha`` (None: the evaluation's)."""
+        """Return the mean of an arm over its units, with bounds at error rate ``alpha`` (None: of the watch)."""
         running = self.single.get((arm, metric))
         if running is None or not running.n:
             return Interval(0, math.nan, math.nan, math.nan)
@@ -190,7 +190,7 @@ class Evidence:
         )
 
     def difference(self, a: str, b: str, metric: str, alpha: float | None = None) -> Interval:
-        """Return the difference of two arms, a minus b, with bounds of level ``alpha`` (None: the evaluation's)."""
+        """Return the difference of two arms, a minus b, with bounds at error rate ``alpha`` (None: of the watch)."""
         if a > b:
             turned = self.difference(b, a, metric, alpha)
             return Interval(turned.n, -turned.estimate, -turned.high, -turned.low)

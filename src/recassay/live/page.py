@@ -58,7 +58,7 @@ def content_of(found: Watched, document: dict[str, Any]) -> str:
         f'<p class="lead">{_state(document)}</p>',
         _rules(document),
         "<h2>Arms</h2>",
-        "<p>Matured: exposures whose window has closed. Bounds hold at every look.</p>",
+        "<p>Matured: exposures whose window has closed. Bounds are valid at any time.</p>",
         _arms(document),
         _provisional(found),
         '<div class="figures">',
@@ -127,7 +127,10 @@ def _provisional(found: Watched) -> str:
         for metric, value in row["metrics"].items()
     ]
     table = _table(["arm", "metric", "exposures", "mean so far"], rows, "Provisional means")
-    about = "<p>With open exposures and the feedback so far: too low, and in no bound.</p>"
+    about = (
+        "<p>Includes exposures whose window is open, with the feedback so far. These means are too low, and bounds do "
+        "not use them.</p>"
+    )
     return f"<details><summary>Provisional means</summary>{about}{table}</details>"
 
 
@@ -145,7 +148,7 @@ def _comparisons(document: dict[str, Any]) -> str:
         ]
         for row in document["comparisons"]
     ]
-    headings = ["difference", "metric", "units", "estimate", "bounds at every look", "p (Holm)"]
+    headings = ["difference", "metric", "units", "estimate", "anytime-valid bounds", "p (Holm)"]
     return "<h2>Differences</h2>" + _table(headings, rows, "Differences of arms")
 
 
@@ -156,7 +159,7 @@ def _rules(document: dict[str, Any]) -> str:
     for row in document["rules"]:
         needed = row["units_needed"]
         state = (
-            "decided" if row["decided"] else "not decided" if needed is None else f"about {needed:,} units decide it"
+            "decided" if row["decided"] else "not decided" if needed is None else f"about {needed:,} units are needed"
         )
         rows.append(
             [

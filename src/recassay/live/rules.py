@@ -80,7 +80,7 @@ def _of_file(path: Path) -> tuple[Rule, ...]:
         raise UsageError("U255", f"the rules cannot be read: {error}", where=str(path), hint=EXAMPLE) from None
     rows = content.get("rules") if isinstance(content, dict) else content
     if not isinstance(rows, list) or not rows:
-        raise UsageError("U255", "the file holds no list of rules", where=str(path), hint=EXAMPLE)
+        raise UsageError("U255", "the file does not hold a list of rules", where=str(path), hint=EXAMPLE)
     return tuple(parse_rule(row) if isinstance(row, str) else _of_mapping(row, str(path)) for row in rows)
 
 
@@ -123,4 +123,4 @@ def _number(text: Any, where: str) -> float:
     try:
         return float(text)
     except (TypeError, ValueError):
-        raise UsageError("U255", f"{text!r} is no number", where=where, hint=EXAMPLE) from None
+        raise UsageError("U255", f"{text!r} is not a number", where=where, hint=EXAMPLE) from None

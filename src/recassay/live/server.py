@@ -27,7 +27,7 @@ class Server:
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         if not port.isdigit() or int(port) > 65535:
-            raise UsageError("U107", f"{address!r} is no address", where="--http", hint="write :8000, or HOST:8000")
+            raise UsageError("U107", f"{address!r} is not an address", where="--http", hint="write :8000, or HOST:8000")
         self.host, self.port = host or "127.0.0.1", int(port)
         self.uvicorn = need("uvicorn", for_="--http")
         need("starlette.applications", for_="--http")

@@ -84,7 +84,7 @@ class WatchSettings:
             name = changed[0]
             raise UsageError(
                 "U251",
-                f"the folder was begun with {name} = {before.get(name)!r}, now it is {now[name]!r}",
+                f"the folder was written with {name} = {before.get(name)!r}, now it is {now[name]!r}",
                 where=where,
                 hint="keep the setting, or choose another folder with -o",
             )

@@ -66,9 +66,9 @@ class Simulation:
             if name.strip() not in known or not value:
                 raise UsageError(
                     "U107",
-                    f"{part!r} is no setting of the simulation",
+                    f"{part!r} is not a setting of the simulation",
                     where="--simulate",
-                    hint=f"there are {', '.join(known)}",
+                    hint=f"the settings are {', '.join(known)}",
                 )
             kind = known[name.strip()].type
             try:
@@ -77,7 +77,7 @@ class Simulation:
                 )
             except ValueError:
                 raise UsageError(
-                    "U107", f"{value!r} is no number", where=f"--simulate {part}", hint="write days=3,effect=0.1"
+                    "U107", f"{value!r} is not a number", where=f"--simulate {part}", hint="write days=3,effect=0.1"
                 ) from None
         return cls(**given)
 

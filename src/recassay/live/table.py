@@ -29,7 +29,10 @@ def verdict(document: dict[str, Any]) -> str:
     """Return the conclusion about the arms in one sentence; ``document`` is from ``Watched.to_dict``."""
     unit = document["settings"]["unit"]
     if any(finding["code"] == "W007" for finding in document["findings"]):
-        return "The arms do not have their shares of the units (W007): no difference between them means anything yet."
+        return (
+            "Units are not split between arms as stated (W007): differences between arms mean nothing until this is "
+            "fixed."
+        )
     decided = [rule["decided"] for rule in document["rules"] if rule["decided"]]
     if decided:
         first = min(decided, key=lambda one: one["time"])
@@ -38,13 +41,13 @@ def verdict(document: dict[str, Any]) -> str:
     sure = [one for one in document["comparisons"] if one["p_adjusted"] is not None and one["p_adjusted"] <= level]
     if sure:
         said = [f"{_better(one)} by {one['metric']}" for one in sure]
-        return f"Established at every look: {'; '.join(said)}."
+        return f"Established: {'; '.join(said)}."
     waiting = [rule for rule in document["rules"] if rule["units_needed"]]
     if waiting:
         rule = waiting[0]
         return (
             f"Not decided: {rule['rule']}. If the difference stays {number(rule['estimate'], 4)}, about "
-            f"{rule['units_needed']:,} {unit}s decide it; {rule['units']:,} have been counted."
+            f"{rule['units_needed']:,} {unit}s are needed; {rule['units']:,} have been counted."
         )
     return _undecided(document)
 
@@ -56,7 +59,9 @@ def _undecided(document: dict[str, Any]) -> str:
     if len(document["arms"]) > 1:
         span = document["settings"]["user_window"]
         return f"No unit has been counted yet: a user counts {span} after its first exposure."
-    return "There is one arm, and nothing to compare." if document["arms"] else "No exposure has matured yet."
+    return (
+        "There is only one arm, so there is nothing to compare." if document["arms"] else "No exposure has matured yet."
+    )
 
 
 def _better(row: dict[str, Any]) -> str:
@@ -90,7 +95,7 @@ def _arms(document: dict[str, Any]) -> Table:
     unit = document["settings"]["unit"]
     for heading in ("arm", "metric"):
         table.add_column(heading)
-    for heading in ("exposures", "mean", f"{unit}s", f"mean of {unit}s", f"bounds ({level}, at every look)"):
+    for heading in ("exposures", "mean", f"{unit}s", f"mean of {unit}s", f"bounds ({level}, anytime-valid)"):
         table.add_column(heading, justify="right")
     for arm, content in document["arms"].items():
         for metric, row in content["metrics"].items():
@@ -105,7 +110,7 @@ def _comparisons(document: dict[str, Any]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("difference")
     table.add_column("metric")
-    for heading in ("units", "estimate", "bounds (at every look)", "p (Holm)"):
+    for heading in ("units", "estimate", "bounds (anytime-valid)", "p (Holm)"):
         table.add_column(heading, justify="right")
     for row in document["comparisons"]:
         bounds = f"{number(row['low'], 4)} to {number(row['high'], 4)}"

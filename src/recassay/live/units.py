@@ -131,7 +131,7 @@ class UserUnits:
         return sum(rows.size for _, rows in self.queue)
 
     def compact(self, upto: int) -> None:
-        """Remove users who would be new units if they came back after time ``upto``, if there are many of them."""
+        """Forget users who would count as new if they came back after time ``upto``, once there are many of them."""
         keep = np.flatnonzero(self.first[: self.size] + self.forget > upto)
         if keep.size > 0.9 * self.size:
             return

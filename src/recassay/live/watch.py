@@ -40,7 +40,7 @@ def watch(
     finish: bool = True,
     **settings: Any,
 ) -> Watched:
-    """Evaluate the events of a running recommender: means of arms, bounds that hold at every look, and findings.
+    """Evaluate the events of a running recommender: means of arms, bounds that are valid at any time, and findings.
 
     ``events`` are a table, a list of dicts, a path, or a list of these, each of which is a partition: rows in the
     order in which they came. The schema is in the reference. Everything is read; with ``finish`` every feedback window

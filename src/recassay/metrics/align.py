@@ -259,7 +259,7 @@ class AlignedBlock:
         return np.asarray(top + (self.rank if self.listed_rank is None else self.listed_rank) - 1)
 
     def places(self, k: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (offsets, rows): the rows of the run in the first k places of every list, all of them if k is None.
+        """Return (offsets, rows): the rows of the first k items of every list in the run, or of all items if k is None.
 
         The rows of query q are ``rows[offsets[q]:offsets[q + 1]]``.
         """

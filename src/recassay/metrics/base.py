@@ -87,7 +87,7 @@ class Metric:
     def refuse(self, parameter: str, why: str) -> UsageError:
         """Return error U102 for a parameter whose value cannot be used; ``why`` completes the message."""
         what = f"{parameter}={getattr(self, parameter)!r}: {why}"
-        return UsageError("U102", what, where=str(self), hint=f"recassay explain {self.name} says what it may be")
+        return UsageError("U102", what, where=str(self), hint=f"recassay explain {self.name} lists its valid values")
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -161,7 +161,7 @@ class Metric:
         Designs, sampling curves and streams compute the metric from this formula. The formula takes every relevant
         item as one of gain 1.
         """
-        return NoFormula("it is no sum over relevant items by their ranks")
+        return NoFormula("it is not a sum over relevant items by their ranks")
 
     def resolve(self, statistics: TruthStatistics) -> Metric:
         """Return the metric with parameters filled in that depend on the data, such as the truth's largest grade."""
@@ -242,7 +242,7 @@ class UnitMetric(Metric):
                 at = int(np.argmax(outside))
                 raise InternalError(
                     "X101",
-                    f"{self} is {values[at]!r} for the query in place {lists.begin + at}, outside [{low}, {high}]",
+                    f"{self} is {values[at]!r} for query number {lists.begin + at}, outside [{low}, {high}]",
                     hint="please report this with the two files",
                 )
         return values

@@ -102,19 +102,19 @@ class ContextLookup:
 
     @functools.cached_property
     def truth_train_items(self) -> NDArray[np.int32]:
-        """Return for each row of the truth its item in the training log, or -1."""
+        """Return, for each row of the truth, the code of its item in the training log; -1 if it has none."""
         truth = self.alignment.truth
         return Recoding.between(truth.vocabulary, vocabulary_ids(self.train.item_vocabulary))(truth.items)
 
     @functools.cached_property
     def truth_feature_rows(self) -> NDArray[np.int32]:
-        """Return for each row of the truth its item among the items with features, or -1."""
+        """Return, for each row of the truth, the row of its item in the table of features; -1 if it has none."""
         truth = self.alignment.truth
         return Recoding.between(truth.vocabulary, self.features.items)(truth.items)
 
     @functools.cached_property
     def train_feature_rows(self) -> NDArray[np.int32]:
-        """Return for each item of the training log its row among the items with features, or -1."""
+        """Return, for each item of the training log, its row in the table of features; -1 if it has none."""
         codes = np.arange(self.train.n_items, dtype=np.int32)
         return Recoding.between(self.train.item_vocabulary, self.features.items)(codes)
 

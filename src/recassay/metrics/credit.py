@@ -205,7 +205,7 @@ def credit_of(metric: Metric) -> Credit:
     if isinstance(formula, JudgedFormula):
         raise no_formula(metric, NEEDS_JUDGED)
     if isinstance(formula, PairFormula):
-        raise no_formula(metric, "it is no sum over relevant items by their ranks")
+        raise no_formula(metric, "it is not a sum over relevant items by their ranks")
     return formula
 
 

@@ -114,14 +114,14 @@ def _check_repeats(counts: AlignmentCounts, shared: SharedIds, conventions: Conv
 
 
 def _check_unsettled(counts: AlignmentCounts, shared: SharedIds) -> None:
-    """Raise I319 if the last score of a repeated item is needed, and the order of its rows is unknown."""
+    """Raise I319 if the last score of a repeated item is needed, but the order of its rows is unknown."""
     if not counts.unsettled_rows:
         return
     user, item = cast("tuple[object, object]", counts.examples["unsettled"])
     raise InputError(
         "I319",
         f"{counts.unsettled_rows:,} rows repeat an item of the same list with another score, the first item {item!r} "
-        f"for user {user!r}, and the order of rows, which says whose score is the last, is not known",
+        f"for user {user!r}, and the order of rows, which decides which score counts, is unknown",
         where=shared.where[0],
         hint="give the path of its files, whose rows have an order, drop the repeats, or take duplicates='first'",
     )

@@ -70,7 +70,7 @@ def headed(texts: Metrics, build: Build) -> dict[str, Metric]:
             expression = Expression(find(expression.name, where=part).name, expression.parameters, expression.k)
             by_heading[str(expression)] = build(expression)
     if not by_heading:
-        raise UsageError("U101", "no metric was named", hint="say for example -m ndcg@10 -m recall@20")
+        raise UsageError("U101", "no metric was named", hint="for example -m ndcg@10 -m recall@20")
     return by_heading
 
 

@@ -42,18 +42,18 @@ def parse(text: str) -> Expression:
     """Return the parsed expression; raise a :class:`UsageError` that shows where a mistake is."""
     if not isinstance(text, str):
         raise UsageError(
-            "U104", f"a name must be text, got {type(text).__name__}", where=repr(text)[:60], hint="'ndcg@10', say"
+            "U104", f"a name must be text, got {type(text).__name__}", where=repr(text)[:60], hint="such as 'ndcg@10'"
         )
     if len(text) > LONGEST:
         raise _unparsable(f"{text[:40]}...", f"it has {len(text):,} characters, more than {LONGEST}")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (ValueError, RecursionError, MemoryError):  # a NUL, half a surrogate pair, or hundreds of nested brackets
-        raise _unparsable(text, "it has signs that no name has") from None
+        raise _unparsable(text, "it has characters that names cannot have") from None
     except SyntaxError as error:
         column = (error.offset or 1) - 1
         pointer = f"{text.strip()[:column]}«here»{text.strip()[column:]}"
-        raise _unparsable(text, f"it breaks off at {pointer}") from None
+        raise _unparsable(text, f"there is a mistake at {pointer}") from None
     k: int | None = None
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.MatMult):
         k = _cutoff(tree.right, text)
@@ -106,7 +106,7 @@ def _parameters(call: ast.Call, text: str) -> dict[str, Value]:
         if keyword.arg is None:
             raise _unparsable(text, "** is not allowed")
         if keyword.arg in parameters:
-            raise _unparsable(text, f"{keyword.arg} stands twice")
+            raise _unparsable(text, f"{keyword.arg} is given twice")
         parameters[keyword.arg] = _literal(keyword.value, text)
     return parameters
 
@@ -133,7 +133,7 @@ def split(text: str | Iterable[str]) -> list[str]:
     """Split a list of expressions at commas and blanks outside brackets and quotes."""
     if not isinstance(text, str):
         if not isinstance(text, Iterable):
-            raise UsageError("U104", f"{text!r:.80} is neither a text nor several", hint="write it as ndcg@10")
+            raise UsageError("U104", f"{text!r:.80} is neither a text nor a list of texts", hint="write it as ndcg@10")
         return [part for line in text for part in split(line)]
     parts, depth, quote, start = [], 0, "", 0
     for position, letter in enumerate(text):

@@ -77,7 +77,7 @@ class UserProtocol(Protocol):
         return fold
 
     def revealed(self, fold: Fold) -> Interactions | None:
-        """Return the events that are revealed after training and before the queries; None if there are none."""
+        """Return the events that systems see after training and before the queries; None if there are none."""
         return None
 
     def steps(self, fold: Fold) -> Iterator[Step]:

@@ -42,8 +42,8 @@ class NextItem(UserProtocol):
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sampled-metrics",
-            "The paper ranks all items in its full ranking, those a user has had included, and leaves them out of its "
-            "samples; recassay leaves them out of both, so that a sample of all candidates is the full ranking.",
+            "The paper ranks all items in its full ranking, including those the user has consumed, and leaves them out "
+            "of its samples; recassay leaves them out of both, so that a sample of all candidates is the full ranking.",
             "next_item(keep_seen=True)",
         ),
     )
@@ -76,7 +76,7 @@ class NextItem(UserProtocol):
         return fold if self.on == "test" else replace(fold, test=part, validation=None)
 
     def revealed(self, fold: Fold) -> Interactions | None:
-        """Return the validation part, or None if it is the target of the queries."""
+        """Return the validation events, which systems see before test queries; None if they are what is predicted."""
         return fold.validation if self.on == "test" else None
 
     def truth(self, fold: Fold) -> Truth:

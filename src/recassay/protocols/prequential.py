@@ -109,7 +109,7 @@ class Prequential(BaseProtocol):
             why = f"{' and '.join(self.regime)} exclude each other"
             raise self.refuse(next(iter(self.regime)), why, "give one of them")
         if self.timed and self.order == "row":
-            raise self.refuse("order", f"{next(iter(self.regime))} is a time, and rows have no times", "'sort'")
+            raise self.refuse("order", f"{next(iter(self.regime))} is a time, but rows have no times", "'sort'")
         if self.watching is None and self.on_alarm != "log":
             raise self.refuse("on_alarm", "without a detector there are no alarms", "detector='ADWIN'")
         if self.known == "stream" and (self.watching is not None or self.predict == "ratings"):

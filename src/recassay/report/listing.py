@@ -229,7 +229,7 @@ def _profile_page(profile: Profile) -> Explanation:
         "Not reproduced": _lines(map(str, profile.excludes)),
     }
     return Explanation(
-        profile.name, "profile", f"What {profile.title} {profile.version} prints, held to {held}.",
+        profile.name, "profile", f"The numbers of {profile.title} {profile.version}, checked against {held}.",
         {heading: text for heading, text in sections.items() if text},
         facts={"metrics": dict(profile.metrics)},
     )  # fmt: skip
@@ -246,7 +246,7 @@ def _metric_page(kind: type[Metric]) -> Explanation:
     )
     low, high = metric.bounds
     most = "any size" if high == float("inf") else f"{high:g}"
-    direction = {True: "higher is better", False: "lower is better", None: "neither way is better"}
+    direction = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
     facts = {
         "family": metric.family,
         "also called": ", ".join(metric.aliases) or "nothing else",

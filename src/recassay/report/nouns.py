@@ -117,7 +117,7 @@ def _truth(truth: Truth) -> Facts:
 def _run(run: Run) -> Facts:
     sizes = np.diff(run.offsets)
     lines = {"users": f"{run.queries.len():,}", "items": f"{_distinct(run.items):,}", "lists": _sizes(sizes)}
-    lines["order"] = f"by {run.order}" if run.order != "row" else "as the rows come"
+    lines["order"] = f"by {run.order}" if run.order != "row" else "as the rows are"
     if run.tied is not None:
         lines["order"] += f", {int(run.tied.sum()):,} of {run.items.size:,} rows tied with the one before"
     if run.standings is not None:

@@ -131,10 +131,10 @@ class Outcomes(Displayable):
     def read(cls, path: str | Path) -> Outcomes:
         """Return the outcomes in a file that :meth:`write` wrote."""
         if not Path(path).is_file():
-            raise InputError("I101", f"there is no file {Path(path).name}", where=str(path), hint="look at the path")
+            raise InputError("I101", f"there is no file {Path(path).name}", where=str(path), hint="check the path")
         content = pl.read_parquet_metadata(path).get(ABOUT)
         if content is None:
-            what = f"{Path(path).name} is a table, and says not of which system and stream"
+            what = f"{Path(path).name} is a table that does not say which system and stream it is about"
             raise InputError("I381", what, where=str(path), hint="Outcomes.from_frame(table, system, events=...)")
         about = json.loads(content)
         timing = about.pop("timing")

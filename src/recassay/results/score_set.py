@@ -78,7 +78,7 @@ class ScoreSet(Displayable):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return all metrics that have values per user in some place."""
+        """Return all metrics that have values per user on at least one data set, split, protocol, design and seed."""
         return tuple(dict.fromkeys(metric for _, scores in self for metric in scores.unit_metrics))
 
     def along(self, axis: str) -> tuple[Any, ...]:
@@ -102,12 +102,14 @@ class ScoreSet(Displayable):
             for one in chosen:
                 if one not in known:
                     stated = [str(value) for value in known if value not in (GIVEN, None)]
-                    hint = suggest(str(one), stated) if stated else f"leave it out: they do not say their {axis}"
+                    hint = (
+                        suggest(str(one), stated) if stated else f"leave it out: these scores do not state their {axis}"
+                    )
                     raise UsageError("U212", f"there is no {axis} '{one}' in these scores", hint=hint)
             kept = {place: scores for place, scores in kept.items() if getattr(place, axis) in chosen}
         if not kept:
             all_of = ", ".join(f"{axis} {values}" for axis, values in wanted.items() if values is not None)
-            raise UsageError("U212", f"no scores have all of {all_of}", hint="ask for one of them at a time")
+            raise UsageError("U212", f"no scores have all of {all_of}", hint="choose one of them at a time")
         return dataclasses.replace(self, sheets=kept)
 
     def only(self, metrics: Sequence[str] | None) -> ScoreSet:

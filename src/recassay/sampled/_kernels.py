@@ -35,15 +35,15 @@ WEIGHTS = np.array([0.1739274225687269, 0.3260725774312731, 0.3260725774312731, 
 @njit(nogil=True, cache=True)
 def add_expected_credit(
     begin: int, end: int, group: Int64, above: Float, tied: Float, pool: Float, heavy: Float, equal: Float,
-    mass: Float, level: Int64, number: Int64, masses: Float, sizes: Int64, law: int, credit: Float, logs: Float,
+    mass: Float, level: Int64, number: Int64, masses: Float, sizes: Int64, scheme: int, credit: Float, logs: Float,
     parts: Float, auc: bool, sums: Float, spread: Float,
 ) -> None:  # fmt: skip
     """Add the expected credit of the relevant items begin..end-1 to ``sums[group, size, metric]``.
 
     The variance over draws is added to ``spread[size, metric]``. A case is one relevant item, and ``group`` is the
     group of users that its user is in. ``above``, ``tied`` and ``pool`` are the numbers of candidates above it, tied
-    with it and in all; ``heavy``, ``equal`` and ``mass`` are their total weights, used for ``TWO`` only. ``law`` is how
-    candidates are drawn: ``PLAIN``, ``AGAIN`` or ``TWO``. For ``AGAIN``, the numbers may be weights; the tied
+    with it and in all; ``heavy``, ``equal`` and ``mass`` are their total weights, used for ``TWO`` only. ``scheme``
+    says how candidates are drawn: ``PLAIN``, ``AGAIN`` or ``TWO``. For ``AGAIN``, the numbers may be weights; the tied
     candidates of case c are then in the classes ``level[c]:level[c + 1]``, of ``number`` candidates of weight
     ``masses`` each.
 
@@ -55,34 +55,34 @@ def add_expected_credit(
     chances, work = np.zeros(most + 2), np.zeros(most + 2)
     for case in range(begin, end):
         time = 0.0
-        least = log1p(-above[case] / pool[case]) if law == AGAIN and above[case] < pool[case] else 0.0
+        least = log1p(-above[case] / pool[case]) if scheme == AGAIN and above[case] < pool[case] else 0.0
         for place in range(sizes.size):
             q, mean, variance = sizes[place], 0.0, 0.0
             first, last = 0, -1
-            if law != TWO and tied[case] == 0 and not auc:
+            if scheme != TWO and tied[case] == 0 and not auc:
                 last = hit_probabilities_from_zero(
-                    above[case], pool[case], q, law == AGAIN, least, most, logs, parts, chances
+                    above[case], pool[case], q, scheme == AGAIN, least, most, logs, parts, chances
                 )
             if last == ALL_NEGLIGIBLE:
                 last = -1
             elif last >= 0:
                 first = 0
-            elif law != AGAIN and q >= pool[case]:
+            elif scheme != AGAIN and q >= pool[case]:
                 q = int(pool[case])
                 first, last, mean, variance = full_ranking_probabilities(above[case], tied[case], most, chances)
-            elif law == TWO:
+            elif scheme == TWO:
                 first, last, mean, variance, time = weighted_probabilities(
                     above[case], tied[case], pool[case], heavy[case], equal[case], mass[case], q, time, most, chances,
                     work,
                 )  # fmt: skip
-            elif law == AGAIN and tied[case] > 0:
+            elif scheme == AGAIN and tied[case] > 0:
                 classes = slice(level[case], level[case + 1])
                 first, last, mean, variance = tie_probabilities_with_replacement(
                     above[case], tied[case], pool[case], number[classes], masses[classes], q, logs, most, chances, work
                 )
             else:
                 first, last, mean, variance = sampled_probabilities(
-                    above[case], tied[case], pool[case], q, law == AGAIN, logs, most, chances, work
+                    above[case], tied[case], pool[case], q, scheme == AGAIN, logs, most, chances, work
                 )
             for metric in range(metrics):
                 first_moment, second_moment = 0.0, 0.0
@@ -138,7 +138,7 @@ def tie_probabilities_with_replacement(
 def count_moments_above(
     above: float, tied: float, squares: float, pool: float, q: int, fewer: float
 ) -> tuple[float, float]:
-    """Return mean and variance of the number of sampled candidates above an item, over draws and positions.
+    """Return mean and variance of the number of sampled candidates above an item, over draws and orders of tied items.
 
     ``above`` of ``pool`` candidates are above the item, ``tied`` are tied with it, and ``q`` are drawn. ``squares`` is
     the sum of the squared masses of the tied candidates. ``fewer`` is the finite-population factor of the variance: 1
@@ -203,10 +203,10 @@ def average_over_positions(
 def leading_probabilities(
     gap: float, rest: float, q: int, again: bool, most: int, logs: Float, chances: Float, work: Float
 ) -> tuple[int, int]:
-    """Fill ``chances[x]``, x < ``most``, with P(x of ``q`` draws hit ``gap`` of ``rest`` candidates).
+    """Write to ``chances[x]``, x < ``most``, the probability that x of ``q`` draws are among ``gap`` given candidates.
 
-    Return the first and the last x that are not negligible. With ``again``, a candidate may be drawn twice. ``logs[x]``
-    is log(x!), and ``work`` is scratch space.
+    There are ``rest`` candidates in all; with ``again``, one may be drawn twice. Return the first and the last x whose
+    probability is not negligible. ``logs[x]`` is log(x!), and ``work`` is scratch space.
     """
     first, last = hit_probabilities(gap, rest, q, again, min(q, most - 1), logs, work)
     total = 0.0

@@ -65,16 +65,16 @@ def arrival_probabilities(weights: Float, time: float, last: int, chances: Float
 
 @njit(nogil=True, cache=True)
 def add_leaving_rates(
-    above: Float, level: Float, below: Float, q: int, time: float, law: Float, work: Float, found: Float
+    above: Float, level: Float, below: Float, q: int, time: float, probs: Float, work: Float, found: Float
 ) -> None:
     """Add to ``found[p]`` the rate of leaving, at ``time``, the state with q arrivals, p of them above the item.
 
     The rates are multiplied by ``time``, because the integral is over its logarithm. ``above``, ``level`` and ``below``
     are the weights of the candidates above the item, tied with it and below it; ``q`` is the sample size. Sampled ties
-    are put above or below at random. Numbers p up to ``law.size`` - 1 are computed. ``work`` is scratch space: at least
-    six pairs of rows of length q + 2.
+    are put above or below at random. Numbers p up to ``probs.size`` - 1 are computed. ``work`` is scratch space: at
+    least six pairs of rows of length q + 2.
     """
-    first, last = arrival_probabilities(above, time, min(q, law.size - 1, above.size), work[0], work[1])
+    first, last = arrival_probabilities(above, time, min(q, probs.size - 1, above.size), work[0], work[1])
     low, high = arrival_probabilities(level, time, min(q, level.size), work[2], work[3])
     least, most = arrival_probabilities(below, time, min(q, below.size), work[4], work[5])
     for x in range(first, last + 1):
@@ -85,7 +85,7 @@ def add_leaving_rates(
                 + work[0, 0, x] * (work[3, 0, y] * work[4, 0, n] + work[2, 0, y] * work[5, 0, n])
             )  # fmt: skip
             rate /= y + 1
-            for place in range(x, min(x + y, law.size - 1) + 1):
+            for place in range(x, min(x + y, probs.size - 1) + 1):
                 found[place] += time * rate
 
 
@@ -116,8 +116,8 @@ def central_log_time(weights: Float, q: int) -> tuple[float, float]:
 
 
 @njit(nogil=True, cache=True)
-def successive_probabilities(above: Float, level: Float, below: Float, q: int, law: Float) -> None:
-    """Write to ``law[x]`` the probability that x sampled candidates are above an item, for draws without replacement.
+def successive_probabilities(above: Float, level: Float, below: Float, q: int, probs: Float) -> None:
+    """Write to ``probs[x]`` the probability that x sampled candidates are above an item, for draws without replacement.
 
     ``above``, ``level`` and ``below`` are the weights of the candidates above the item, tied with it and below it, all
     positive. Equal weights must be adjacent, for speed. The sample size ``q`` is less than the number of candidates.
@@ -125,13 +125,13 @@ def successive_probabilities(above: Float, level: Float, below: Float, q: int, l
     pool = np.concatenate((above, level, below))
     centre, deviation = central_log_time(pool, q)
     step = min(STEP * deviation, 1.0)
-    work, whole, finer = np.zeros((8, 2, q + 2)), np.zeros(law.size), np.zeros(law.size)
+    work, whole, finer = np.zeros((8, 2, q + 2)), np.zeros(probs.size), np.zeros(probs.size)
     peak, left, right = 0.0, 0, 0
     for way in (-1, 1):  # outwards from the centre, until the integrand is negligible
         at = 0 if way == 1 else -1
         while True:
             time = exp(centre + at * step)
-            add_leaving_rates(above, level, below, q, time, law, work, whole)
+            add_leaving_rates(above, level, below, q, time, probs, work, whole)
             _, last = arrival_probabilities(pool, time, q, work[6], work[7])
             rate = time * work[7, 0, q] if last == q else 0.0
             peak = max(peak, rate)
@@ -142,19 +142,19 @@ def successive_probabilities(above: Float, level: Float, below: Float, q: int, l
             right = at
         else:
             left = at
-    for place in range(law.size):
-        law[place] = whole[place] * step
+    for place in range(probs.size):
+        probs[place] = whole[place] * step
     for _ in range(HALVINGS):
         finer[:] = 0
         for at in range(left - 1, right + 1):
-            add_leaving_rates(above, level, below, q, exp(centre + (at + 0.5) * step), law, work, finer)
+            add_leaving_rates(above, level, below, q, exp(centre + (at + 0.5) * step), probs, work, finer)
         whole += finer
         step /= 2
         left, right, worst = 2 * left, 2 * right, 0.0
-        for place in range(law.size):
+        for place in range(probs.size):
             value = whole[place] * step
-            worst = max(worst, abs(value - law[place]))
-            law[place] = value
+            worst = max(worst, abs(value - probs[place]))
+            probs[place] = value
         if worst < SAME:
             break
 
@@ -173,17 +173,17 @@ def expected_credit(
     pool = above.size + level.size + below.size
     for row in range(sizes.size):
         q = min(sizes[row], pool)
-        law = np.zeros(q + 1 if auc else min(q + 1, most))
+        probs = np.zeros(q + 1 if auc else min(q + 1, most))
         if q == pool:
-            for place in range(above.size, min(above.size + level.size, law.size - 1) + 1):
-                law[place] = 1 / (level.size + 1)
+            for place in range(above.size, min(above.size + level.size, probs.size - 1) + 1):
+                probs[place] = 1 / (level.size + 1)
         else:
-            successive_probabilities(above, level, below, q, law)
+            successive_probabilities(above, level, below, q, probs)
         for metric in range(metrics + (1 if auc else 0)):
             first_moment, second_moment = 0.0, 0.0
-            for x in range(law.size if metric == metrics else min(law.size, most)):
+            for x in range(probs.size if metric == metrics else min(probs.size, most)):
                 value = 1 - x / max(q, 1) if metric == metrics else credit[metric, x]
-                first_moment += law[x] * value
-                second_moment += law[x] * value * value
+                first_moment += probs[x] * value
+                second_moment += probs[x] * value * value
             mean[row, metric] = first_moment
             variance[row, metric] = max(0.0, second_moment - first_moment * first_moment)

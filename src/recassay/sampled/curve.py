@@ -77,26 +77,26 @@ def sampling_curve(
     groups = user_groups(first)
     cases = {name: Cases.of(standings, groups, base) for name, standings in systems.items()}
     samples = Resamples.of(int(groups.max()) + 1, resamples, seed)
-    approximate = [law for law in drawn if law.approximate]
+    approximate = [scheme for scheme in drawn if scheme.approximate]
     why = why_not_exact(given, base) if approximate else ""
 
-    def measure(law: SamplingScheme, sizes: list[int]) -> dict[str, MeasuredSystem]:
+    def measure(scheme: SamplingScheme, sizes: list[int]) -> dict[str, MeasuredSystem]:
         found = {}
         for name, of_system in cases.items():
-            if law.approximate and not why:
+            if scheme.approximate and not why:
                 found[name] = measure_exactly(given[name], systems[name], groups, base, sizes, metrics, threads=threads)
             else:
-                found[name] = measure_system(of_system, law, sizes, metrics, threads=threads)
+                found[name] = measure_system(of_system, scheme, sizes, metrics, threads=threads)
             if progress is not None:
                 progress(1)
         return found
 
     points, orders, stable = [], [], []
     whole = measure(FULL_LAW, [FULL])
-    for law in drawn:
-        found = measure(law, requested)
+    for scheme in drawn:
+        found = measure(scheme, requested)
         for column, heading in enumerate(metrics):
-            setting = {"by": law.by, "replace": law.replace, "metric": heading}
+            setting = {"by": scheme.by, "replace": scheme.replace, "metric": heading}
             (full,) = SystemOrder.each(whole, column, samples)
             at = SystemOrder.each(found, column, samples)
             agreement = [order.agreement(full, level) for order in at]
@@ -104,8 +104,10 @@ def sampling_curve(
                 points += [{**setting, "size": size, **row} for row in order.rows(level)]
             orders += [{**setting, "size": size, **row} for size, row in zip(requested, agreement, strict=True)]
 
-            def same(size: int, law: SamplingScheme = law, column: int = column, full: SystemOrder = full) -> bool:
-                return full.same([one.mean[0, column] for one in measure(law, [size]).values()])
+            def same(
+                size: int, scheme: SamplingScheme = scheme, column: int = column, full: SystemOrder = full
+            ) -> bool:
+                return full.same([one.mean[0, column] for one in measure(scheme, [size]).values()])
 
             stable.append({**setting, "size": stable_from(requested, [row["same"] for row in agreement], same)})
     return SamplingCurve(
@@ -122,7 +124,7 @@ def sampling_curve(
             "users": first.queries.len(),
             "relevant": first.pairs,
             "candidates": int(first.pool[base].max()),
-            "approximate": [str(law) for law in approximate] if why else [],
+            "approximate": [str(scheme) for scheme in approximate] if why else [],
         },
         findings=diagnose(ApproximationFacts(tuple(map(str, approximate)), why)) if why else (),
     )
@@ -140,7 +142,9 @@ def check_sizes(
         raise UsageError("U122", "no query has a relevant item", hint="lower relevant_from, or check the split")
     has_relevant = standings.relevant > 0
     pool = standings.pool.get(base, np.zeros(has_relevant.size, np.int64))
-    if base in standings.pool_masses and any(law.approximate for law in drawn):  # what has no weight is never drawn
+    if base in standings.pool_masses and any(
+        scheme.approximate for scheme in drawn
+    ):  # what has no weight is never drawn
         pool = standings.pool_masses[base][:, 0].astype(np.int64)
     least = int(pool[has_relevant].min())
     if sizes is None:
@@ -150,7 +154,7 @@ def check_sizes(
     if not requested or requested[0] < 1:
         what = f"sizes must be at least 1, got {requested[0] if requested else 'none'}"
         raise UsageError("U102", what, hint="sizes=[10, 100, 1000]")
-    if requested[-1] > least and not all(law.replace for law in drawn):
+    if requested[-1] > least and not all(scheme.replace for scheme in drawn):
         user = standings.queries.filter(pl.Series(has_relevant & (pool == least)))[0]
         raise UsageError(
             "U120",

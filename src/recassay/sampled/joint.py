@@ -143,11 +143,11 @@ def _with_prior(prior: Float, pool: int, sample: int, replace: bool) -> Joint:
     """
     ranks = np.flatnonzero(prior)
     roots = np.sqrt(prior[ranks])
-    law = _count_distributions(ranks.astype(np.float64), pool, sample, replace=replace)
-    chances = prior[ranks] @ law
+    distributions = _count_distributions(ranks.astype(np.float64), pool, sample, replace=replace)
+    chances = prior[ranks] @ distributions
     possible = chances > 0
     scale = np.sqrt(chances[possible])
-    full, kept, seen = svd(roots[:, None] * law[:, possible] / scale, full_matrices=False)
+    full, kept, seen = svd(roots[:, None] * distributions[:, possible] / scale, full_matrices=False)
     n = _n_kept(kept)
     of_all = np.full((sample + 1, n), np.nan)
     of_all[possible] = (seen[:n] / scale).T
@@ -173,9 +173,9 @@ def _count_distributions(above: Float, pool: int, sample: int, *, replace: bool)
 
 @njit(nogil=True, cache=True)
 def _fill(above: Float, pool: int, sample: int, replace: bool, logs: Float) -> Float:
-    found, law = np.zeros((above.size, sample + 1)), np.zeros(sample + 2)
+    found, probs = np.zeros((above.size, sample + 1)), np.zeros(sample + 2)
     for row in range(above.size):
-        first, last = hit_probabilities(above[row], float(pool), sample, replace, sample, logs, law)
+        first, last = hit_probabilities(above[row], float(pool), sample, replace, sample, logs, probs)
         for x in range(first, last + 1):
-            found[row, x] = law[x - first]
+            found[row, x] = probs[x - first]
     return found

@@ -45,13 +45,13 @@ class MeasuredSystem:
 
     @property
     def mean(self) -> Float:
-        """Return the mean over relevant items, by size and metric."""
+        """Return the mean over relevant items for each sample size (rows) and metric (columns)."""
         mean: Float = self.sums.sum(axis=0) / self.counts.sum()
         return mean
 
     @property
     def deviation(self) -> Float:
-        """Return the standard deviation of the mean over random draws, by size and metric."""
+        """Return the standard deviation of the mean over random draws, for each sample size and metric."""
         deviation: Float = np.sqrt(self.spread) / self.counts.sum()
         return deviation
 
@@ -111,27 +111,27 @@ class Cases:
         masses = standings.tied_masses[base][order] if base in standings.tied_masses else None
         return cls(group[order], bounds, counts, weights, masses)
 
-    def classes(self, law: SamplingScheme) -> Classes:
-        """Return the candidates tied with each item in classes of equal weight, for draws with replacement by ``law``.
+    def classes(self, scheme: SamplingScheme) -> Classes:
+        """Return the candidates tied with each item in classes of equal weight, for draws with replacement.
 
         If the standings have no weights of single candidates, tied candidates are assumed to have equal weight.
         """
         tied = self.counts[1]
-        if not law.replace or law.by == "uniform":
-            return Classes.equal(tied if law.replace else tied * 0, tied)
+        if not scheme.replace or scheme.by == "uniform":
+            return Classes.equal(tied if scheme.replace else tied * 0, tied)
         assert self.weights is not None
         return Classes.equal(tied, self.weights[1]) if self.masses is None else Classes.of(self.masses)
 
 
 def measure_system(
     cases: Cases,
-    law: SamplingScheme,
+    scheme: SamplingScheme,
     sizes: Sequence[int],
     metrics: Mapping[str, Metric],
     *,
     threads: int | None = None,
 ) -> MeasuredSystem:
-    """Return the metrics of a system for samples of each of ``sizes`` (ascending), drawn by the scheme ``law``.
+    """Return the metrics of a system for samples of each of ``sizes`` (ascending), drawn by the ``scheme``.
 
     Without replacement, a sample larger than the pool has all candidates.
 
@@ -140,26 +140,26 @@ def measure_system(
     >>> from recassay.metrics.registry import parse_metrics
     >>> fold = ra.split.last(n=1)(log(users=300, items=120, events=6_000, seed=1))[0]
     >>> standings = ra.play(ra.models.Popular(), fold, ra.protocols.next_item()).standings
-    >>> law, cases = SamplingScheme("uniform", replace=False), Cases.of(standings, user_groups(standings), "AI")
-    >>> measure_system(cases, law, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
+    >>> scheme, cases = SamplingScheme("uniform", replace=False), Cases.of(standings, user_groups(standings), "AI")
+    >>> measure_system(cases, scheme, [5, 20], parse_metrics("hit@5")).mean.round(3).tolist()
     [[0.874], [0.395]]
     """
     counts = cases.counts
-    weights = counts if law.by == "uniform" else cases.weights
+    weights = counts if scheme.by == "uniform" else cases.weights
     if weights is None:
         raise UsageError("U119", "the standings hold no popularity mass", hint="play the systems again")
-    code = _kernels.AGAIN if law.replace else _kernels.TWO if law.approximate else _kernels.PLAIN
+    code = _kernels.AGAIN if scheme.replace else _kernels.TWO if scheme.approximate else _kernels.PLAIN
     sample_sizes = np.array(sizes, np.int64)
     pool = int(counts[2].max(initial=0))
-    largest = int(sample_sizes.max()) if law.replace else min(int(sample_sizes.max()), pool)
+    largest = int(sample_sizes.max()) if scheme.replace else min(int(sample_sizes.max()), pool)
     credit = credit_table(metrics, largest + 1)
-    classes = cases.classes(law)
+    classes = cases.classes(scheme)
     numbers = np.arange(max(largest, pool, FEW * int(classes.number.max(initial=0))) + 4.0)
     log_factorials, reciprocals = readonly(log_gamma(numbers + 1)), readonly(1 / np.maximum(numbers, 1))
     auc = any(counts_pairs(metric) for metric in metrics.values())
     groups = cases.bounds.size - 1
     sums = np.zeros((groups, sample_sizes.size, credit.shape[0] + 1))
-    arrays = (*weights, *counts) if law.replace else (*counts, *weights)
+    arrays = (*weights, *counts) if scheme.replace else (*counts, *weights)
     columns_of_cases = (cases.group, *arrays, classes.offsets, classes.number, classes.mass, sample_sizes)
     arguments = tuple(readonly(array) for array in columns_of_cases)
     kernels: Any = _kernels  # numba functions are untyped
@@ -180,7 +180,7 @@ def measure_system(
 
 
 def credit_table(metrics: Mapping[str, Metric], ranks: int) -> Float:
-    """Return the value of each metric (rows) for a single relevant item at ranks 1, 2, ... (columns), without AUC.
+    """Return the value of each metric (rows) for a single relevant item at ranks 1, 2, ... (columns); AUC has no row.
 
     The table ends at the last rank at which some metric is not 0, or at rank ``ranks``.
     """

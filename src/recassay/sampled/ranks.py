@@ -119,7 +119,9 @@ def check_ranks(ranks: ArrayLike, sample: int, where: str = "ranks") -> Int64:
         first = int(np.argmax(wrong))
         zeros = not broken.any() and bool((found == 0).any()) and found.max() <= sample
         hint = (
-            "ranks start at 1: add 1 to each" if zeros else f"with {sample:,} sampled the last rank is {sample + 1:,}"
+            "ranks start at 1: add 1 to each"
+            if zeros
+            else f"with {sample:,} sampled candidates the last rank is {sample + 1:,}"
         )
         if broken.any():
             hint = "do not average ranks over ties: give the rank in one random order of the tied items"

@@ -13,7 +13,7 @@ from recassay.naming.grammar import suggest
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 
-LAW = ("by", "replace", "metric")
+SCHEME = ("by", "replace", "metric")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +80,17 @@ class SamplingCurve:
 
     def exhibits(self) -> tuple[Exhibit, ...]:
         """Return figures of means, ranks and agreement over the sample size; the full ranking is the last point."""
-        law = pl.concat_str(
+        scheme = pl.concat_str(
             pl.col("metric"), pl.lit(" "), pl.col("by"),
             pl.when("replace").then(pl.lit(", with replacement")).otherwise(pl.lit(", without replacement")),
         ).alias("setting")  # fmt: skip
-        named = self.points.with_columns(law, candidates=pl.col("size").fill_null(self.settings["candidates"]))
+        named = self.points.with_columns(scheme, candidates=pl.col("size").fill_null(self.settings["candidates"]))
         rank = pl.col("mean").rank("min", descending=True).over("setting", "candidates").cast(pl.Int64)
         points = named.with_columns(rank=rank)
         axes: Any = {"x": "candidates", "facet": "setting", "log_x": True}
         note = f"The last point is the full ranking, of up to {self.settings['candidates']:,} candidates."
         note += "".join(f" {finding.detail}." for finding in self.findings)
-        orders = self.orders.with_columns(law, pl.col("swaps").list.join(", "), candidates=pl.col("size"))
+        orders = self.orders.with_columns(scheme, pl.col("swaps").list.join(", "), candidates=pl.col("size"))
         return (
             Exhibit(
                 "sampling-curve", "Sampled metrics by size of the sample",

@@ -222,7 +222,7 @@ def empty_part_error(split: Split, rows: int, users: int, part: str) -> UsageErr
     """Return the error for a cut in which a part has no rows."""
     return UsageError(
         "U116",
-        f"of {rows:,} rows of {users:,} users none is left for {part}",
+        f"none of the {rows:,} rows of {users:,} users is left for {part}",
         where=str(split),
         hint="choose other shares or times, or look at the log: recassay stats LOG",
     )

@@ -101,7 +101,7 @@ class Filter(Named):
         """Return the error for a filter that keeps no row of a log with these numbers of rows and users."""
         return UsageError(
             "U116",
-            f"of {rows:,} rows of {users:,} users the filter keeps none",
+            f"the filter keeps none of the {rows:,} rows of {users:,} users",
             where=str(self),
             hint="use a weaker filter, or look at the log: recassay stats LOG",
         )

@@ -70,7 +70,7 @@ class SequenceSplit(Sequencing):
         """
         for part, name in ((train, "training"), (test, "test")):
             if not len(part):
-                what = f"of {len(train) + len(test):,} sequences none is left for {name}"
+                what = f"of {len(train) + len(test):,} sequences, none is left for {name}"
                 raise UsageError("U116", what, where=str(self), hint="choose another share, or make more sequences")
         how = {"split": str(self), "name": self.name, **self.parameters, "leakage": self.leakage, **info}
         return SequenceFold(train, test, how, removed, number)

@@ -182,7 +182,7 @@ class Sessions(Sequencer):
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
         """Return the error for a log in which every pause is too long."""
-        what = f"of {rows:,} rows of {users:,} users no two of one user are closer than {self.gap:g}"
+        what = f"none of {users:,} users has two of the {rows:,} rows closer in time than {self.gap:g}"
         return UsageError("U116", what, where=str(self), hint="choose a longer gap, in the unit of the timestamps")
 
     def _repeated(self, log: Interactions, order: NDArray[np.integer], time: TimeValues) -> Rows:

@@ -22,7 +22,8 @@ ROUNDING = 1e-12  # relative to the largest input value: differences closer to e
 def standard_deviation(values: Floats, scale: float) -> float:
     """Return the standard deviation (n - 1) of values; 0 if they differ by no more than a rounding error.
 
-    ``scale`` is the largest of the values that they were computed from: 0.3 - 0.2 and 0.2 - 0.1 count as equal.
+    The values are differences of numbers up to ``scale``, which sets the size of a rounding error: 0.3 - 0.2 and
+    0.2 - 0.1 count as equal.
 
     >>> d = np.array([0.3, 0.2]) - np.array([0.2, 0.1])
     >>> bool(d[0] == d[1]), standard_deviation(d, 0.3), standard_deviation(np.array([0.0, 1.0]), 1.0) ** 2

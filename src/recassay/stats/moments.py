@@ -34,7 +34,7 @@ class IntervalMoments(Protocol):
 
     @property
     def squares(self) -> float:
-        """Return the sum over units of L_i^2."""
+        """Return the sum of L_i^2, the squared influence of unit i on the mean, over all units."""
 
     @property
     def acceleration(self) -> float:

@@ -37,7 +37,7 @@ def check_check(check: Check) -> None:
     for finding in _findings_of_a_sound_run():
         if finding.code == code:
             require(
-                isinstance(finding.detail, str) and bool(finding.detail), f"{code} gives {finding.detail!r}, no text"
+                isinstance(finding.detail, str) and bool(finding.detail), f"{code} gives {finding.detail!r}, not a text"
             )
 
 

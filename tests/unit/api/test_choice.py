@@ -85,5 +85,5 @@ def test_options_are_checked_when_they_are_made(make, code):
 
 def test_a_memory_budget_is_for_scoring_only():
     budget = ra.Execution(memory="1GB")
-    with pytest.raises(ra.UsageError, match="no budget of memory"):
+    with pytest.raises(ra.UsageError, match="does not support a memory budget"):
         ra.judge([], "TI-AR-AN", "recall@5", execution=budget)

@@ -269,11 +269,11 @@ class TestRefusals:
 
     @pytest.mark.parametrize("size", ["much", "0GB", "-1GB", "2XB"])
     def test_sizes(self, size):
-        with pytest.raises(UsageError, match=r"is no size"):
+        with pytest.raises(UsageError, match=r"is not an amount"):
             judged("mine.parquet", memory=size)
 
     def test_only_files_can_be_larger_than_memory(self, tmp_path):
-        with pytest.raises(UsageError, match="these are in memory") as caught:
+        with pytest.raises(UsageError, match="in memory already") as caught:
             judged(RUN, memory="2GB")
         assert caught.value.code == "U223"
         (tmp_path / "run.json").write_text('{"1": {"2": 0.5}}')
@@ -316,7 +316,7 @@ class TestRefusals:
         assert caught.value.code == "I105"
 
     def test_not_with_until(self):
-        with pytest.raises(UsageError, match="judging everyone"):
+        with pytest.raises(UsageError, match="combined with a sample"):
             judged("run.csv", memory="8GB", until=0.1)
 
 
@@ -328,7 +328,7 @@ def test_progress_tells_of_rows(tmp_path):
     given = {"truth": tmp_path / "truth.parquet", "train": tmp_path / "train.parquet"}
     judged(tmp_path / "mine.parquet", **given, memory="8GB", progress=lambda *one: told.append(one))
     stages = [
-        ("reading truth", TRUTH), ("sorting truth", TRUTH), ("looking at the truth", TRUTH),
+        ("reading truth", TRUTH), ("sorting truth", TRUTH), ("reading the truth", TRUTH),
         ("reading log", TRAIN), ("counting the log", TRAIN), ("reading mine", RUN), ("judging mine", RUN),
     ]  # fmt: skip
     done = [one for one in told if one[1] == one[2] and one[0] != "resampling users"]

@@ -59,7 +59,7 @@ def test_metrics_that_were_not_scored_or_cannot_say():
     with pytest.raises(UsageError, match="was not scored") as caught:
         ra.global_score(THREE, {"precison": 1})
     assert (caught.value.code, caught.value.hint) == ("U101", "did you mean 'precision'?")
-    with pytest.raises(UsageError, match="neither way is better"):
+    with pytest.raises(UsageError, match="neither direction is better"):
         ra.pareto(scores(a={"rbp_residual": 0.1}), ["rbp_residual"])
     with pytest.raises(UsageError, match="undefined for 'a'"):
         ra.pareto(scores(a={"ndpm": math.nan}))

@@ -32,7 +32,7 @@ def test_many_numbers_are_divided_into_quarters():
     users = pl.DataFrame({"user_id": range(100), "age": [None, *range(1, 100)]})
     groups = Memberships.of(users, "user_id", "age")
     assert groups.names == ("1 to 25", "26 to 50", "51 to 75", "76 to 99")
-    assert groups.note == "'age' has 99 values: its groups are quarters"
+    assert groups.note == "'age' has 99 values: its groups are quartiles"
     assert [len(own) for own in members(groups, list(range(100))).values()] == [25, 25, 25, 24]
 
 

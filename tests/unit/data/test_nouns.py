@@ -51,7 +51,7 @@ WRONG = {
     "runs and truth in the wrong order": (lambda: ra.score(ra.read_truth(FOLD), RUN, "hit@1"), "ra.score(runs, truth"),
     "a fold for its run": (lambda: ra.score(FOLD, FOLD, "hit@1"), "ra.play(ra.models.Popular()"),
     "a class for its run": (lambda: ra.score(ra.models.Popular, FOLD, "hit@1"), "write Popular() with parentheses"),
-    "a model for its run": (lambda: ra.score({"pop": POPULAR}, FOLD, "hit@1"), "let a model answer first"),
+    "a model for its run": (lambda: ra.score({"pop": POPULAR}, FOLD, "hit@1"), "let a model recommend first"),
     "scores for runs": (lambda: ra.score(SCORES, FOLD, "hit@1"), "ra.compare(scores)"),
     "a class for its model": (lambda: ra.play(ra.models.Popular, FOLD, RANKING), "write Popular() with parentheses"),
     "a log for a fold": (lambda: ra.play(POPULAR, LOG, RANKING), "ra.split.random(test=0.2)(log)[0]"),
@@ -64,7 +64,7 @@ WRONG = {
     "a split of a fold": (lambda: ra.split.random(test=0.2)(FOLD), "fold.train"),
     "a log among the parameters of a split": (lambda: ra.split.random(LOG), "random(...)(log)"),
     "scores for played runs": (lambda: ra.judge(SCORES, "TI-AR-AN", "hit@1"), "not their scores"),
-    "a model for its played run": (lambda: ra.judge(POPULAR, "TI-AR-AN", "hit@1"), "let a model answer first"),
+    "a model for its played run": (lambda: ra.judge(POPULAR, "TI-AR-AN", "hit@1"), "let a model recommend first"),
     "a run for its scores": (lambda: ra.compare(RUN), "score runs first"),
     "a list of scores": (lambda: ra.compare([SCORES, SCORES]), "score all runs in one call"),
     "scores under designs": (

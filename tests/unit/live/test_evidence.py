@@ -1,4 +1,4 @@
-"""Bounds and tests that hold at every look."""
+"""Bounds and tests that are valid at any time."""
 
 import math
 

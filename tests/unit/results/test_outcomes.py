@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_refused(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         Outcomes.read(tmp_path / "nothing.parquet")
     pl.DataFrame({"event": [0]}).write_parquet(tmp_path / "table.parquet")
-    with pytest.raises(InputError, match="says not of which system"):
+    with pytest.raises(InputError, match="does not say which system"):
         Outcomes.read(tmp_path / "table.parquet")
 
 

@@ -40,14 +40,18 @@ class SparkBackend:
     def score(self, request: ScoreRequest) -> Scores:
         """Return the scores of all users, whose values stay in Parquet files."""
         if request.until is not None or request.execution.memory is not None:
-            raise UsageError("U107", "Spark judges everyone, in the memory it has", hint="leave out until and memory")
+            raise UsageError(
+                "U107", "Spark scores all users and manages its own memory", hint="leave out until and memory"
+            )
         return score_tables(request)
 
     def play(self, request: PlayRequest) -> SparkRun:
         """Return the recommendations of a system on a fold whose rows are Spark tables."""
         if not isinstance(request.fold, SparkFold):
-            what = f"Spark plays systems on folds of Spark, not on a {type(request.fold).__name__}"
-            raise UsageError("U228", what, hint="cut a log of ra.spark_log(...), or join parts by ra.spark_fold(...)")
+            what = f"Spark plays systems on Spark folds, not on a {type(request.fold).__name__}"
+            raise UsageError(
+                "U228", what, hint="split a log of ra.spark_log(...), or combine tables with ra.spark_fold(...)"
+            )
         return play_on_spark(request)
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
@@ -55,11 +59,13 @@ class SparkBackend:
         runs = {name: one for name, one in played.items() if isinstance(one, SparkRun)}
         if len(runs) < len(played):
             other = next(name for name in played if name not in runs)
-            hint = "play it on the same fold of Spark, or take run.here() of the others"
-            raise UsageError("U122", f"'{other}' was not played on Spark, and others were", hint=hint)
+            hint = "play it on the same Spark fold, or use run.here() of the others"
+            raise UsageError("U122", f"'{other}' was not played on Spark, but others were", hint=hint)
         method = request.options.method
         if method != "exact":
-            raise UsageError("U107", "Spark judges in closed form", where=f"method='{method}'", hint="method='exact'")
+            raise UsageError(
+                "U107", "Spark evaluates designs in closed form only", where=f"method='{method}'", hint="method='exact'"
+            )
         in_task = replace(request, execution=HERE)
         return judge_on_spark(runs, in_task, partial(judge_in_memory, request=in_task), work=request.execution.work)
 
@@ -74,7 +80,7 @@ class SparkBackend:
     ) -> Comparison:
         """Return the comparison of every pair of systems, made by a task for each metric."""
         if not isinstance(scores, StoredScores):
-            what = f"Spark compares scores that it made, not {type(scores).__name__}"
+            what = f"Spark compares scores that it computed, not {type(scores).__name__}"
             raise UsageError("U228", what, hint="leave out engine, or score with engine='spark'")
         return scores.compare_in_tasks(testing, baseline, family)
 

@@ -79,7 +79,7 @@ def judge_on_spark(
         return _in_one_task(runs, judge_here, 1)
     many = -(-first.played.users // max(few, 1))
     sampled = _in_one_task(runs, judge_here, many)
-    scope = f" (looked for among {sampled.by_design[sampled.designs[0]].units.len():,} users, drawn by their ids)"
+    scope = f" (checked on {sampled.by_design[sampled.designs[0]].units.len():,} users, sampled by their ids)"
     findings = [replace(finding, detail=finding.detail + scope) for finding in sampled.findings]
     return _in_all_tasks(runs, request, sampled.settings, findings, work, few)
 
@@ -88,8 +88,8 @@ def _raise_if_queries_differ(one: SparkRun, other: SparkRun) -> None:
     if (one.played.digest, one.played.queries) != (other.played.digest, other.played.queries):
         raise InputError(
             "I311",
-            f"'{one.name}' was asked about {one.played.queries:,} users and {one.played.pairs:,} relevant items, "
-            f"'{other.name}' about {other.played.queries:,} and {other.played.pairs:,}",
+            f"'{one.name}' was played for {one.played.queries:,} users and {one.played.pairs:,} relevant items, "
+            f"'{other.name}' for {other.played.queries:,} and {other.played.pairs:,}",
             hint="play all systems on the same fold with the same protocol",
         )
 

@@ -154,12 +154,12 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     model, protocol = request.model, request.protocol
     fold: SparkFold = request.fold
     if not isinstance(protocol, Ranking):
-        raise UsageError("U107", f"there is no driver for {protocol} on Spark", hint="ranking(...)")
+        raise UsageError("U107", f"Spark does not support the protocol {protocol}", hint="use ranking(...)")
     if not isinstance(model, FitsByUser):
         raise UsageError(
             "U107",
-            f"{model} would learn from the users of each task alone",
-            hint="fit it elsewhere, and play its factors: ra.models.FactorTable, or its scores: ra.models.ScoreBatches",
+            f"{model} would learn from the users of one task only",
+            hint="fit it elsewhere and play its factors (ra.models.FactorTable) or its scores (ra.models.ScoreBatches)",
         )
     spark, label = session_of(fold.labelled), label_of(fold.number)
     log = SparkTable(fold.labelled.select(*fold.train.columns, label), "the log")

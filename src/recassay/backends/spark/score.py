@@ -65,7 +65,7 @@ def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
     if job.progress is not None:
         job.progress("starting Spark", 1, 1)
     others = {TRUTH: truth} | _log(spark, request)
-    with report_stages(spark, job.progress, "looking at truth and log"):
+    with report_stages(spark, job.progress, "reading truth and log"):
         job = _settled(replace(job, context=_context(request, others)), truth, reading.negative)
     origins = {name: TableOrigin(one.where, one.remarks) for name, one in (others | runs).items()}
     in_task = replace(job, threads=1, progress=None)
@@ -138,7 +138,7 @@ def sources_of(runs: Any) -> dict[str, Any]:
             return found
     raise UsageError(
         "U228",
-        f"runs for Spark are tables of Spark or paths, not a {type(runs).__name__}",
+        f"runs for Spark must be Spark tables or paths, not a {type(runs).__name__}",
         hint="{'mine': spark.read.parquet(path)}",
     )
 
@@ -254,5 +254,5 @@ def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str
         rows = map_users({TRUTH: truth}, facts, f"{FOUND} binary").collect()
     parts: list[TruthStatistics] = [pickle.loads(bytes(row[0])) for row in rows]
     if not parts:
-        raise InputError("I103", "the truth has no rows", where=truth.where, hint="check what wrote it")
+        raise InputError("I103", "the truth has no rows", where=truth.where, hint="check the program that wrote it")
     return reduce(add, parts)

@@ -190,18 +190,18 @@ def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     if not {"rank", "score"} & set(run.columns):
         lacks = "the run has neither rank nor score"
     elif conventions.order == "row":
-        lacks = "lists were to be taken in the order of their rows (order='row')"
+        lacks = "order='row' takes lists in the order of their rows"
     elif conventions.ties in OF_ROWS:
-        lacks = f"rows that tie were to stand as they came (ties={conventions.ties!r})"
+        lacks = f"ties={conventions.ties!r} keeps tied rows in their order"
     if lacks is None and not conventions.reads_rows:
         return run.without_row_order()
     if lacks is None or run.has_rows:
         return run
     raise UsageError(
         "U228",
-        f"{lacks}, and the rows of a Spark table have no order",
+        f"{lacks}, but the rows of a Spark table have no order",
         where=run.where,
-        hint="give the path of its Parquet files, whose rows have a place, or a rank for every row",
+        hint="give the path of its Parquet files, whose rows have an order, or a rank for every row",
     )
 
 

@@ -38,10 +38,12 @@ CARRIED = re.compile(r"recassay-error:([A-Za-z0-9+/=]+)")
 FILE = re.compile(r"((?:[a-z0-9]+:/|/)[^\s'\"]*\.(?:parquet|pq|orc|avro|csv|json)[^\s'\",:]*)")
 
 OTHER_PYTHON = {
-    r"PYTHON_VERSION_MISMATCH|Python in worker has different version": "have another version of Python than is here",
-    r"Cannot run program \"[^\"]*\"": "do not find the Python that they are to start",
+    r"PYTHON_VERSION_MISMATCH|Python in worker has different version": "have another version of Python than the driver",
+    r"Cannot run program \"[^\"]*\"": "do not find the Python that they should start",
     r"from pyspark.daemon's stdout": "start a Python that ends at once",
-    r"No module named '(recassay|polars|numpy|numba|pyarrow)": "have a Python without recassay, or what it needs",
+    r"No module named '(recassay|polars|numpy|numba|pyarrow)": (
+        "have a Python without recassay or one of its dependencies"
+    ),
 }
 
 Result = TypeVar("Result")
@@ -148,7 +150,9 @@ def _translated(text: str) -> RecassayError | None:
         return error
     python = next((what for sign, what in OTHER_PYTHON.items() if re.search(sign, text)), None)
     if python is not None:
-        hint = f"PYSPARK_PYTHON={sys.executable} before the session starts; on a cluster, a path that all nodes have"
+        hint = (
+            f"set PYSPARK_PYTHON={sys.executable} before the session starts; on a cluster, a path that all nodes have"
+        )
         return UsageError("U232", f"the workers of Spark {python}", where="PYSPARK_PYTHON", hint=hint)
     if "PATH_NOT_FOUND" in text or "FILE_NOT_EXIST" in text:
         return InputError(
@@ -159,7 +163,7 @@ def _translated(text: str) -> RecassayError | None:
             "I104",
             "a part file is damaged, or is not what its name says",
             where=_path_in(text),
-            hint="write it again, or take it out of the folder",
+            hint="write it again, or remove it from the folder",
         )
     return None
 

@@ -58,8 +58,8 @@ def map_in_tasks(
             raise
         raise UsageError(
             "U226",
-            f"a worker died in the task of {named(things[int(died[1])])}, at each of {died[2]} tries",
+            f"a worker died in the task of {named(things[int(died[1])])}, in all {died[2]} attempts",
             where=f"master {context.master}",
-            hint="give workers more memory (spark.executor.memoryOverhead) and start it again: what is done stays done",
+            hint="give workers more memory (spark.executor.memoryOverhead) and start again: finished work is kept",
         ) from error
     return found

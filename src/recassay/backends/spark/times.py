@@ -96,9 +96,9 @@ def _of_bands(edges: list[float]) -> list[Any]:
 
 
 def _positions_task(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
-    """Yield for each chunk of users a row with its :class:`Positions`, statistics that tell positions from times.
+    """Yield, for each chunk of users, the statistics that tell whether times are positions (:class:`Positions`).
 
-    ``pieces`` are the chunks.
+    The statistics are pickled, in a table of one row.
     """
     for piece in pieces:
         log = Interactions.from_frame(piece[LOG])

@@ -140,8 +140,8 @@ class OverTime:
         return Exhibit(
             "difference-over-time",
             f"Difference in {self.metric} since the beginning",
-            f"The mean difference so far, first less second. {SURE.format(level=1 - self.testing.alpha)} Bounds more "
-            f"than {WIDE} times as wide as in the end are left out; a mark says where bounds first leave out 0.",
+            f"The mean difference so far, first minus second. {SURE.format(level=1 - self.testing.alpha)} Bounds more "
+            f"than {WIDE} times as wide as in the end are left out; a mark shows where bounds first exclude 0.",
             table,
             EVENT,
             "difference",
@@ -209,7 +209,7 @@ def compare_over_time(
     [(6, 1, 0.125)]
     """
     if not 0 < alpha < 1:
-        raise UsageError("U102", f"alpha={alpha:g} is no chance of error", hint="alpha=0.01")
+        raise UsageError("U102", f"alpha must be between 0 and 1, got {alpha:g}", hint="alpha=0.01")
     check_word("test", test, ["auto", *TESTS])
     systems, testing = systems_of(a, b), StreamSignificanceOptions(alpha, continuity, exact, test)
     pairs = [Paired.of(systems[one], systems[other], metric) for one, other in pairs_of(tuple(systems), baseline)]
@@ -247,10 +247,10 @@ def _pair_sentences(row: Mapping[str, Any], alpha: float) -> list[str]:
     """Return the sentences of the report about one pair; ``row`` is its row of :meth:`OverTime.summary`."""
     p = "< 0.0001" if row["p_adjusted"] < 0.0001 else f"= {row['p_adjusted']:.4f}"
     verdict = "significant" if row["significant"] else "not significant"
-    sure = "0 lies within them at every event so far"
+    sure = "they include 0 at every event so far"
     if row["decided"] is not None:
-        sure = f"0 is left out first at event {row['decided']:,}, and {row['for']} better up to there"
-    dropped = f", {row['dropped']:,} events of one of them alone left out" if row["dropped"] else ""
+        sure = f"they first exclude 0 at event {row['decided']:,}, with {row['for']} better up to there"
+    dropped = f", {row['dropped']:,} events that only one of them has left out" if row["dropped"] else ""
     return [
         f"{row['a']} {row['mean_a']:.4f}, {row['b']} {row['mean_b']:.4f}: difference {row['difference']:+.4f} "
         f"over {row['n']:,} events{dropped}",

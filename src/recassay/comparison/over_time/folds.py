@@ -121,6 +121,6 @@ def _folds(folds: Folds) -> list[Outcomes]:
         raise UsageError("U113", "there are no folds", hint="play with prequential(folds='split', copies=5)")
     lengths = sorted({one.events for one in found})
     if len(lengths) > 1:
-        what = f"folds are of streams of {lengths[0]:,} and of {lengths[-1]:,} events"
+        what = f"the folds belong to streams of {lengths[0]:,} and {lengths[-1]:,} events"
         raise InputError("I382", what, where=f"outcomes of {found[0].system}", hint="give the folds of one stream")
     return found

@@ -59,7 +59,7 @@ class Paired:
                 raise InputError("I382", what, where=where, hint="play both systems on the same log")
         made = made_of(a, metric)
         if made.after is not np.asarray:
-            what = f"{metric} of a stream is no mean over its events, so no event has a difference"
+            what = f"{metric} of a stream is not a mean over its events, so events have no differences"
             raise UsageError("U114", what, where=where, hint=f"compare {made.column}, or squares of it, event by event")
         values_a, values_b = a.of(made.column)[in_a], b.of(made.column)[in_b]
         known = ~(np.isnan(values_a) | np.isnan(values_b))

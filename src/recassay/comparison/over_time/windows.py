@@ -123,23 +123,23 @@ def windows(
         return WindowOptions(how, by, None, None)
     if how == "fading" and fading is not None:
         if not 0 < fading < 1:
-            raise UsageError(
-                "U196", f"fading={fading:g}: the past fades by a factor between 0 and 1", hint="fading=0.999"
-            )
+            raise UsageError("U196", f"fading must be between 0 and 1, got {fading:g}", hint="fading=0.999")
         return WindowOptions(how, by, None, fading)
     if window is None and by == "time":
         raise UsageError(
-            "U196", "a window of time needs its length", where="window=None",
+            "U196", "a time window needs a length", where="window=None",
             hint="window=86400 for a day if times are seconds or dates, or a timedelta",
         )  # fmt: skip
     if window is None:
         window = min(WIDEST, max(1, (scored if by == "scored" else events) // PARTS))
     if not (window > 0 and np.isfinite(window)) or (by != "time" and window != int(window)):
-        raise UsageError("U196", f"window={window:g}: it is a whole number of events, at least 1", hint="window=5000")
+        raise UsageError(
+            "U196", f"window must be a whole number of events, at least 1, got {window:g}", hint="window=5000"
+        )
     if how == "fading":
         if by != "scored" or window < 2:
             raise UsageError(
-                "U196", "what fades does so by scored event, and over more than one",
+                "U196", "fading averages count scored events, and need a window of at least 2",
                 where=f"by={by!r}, window={window:g}", hint="by='scored', and fading=0.999 or window=1000",
             )  # fmt: skip
         return WindowOptions(how, by, None, 1 - 1 / window)

@@ -124,7 +124,7 @@ def load_pickle(path: Path, shared: Mapping[str, object] | None = None, *, trust
             "U236",
             f"{path.name} is a pickle, and reading a pickle can run any code",
             where=str(path),
-            hint="if you trust whoever wrote it: recassay run --trust, or trust=True in Python; otherwise delete it",
+            hint="if you trust its author: recassay run --trust, or trust=True in Python; otherwise delete it",
         )
     return _Unpickler(io.BytesIO(content), shared or {}).load()
 
@@ -304,7 +304,7 @@ class _Decoder:
         if tag == "named":
             kind = _class_of(first)
             if not issubclass(kind, tuple):
-                raise ValueError(f"{first} is no named tuple")
+                raise ValueError(f"{first} is not a named tuple")
             return tuple.__new__(kind, self._all(about[1]))
         if tag in SPARSE:
             from scipy import sparse

@@ -171,7 +171,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _not_a_table(folder: Path, why: str) -> InputError:
     hint = "name the folder that directly holds the files"
-    return InputError("I119", f"{folder} {why}, and no table", where=str(folder), hint=hint)
+    return InputError("I119", f"{folder} {why}, so it is not a table", where=str(folder), hint=hint)
 
 
 _copies: dict[str, Path] = {}  # of pipes, which can be read only once

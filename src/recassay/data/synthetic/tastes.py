@@ -30,9 +30,9 @@ Codes = NDArray[np.int64]
 
 
 def log(*, users: int, items: int, events: int, exponent: float = 1.0, seed: int = 0) -> Interactions:
-    """Return a log of distinct (user, item) events in order of time; ids count from 1.
+    """Return a synthetic log, drawn from tastes of users and popularity of items, in order of time; ids count from 1.
 
-    At most half of all pairs can be events. Every user has events; an item may have none.
+    A user has an item at most once, and at most half of the items. Every user has events; an item may have none.
 
     >>> made = log(users=50, items=40, events=600, seed=1)
     >>> len(made), made.n_users, made.fingerprint == log(users=50, items=40, events=600, seed=1).fingerprint

@@ -69,7 +69,7 @@ ADVICE: dict[str, Advice] = {
     ),
     "I315": Advice(
         "Systems are compared user by user, but two of them have no user in common.",
-        "Score both on the same users. Ids must be written alike: 7 and '007' are two users.",
+        "Score both on the same users. Ids must be written in the same way: 7 and '007' are two users.",
     ),
     "I316": Advice(
         "A comparison needs the score of every user, `scores.parquet`. This folder has none: it is not a results "
@@ -154,8 +154,7 @@ ADVICE: dict[str, Advice] = {
         "Give every item its own time or rating, or leave that column out.",
     ),
     "I357": Advice(
-        "Seeds were given to be continued, and some are items that the training sequences do not have, or there are "
-        "none.",
+        "Some of the given seeds are items that the training sequences do not have, or there are no seeds.",
         "Give items of the training sequences; a model knows no other item.",
     ),
     "I361": Advice(

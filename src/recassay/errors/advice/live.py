@@ -6,8 +6,8 @@ from recassay.errors.advice.base import Advice
 
 ADVICE: dict[str, Advice] = {
     "U251": Advice(
-        "The state of a watch was begun with other settings, and numbers under both would not fit together.",
-        "Keep the settings, or begin another folder with `-o`. Rules and `--idle` may change.",
+        "The folder was written with other settings, and results under different settings cannot be combined.",
+        "Keep the settings, or choose another folder with `-o`. Rules and `--idle` may change.",
     ),
     "U252": Advice(
         "The state of a watch is open in another process, which would count events twice.",

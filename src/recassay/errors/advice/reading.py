@@ -80,8 +80,7 @@ ADVICE: dict[str, Advice] = {
         "Look at the place that the message names; write the table as Parquet or CSV.",
     ),
     "I119": Advice(
-        "The path is a device, a socket, the root of the file system, or a folder with so many files that it is no "
-        "table.",
+        "The path is a device, a socket, the root of the file system, or a folder with too many files to be one table.",
         "Name the file, or the folder that directly holds the part files. A pipe is read to its end first.",
     ),
     "I120": Advice(

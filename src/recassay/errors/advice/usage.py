@@ -73,7 +73,7 @@ ADVICE: dict[str, Advice] = {
         "Inspect the log (`recassay stats LOG`), then choose another share, count or instant.",
     ),
     "U117": Advice(
-        "A test part with equally many ratings per item was to hold a larger share of the ratings than possible: the "
+        "A test part with equally many ratings per item cannot hold the requested share of the ratings: the "
         "popularity of items differs too much.",
         "Use the share that the hint names, or lower epsilon, the share of its ratings that the least popular item of "
         "the test part keeps for training.",
@@ -108,7 +108,7 @@ ADVICE: dict[str, Advice] = {
     "U124": Advice(
         "A function got another kind of value than it needs: a log for a fold, the tuple that a split returns for one "
         "of its folds, a model for its run, `Popular` for `Popular()`.",
-        "Write what the message says.",
+        "Follow the hint of the message.",
     ),
     "U131": Advice(
         "A study file is not valid YAML, is not a mapping of keys to values, or repeats a key.",
@@ -149,7 +149,7 @@ ADVICE: dict[str, Advice] = {
         "the memory of the machine.",
     ),
     "U151": Advice(
-        "Corrections invert how a uniform sample hides the full rank. Among candidates drawn by popularity, a rank "
+        "Corrections invert the effect of a uniform sample on ranks. Among candidates drawn by popularity, a rank "
         "depends on which items are ranked higher, and no correction is known.",
         "Obtain full ranks from the systems. If they can be played again, use `ra.play`; `ra.sampling_curve` shows "
         "the effect of any sampling.",
@@ -164,7 +164,7 @@ ADVICE: dict[str, Advice] = {
         "Remove rare items before making sessions, with `split.filters`; or raise the limit: `CRF(most_items=...)`.",
     ),
     "U172": Advice(
-        "A list of different items was to be longer than the number of available items: the most popular ones, a "
+        "A list of distinct items would be longer than the number of available items: the most popular ones, a "
         "sample without repeats, or a model that gives probability 0 to all but a few.",
         "Generate shorter sequences, smooth the model, or allow short lists with `allow_short=True`.",
     ),
@@ -173,7 +173,7 @@ ADVICE: dict[str, Advice] = {
         "Give it a method `next_probabilities(histories)`; or pass a function that generates as `generator=`.",
     ),
     "U174": Advice(
-        "Generated sequences were to be shown with ids, and they do not know which sequences they continue.",
+        "Ids of generated sequences were requested, but it is unknown which sequences they continue.",
         "Make them with `ra.generate`, or say it: `Generated(..., begun=fold.test)`.",
     ),
     "U181": Advice(
@@ -208,7 +208,7 @@ ADVICE: dict[str, Advice] = {
         "an adapter.",
     ),
     "U195": Advice(
-        "A model in `PartialFit` that returns lists without predictions was to be fitted on a log. Lists without "
+        "A model in `PartialFit` that returns lists without predictions cannot be fitted on a log. Lists without "
         "scores work on streams only.",
         "Play it with `ra.protocols.prequential()`, give it `predict(X)`, or wrap a function in "
         "`ra.models.RecommendFunction`.",

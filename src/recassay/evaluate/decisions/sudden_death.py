@@ -47,13 +47,13 @@ Ranks = NDArray[np.int32]
 @departs(
     Departure(
         "sudden-death",
-        "Algorithm 1 of the paper as printed never looks at the last place; recassay does, as equation 6 says.",
+        "Algorithm 1 of the paper as printed never looks at the last rank; recassay does, as equation 6 says.",
         "ra.sudden_death(runs, truth, at=10, loop='printed')",
     ),
     Departure(
         "sudden-death",
-        "The paper averages over all users; recassay leaves out those without a relevant item, whom nobody can win, "
-        "which raises all shares alike and keeps the order of systems.",
+        "The paper averages over all users; recassay leaves out those without a relevant item, because no system can "
+        "win them; this raises all shares in proportion and keeps the order of systems.",
         "ra.sudden_death(runs, truth, at=10, users='all')",
     ),
 )
@@ -175,7 +175,7 @@ def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: t
     own = {name: one for name, one in hits.by_system.items() if chosen is None or name in chosen}
     extra = sum(one.extra for one in own.values())
     if rules.users == "all" and extra:
-        what = f"{extra:,} lists are of users outside the truth, whom the scores do not have"
+        what = f"{extra:,} lists belong to users who are not in the truth, and the scores lack these users"
         raise UsageError("U205", what, where="users='all'", hint="ra.sudden_death(runs, truth, users='all')")
     first = np.stack([np.where(one.rank > 0, one.rank, NEVER).astype(np.int32) for one in own.values()])
     return SuddenDeath(

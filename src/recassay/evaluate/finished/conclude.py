@@ -154,9 +154,9 @@ class FinishedConclusions:
         names = pl.concat_str("metric", *self.rankings[0].setting, separator=", ")
         place = pl.col("place")
         table = self.frame().with_columns(place.cast(pl.Float64), ranking=names, label=place.cast(pl.String))
-        caption = "Place of each system under each rule that turns many data sets into one order; 1 is best."
+        caption = "The rank of each system under each rule that combines data sets into one order; 1 is best."
         return Exhibit(
-            "places-by-rule", "Places by aggregation rule", caption, table, "rule", "system", facet="ranking",
+            "places-by-rule", "Ranks by aggregation rule", caption, table, "rule", "system", facet="ranking",
             kind="heat", value="place", label="label",
         )  # fmt: skip
 
@@ -287,18 +287,18 @@ def _cannot(finished: FinishedScores, rankings: Sequence[FinishedRanking]) -> tu
     """Return a sentence for each conclusion that the table cannot support, with the reason and what would be needed."""
     n = len(finished.datasets)
     said = [
-        "No difference within a data set is tested: that needs values per user. Whether two systems differ on one data "
-        "set, and intervals of single means, cannot be told from this table.",
+        "No difference within a data set is tested: that needs values per user. This table does not show whether two "
+        "systems differ on one data set, or how uncertain a mean is.",
     ]
     if n == 1:
-        said.append("There is one data set: nothing is said about others, and no rank test is made.")
+        said.append("There is one data set: it says nothing about others, and no rank test was run.")
     elif n < 6:
         said.append(f"With {n} data sets rank tests have little power: no difference found is not evidence of none.")
     left_out = sorted({name for one in rankings for name in one.table.left_out})
     if left_out:
         said.append(f"Left out because a value is missing on some data set: {', '.join(left_out)}.")
     said.append(
-        "Whether systems were tuned alike, on which part of the data they were chosen, and which split, candidates and "
-        "conventions the metrics used, is not in a table of means."
+        "A table of means does not show whether systems were tuned with equal effort, on which part of the data they "
+        "were selected, or which split, candidates and conventions the metrics used."
     )
     return (*said, *finished.notes)

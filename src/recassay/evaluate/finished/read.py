@@ -156,7 +156,7 @@ def _named(frame: pl.DataFrame, settings: Collection[str]) -> pl.DataFrame:
 
 
 def _long(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Return a row per value, with columns system, dataset, metric and value, and the others as they are."""
+    """Return a table in long format: a row per value, in columns system, dataset, metric, value and any others."""
     frame = frame.with_columns(pl.col(SYSTEM).cast(pl.String))
     if DATASET not in frame.columns:
         frame = frame.with_columns(pl.lit(GIVEN).alias(DATASET))

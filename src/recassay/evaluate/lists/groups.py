@@ -171,7 +171,7 @@ def why_no_item_groups(metric: object) -> str:
         return "is not about relevant items"
     formula = metric.rank_formula()
     if not isinstance(formula, Credit):
-        return "is no sum over relevant items by their ranks"
+        return "is not a sum over relevant items by their ranks"
     if metric.limits[1] != 1 or not math.isclose(float(formula.of_one(np.ones(1))[0]), 1.0):
         return "has a best value that depends on the number of relevant items"
     return ""

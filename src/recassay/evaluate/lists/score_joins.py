@@ -69,14 +69,14 @@ def _same_values(one: Scores, other: Scores, system: str) -> bool:
 def _refuse_other_systems(
     sheets: Mapping[Place, Scores], sources: Mapping[Place, str], place: Place, scores: Scores, name: str
 ) -> None:
-    """Raise I324 if scores share no system with earlier ones that differ at most in the data set.
+    """Raise I324 if ``scores`` have no system in common with earlier scores of the same split, design and so on.
 
-    Without a shared system, they cannot be taken as the same systems on another data set.
+    Scores with common systems may come from another data set; without one, nothing can be compared.
     """
     for at, earlier in sheets.items():
         if at.without("dataset") != place.without("dataset") or set(earlier.systems) & set(scores.systems):
             continue
-        what = f"the two scorings have other systems and other truths: {_how_truths_differ(earlier, scores)}"
+        what = f"the two scorings have different systems and different truths: {_how_truths_differ(earlier, scores)}"
         raise InputError(
             "I324", what, where=f"{sources[at]} and {name}",
             hint="score all runs against one truth: recassay score TRUTH RUNS... -o FOLDER",
@@ -90,7 +90,7 @@ def _how_truths_differ(one: Scores, other: Scores) -> str:
         return " against ".join(counts) if counts[0] != counts[1] else f"both have {counts[0]}, but not the same ones"
     users = [set(scores.units.to_list()) for scores in (one, other)]
     alone = [f"{len(left - right):,} of {len(left):,} users" for left, right in (users, users[::-1])]
-    return f"{alone[0]} are in the first alone, {alone[1]} in the second alone"
+    return f"{alone[0]} are only in the first, {alone[1]} only in the second"
 
 
 def _joined(one: Scores, other: Scores, where: str) -> Scores:
@@ -99,7 +99,7 @@ def _joined(one: Scores, other: Scores, where: str) -> Scores:
     for system in one.systems:
         if system in other.systems and not _same_values(one, other, system):
             raise UsageError(
-                "U109", f"both scorings have a system '{system}', with other values", where=where,
+                "U109", f"both scorings have a system '{system}', with different values", where=where,
                 hint="rename one of the run files and score it again",
             )  # fmt: skip
     metrics = tuple(metric for metric in one.metrics if metric in other.metrics)
@@ -130,7 +130,7 @@ def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
         differing = [f"{name} is {first} against {second}" for name, first, second in _settings(one, other, shared)]
         if not differing:
             return
-        what = f"the scorings have other metrics or conventions: {'; '.join(differing)}"
+        what = f"the scorings differ in metrics or conventions: {'; '.join(differing)}"
     raise UsageError("U218", what, where=where, hint="score both with the same metrics and options")
 
 

@@ -151,7 +151,8 @@ def _parse_or_none(metric: str) -> Metric | None:
 def higher_is_better(metric: str, smaller: Collection[str] = ()) -> bool | None:
     """Return whether larger values of a metric are better; None if neither is better.
 
-    A name in ``smaller`` says no. Else a known metric decides, and for others words such as loss in the name.
+    Smaller values are better for the names in ``smaller``. Known metrics state their direction. For other names, words
+    such as "loss" mean that smaller is better.
 
     >>> higher_is_better("ndcg@10"), higher_is_better("RMSE"), higher_is_better("regret", ["regret"])
     (True, False, False)

@@ -17,7 +17,7 @@ from recassay.columnar.vocabulary import concat_ids
 from recassay.data.chunks import TableChunks, chunk_boundaries, count_up_to
 from recassay.data.interactions import Interactions
 from recassay.data.io import RowRange
-from recassay.data.truth import Negative, Truth, added
+from recassay.data.truth import Negative, Truth, combined_about
 from recassay.data.truth_statistics import TruthStatistics
 from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.threads import Progress
@@ -89,7 +89,7 @@ class TruthParts:
         for truth in cut(chunk_boundaries([chunks], size)):
             statistics += truth_statistics_for(metrics, truth)
             users.append(truth.queries)
-            about = added(about, truth.about) if about else truth.about
+            about = combined_about(about, truth.about) if about else truth.about
             items = [concat_ids([*items, _items(truth)]).unique()]
             if progress is not None:
                 progress(truth.items.size + truth.merged)
@@ -117,7 +117,7 @@ class TrainingParts:
 
     @classmethod
     def in_memory(cls, log: Interactions | None) -> TrainingParts:
-        """Return a log in memory, or no log; every part of the users gets the whole log."""
+        """Return the parts of a log in memory (None: no log): every part of the users gets the whole log."""
         return cls(log, lambda ends: repeat(log, len(ends) + 1))
 
     @classmethod

@@ -70,7 +70,7 @@ def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, 
     """
     for heading, metric in job.metrics.items():
         _check_metric(heading, metric)
-    truth = truth.take(_counting_users(job, truth))
+    truth = truth.take(_users_to_sample(job, truth))
     strata = _strata(job, truth, target)
     sizes = np.array([users.size for users in strata])
     n_users, drawn = int(sizes.sum()), 0
@@ -178,8 +178,8 @@ def _always_defined(metric: Metric, truth: Truth) -> bool:
     return metric.no_relevant == "zero" or bool(_has_relevant(truth, metric.relevant_from).all())
 
 
-def _counting_users(job: Job, truth: Truth) -> Rows:
-    """Return the row numbers in the truth of the users who may be drawn.
+def _users_to_sample(job: Job, truth: Truth) -> Rows:
+    """Return the users who may be sampled, as row numbers in the truth.
 
     These are all users, or only those with a relevant item if every metric is undefined for the others.
     """

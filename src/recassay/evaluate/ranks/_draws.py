@@ -18,19 +18,19 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
-UNIFORM, MASS, REPLACED = 0, 1, 2  # laws: uniform, weighted without replacement, weighted with replacement
+UNIFORM, MASS, REPLACED = 0, 1, 2  # schemes: uniform, weighted without replacement, weighted with replacement
 TIES = np.uint64(0x5851F42D4C957F2D)  # makes the order of ties independent of the draw
 
 
 @njit(nogil=True, cache=True)
 def draw(
-    scores: Float, keys: Keys, weight: Float, drawn: int, law: int, seeds: Keys, levels: Float, level_keys: Keys,
+    scores: Float, keys: Keys, weight: Float, drawn: int, scheme: int, seeds: Keys, levels: Float, level_keys: Keys,
     above: Int32, place: Int32,
 ) -> np.uint64:  # fmt: skip
     """Count the items above each relevant item of one target set in every draw; return a checksum of the drawn items.
 
     Candidates have ``scores``, ``keys`` (hashes of their ids) and weights ``weight``; relevant items have the scores
-    ``levels`` and the hashes ``level_keys``. Each draw takes ``drawn`` candidates by the ``law`` UNIFORM, MASS or
+    ``levels`` and the hashes ``level_keys``. Each draw takes ``drawn`` candidates by the ``scheme`` UNIFORM, MASS or
     REPLACED. ``seeds[d]`` is a hash of seed, draw d and user. The outputs are ``above[d, r]``, the number of drawn
     candidates above relevant item r (an item drawn twice counts twice), and ``place[d, r]``, the number of relevant
     items above it. Equal scores are ordered by a hash that each item gets once per draw.
@@ -39,10 +39,10 @@ def draw(
     chosen, tie = np.empty(drawn, np.int64), np.empty(levels.size, np.uint64)
     reach = np.cumsum(weight)
     for d in range(seeds.size):
-        if law == REPLACED:
+        if scheme == REPLACED:
             pick_with_replacement(reach, seeds[d], chosen)
         else:
-            pick_smallest(keys, weight, law, seeds[d], chosen)
+            pick_smallest(keys, weight, scheme, seeds[d], chosen)
         for r in range(levels.size):
             tie[r] = mix(mix(seeds[d] ^ level_keys[r] ^ TIES))
             above[d, r], place[d, r] = 0, 0
@@ -59,10 +59,10 @@ def draw(
 
 
 @njit(nogil=True, cache=True)
-def pick_smallest(keys: Keys, weight: Float, law: int, seed: np.uint64, chosen: Int64) -> None:
+def pick_smallest(keys: Keys, weight: Float, scheme: int, seed: np.uint64, chosen: Int64) -> None:
     """Write to ``chosen`` the positions of the candidates with the smallest random numbers, without replacement.
 
-    Each candidate's number depends on its hash in ``keys``, the ``seed`` and, for the ``law`` MASS, its ``weight``
+    Each candidate's number depends on its hash in ``keys``, the ``seed`` and, for the ``scheme`` MASS, its ``weight``
     (Efraimidis and Spirakis 2006). So a smaller sample is part of a larger one.
     """
     if chosen.size == 0:
@@ -70,7 +70,7 @@ def pick_smallest(keys: Keys, weight: Float, law: int, seed: np.uint64, chosen: 
     number = np.empty(keys.size)
     for c in range(keys.size):
         number[c] = unit(mix(seed ^ keys[c]))
-        if law == MASS:
+        if scheme == MASS:
             number[c] = -log(number[c]) / weight[c] if weight[c] > 0 else np.inf
     last = np.inf if chosen.size == keys.size else np.partition(number, chosen.size - 1)[chosen.size - 1]
     filled = 0

@@ -146,7 +146,7 @@ def _standings_of(name: str, one: Run | Standings) -> Standings:
     if standings is None:
         raise UsageError(
             "U122",
-            f"the run '{name}' has lists and no standings, so only the items it lists have a known place",
+            f"the run '{name}' has lists but no standings, so only the items it lists have a known rank",
             where=getattr(one, "origin", ""),
             hint="ra.play(run, fold, ra.protocols.ranking()) gives it standings as far as its lists reach",
         )
@@ -158,7 +158,7 @@ def _run_of(name: str, one: Run | Standings) -> Run:
         return replace(one, name=name)
     raise UsageError(
         "U122",
-        f"'{name}' is standings alone, and candidates can be drawn only for a run whose system can score items again",
+        f"'{name}' has standings only; candidates can be drawn only for a run whose system can score items again",
         hint="give the run, or method='exact'",
     )
 
@@ -173,7 +173,7 @@ def raise_if_queries_differ(systems: Mapping[str, Standings]) -> None:
         if not (same and np.array_equal(one.offsets, other.offsets)):
             raise InputError(
                 "I311",
-                f"'{first}' was asked about {one.queries.len():,} users and {one.pairs:,} relevant items, "
+                f"'{first}' was played for {one.queries.len():,} users and {one.pairs:,} relevant items, "
                 f"'{name}' about {other.queries.len():,} and {other.pairs:,}",
                 hint="play all systems on the same fold with the same protocol",
             )

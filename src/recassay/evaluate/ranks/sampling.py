@@ -193,7 +193,7 @@ class _DesignSampler:
             found = (np.empty((self.draws, items.size), np.int32), np.empty((self.draws, items.size), np.int32))
             drawn = _draws.draw(
                 line[self.place[codes]].astype(np.float64), hashes.items[codes], self.weight(codes),
-                int(groups.drawn[group]), self.law, hashes.users[query], line[self.place[items]].astype(np.float64),
+                int(groups.drawn[group]), self.scheme, hashes.users[query], line[self.place[items]].astype(np.float64),
                 hashes.items[items], *found,
             )  # fmt: skip
             above[:, own], place[:, own] = found
@@ -203,7 +203,7 @@ class _DesignSampler:
         return check
 
     @property
-    def law(self) -> int:
+    def scheme(self) -> int:
         """Return how candidates are drawn: the constant UNIFORM, MASS (by popularity) or REPLACED.
 
         REPLACED means by popularity with replacement.

@@ -51,8 +51,8 @@ def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
         name="item-frequency",
         title="How often items are shown",
         caption="The share of all recommendations that goes to the most shown item, the second, and so on, both axes "
-        "logarithmic. A system whose line is steeper than that of training favours what is popular anyway; a line that "
-        "ends early never shows the rest.",
+        "logarithmic. A system whose line is steeper than that of training favours popular items more than users do. "
+        "Where a line ends, the remaining items are never shown.",
         table=pl.concat(parts),
         x="rank",
         y="share",
@@ -82,7 +82,7 @@ def parallel_view(scores: Scores, metrics: Iterable[str] | None = None) -> Exhib
     return Exhibit(
         name="parallel",
         title="Every metric side by side",
-        caption="On each metric the best of these systems is at 1 and the worst at 0, whether more or less is better. "
+        caption="On each metric the best of these systems is at 1 and the worst at 0, also where less is better. "
         "The table has the means. Where lines cross, metrics disagree on the better system.",
         table=pl.DataFrame(rows),
         x="metric",

@@ -82,7 +82,7 @@ def primitive_items(
     if isinstance(primitive, Generated):
         ((generated,),) = generated_by_system(fold, {PRIMITIVE: primitive}).values()
         if generated.k < length:
-            raise _unusable(f"its sequences have {generated.k} items, and a metric asks for {length}")
+            raise _unusable(f"its sequences have {generated.k} items, but a metric needs {length}")
         return generated.items
     if isinstance(primitive, Sequence | np.ndarray | pl.Series) and not isinstance(primitive, bytes):
         return _codes(list(primitive), fold)
@@ -136,7 +136,7 @@ def _raise_if_unused(chosen: Mapping[str, SequenceMetric], **given: Any) -> None
         if one is None or _is_used(name, chosen):
             continue
         near = [heading for heading, one in chosen.items() if hasattr(one, parameter)]
-        what = f"{name}= was given, and no metric asks for it"
+        what = f"{name}= was given, but no metric uses it"
         if near:
             what += f": {near[0]} takes {parameter}={getattr(chosen[near[0]], parameter)!r}"
         cut = chosen[near[0]].k if near else max((one.k or 0 for one in chosen.values()), default=0) or 5

@@ -103,13 +103,13 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
     for heading, metric in parse_metrics(metrics).items():
         if not isinstance(metric, SequenceMetric):
             raise UsageError(
-                "U181", f"{heading} judges ranked lists, not generated sequences", where=heading,
+                "U181", f"{heading} evaluates ranked lists, not generated sequences", where=heading,
                 hint="metrics of sequences begin with seq_: recassay list metrics has them",
             )  # fmt: skip
         if metric.k is not None and metric.k > shortest.k:
             raise UsageError(
-                "U182", f"{heading} looks at {metric.k} places, and '{shortest.name}' generated {shortest.k}",
-                where=heading, hint=f"generate with k={metric.k}, or ask for @{shortest.k}",
+                "U182", f"{heading} needs {metric.k} items, but '{shortest.name}' generated {shortest.k}",
+                where=heading, hint=f"generate with k={metric.k}, or use @{shortest.k}",
             )  # fmt: skip
         chosen[heading] = metric
     return chosen

@@ -203,7 +203,7 @@ def _record_list(
     listed = answer[: output.lists.shape[1]]
     if listed.size and (listed.dtype.kind not in "iu" or listed.min() < 0 or listed.max() >= known):
         unknown = next(item for item in listed.tolist() if not (isinstance(item, int) and 0 <= item < known))
-        what = f"{name} recommends {unknown!r}, which is none of the {known:,} items it has learned"
+        what = f"{name} recommends {unknown!r}, which is not one of the {known:,} items it has learned"
         raise LearnerFailure(query, None, "I373", what, "recommend codes of items from learn(): 0, 1, 2, ...")
     if np.unique(listed).size < listed.size:
         what = f"{name} recommends an item twice in one list"

@@ -243,7 +243,7 @@ class Player:
             self.recoder.mark_learned(own.events, reset_at)
 
     def _range_length(self, n_queries: int) -> int:
-        """Return how many queries to answer in one go: few where an alarm may discard the range."""
+        """Return how many queries to answer at a time: few if a drift alarm may discard the answers."""
         if self.drift_policy is None or not self.drift_policy.acts:
             return n_queries
         return self.drift_policy.range_length if isinstance(self.learner, WalksStream) else 1

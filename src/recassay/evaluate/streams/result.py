@@ -67,7 +67,7 @@ class Stream(Displayable):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Return the counts of the only copy: events scored, and events not scored by reason."""
+        """Return the number of scored events, and of unscored events by reason; raise U192 with several copies."""
         return self.outcomes.counts
 
     def over_time(self, metric: str, **options: Any) -> Curve:
@@ -84,8 +84,8 @@ class Stream(Displayable):
         parsed = parse_metric(metric)
         outcomes = self.outcomes
         if not isinstance(parsed, CatalogueMetric):
-            what = f"{metric} is no metric of the catalogue"
-            raise UsageError("U192", what, where="catalogue_over_time", hint="coverage@10, gini@10 or entropy@10")
+            what = f"{metric} is not a metric of the whole catalogue"
+            raise UsageError("U192", what, where="catalogue_over_time", hint="use coverage@10, gini@10 or entropy@10")
         if self.lists is None or self.known_items is None:
             what = "the lists were not kept"
             raise UsageError("U192", what, where="catalogue_over_time", hint="ra.play(..., lists=True)")
@@ -96,7 +96,7 @@ class Stream(Displayable):
         table = catalogue_over_time(self.lists, outcomes.event, parsed, window, self.known_items, every)
         return Exhibit(
             f"over-time-{parsed.name}", f"{metric} over time", f"{metric} of the lists of the last {window:,} scored "
-            "events. The catalogue are the items that any event had by then, and items that the window showed.",
+            "events. The catalogue is all items of events up to then, and all items in lists of the window.",
             table.with_columns(system=pl.lit(self.name)), "event", str(parsed), "system",
         )  # fmt: skip
 

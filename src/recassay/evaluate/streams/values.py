@@ -64,12 +64,12 @@ class StreamMetrics:
             formula = _formula_of_event(heading, metric, protocol)
             if isinstance(formula, PairFormula):
                 if lists_only:
-                    what = f"{heading} needs scores, and the model gives lists"
+                    what = f"{heading} needs scores, but the model gives lists"
                     raise UsageError("U192", what, where=str(protocol), hint="leave it out")
                 continue
             cut = formula.cut_of_one
             if (relaxed or lists_only) and (cut is None or cut > protocol.at):
-                what = f"{heading} needs more than the {protocol.at} places of a list"
+                what = f"{heading} looks at more than the {protocol.at} items of a list"
                 hint = f"{metric.name}@{protocol.at}" + (f", or at={metric.k}" if metric.k else "")
                 raise UsageError("U192", what, where=str(protocol), hint=hint)
         return cls(parsed, listed)  # type: ignore[arg-type]  # others are refused
@@ -80,7 +80,7 @@ class StreamMetrics:
         return {heading: metric for heading, metric in self.metrics.items() if heading not in self.listed}
 
     def __call__(self, shown: WalkOutput) -> dict[str, Values]:
-        """Return the value of every query under every metric of ranks; ``shown`` has the ranks of their items."""
+        """Return the values, by query, of the metrics that need only the rank of the event's item, from ``shown``."""
         return {heading: _values(_formula(metric), shown) for heading, metric in self.of_ranks.items()}
 
     def missed(self, events: int) -> dict[str, Values]:
@@ -101,23 +101,23 @@ def _refuse_unlisted(heading: str, metric: Metric, protocol: Prequential, *, ite
     """Raise U192 for a metric that has no value for the list of one event, U105 for one that lacks features."""
     hint, why = "", ""
     if isinstance(metric, CatalogueMetric):
-        why = "it is about the lists of many events"
+        why = "it describes the lists of many events"
         hint = f"stream.catalogue_over_time('{heading}', window=1000) of ra.play(..., lists=True)"
     elif not isinstance(metric, UnitMetric) or metric.family in ("debiased", "rating"):
-        why, hint = "the training log that it needs grows along a stream", "choose ndcg, ild, efd, epc, arp, ..."
+        why, hint = "it needs a training log, which grows during a stream", "choose ndcg, ild, efd, epc, arp, ..."
     elif (metric.needed - {"items"}) and not hasattr(metric, "bind_at"):
         why, hint = (
-            "the training log that it needs grows along a stream",
+            "it needs a training log, which grows during a stream",
             "choose ild, efd, epc, arp, unexpectedness, ...",
         )
     elif metric.k is not None and metric.k > protocol.at:
-        why, hint = f"a list has {protocol.at} places", f"{metric.name}@{protocol.at}, or at={metric.k}"
+        why, hint = f"a list has only {protocol.at} items", f"{metric.name}@{protocol.at}, or at={metric.k}"
     elif protocol.match != "exact" and (metric.family != "beyond" or _reads_relevance(metric)):
         why, hint = f"with match={protocol.match!r} it is not clear what is relevant", "match='exact'"
     if why:
-        raise UsageError("U192", f"{heading} has no value for one event: {why}", where=str(protocol), hint=hint)
+        raise UsageError("U192", f"{heading} has no value for a single event: {why}", where=str(protocol), hint=hint)
     if "items" in metric.needed and not items:
-        hint = "ra.play(..., items=FEATURES); in a study, `items` beside the data"
+        hint = "ra.play(..., items=FEATURES); in a study, `items` next to the data"
         raise UsageError("U105", f"{heading} needs features of items", where=str(protocol), hint=hint)
 
 
@@ -144,13 +144,13 @@ def _formula_of_event(heading: str, metric: Metric, protocol: Prequential) -> Cr
     elif isinstance(formula, JudgedFormula):
         why = f": {NEEDS_JUDGED}"
     elif isinstance(formula, Credit) and formula.weight is not None:
-        why = ": what an item earns depends on its training users, whose number grows along a stream"
+        why = ": the credit of an item depends on its number of training users, which grows during a stream"
     elif ignored:
-        why = f": {', '.join(sorted(ignored))} of a list means nothing there"
+        why = f": {', '.join(sorted(ignored))} has no meaning for one event"
     else:
         assert not isinstance(formula, NoFormula), "metrics without a formula are measured on lists"
         return formula
-    raise UsageError("U192", f"{heading} has no value for one event{why}", where=str(protocol), hint=hint)
+    raise UsageError("U192", f"{heading} has no value for a single event{why}", where=str(protocol), hint=hint)
 
 
 def _values(formula: Credit | PairFormula, shown: WalkOutput) -> Values:

@@ -22,7 +22,7 @@ def microseconds(text: str | float, name: str = "duration") -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", str(text))
     if not found:
         raise UsageError(
-            "U107", f"{name} is {text!r}, which is no duration", hint="write a number and ms, s, m, h or d, such as 30m"
+            "U107", f"{name} must be a duration, got {text!r}", hint="write a number and ms, s, m, h or d, such as 30m"
         )
     return round(float(found[1]) * UNITS[found[2] or "s"])
 

@@ -154,7 +154,7 @@ def _by_gain(
     for place in range(taken.size):
         row = top + place
         here = 0.0 if taken[place] else _gain_of(row, amount, starts, codes, left)
-        if here <= 0 or _is_alike_another(row, here, top, amount, starts, codes, order[:found], gains):
+        if here <= 0 or _has_duplicate(row, here, top, amount, starts, codes, order[:found], gains):
             continue
         at = found
         while at and gains[at - 1] < here:
@@ -166,10 +166,10 @@ def _by_gain(
 
 
 @njit(nogil=True, cache=True)
-def _is_alike_another(
+def _has_duplicate(
     row: int, here: float, top: int, amount: Float, starts: Int64, codes: Int32, order: Int64, gains: Float
 ) -> bool:
-    """Return whether some row in ``order`` has the same amount and aspects as ``row``.
+    """Return whether a row in ``order`` has the same amount and aspects as ``row``, so that one of them is enough.
 
     ``here`` is the gain of ``row``, and ``gains`` are those of the rows in ``order``, which are counted from ``top``.
     """

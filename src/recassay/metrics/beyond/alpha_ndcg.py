@@ -64,7 +64,7 @@ class AlphaNDCG(AspectMetric):
         if not 0 <= self.alpha <= 1:
             raise self.refuse("alpha", "it must lie between 0 and 1")
         if self.ideal == "exact" and (self.k is None or self.k > LONGEST_EXACT):
-            raise self.refuse("ideal", f"the best of all lists is searched for up to {LONGEST_EXACT} places only")
+            raise self.refuse("ideal", f"the best of all lists is searched for up to {LONGEST_EXACT} ranks only")
 
     def judge(self, lists: AlignedBlock) -> Values:
         relevant = self.is_relevant(lists)

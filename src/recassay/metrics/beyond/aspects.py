@@ -130,7 +130,7 @@ class AspectMetric(WithAspects, Accuracy):
     family: ClassVar[str] = "beyond"
 
     def rank_formula(self) -> RankFormula:
-        return NoFormula("what an item adds depends on the aspects of the items above it")
+        return NoFormula("the credit of an item depends on the aspects of the items above it")
 
     def is_relevant(self, lists: AlignedBlock) -> NDArray[np.bool_]:
         """Return a mask of the relevant rows of the truth of a block."""

@@ -64,7 +64,7 @@ class AUC(Accuracy):
                 "U105",
                 "auc needs to know how many items were ranked",
                 where=str(self),
-                hint="say for example auc(targets=3706), or auc(negatives='judged')",
+                hint="for example auc(targets=3706), or auc(negatives='judged')",
             )
 
     def rank_formula(self) -> RankFormula:

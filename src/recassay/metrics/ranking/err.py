@@ -31,7 +31,7 @@ class ERR(Satisfying, Accuracy):
     aliases = ("ERR",)
 
     def rank_formula(self) -> RankFormula:
-        return NoFormula("what an item earns depends on the grades of the items above it")
+        return NoFormula("the credit of an item depends on the grades of the items above it")
 
     def judge(self, lists: AlignedBlock) -> Values:
         self.need_strict_order(lists)

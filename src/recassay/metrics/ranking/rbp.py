@@ -102,7 +102,7 @@ class RBPResidual(Accuracy):
             raise self.refuse("p", "persistence must lie between 0 and 1")
 
     def rank_formula(self) -> RankFormula:
-        return NoFormula("it depends on which places were judged")
+        return NoFormula("it depends on which ranks were judged")
 
     def judge(self, lists: AlignedBlock) -> Values:
         weight = rank_weights_of(self.p, np.arange(1.0, lists.depth(self.k) + 1))

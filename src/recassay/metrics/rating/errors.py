@@ -33,7 +33,7 @@ class RatingDeviation(UnitMetric):
     average: Literal["pairs", "user"] = "pairs"
 
     def rank_formula(self) -> RankFormula:
-        return NoFormula("it judges predicted ratings, not ranks")
+        return NoFormula("it evaluates predicted ratings, not ranks")
 
     def bind(self, lookup: ContextLookup) -> None:
         run = lookup.alignment.run

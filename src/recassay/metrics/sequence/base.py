@@ -46,13 +46,13 @@ class SequenceMetric(Metric):
         return self.k
 
     def rank_formula(self) -> RankFormula:
-        return NoFormula("it judges generated sequences, not ranks")
+        return NoFormula("it evaluates generated sequences, not ranks")
 
     def prepare(self, statistics: TruthStatistics, context: Context) -> None:
         """Raise U181: the metric cannot judge ranked lists."""
         raise UsageError(
             "U181",
-            f"{self} judges generated sequences, not ranked lists against a truth",
+            f"{self} evaluates generated sequences, not ranked lists against a truth",
             where=str(self),
             hint="ra.score_sequences(fold, generated, ...)",
         )
@@ -106,7 +106,7 @@ class PlaceSum(PerSequence):
     pairs: ClassVar[bool] = False
 
     def added(self, block: SequenceBlock) -> Values:
-        """Return, for each of the first k places (n, k), the term that it adds to the sum; 0 where a list has ended."""
+        """Return the terms of the sum, one for each of the first k positions of each list (n, k); 0 after its end."""
         raise NotImplementedError(f"{type(self).__name__} must define added()")
 
     def whole(self, block: SequenceBlock) -> Values:

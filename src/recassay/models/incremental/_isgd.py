@@ -66,14 +66,15 @@ def learn(
     user: Float32, items: Float32, item: int, rates: Float32, iterations: int, sequential: bool, negatives: int,
     queue: Int32,
 ) -> None:  # fmt: skip
-    """Learn one event: first negative items move the user only, then user and item move towards a product of 1.
+    """Learn one event: update the user with negative items (target 0), then user and item together (target 1).
 
-    The ``negatives`` items whose last event is oldest are the negative ones, with a target of 0. ``queue`` is a linked
-    list of items, oldest first. ``queue[1 + i]`` has the rows before and after item i; row 0 is both ends. An item
-    outside the queue has 0 for both, and so has row 0 of an empty queue.
+    The negative items are the ``negatives`` items whose last event is oldest. ``queue`` is a doubly linked list of
+    items, oldest first: ``queue[1 + i]`` has the rows of the items before and after item i. Row 0 stands for both ends
+    of the list; rows of items that are not in it are 0.
 
     ``user`` are the user's factors, and ``items`` those of all items. ``rates`` are the learning rate and the penalties
-    of user and item; each move has ``iterations`` steps. With ``sequential`` the item moves by the user's new factors.
+    of user and item; each update has ``iterations`` steps. With ``sequential`` the item is updated with the user's new
+    factors.
     """
     if negatives:
         remove_from_queue(queue, 1 + item)

@@ -85,12 +85,12 @@ def _append(keys: Codes, more: Codes, start: Int64, length: Int64, values: Int32
 def _reserve(
     keys: Codes, start: Int64, length: Int64, capacity: Int64, pending: Int64, used: Int64, values: Int32
 ) -> Int32:  # fmt: skip
-    """Return the array of values with memory to append to list k once for every time that k occurs in ``keys``.
+    """Make room to append one value to list k for each occurrence of k in ``keys``; return the array of values.
 
-    List k is ``values[start[k]:start[k] + length[k]]``, with memory for ``capacity[k]`` values, and ``used[0]`` is the
-    end of the part of ``values`` in use. A full list moves to this end, or, if the array is too small, all lists to a
-    larger array. ``pending`` is 0 before and after the call. In between it has the occurrences of each key in ``keys``,
-    then minus the capacity that the list will have.
+    List k is ``values[start[k]:start[k] + length[k]]`` and has room for ``capacity[k]`` values. ``used[0]`` is the
+    number of places of ``values`` that lists occupy. A list that is full moves to this position; if the array is too
+    small for that, all lists move to a larger array. ``pending`` is scratch space, 0 before and after the call: first
+    the number of occurrences of each key, then minus the new capacity.
     """
     for key in keys:
         pending[key] += 1

@@ -146,7 +146,7 @@ class LearningBPRMF:
 
 
 def _wider(tree: NDArray[np.int64], items: int) -> NDArray[np.int64]:
-    """Return a Fenwick tree (of counts) over ``items`` items, a power of two, with the counts of a narrower tree.
+    """Return a Fenwick tree of counts for ``items`` items (a power of two) with the counts of a tree for fewer items.
 
     >>> _wider(np.array([0, 3, 5]), 4).tolist()
     [0, 3, 5, 0, 5]

@@ -187,11 +187,11 @@ def attention(mixed: Tensor, heads: int, seen: Tensor | None, drop: Drop, within
 
 
 def softmax_loss(states: Tensor, items: Tensor, targets: Tensor) -> Tensor:
-    """Return the sum of -log softmax(states items')[target] as one number, from (p, d), (items, d) and (p,).
+    """Return the summed cross-entropy -log softmax(states items')[target], from (p, d), (n, d) and (p,).
 
-    Scores of all items would not fit in memory, so they are computed block by block. Their gradient has a closed form,
-    probability minus target, and is computed in the same pass. The returned tensor passes it on to ``states`` and
-    ``items`` through ``carrier``, whose gradient is exactly this one.
+    Scores of all items would not fit in memory, so they are computed block by block. The gradient of the loss has a
+    closed form, probability minus target, and is computed in the same pass. The result has the value of the loss and
+    the gradient of ``surrogate``, a linear function of ``states`` and ``items`` with these gradients as coefficients.
     """
     torch = torch_module()
     with torch.no_grad():
@@ -203,8 +203,8 @@ def softmax_loss(states: Tensor, items: Tensor, targets: Tensor) -> Tensor:
             error = logs.exp_().scatter_add_(1, target, -torch.ones_like(target, dtype=logs.dtype))
             torch.mm(error, items, out=states_gradient[begin:end])
             items_gradient.addmm_(error.T, some)
-    carrier = (states * states_gradient).sum() + (items * items_gradient).sum()
-    return carrier + (value - carrier.detach())
+    surrogate = (states * states_gradient).sum() + (items * items_gradient).sum()
+    return surrogate + (value - surrogate.detach())
 
 
 def binary_loss(states: Tensor, rows: Tensor, targets: Tensor, negatives: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ class ItemDistances:
         return np.zeros(0 if self.masks.size else self.members, np.int64)
 
     def count_bare(self, rows: NDArray[np.int32]) -> int:
-        """Return how many of ``rows`` have an empty set: their items have no features or users to compare."""
+        """Return the number of ``rows`` whose item has no features (or users) to compute a distance from."""
         if self.kind != _kernels.SETS:
             return 0
         sizes = np.append(np.diff(self.offsets), 0)
@@ -57,7 +57,7 @@ class ItemDistances:
 def require_known_distance(method: MMR | DPP) -> None:
     """Raise U102 if the re-ranker's ``distance`` is an unknown name."""
     if isinstance(method.distance, str) and method.distance not in KNOWN:
-        raise method.refuse("distance", "it is no known distance", suggest(method.distance, KNOWN))
+        raise method.refuse("distance", "it is not a known distance", suggest(method.distance, KNOWN))
 
 
 def item_distances(distance: object, context: RerankContext) -> ItemDistances:

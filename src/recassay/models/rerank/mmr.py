@@ -51,8 +51,8 @@ class MMR(Reranker):
     departures: ClassVar[tuple[Departure, ...]] = (
         Departure(
             "sudden-death",
-            "Equation 2 of the paper is the maximum of the distances, which welcomes a copy of an item above if "
-            "another item above is far; recassay takes the minimum, as the original MMR does with similarities.",
+            "Equation 2 of the paper is the maximum of the distances, so an item equal to one above is chosen if "
+            "another item above is far away; recassay takes the minimum, as the original MMR does with similarities.",
             "MMR(form='max', norm='none')",
         ),
         Departure(

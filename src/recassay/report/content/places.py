@@ -9,9 +9,9 @@ from recassay.results.score_set import AXES, GIVEN, Place
 
 
 def place_names(places: Iterable[Place]) -> dict[Place, str]:
-    """Return a name for each place (data set, split, protocol, design and seed) that tells it from the others.
+    """Return a short name for each place: only the coordinates in which places differ, such as data set and seed.
 
-    A single place is named by all that is known of it.
+    A single place is named by all its stated coordinates.
 
     >>> list(place_names([Place("ml-1m", design="P1R", seed=3)]).values())
     ['ml-1m, P1R, seed 3']

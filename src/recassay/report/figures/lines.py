@@ -157,9 +157,9 @@ def _whisker(x: float, low: float, high: float) -> str:
 
 
 def _bands(exhibit: Exhibit, rows: Sequence[Row], area: PlotArea) -> list[str]:
-    """Return shaded backgrounds as SVG elements where the exhibit's band column has a text.
+    """Return shaded backgrounds as SVG elements for the ranges of x where the exhibit's band column has a text.
 
-    Each text is written once.
+    A text that has several ranges is shown in the first one only.
     """
     assert exhibit.band is not None
     band_at: dict[Any, str] = {}

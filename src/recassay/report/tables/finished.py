@@ -58,7 +58,7 @@ def places_table(ranking: FinishedRanking) -> RenderableType:
     if len(ranking.table.datasets) > 1:
         table.add_row()
         table.add_row("winner first in", *(f"{rule.share:.0%}" for rule in ranking.winners))
-    return Group(Text(f"{printable(ranking.name)}: place under each rule", style="bold"), table)
+    return Group(Text(f"{printable(ranking.name)}: rank under each rule", style="bold"), table)
 
 
 def write_conclusions(conclusions: FinishedConclusions, folder: str | Path) -> Path:

@@ -25,8 +25,8 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
     """Return the shares of users that each system wins by cut-off, and results of pairs at the deepest cut-off."""
     note = (
         f"Sudden Death over {contest.over()}; no system hits {contest.nobody():,} of them. Won: no competitor has its "
-        "first relevant item higher; outright: and none as high; hit: whatever the others do. Another competitor "
-        f"changes every number. {_settings(contest)}"
+        "first relevant item higher. Outright: nor as high. Hit: whatever the others do. With another competitor every "
+        f"number changes. {_settings(contest)}"
     )
     parts: list[RenderableType] = [
         Text(f"Sudden death: {printable(title)}", style="bold"), _shares(contest), Text(),

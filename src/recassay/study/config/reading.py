@@ -112,7 +112,10 @@ def read_document(path: str | Path) -> Document:
         raise InputError("I101", f"there is no study {path.name}", where=str(path), hint="check the path") from None
     except OSError as error:
         raise InputError(
-            "I110", f"the study cannot be opened: {error.strerror}", where=str(path), hint="give a file you may read"
+            "I110",
+            f"the study cannot be opened: {error.strerror}",
+            where=str(path),
+            hint="make the file readable, or give another",
         ) from None
     except UnicodeDecodeError:
         raise _broken(path, "its bytes are not UTF-8 text") from None

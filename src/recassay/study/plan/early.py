@@ -91,7 +91,7 @@ def _check_items(plan: Plan) -> None:
     lacking = [name for name, data in plan.data.items() if data.items is None]
     if needing and lacking:
         what = f"{needing[0]} needs the features of items, and {lacking[0]} has none"
-        error = UsageError("U105", what, hint="name their file beside the data, `items: FILE`, or remove the metric")
+        error = UsageError("U105", what, hint="name their file next to the data, `items: FILE`, or remove the metric")
         raise plan.locate_metric(needing[0], error)
 
 
@@ -103,7 +103,7 @@ def _check_rerankers(plan: Plan) -> None:
         while isinstance(model, Reranker) and lacking:
             if model.needs_items:
                 what = f"{model.name} needs the features of items, and {lacking[0]} has none"
-                error = UsageError("U201", what, hint="name their file beside the data, `items: FILE`")
+                error = UsageError("U201", what, hint="name their file next to the data, `items: FILE`")
                 raise plan.document.locate(system.key, error)
             model = model.of
 

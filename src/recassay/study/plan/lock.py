@@ -142,7 +142,7 @@ def claim_folder(folder: Path, lock: Mapping[str, Any]) -> bool:
             "U134",
             f"{NAME} was changed since the study wrote it, so it is unknown which study the folder holds",
             where=str(path),
-            hint="put the file back; or delete it, and the same study computes again what is not its own",
+            hint="put the file back; or delete it: the study then computes again what does not belong to it",
         )
     before = stored_lock(folder)
     for part in IDENTITY:

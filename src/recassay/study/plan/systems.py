@@ -159,7 +159,7 @@ class _Wrapped:
         base = self._unnamed(system, of) if named is None else self(named, (*above, system.name))
         if isinstance(base.model, RunFiles):
             hint = "re-rank the file itself: recassay rerank"
-            raise self._wrong(system, f"{system.name} wraps '{of}', which is a run file and no model", hint)
+            raise self._wrong(system, f"{system.name} wraps '{of}', which is a run file and not a model", hint)
         model = dataclasses.replace(outer, of=base.model)
         return dataclasses.replace(system, model=model, source=system.source + base.source)
 

@@ -145,7 +145,7 @@ def tuning_exhibit(tried_by_system: Mapping[str, list[Setting]], metric: str, ev
         "settings",
         "Settings that were tried",
         f"{metric} on the first {events:,} events, which only choose settings and are not scored: every system learns "
-        f"them before its first scored event. Setting 0 is the model of the study. Taken: {chosen}.",
+        f"them before its first scored event. Setting 0 is the model of the study. Chosen: {chosen}.",
         pl.DataFrame(rows),
         "setting",
         metric,

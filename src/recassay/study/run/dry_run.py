@@ -52,8 +52,8 @@ def dry_run(
         )
     runs = {system.name: _run_small(plan, system.at(cell), part, task, threads) for system in systems}
     judged, _ = judge_fold(plan, split, part, runs, dry_run=True, short="all", threads=threads)
-    for verdict in judged.values():
-        compare_systems(plan, verdict.scores, threads=threads)
+    for scored in judged.values():
+        compare_systems(plan, scored.scores, threads=threads)
 
 
 def _run_small(plan: Plan, system: System, part: Fold, task: RankingTask, threads: int | None) -> Run:

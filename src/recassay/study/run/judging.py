@@ -19,7 +19,7 @@ from recassay.results.scores import Scores
 from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
 from recassay.study.plan.plan import LISTS, AnyPlan, Plan
-from recassay.study.run.verdict import Verdict
+from recassay.study.run.study_scores import StudyScores
 
 UNIFORM = "uniform_items"
 
@@ -33,7 +33,7 @@ def judge_fold(
     dry_run: bool = False,
     short: Short | None = None,
     threads: int | None = None,
-) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
     """Return the scores of all systems on one fold by design, and the findings about all designs together.
 
     ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``short`` says what to do
@@ -41,7 +41,7 @@ def judge_fold(
     """
     findings: tuple[Finding, ...] = ()
     designs = designs_for(plan, split)
-    found = {LISTS: Verdict(_score_lists(plan, fold, runs, dry_run, threads))} if LISTS in designs else {}
+    found = {LISTS: StudyScores(_score_lists(plan, fold, runs, dry_run, threads))} if LISTS in designs else {}
     closed = [design for design in designs if isinstance(design, Design)]
     if closed:
         how = plan.study.judge
@@ -57,7 +57,7 @@ def judge_fold(
         by_design: dict[str, dict[tuple[str, str], DesignScore]] = {str(design): {} for design in closed}
         for row in design_scores.rows:
             by_design[row.design][row.system, row.metric] = row
-        found |= {design: Verdict(design_scores.scores(design), rows) for design, rows in by_design.items()}
+        found |= {design: StudyScores(design_scores.scores(design), rows) for design, rows in by_design.items()}
     return {str(design): found[str(design)] for design in designs}, findings
 
 

@@ -29,7 +29,7 @@ from recassay.results.group_scores import GroupScores
 from recassay.results.score_set import AXES, Place
 from recassay.results.scores import Scores
 from recassay.study.plan.plan import AnyPlan
-from recassay.study.run.verdict import Verdict, pool_verdicts
+from recassay.study.run.study_scores import StudyScores, pool_folds
 from recassay.study.store.folder import FAILURES, FOLDS, StudyCell, StudyFolder
 from recassay.study.store.notes import about_fold, merged_findings
 from recassay.study.store.page import write_report
@@ -130,17 +130,17 @@ class Record:
         )
         self.note_findings(findings, StudyCell(name, str(split), fold.number, 0), None)
 
-    def note(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+    def note(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Record the scores of one fold under one design: a row per system and metric, user values and findings."""
-        identity, scores = self.identity(cell) | {"design": design}, verdict.scores
-        self._rows(identity, cell.fold, verdict)
+        identity, scores = self.identity(cell) | {"design": design}, scored.scores
+        self._rows(identity, cell.fold, scored)
         if scores.unit_metrics:
-            table = verdict.frame(**identity)
+            table = scored.frame(**identity)
             self.values.add(table.insert_column(table.columns.index("unit"), pl.lit(cell.fold).alias("fold")))
         self.note_findings(scores.findings, cell, design)
 
-    def _rows(self, identity: Row, fold: int | str, verdict: Verdict) -> None:
-        self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in verdict.rows()]
+    def _rows(self, identity: Row, fold: int | str, scored: StudyScores) -> None:
+        self.rows += [{"system": row["system"], **identity, "fold": fold, **row} for row in scored.rows()]
 
     def note_findings(self, findings: Iterable[Finding], cell: StudyCell, design: str | None) -> None:
         """Record findings with the data set, split, fold and seed of the cell, and the design (None: not about one)."""
@@ -148,8 +148,8 @@ class Record:
         self.findings += [{**found.to_dict(), **about, "fold": cell.fold, "seed": cell.seed} for found in findings]
 
     def pool_folds(
-        self, cell: StudyCell, design: str, parts: list[Verdict], folds: int, threads: int | None
-    ) -> Verdict | None:
+        self, cell: StudyCell, design: str, parts: list[StudyScores], folds: int, threads: int | None
+    ) -> StudyScores | None:
         """Record and return the results over all folds, of the systems that have results in each fold.
 
         ``parts`` are the results of the folds that have any, and ``folds`` is the number of all folds. Return None, and
@@ -159,11 +159,9 @@ class Record:
         if len(parts) < folds or not whole:
             return None
         powers = {heading: float(getattr(metric, "power", 1)) for heading, metric in self.plan.metrics.items()}
-        verdict = pool_verdicts(
-            [part.of(whole) for part in parts], self.plan.study.judge, powers=powers, threads=threads
-        )
-        self._rows(self.identity(cell) | {"design": design}, ALL, verdict)
-        return verdict
+        scored = pool_folds([part.of(whole) for part in parts], self.plan.study.judge, powers=powers, threads=threads)
+        self._rows(self.identity(cell) | {"design": design}, ALL, scored)
+        return scored
 
     def note_comparisons(self, cell: StudyCell, design: str, rows: Iterable[Row]) -> None:
         """Record the comparisons of systems over all folds, with data set, split, seed and design."""

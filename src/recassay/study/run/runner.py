@@ -31,7 +31,7 @@ from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.record import Record
-from recassay.study.run.verdict import Verdict
+from recassay.study.run.study_scores import StudyScores
 from recassay.study.run.work import Work
 from recassay.study.store import state
 from recassay.study.store.folder import StudyCell, StudyFolder, digest_of, model_key
@@ -130,7 +130,7 @@ class Runner(ABC, Generic[AFold, Answer]):
     @abstractmethod
     def judge(
         self, split: Any, fold: AFold, answers: dict[str, Answer], *, dry_run: bool = False
-    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return the scores of all systems on a fold by design, and the findings about all designs together.
 
         ``answers`` are the lists, sequences or outcomes by system. A dry run computes no intervals.
@@ -148,10 +148,10 @@ class Runner(ABC, Generic[AFold, Answer]):
         """Return the systems of the study for a fold, with tuned parameters if there is tuning."""
         return self.plan.systems
 
-    def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+    def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Compare the systems by their results over all folds, and record the comparison."""
-        comparison = compare_systems(self.plan, verdict.scores, threads=self.threads)
-        self.record.note_leads(cell, design, verdict.scores, comparison)
+        comparison = compare_systems(self.plan, scored.scores, threads=self.threads)
+        self.record.note_leads(cell, design, scored.scores, comparison)
         if comparison is not None and comparison.baseline == self.plan.study.compare.baseline:
             self.record.note_comparisons(cell, design, comparison.to_dicts())
 
@@ -232,7 +232,7 @@ class Runner(ABC, Generic[AFold, Answer]):
     def _split(self, name: str, log: Interactions, split: Any) -> None:
         """Run and score all folds of one split of the log of data set ``name``, and combine the results over folds."""
         folds = self.folds(name, log, split)
-        verdicts: dict[tuple[int, str], list[Verdict]] = defaultdict(list)
+        by_design: dict[tuple[int, str], list[StudyScores]] = defaultdict(list)
         first: dict[str, Answer] = {}  # of the first fold and seed, for exhibits
         steps = itertools.count(1)
         of = len(folds) * len(self.plan.study.seeds) * len(self.plan.systems)
@@ -259,14 +259,14 @@ class Runner(ABC, Generic[AFold, Answer]):
                     judged, findings = self._judged(cell, split, fold, answers)
                 self._note_times(cell, None, {JUDGE: key})
                 self.record.note_findings(findings, cell, None)
-                for design, verdict in judged.items():
-                    verdicts[seed, design].append(verdict)
-                    self.record.note(cell, design, verdict)
+                for design, scored in judged.items():
+                    by_design[seed, design].append(scored)
+                    self.record.note(cell, design, scored)
         if first:
             self.make_exhibits(
                 StudyCell(name, str(split), folds[0].number, self.plan.study.seeds[0]), split, folds[0], first
             )
-        for (seed, design), parts in verdicts.items():
+        for (seed, design), parts in by_design.items():
             cell = StudyCell(name, str(split), 0, seed)
             pooled = self.record.pool_folds(cell, design, parts, len(folds), self.threads)
             if pooled is not None:
@@ -274,7 +274,7 @@ class Runner(ABC, Generic[AFold, Answer]):
 
     def _judged(
         self, cell: StudyCell, split: Any, fold: AFold, answers: dict[str, Answer]
-    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return scores by design, and findings; a system that cannot be scored is recorded as failed and left out."""
         try:
             return self.judge(split, fold, answers)

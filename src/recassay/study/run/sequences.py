@@ -33,7 +33,7 @@ from recassay.study.config.sources import file_beside, load_items
 from recassay.study.plan.plan import SEQUENCES, SequencePlan
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.runner import Runner
-from recassay.study.run.verdict import Verdict
+from recassay.study.run.study_scores import StudyScores
 from recassay.study.store.folder import StudyCell
 from recassay.study.store.generated import generated_frame, generated_from
 
@@ -104,8 +104,8 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
                     hint="the traceback above shows where; fix the model, or remove it",
                 ) from error
         judged, _ = self.judge(split, part, answers, dry_run=True)
-        for verdict in judged.values():
-            compare_systems(self.plan, verdict.scores, threads=self.threads)
+        for scored in judged.values():
+            compare_systems(self.plan, scored.scores, threads=self.threads)
 
     def fit(self, model: Any, fold: SequenceFold, checkpoint: Path, listener: Listener) -> Any:
         """Return the model fitted on sequences, or on a log in which every sequence is a user."""
@@ -142,7 +142,7 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
 
     def judge(
         self, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False
-    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return the scores of generated sequences against the true continuations, per test sequence; no findings.
 
         ``answers`` are the sequences by system. A dry run computes no intervals.
@@ -163,7 +163,7 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         )
         users = fold.test.user_vocabulary.decode(fold.test.users)
         numbered = dataclasses.replace(scores, units=scores.units + int(fold.how[FIRST_SEQUENCE]))
-        return {SEQUENCES: Verdict(numbered, users=users)}, ()
+        return {SEQUENCES: StudyScores(numbered, users=users)}, ()
 
     def make_exhibits(
         self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs]

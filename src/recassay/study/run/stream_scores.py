@@ -26,7 +26,7 @@ from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty
 from recassay.study.config.schema import Judge
 from recassay.study.plan.plan import StreamPlan
-from recassay.study.run.verdict import Verdict
+from recassay.study.run.study_scores import StudyScores
 from recassay.study.store.folder import StudyCell
 from recassay.study.store.results import Row
 
@@ -44,15 +44,15 @@ RMSE = "rmse"  # not a mean over events, so it has no difference per event
 Key = tuple[str, str]  # system, heading
 
 
-def stream_verdict(
+def score_streams(
     played: Mapping[str, Outcomes],
     metrics: Mapping[str, Metric],
     judge: Judge,
     *,
     dry_run: bool = False,
     threads: int | None = None,
-) -> Verdict:
-    """Return the scores of every system at every event that was scored for at least one of them.
+) -> StudyScores:
+    """Return the scores of all systems on a stream, with a row for every event that was scored for at least one system.
 
     ``played`` are the outcomes by system, and ``metrics`` are by heading. Intervals resample users with all their
     events, because events of one user are not independent; a dry run computes none.
@@ -75,7 +75,7 @@ def stream_verdict(
     times = about[TIME] if TIME in about.columns else None
     if times is not None and times.dtype.is_integer():
         times = times.cast(pl.Int64)  # any integer width
-    return Verdict(scores, users=about[USER], times=times)
+    return StudyScores(scores, users=about[USER], times=times)
 
 
 def _events(played: Mapping[str, Outcomes]) -> pl.DataFrame:
@@ -147,12 +147,12 @@ class DeclaredComparisons:
 
     families: dict[tuple[str, int], dict[StudyCell, OverTime]] = field(default_factory=lambda: defaultdict(dict))
 
-    def add(self, cell: StudyCell, verdict: Verdict, plan: StreamPlan) -> None:
+    def add(self, cell: StudyCell, scored: StudyScores, plan: StreamPlan) -> None:
         """Add the comparisons on one stream under every metric that can be compared over time.
 
         Nothing is added for fewer than two systems or a missing baseline.
         """
-        played = verdict_outcomes(verdict)
+        played = stream_outcomes(scored)
         for metric in plan.metrics:
             if metric != RMSE and comparable(played, plan) and _is_bounded(played, metric, plan):
                 self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan)
@@ -170,15 +170,15 @@ class DeclaredComparisons:
                 yield cell, [_comparison_row(row, correction, level) for row in own.to_dicts()]
 
 
-def verdict_outcomes(verdict: Verdict) -> dict[str, Outcomes]:
+def stream_outcomes(scored: StudyScores) -> dict[str, Outcomes]:
     """Return the outcomes of every system from the scores of a stream: its values at the events scored for it."""
-    scores, found = verdict.scores, {}
+    scores, found = scored.scores, {}
     headings = scores.metrics
     events = int(scores.units[-1]) + 1 if scores.units.len() else 0  # later events were not scored
     for name in scores.systems:
         there = ~np.isnan(scores.values(name, headings[0]))
         values = {heading: scores.values(name, heading)[there] for heading in headings}
-        times = None if verdict.times is None else verdict.times.filter(pl.Series(there))
+        times = None if scored.times is None else scored.times.filter(pl.Series(there))
         place = scores.units.filter(pl.Series(there)).to_numpy()
         found[name] = Outcomes(name, place, values, times=times, events=events)
     return found
@@ -191,9 +191,9 @@ def comparable(played: Mapping[str, Outcomes], plan: StreamPlan) -> bool:
 
 
 def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> bool:
-    """Return whether differences of a metric have a largest value, which bounds over time need.
+    """Return whether the differences of a metric stay within the limit that bounds over time need.
 
-    Novelty has none, and a diversity that is undefined at some event does not count.
+    Those of novelty may exceed it. False also if a metric is undefined at some event.
     """
     known = plan.metrics.get(metric)
     if known is None or known.family != "beyond":

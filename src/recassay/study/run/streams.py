@@ -24,8 +24,8 @@ from recassay.study.plan.systems import System
 from recassay.study.plan.tuning import Setting, best_setting, play_setting, setting_path, tuning_exhibit
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.runner import Runner
-from recassay.study.run.stream_scores import DeclaredComparisons, stream_exhibits, stream_findings, stream_verdict
-from recassay.study.run.verdict import Verdict
+from recassay.study.run.stream_scores import DeclaredComparisons, score_streams, stream_exhibits, stream_findings
+from recassay.study.run.study_scores import StudyScores
 from recassay.study.store.folder import StudyCell
 from recassay.study.store.stream_fold import StreamFold, WholeStream, dry_run_protocol
 
@@ -188,26 +188,24 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
 
     def judge(
         self, split: WholeStream, fold: StreamFold, answers: dict[str, Outcomes], *, dry_run: bool = False
-    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return the scores at every scored event, and findings about drift and unscored events.
 
         ``answers`` are the outcomes by system. A dry run computes no intervals and no findings.
         """
-        verdict = stream_verdict(
-            answers, self.plan.metrics, self.plan.study.judge, dry_run=dry_run, threads=self.threads
-        )
-        return {STREAM: verdict}, () if dry_run else stream_findings(answers, self.plan)
+        scored = score_streams(answers, self.plan.metrics, self.plan.study.judge, dry_run=dry_run, threads=self.threads)
+        return {STREAM: scored}, () if dry_run else stream_findings(answers, self.plan)
 
-    def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+    def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Keep the comparisons of a stream until the p-values of all streams are corrected together.
 
         The test of whether the best system is significantly better is by user, as in ``recassay compare``, because
         events of one user are not independent.
         """
-        self.declared.add(cell, verdict, self.plan)
-        by_user = read_scores(verdict.frame(**self.record.identity(cell), design=design))
+        self.declared.add(cell, scored, self.plan)
+        by_user = read_scores(scored.frame(**self.record.identity(cell), design=design))
         for _, scores in by_user:  # one place
-            pooled = dataclasses.replace(scores, rows=verdict.scores.rows)
+            pooled = dataclasses.replace(scores, rows=scored.scores.rows)
             self.record.note_leads(cell, design, pooled, compare_systems(self.plan, pooled, threads=self.threads))
 
     def conclude(self) -> None:

@@ -41,7 +41,7 @@ from recassay.study.run.runner import UNTRUSTED, ReportProgress, Runner
 from recassay.study.run.sequences import SequenceRunner
 from recassay.study.run.spark import make_answers_ahead
 from recassay.study.run.streams import StreamRunner
-from recassay.study.run.verdict import Verdict
+from recassay.study.run.study_scores import StudyScores
 from recassay.study.store import state
 from recassay.study.store.folder import StudyCell, digest_of, model_key
 from recassay.study.store.results import Results
@@ -166,15 +166,15 @@ class _ListRunner(Runner[Fold, Run]):
         except RecassayError as error:
             raise self.plan.locate_data(name, error) from error
 
-    def compare(self, cell: StudyCell, design: str, verdict: Verdict) -> None:
+    def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
         """Compare the systems over all folds, and record their means by group of users if the study asks for groups."""
-        super().compare(cell, design, verdict)
+        super().compare(cell, design, scored)
         study, judge = self.plan.study, self.plan.study.judge
         metrics = {heading: metric for heading, metric in self.plan.metrics.items() if isinstance(metric, UnitMetric)}
         how = Uncertainty(judge.method, judge.level, judge.resamples, judge.seed)
         rules = GroupRules(study.smallest_group, study.compare.correction, judge.level)
         for by in study.by:
-            groups = user_groups(verdict.scores, self.user_groups(cell.dataset, by), metrics, how, rules, self.threads)
+            groups = user_groups(scored.scores, self.user_groups(cell.dataset, by), metrics, how, rules, self.threads)
             self.record.note_groups(cell, design, groups)
 
     def check_log(self, name: str, log: Interactions) -> None:
@@ -225,9 +225,9 @@ class _ListRunner(Runner[Fold, Run]):
         return self.store.has_answer(cell, name, key)
 
     def load_answer(self, cell: StudyCell, name: str, fold: Fold, key: str) -> Run | None:
-        """Return the stored ranked lists of a system with their standings, None if there are none under this key.
+        """Return the stored lists of a system, with the ranks of relevant items; None if this key is not stored.
 
-        The standings of lists that somebody else wrote into the folder are computed from the lists.
+        If another program wrote the lists, the ranks are computed from them.
         """
         run = self.store.answer(cell, name, key)
         if run is None or run.standings is not None:
@@ -237,7 +237,7 @@ class _ListRunner(Runner[Fold, Run]):
 
     def judge(
         self, split: Split, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False
-    ) -> tuple[dict[str, Verdict], tuple[Finding, ...]]:
+    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return the scores of the ranked lists of all systems on a fold by design, and the findings."""
         return judge_fold(self.plan, split, fold, answers, dry_run=dry_run, threads=self.threads)
 

@@ -124,7 +124,7 @@ def test_summary_has_the_final_test_and_the_bounds():
     curve = found.curve
     first = curve.filter((pl.col("low") > 0) | (pl.col("high") < 0))["event"][0]
     assert first == row["decided"]
-    assert f"0 is left out first at event {first:,}, and a better up to there" in " ".join(str(found).split())
+    assert f"first exclude 0 at event {first:,}, and a better up to there" in " ".join(str(found).split())
     assert "is no test" in " ".join(str(found).split())
 
 

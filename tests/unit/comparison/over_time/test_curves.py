@@ -124,9 +124,9 @@ def test_a_picture_is_thin_keeps_the_last_point_and_has_its_marks():
         ({"window": 2.5}, "window=2.5"),
         ({"window": float("nan")}, "window=nan"),
         ({"how": "fading", "fading": 1}, "fading=1"),
-        ({"how": "fading", "window": 1}, "over more than one"),
+        ({"how": "fading", "window": 1}, "at least 2"),
         ({"how": "fading", "window": 10, "by": "event"}, "by='event'"),
-        ({"by": "time"}, "needs its length"),
+        ({"by": "time"}, "needs a length"),
     ],
 )
 def test_windows_that_make_no_sense_are_refused(asked, what):

@@ -71,7 +71,7 @@ def test_a_system_in_both_must_have_the_same_values(tmp_path):
     first = folder(tmp_path / "a", scored({"als": ALS, "pop": POP}))
     same = folder(tmp_path / "b", scored({"pop": POP, "knn": ALS}))
     assert only(read_all([first, same]))[1].systems == ("als", "pop", "knn")
-    with pytest.raises(UsageError, match=r"U109(.|\n)*'pop', with other values"):
+    with pytest.raises(UsageError, match=r"U109(.|\n)*'pop', with different values"):
         read_all([first, folder(tmp_path / "c", scored({"pop": ALS}))])
 
 
@@ -85,7 +85,7 @@ def test_tables_are_joined_by_their_users():
     als = pl.DataFrame({"user": [1, 2, 3], "system": "als", "mrr": [0.5, 0.2, 0.1]})
     pop = pl.DataFrame({"user": [3, 1, 2], "system": "pop", "mrr": [0.3, 0.1, 0.9]})
     assert only(read_all([als, pop]))[1].values("pop", "mrr").tolist() == [0.1, 0.9, 0.3]
-    with pytest.raises(InputError, match="1 of 3 users are in the first alone, 0 of 2 users in the second alone"):
+    with pytest.raises(InputError, match="1 of 3 users are in the first alone, 0 of 2 users only in the second"):
         read_all([als, pop.head(2)])
 
 

@@ -126,10 +126,10 @@ class TestRefused:
         ("metrics", "given", "words", "hint"),
         [
             ("seq_serendipity@3", {"primitive": ["d", "b"]}, "takes primitive='popular'", "primitive='given')@3"),
-            ("seq_precision@2", {"primitive": ["d", "b"]}, "no metric asks for it", "(primitive='given')@2"),
+            ("seq_precision@2", {"primitive": ["d", "b"]}, "no metric uses it", "(primitive='given')@2"),
             (None, {"primitive": ["d", "b"]}, "seq_serendipity@3 takes", "seq_serendipity(primitive='given')@3"),
             ("seq_diversity@3", {"similarities": np.eye(5)}, "takes similarity='training'", "similarity='given')@3"),
-            ("seq_perplexity", {"similarities": np.eye(5)}, "no metric asks", "seq_diversity(similarity='given')@5"),
+            ("seq_perplexity", {"similarities": np.eye(5)}, "no metric uses", "seq_diversity(similarity='given')@5"),
         ],
     )
     def test_what_was_given_and_no_metric_asks_for(self, metrics, given, words, hint):
@@ -221,7 +221,7 @@ class TestGivenBeside:
             (7, "a int is neither"),
             ([["a", "b"]], "are not ids: one is"),
             ((mine(), mine()), "there are 2 of them"),
-            (mine(items=np.array([[1], [1], [1]]), chances=np.ones((3, 1))), "have 1 items, and a metric asks for 3"),
+            (mine(items=np.array([[1], [1], [1]]), chances=np.ones((3, 1))), "have 1 items, but a metric needs 3"),
         ],
     )
     def test_a_primitive_that_cannot_be_used(self, primitive, why):

@@ -292,7 +292,7 @@ class TestRefusals:
                 "I372",
                 "items the user has already consumed: 1 of 1 items, such as 0",
             ),
-            ({"recommend": lambda user, n, consumed: [1, 7]}, "I373", "recommends 7, which is none of the 2 items"),
+            ({"recommend": lambda user, n, consumed: [1, 7]}, "I373", "recommends 7, which is not one of the 2 items"),
             ({"recommend": lambda user, n, consumed: [-1]}, "I373", "recommends -1"),
             ({"recommend": lambda user, n, consumed: [0.5]}, "I373", "recommends 0.5"),
             ({"recommend": lambda user, n, consumed: [1, 1]}, "I373", "an item twice"),

@@ -29,7 +29,7 @@ DESIGN_COLUMNS = ("rho", "t", "random", "best", "corrected", "sd_draws", "sets",
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class StudyScores:
     """The scores of all systems under one design, on one fold or over all folds.
 
     ``design_rows`` are further numbers of the design by system and metric (none for ranked lists). ``users`` holds the
@@ -54,7 +54,7 @@ class Verdict:
         """Return a column with a value per unit repeated for every system, as the rows of :meth:`frame` need it."""
         return pl.concat([column] * len(self.scores.systems))
 
-    def of(self, systems: Sequence[str]) -> Verdict:
+    def of(self, systems: Sequence[str]) -> StudyScores:
         """Return the scores of these systems only."""
         scores = self.scores
         return dataclasses.replace(
@@ -79,9 +79,9 @@ class Verdict:
         return found
 
 
-def pool_verdicts(
-    folds: Sequence[Verdict], judge: Judge, *, powers: Mapping[str, float], threads: int | None = None
-) -> Verdict:
+def pool_folds(
+    folds: Sequence[StudyScores], judge: Judge, *, powers: Mapping[str, float], threads: int | None = None
+) -> StudyScores:
     """Return the scores of the same systems over several folds.
 
     A metric without values per user gets the mean over folds. ``n`` counts users; ``missing`` and similar counts are
@@ -116,7 +116,7 @@ def pool_verdicts(
     whole = dataclasses.replace(
         scores[0], units=units, per_unit=values, per_unit_weights=weights, rows=tuple(rows), findings=()
     )
-    return Verdict(whole, design_rows)
+    return StudyScores(whole, design_rows)
 
 
 def _merged(
