@@ -1,4 +1,4 @@
-"""``reference/errors.md``: what every error code means, with a message that is raised while the page is written."""
+"""``reference/errors.md``: what every error code means, with a message that its example raises while the page is written."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from recassay.errors.advice import ADVICE
 INTRODUCTION = """\
 # Errors
 
-An error says what is wrong, with counts and an example; where; and what to try. It carries a code that never gets
-another meaning. On the command line it goes to standard error and the exit status is 2 (3 for `X` codes); no output file
+An error says what is wrong, with counts and an example; where; and what to try. It has a code whose meaning
+never changes. On the command line it goes to standard error and the exit status is 2 (3 for `X` codes); no output file
 is written. In Python it is an exception with `.code`, `.what`, `.where` and `.hint`.
 
 ```text
 RecassayError
-├── InputError      the data handed in cannot be used             I...
-├── UsageError      what was asked for cannot be done             U...
-└── InternalError   recassay itself is wrong: please report it    X...
+├── InputError      the given data cannot be used           I...
+├── UsageError      the request cannot be carried out       U...
+└── InternalError   a bug in recassay: please report it     X...
 ```
 
-`recassay explain CODE` says the same. The messages below are what the code above each of them raises.
+`recassay explain CODE` prints the same text. Each message below is raised by the code above it.
 """
 
 GROUPS = {
@@ -35,16 +35,16 @@ GROUPS = {
     "I2": "Columns",
     "I3": "Values",
     "I4": "Ids across tables",
-    "U": "What was asked for",
-    "X1": "Mistakes of recassay",
+    "U": "Requests",
+    "X1": "Bugs of recassay",
 }
 
 
 def pages() -> dict[str, str]:
     """Return the text of the page by its path."""
-    untold, unknown = sorted(CODES.keys() - ADVICE.keys()), sorted((ADVICE.keys() | EXAMPLES.keys()) - CODES.keys())
-    if untold or unknown:
-        raise KeyError(f"src/recassay/advice: nothing on {untold}; codes that are gone: {unknown}")
+    missing, unknown = sorted(CODES.keys() - ADVICE.keys()), sorted((ADVICE.keys() | EXAMPLES.keys()) - CODES.keys())
+    if missing or unknown:
+        raise KeyError(f"src/recassay/advice: no advice on {missing}; codes that are gone: {unknown}")
     parts = [INTRODUCTION, "| code | meaning |\n| --- | --- |"]
     parts += [f"| [{code}](#{code.lower()}) | {title} |" for code, title in CODES.items()]
     for group, heading in GROUPS.items():

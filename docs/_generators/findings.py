@@ -1,4 +1,4 @@
-"""``reference/findings.md``: every check, with a finding that is made while the page is written."""
+"""``reference/findings.md``: every check, with an example finding that is computed while the page is written."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from recassay.checks.base import load
 INTRODUCTION = """\
 # Findings
 
-Whenever runs are scored, numbered checks look at what was scored. What they find stands below the table, in
-`findings.jsonl`, in the `findings` of `--json`, and in Python in `scores.findings`. A finding is no error: the numbers
-are right under the conventions that are printed; it says what to know before they are believed. A code never gets
-another meaning.
+Whenever runs are scored, numbered checks examine the data and the results. Their findings are printed below the
+table, and are in `findings.jsonl`, in the `findings` of `--json`, and in Python in `scores.findings`. A finding is not
+an error: the numbers are right under the printed conventions, and the finding says what to know before you rely on
+them. A code never changes its meaning.
 
 | severity | meaning |
 | --- | --- |
-| `info` | good to know, changes no decision by itself |
-| `warning` | may change a decision; look before you believe |
+| `info` | good to know; does not change a decision by itself |
+| `warning` | may change a decision |
 | `error` | the numbers cannot mean what they seem to |
 
-`recassay check FOLDER` asks every check of a folder of results, and says of each: a finding, fine, or not applicable and
-why ([check a study](../howto/check-a-study.md)). `--fail-on warning` ends a command with status 1 if a finding is at least that severe
-([judge in CI](../howto/judge-in-ci.md)). Findings of group B are made by `ra.judge`, and stand in `assay.findings`; those of group S by `ra.correct`,
-`ra.judge` and `ra.sampling_curve`, those of group G by `ra.score_sequences`. A check that needs data which was not given, a training log say, does not apply.
+`recassay check FOLDER` runs every check on a folder of results and prints its outcome: a finding, fine, or not
+applicable with the reason ([check a study](../howto/check-a-study.md)). `--fail-on warning` ends a command with status 1 if a finding is at least that severe
+([judge in CI](../howto/judge-in-ci.md)). Findings of group B come from `ra.judge`; those of group S from `ra.correct`, `ra.judge` and `ra.sampling_curve`; those
+of group G from `ra.score_sequences`. All are in the `findings` of the result. A check does not apply if it needs data
+that was not given, such as a training log.
 """
 
 GROUPS = {
-    "B": "Bias: what a design makes of systems",
-    "C": "Coverage: who and what the files cover",
-    "D": "Decisions: what stands between a comparison and a choice",
-    "G": "Generated sequences: what training cannot teach",
-    "H": "Home: systems judged by what they were made to please",
-    "L": "Leakage: what should not be there",
-    "P": "Profiles: what they promise",
-    "R": "Reading: what the files leave open",
-    "S": "Sampling: what sampled ranks cannot say",
-    "T": "Ties: order that the files leave open",
-    "V": "Drift: what changed while a stream ran",
-    "W": "Watching: what may be wrong with live events",
+    "B": "Bias: how the design affects the order of systems",
+    "C": "Coverage: which users and items the files cover",
+    "D": "Decisions: what to know before choosing a system",
+    "G": "Generated sequences: what cannot be learned from training",
+    "H": "Home: systems evaluated by the metric that they optimise",
+    "L": "Leakage: test information in training",
+    "P": "Profiles: what they do not reproduce",
+    "R": "Reading: what the files leave unclear",
+    "S": "Sampling: limits of sampled candidates",
+    "T": "Ties: results that depend on the order of ties",
+    "V": "Drift: changes during a stream",
+    "W": "Watching: problems of live events",
 }
 
 
@@ -69,30 +70,32 @@ LIVE = """
 
 EXAMPLES = {
     "B001": Example(
-        "Say which design answers your question before you look at the results, and report the others beside it. "
-        "[Choose a design](../howto/choose-a-design.md) tells them apart.",
+        "Before you look at the results, decide which design answers your question, and report the other designs "
+        "next to it. [Choose a design](../howto/choose-a-design.md) compares them.",
         JUDGED.format(events=7_000, designs="TI-AR-AN, P1R", metric="ndcg@5"),
     ),
     "B002": Example(
-        "Judge under `P1R`, or split with `uniform_items` and judge under `U1R`, and see what is left. Whether popularity "
-        "is a bias or an answer depends on why users rated what they rated (Cañamares and Castells 2018).",
+        "Evaluate under `P1R`, or split with `uniform_items` and evaluate under `U1R`, which remove popularity. "
+        "Whether popularity is a bias or a signal depends on why users rated what they rated (Cañamares and "
+        "Castells 2018).",
         JUDGED.format(events=7_000, designs="TI-1R-NN(20)", metric="mrr"),
     ),
     "B003": Example(
-        "Compare systems and not data sets by such a mean, read `corrected` beside it, or judge with one relevant item at "
-        "a time (1R), whose mean depends on the size of the target sets alone.",
+        "Use such a mean to compare systems, not data sets. Read the column `corrected` as well, or evaluate one "
+        "relevant item at a time (1R): that mean depends only on the size of the target sets.",
         JUDGED.format(events=2_000, designs="TI-AR-AN", metric="precision@10"),
     ),
     "B004": Example(
-        "Set a popular baseline beside every system, and judge under `P1R` or on a uniform split, which take popularity out.",
+        "Compare every system with a popularity baseline, and evaluate under `P1R` or on a uniform split, which "
+        "remove popularity.",
         """
         truth = {f"user {u}": [f"item {u * 7919 % 2_000}", "hit 1", "hit 2"] for u in range(2_000)}
         scores = ra.score({"mine": truth}, truth, "hit@1")
         """,
     ),
     "B005": Example(
-        "Look at metrics of the catalogue (`coverage@10`, `gini@10`) beside accuracy; [beyond accuracy](../howto/beyond-accuracy.md) "
-        "has them.",
+        "Report metrics of the whole catalogue (`coverage@10`, `gini@10`) next to accuracy; see [beyond "
+        "accuracy](../howto/beyond-accuracy.md).",
         """
         train = {f"user {u}": [f"item {u * 7919 % 500}"] for u in range(500)}
         everybody_the_same = {user: ["item 1", "item 2", "item 3"] for user in train}
@@ -101,85 +104,88 @@ EXAMPLES = {
         """,
     ),
     "C001": Example(
-        "Find out why the system has no list for them: new users, a crash, a filter. Systems that answer for different "
-        "users are compared on what they answer if `missing='skip'`, and on the same users if not.",
+        "Find out why the system has no list for them: new users, a crash, or a filter. With `missing='skip'`, "
+        "systems that answer for different users are compared on different users; by default all are compared on "
+        "the same ones.",
         """
         truth = {"ann": ["x"], "bob": ["y"], "cem": ["z"]}
         scores = ra.score({"mine": {"ann": ["x"]}}, truth, "hit@1")
         """,
     ),
     "C002": Example(
-        "Ask the system for as many items as the largest cut-off. Places without an item count as misses, except in "
-        "metrics with `divide_by='list'`.",
+        "Request as many items as the largest cut-off. Missing items count as misses, except in metrics with "
+        "`divide_by='list'`.",
         """
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x", "y"]}, "precision@5")
         """,
     ),
     "C003": Example(
-        "Remove repeats where the lists are made. By default the first place counts and what follows moves up; "
-        "`--duplicates` has other ways.",
+        "Remove repeats where the lists are made. By default the first occurrence counts and later items move up;"
+        " `--duplicates` has other options.",
         """
         scores = ra.score({"mine": {"ann": ["x", "x", "y"]}}, {"ann": ["x", "y"]}, "hit@2")
         """,
     ),
     "C004": Example(
-        "Nothing, if the run was made for all users and the truth holds some of them.",
+        "Nothing, if the run was made for all users and the truth has only some of them.",
         """
         scores = ra.score({"mine": {"ann": ["x"], "eve": ["x"]}}, {"ann": ["x"]}, "hit@1")
         """,
     ),
     "C005": Example(
-        "Look at `--relevant-from`, and at users whose held-out items were all disliked. `--no-relevant zero` counts them "
-        "as 0, as trec_eval does.",
+        "Check `--relevant-from`, and users who disliked all their held-out items. `--no-relevant zero` counts "
+        "them as 0, as trec_eval does.",
         """
         truth = {"ann": {"x": 5.0}, "bob": {"y": 2.0}}
         scores = ra.score({"mine": {"ann": ["x"], "bob": ["y"]}}, truth, "hit@1", relevant_from=4)
         """,
     ),
     "C006": Example(
-        "Look at how the truth was made. Counting such a row twice, as some libraries do, lifts precision and recall.",
+        "Check how the truth was made. Counting such a row twice, as some libraries do, raises precision and recall.",
         """
         truth = [("ann", "x", 1.0), ("ann", "x", 3.0)]
         scores = ra.score({"mine": {"ann": ["x"]}}, truth, "hit@1")
         """,
     ),
     "C007": Example(
-        "Check that both files use the same ids. Metrics of novelty take such items as never seen.",
+        "Check that both files use the same ids. Metrics of novelty treat such items as never seen.",
         """
         train = {"ann": ["a"], "bob": ["x"]}
         scores = ra.score({"mine": {"ann": ["x", "new"]}}, {"ann": ["x"]}, "hit@1", train=train)
         """,
     ),
     "C008": Example(
-        "Find out why the model gives NaN. The finding is the price of `--nan last`; without it NaN is an error (I301).",
+        "Find out why the model gives NaN. The finding appears because of `--nan last`; without it NaN is an "
+        "error (I301).",
         """
         run = ra.read_run({"ann": {"x": 0.9, "y": float("nan")}}, "mine", nan="last")
         scores = ra.score(run, {"ann": ["x"]}, "hit@1")
         """,
     ),
     "C009": Example(
-        "Judge more users. Below ten, read the values one by one instead of their mean.",
+        "Evaluate more users. Below ten, read the single values instead of their mean.",
         """
         scores = ra.score({"mine": {"ann": ["x"], "bob": ["y"]}}, {"ann": ["x"], "bob": ["z"]}, "hit@1")
         """,
     ),
     "C010": Example(
-        "Judge newcomers apart: what a system tells them is its default. In a study, `core(users=5)` leaves them out.",
+        "Evaluate new users separately: a system can only give them its default recommendations. In a study, "
+        "`core(users=5)` removes them.",
         """
         train = {"ann": ["a"], "bob": ["x"]}
         scores = ra.score({"mine": {"eve": ["x"]}}, {"eve": ["x"]}, "hit@1", train=train)
         """,
     ),
     "C011": Example(
-        "Say how many there are when you report recall: no system that learns from the log alone can reach 1.",
+        "State their number when you report recall: no system that learns from the log alone can reach 1.",
         """
         train = {"ann": ["a"], "bob": ["x"]}
         scores = ra.score({"mine": {"ann": ["x"]}}, {"ann": ["x", "new"]}, "hit@1", train=train)
         """,
     ),
     "C012": Example(
-        "Look at how the runs were made: the same file under two names, or a setting that did nothing. It is asked by "
-        "`recassay check`.",
+        "Check how the runs were made: the same file under two names, or a setting that had no effect. `recassay "
+        "check` runs this check.",
         """
         from recassay.report.folder.checks import findings_in
         from recassay.report.folder.write import write_results
@@ -190,8 +196,8 @@ EXAMPLES = {
         """,
     ),
     "C013": Example(
-        "Judge all systems on the same users: leave `missing` at `zero`, or compare on the users that both have, as "
-        "`recassay compare` does. It is asked by `recassay check`.",
+        "Evaluate all systems on the same users: leave `missing` at `zero`, or compare on the users that both "
+        "have, as `recassay compare` does. `recassay check` runs this check.",
         """
         from recassay.report.folder.checks import findings_in
         from recassay.report.folder.write import write_results
@@ -202,8 +208,8 @@ EXAMPLES = {
         """,
     ),
     "D001": Example(
-        "Correct for the number of pairs: `--correction holm`, the default, where any false claim is one too many; `bh` for "
-        "sifting. Better still, say before you look which few comparisons matter.",
+        "Correct for the number of pairs: `--correction holm`, the default, if no false claim is acceptable, or "
+        "`bh` to screen many systems. Better still, choose the few comparisons that matter before you look.",
         """
         users = list(range(12)) * 3
         systems = ["als"] * 12 + ["bpr"] * 12 + ["pop"] * 12
@@ -213,8 +219,8 @@ EXAMPLES = {
         """,
     ),
     "D002": Example(
-        "Train with three seeds or more (`seeds: [1, 2, 3]` in a study), and look whether systems change places between "
-        "them: `recassay compare DIR --by seed`.",
+        "Train with three seeds or more (`seeds: [1, 2, 3]` in a study), and check whether the order of systems "
+        "differs between them: `recassay compare DIR --by seed`.",
         """
         from pathlib import Path
 
@@ -225,8 +231,8 @@ EXAMPLES = {
         """,
     ),
     "D003": Example(
-        "Tune the baseline, or find out what broke it, before anything is said about systems that beat it. Whether "
-        "popularity is rewarded by the target sets alone is asked under [other designs](../howto/choose-a-design.md).",
+        "Tune the baseline, or find out what broke it, before you claim anything about systems that beat it. To "
+        "see whether the target sets alone reward popularity, use [other designs](../howto/choose-a-design.md).",
         """
         users, systems = list(range(40)) * 3, ["mine"] * 40 + ["tuned-badly"] * 40 + ["popular"] * 40
         mrr = [0.6, 0.4] * 20 + [0.1, 0.2] * 20 + [0.3, 0.2] * 20
@@ -235,17 +241,17 @@ EXAMPLES = {
         """,
     ),
     "P001": Example(
-        "Read which metrics it is, and what they are here instead (`recassay explain recbole`). Do not set them beside "
-        "numbers that the library printed.",
+        "See which metrics differ, and what they are here instead (`recassay explain recbole`). Do not compare "
+        "them with numbers that the library printed.",
         """
         run = {"mine": {"ann": {"x": 0.5, "y": 0.5}}}
         scores = ra.score(run, {"ann": ["x"]}, "hit@1", profile="recbole")
         """,
     ),
     "H001": Example(
-        "Report such a metric beside others, and say for whom it is at home. What is at home for nobody, such as Sudden "
-        "Death or a metric of relevance, decides. [Sudden Death](../howto/sudden-death.md) has a whole example. It is asked "
-        "by `ra.home_and_away`.",
+        "Report such a metric together with others, and state which systems optimise it. Decide by metrics that "
+        "no system optimises, such as Sudden Death or a metric of relevance. [Sudden "
+        "Death](../howto/sudden-death.md) has a full example. `ra.home_and_away` runs this check.",
         """
         import polars as pl
 
@@ -256,15 +262,16 @@ EXAMPLES = {
         """,
     ),
     "L001": Example(
-        "If the system must not repeat what users know, filter such items: they waste places. If the truth holds them too, "
-        "the split leaks.",
+        "If the system must not recommend items that users already have, filter them: they take up ranks. If the "
+        "truth has them too, the split leaks.",
         """
         scores = ra.score({"mine": {"ann": ["a", "x"]}}, {"ann": ["x"]}, "hit@2", train={"ann": ["a"], "bob": ["x"]})
         """,
     ),
     "L002": Example(
-        "Split by time (`global_time`, `windows`) if the system is to be used on a future it has not seen. Where you cannot, "
-        "say which split it was: a system that learns trends gains most from the future. It is asked of a fold, not of runs.",
+        "Split by time (`global_time`, `windows`) if the system will be used on an unseen future. If you cannot, "
+        "state which split it was: a system that learns trends gains most from the future. The check reads a "
+        "fold, not runs.",
         """
         from recassay.checks.future_leaks import fold_findings
 
@@ -273,8 +280,9 @@ EXAMPLES = {
         """,
     ),
     "L004": Example(
-        "Read the log with times if there are any. Positions in histories let `last` keep a user's own future away; whether "
-        "others' training events are later cannot be known, so say that it is not. It is asked of a fold, not of runs.",
+        "Read the log with times if there are any. With positions in histories, `last` keeps a user's own future "
+        "out of training. Whether training events of other users are later is unknown; say so in the report. The "
+        "check reads a fold, not runs.",
         """
         from recassay.checks.future_leaks import fold_findings
 
@@ -283,8 +291,8 @@ EXAMPLES = {
         """,
     ),
     "L005": Example(
-        "Read finer times if there are any, or say that ties are broken by row order. Whole days leave many users' last "
-        "item open; `recassay stats` says of how many. It is asked of a fold, not of runs.",
+        "Read finer times if there are any, or state that row order breaks ties. With times in whole days, the "
+        "last item of many users is ambiguous; `recassay stats` counts them. The check reads a fold, not runs.",
         """
         from recassay.checks.future_leaks import fold_findings
 
@@ -293,8 +301,8 @@ EXAMPLES = {
         """,
     ),
     "G001": Example(
-        "Leave rare items out with `ra.split.filters` before sequences are made, or smooth the model if its perplexity "
-        "matters. In a split by chance such items are rare ones; in one by time they may be what is new.",
+        "Remove rare items with `ra.split.filters` before you make sequences, or smooth the model if its "
+        "perplexity matters. In a random split such items are rare; in a split by time they may be new.",
         """
         import polars as pl
 
@@ -305,16 +313,16 @@ EXAMPLES = {
         """,
     ),
     "L003": Example(
-        "If users are meant to come back to items, this is what is asked, and nothing leaks. Else cut the log so that an "
-        "event stands on one side only.",
+        "If users are expected to return to items, this is intended and nothing leaks. Otherwise split the log so"
+        " that an event is in one part only.",
         """
         train = {"ann": ["a", "x"], "bob": ["x"]}
         scores = ra.score({"mine": {"ann": ["y", "x"]}}, {"ann": ["x"]}, "hit@1", train=train)
         """,
     ),
     "R001": Example(
-        "Say `--order row` if the rows of every list stand best first. Else write a rank or a score: files are easily sorted "
-        "by something else.",
+        "Pass `--order row` if the rows of every list are in best-first order. Otherwise write a rank or a score:"
+        " files are easily sorted by something else.",
         """
         import polars as pl
 
@@ -323,8 +331,8 @@ EXAMPLES = {
         """,
     ),
     "R002": Example(
-        "Name the column, `--truth-columns gain=NAME`, with `--relevant-from` if its scale needs one; or leave it out of the "
-        "file if it says nothing about relevance.",
+        "Name the column, `--truth-columns gain=NAME`, with `--relevant-from` if its scale needs it; or remove it"
+        " from the file if it says nothing about relevance.",
         """
         import polars as pl
 
@@ -343,16 +351,16 @@ EXAMPLES = {
         """,
     ),
     "R004": Example(
-        "Name the column for what it is, `--columns rank=NAME`, and look at the mean again. If these are scores, nothing is "
-        "wrong.",
+        "If they are ranks, name the column, `--columns rank=NAME`, and look at the mean again. If they are "
+        "scores, nothing is wrong.",
         """
         run = {user: {"x": 1, "y": 2, "z": 3} for user in range(12)}
         scores = ra.score(run, {user: ["x"] for user in range(12)}, "mrr")
         """,
     ),
     "R005": Example(
-        "Find out which of the two is meant. Lists that were re-ranked keep the scores they had; ranks that count from the "
-        "worst item up are a mistake.",
+        "Find out which of the two is meant. Lists that were re-ranked may still have their old scores; ranks "
+        "that count upwards from the worst item are a mistake.",
         """
         import polars as pl
 
@@ -361,21 +369,21 @@ EXAMPLES = {
         """,
     ),
     "R006": Example(
-        "Remove such rows where they are made: they come from a join that found nothing, or from files that were written one "
-        "behind the other with their headers.",
+        "Remove such rows where they are made: by a join that found no match, or by concatenating files with "
+        "their headers.",
         """
         scores = ra.score({"mine": {"ann": ["x"], "nan": ["y"]}}, {"ann": ["x"]}, "mrr")
         """,
     ),
     "R007": Example(
-        "Write ids the same way in all files, as text, before anything turns `007` into 7 or 12 into 12.0.",
+        "Write ids in the same way in all files, as text, before a program turns `007` into 7 or 12 into 12.0.",
         """
         scores = ra.score({"mine": {"ann": ["x", "007"]}}, {"ann": ["x", "7"]}, "recall@2")
         """,
     ),
     "R008": Example(
-        "Look at the ids of both files side by side: row numbers in one and ids in the other have few in common by chance. "
-        "Give `--train` if the system may recommend what nobody chose.",
+        "Compare the ids of both files: row numbers in one and ids in the other have few in common by chance. "
+        "Give `--train` if the system may recommend items that no test user chose.",
         """
         run = {user: [f"new {user} {place}" for place in range(19)] + ["x"] * (user == 0) for user in range(12)}
         scores = ra.score({"mine": run}, {user: ["x"] for user in range(12)}, "hit@20")
@@ -388,7 +396,7 @@ EXAMPLES = {
         """,
     ),
     "R010": Example(
-        "If you replaced the run on purpose, nothing. Otherwise delete the file, and the study computes it again.",
+        "Nothing, if you replaced the run on purpose. Otherwise delete the file, and the study computes it again.",
         """
         from recassay.checks.base import ReplacedRunFacts, diagnose
 
@@ -396,8 +404,8 @@ EXAMPLES = {
         """,
     ),
     "S001": Example(
-        "Ask the systems for full ranks: nothing else settles it. Where they are out of reach, report the order as open. "
-        "[Correct sampled results](../howto/correct-sampled-results.md) has the whole story.",
+        "Compute full ranks with the systems: nothing else settles it. If you cannot, report the order as "
+        "undecided. [Correct sampled results](../howto/correct-sampled-results.md) has the details.",
         """
         import numpy as np
 
@@ -411,12 +419,12 @@ EXAMPLES = {
         """,
     ),
     "S002": Example(
-        "Add a design that takes all candidates (`TI-AR-AN`, `AI-1R-AN`): it comes from the same pass.",
+        "Add a design that uses all candidates (`TI-AR-AN`, `AI-1R-AN`): it comes from the same pass.",
         JUDGED.format(events=7_000, designs="TI-1R-NN(20)", metric="mrr"),
     ),
     "S003": Example(
-        "Ask for fewer sampled items, or for all of them. Users with few candidates have easier sets, and the mean is of "
-        "sets of different sizes.",
+        "Sample fewer items, or use all of them. Users with few candidates have easier target sets, and the mean "
+        "is over sets of different sizes.",
         """
         from recassay.data.synthetic.tastes import log
 
@@ -426,8 +434,8 @@ EXAMPLES = {
         """,
     ),
     "S004": Example(
-        "Give runs whose systems can be asked again, and at most 2,000 candidates; or draw: "
-        "`ra.judge(runs, \"AI-1R-NN(100, by='popularity', replace=False)\", metrics, method='sample')`.",
+        "Give runs whose systems can score again, and at most 2,000 candidates; or draw samples: `ra.judge(runs, "
+        "\"AI-1R-NN(100, by='popularity', replace=False)\", metrics, method='sample')`.",
         """
         from recassay.data.synthetic.tastes import log
 
@@ -439,16 +447,16 @@ EXAMPLES = {
         """,
     ),
     "T001": Example(
-        "Break ties where the lists are made, at random, or judge under `--ties expected`. Compare no systems of which "
-        "one ties and the other does not under `optimistic`.",
+        "Break ties at random where the lists are made, or score with `--ties expected`. Under `optimistic`, do "
+        "not compare a system that ties with one that does not.",
         """
         run = {"ann": {"x": 1.0, "y": 1.0}, "bob": {"x": 1.0, "y": 1.0, "z": 0.5}}
         scores = ra.score({"mine": run}, {"ann": ["x"], "bob": ["y"]}, "mrr")
         """,
     ),
     "T002": Example(
-        "Let the system score finer, or break ties at random where the scores are made. Do not set such a mean beside one "
-        "that another program printed, which takes one order of many.",
+        "Let the system compute finer scores, or break ties at random where the scores are made. Do not compare "
+        "such a mean with one from another program, which uses a single order of ties.",
         """
         from recassay.data.synthetic.tastes import log
 
@@ -458,8 +466,8 @@ EXAMPLES = {
         """,
     ),
     "C014": Example(
-        "Decide what the system is for: what users have not had yet, or what they take next. Play the stream with "
-        "`repeats='allow'` as well, and report both.",
+        "Decide what the system is for: what users have not consumed yet, or what they consume next. Play the "
+        "stream with `repeats='allow'` as well, and report both.",
         """
         rows = [(f"user {n % 20}", f"item {n % 20 + n // 40 % 3}") for n in range(2_000)]
         model = ra.models.incremental.StreamPopular()
@@ -467,7 +475,7 @@ EXAMPLES = {
         """,
     ),
     "C015": Example(
-        "Begin with a warm-up, so that users are known; or say that the mean is over users who come back.",
+        "Start with a warm-up, so that users are known; or state that the mean is over returning users.",
         """
         rows = [(f"user {n // 2}", f"item {n % 7}") for n in range(400)] + [(f"guest {n}", "item 1") for n in range(300)]
         model = ra.models.incremental.StreamPopular()
@@ -475,7 +483,8 @@ EXAMPLES = {
         """,
     ),
     "C016": Example(
-        "Say in the report whom the results are about; look whether the order of systems is another one without the filter.",
+        "State in the report which users and items the results are about, and check whether the order of systems "
+        "differs without the filter.",
         """
         from recassay.checks.base import RemovedRowsFacts, diagnose
 
@@ -483,7 +492,8 @@ EXAMPLES = {
         """,
     ),
     "C017": Example(
-        "Compare the item ids of the run with those of the table of items: text against numbers, leading zeros, another list.",
+        "Compare the item ids of the run with those of the table of items: text and numbers, leading zeros, "
+        "another catalogue.",
         """
         from recassay.checks.base import RerankFacts, diagnose
 
@@ -491,7 +501,7 @@ EXAMPLES = {
         """,
     ),
     "S006": Example(
-        "Ask for a cut-off that every list reaches, and compare with that.",
+        "Use a cut-off that every list reaches, and compare with that.",
         """
         truth = {"ann": ["d"], "bob": ["b"]}
         long = {"ann": ["a", "b", "c", "d"], "bob": ["a", "b", "c", "d"]}
@@ -499,8 +509,9 @@ EXAMPLES = {
         """,
     ),
     "V001": Example(
-        "Look at the curve (`ra.over_time`), report the stretches before and after apart, and ask what happened then: a new "
-        "catalogue, other users, a fault of the model. [Compare over time](../howto/compare-over-time.md) marks alarms.",
+        "Look at the curve (`ra.over_time`), report the periods before and after the change separately, and find "
+        "its cause: a new catalogue, other users, a fault of the model. [Compare over "
+        "time](../howto/compare-over-time.md) marks alarms.",
         """
         import numpy as np
 
@@ -512,7 +523,8 @@ EXAMPLES = {
         """,
     ),
     "V002": Example(
-        "Take the change for real. Judge systems before and after it apart, and let those that cannot learn be fitted anew.",
+        "Treat the change as real. Evaluate systems before and after it separately, and refit models that do not "
+        "learn during the stream.",
         """
         import numpy as np
 
@@ -525,7 +537,8 @@ EXAMPLES = {
         """,
     ),
     "W001": Example(
-        "Compare the two logs: is every list logged, and do request ids agree? Feedback may also come after the window (`--window`).",
+        "Compare the two logs: is every list logged, and do request ids agree? Feedback may also come after the "
+        "window (`--window`).",
         """
         shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}]
         clicks = [{"request_id": "2", "item_id": "x", "time": 70}]
@@ -540,49 +553,50 @@ EXAMPLES = {
         """,
     ),
     "W003": Example(
-        "Look at how lists are merged before they are shown.",
+        "Check how lists are merged before they are shown.",
         """
         shown = [{"request_id": "1", "user_id": "ann", "items": ["x", "y", "x"], "time": 60}]
         findings = ra.watch(shown, "hit@1").findings
         """,
     ),
     "W004": Example(
-        "Log the probability with which the request went to its arm, at the moment of the choice.",
+        "Log the probability with which the request was assigned to its arm, at the moment of assignment.",
         LIVE
         + """
         findings = diagnose(LiveFacts({}, {}, inverse_propensity={"new": (1.2, 0.01), "old": (0.99, 0.01)}))
         """,
     ),
     "W005": Example(
-        "Set the clock of the machine that logs, and look at the unit of its times.",
+        "Set the clock of the machine that logs, and check the unit of its times.",
         """
         shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": "2999-01-01"}]
         findings = ra.watch(shown, "hit@1").findings
         """,
     ),
     "W006": Example(
-        "Is the arm off, or its log?",
+        "Check whether the arm is switched off, or whether its log has stopped.",
         LIVE
         + """
         findings = diagnose(LiveFacts({}, {}, silent={"new": 3600.0, "old": 0.0}))
         """,
     ),
     "W007": Example(
-        "Do not read differences. Look for what treats the arms differently: redirects, caches, crashes, logs that fail, bots.",
+        "Do not read differences. Look for what treats the arms differently: redirects, caches, crashes, missing "
+        "logs, bots.",
         LIVE
         + """
         findings = diagnose(LiveFacts({}, {}, assigned={"new": 9200, "old": 10000}, mismatch=2e-6))
         """,
     ),
     "W008": Example(
-        "If many are late, allow more with `--lateness`; `dead-letters.jsonl` has them.",
+        "If many events are late, allow more with `--lateness`; they are in `dead-letters.jsonl`.",
         """
         shown = [{"request_id": str(n), "user_id": "ann", "items": ["x"], "time": n} for n in (5000, 60)]
         findings = ra.watch(shown, "hit@1").findings
         """,
     ),
     "W009": Example(
-        "`dead-letters.jsonl` has each with its reason. [The schema](live-events.md) says what an event needs.",
+        "See the reason of each in `dead-letters.jsonl`. [The schema](live-events.md) says what an event needs.",
         """
         shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}, {"user_id": "bob"}]
         findings = ra.watch(shown, "hit@1").findings
@@ -607,7 +621,7 @@ EXAMPLES = {
         """,
     ),
     "W012": Example(
-        "Fine where other parts of a page lead to items; otherwise look at the request ids.",
+        "Nothing, where other parts of a page lead to items; otherwise check the request ids.",
         """
         shown = [{"request_id": "1", "user_id": "ann", "items": ["x"], "time": 60}]
         clicks = [{"request_id": "1", "item_id": "z", "time": 70}]
@@ -615,7 +629,7 @@ EXAMPLES = {
         """,
     ),
     "W013": Example(
-        "Is the log still written, and read?",
+        "Check whether the log is still written, and whether it is still read.",
         LIVE
         + """
         findings = diagnose(LiveFacts({}, {}, lag=7200.0))
@@ -634,10 +648,10 @@ EXAMPLES = {
 def pages() -> dict[str, str]:
     """Return the text of the page by its path."""
     checks = load()
-    untold, unknown = sorted(checks.keys() - EXAMPLES.keys()), sorted(EXAMPLES.keys() - checks.keys())
-    if untold or unknown:
+    missing, unknown = sorted(checks.keys() - EXAMPLES.keys()), sorted(EXAMPLES.keys() - checks.keys())
+    if missing or unknown:
         raise KeyError(
-            f"docs/_generators/findings.py: no example for {untold}; examples for checks that are gone: {unknown}"
+            f"docs/_generators/findings.py: no example for {missing}; examples for checks that are gone: {unknown}"
         )
     parts = [INTRODUCTION, "| code | severity | finding |\n| --- | --- | --- |"]
     parts += [f"| [{code}](#{code.lower()}) | {check.severity} | {check.title} |" for code, check in checks.items()]

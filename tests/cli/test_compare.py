@@ -113,7 +113,7 @@ def test_a_folder_of_score_is_compared(recassay, scores):
     answer = recassay("compare", "out", "--sudden-death", 5)
     assert answer.code == 0
     assert "Sudden Death over 3 users" in answer.out
-    assert "Duels within 5 places" in answer.out
+    assert "Duels within 5 ranks" in answer.out
     pathlib.Path("out/first-hits.parquet").unlink()
     refused = recassay("compare", "out", "--sudden-death", 5)
     assert (refused.code, refused.out) == (2, "")

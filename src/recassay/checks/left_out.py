@@ -13,9 +13,9 @@ MOST_FIRST = 1 / 2  # share of the events after the warm-up; some are always the
 def left_out(facts: StreamFacts) -> str | None:
     """More than a tenth of the events of known users were not scored: repeats, or events without a prediction.
 
-    With ``repeats="exclude"`` an event is not scored if its user had the item before. If users often return to items,
-    only the remaining events are scored, and another system may be best than with ``repeats="allow"``. Events for which
-    a system predicts no rating are excluded for this system only.
+    With ``repeats="exclude"`` an event is not scored if its user had the item before. If users often return to
+    items, only the remaining events are scored, and the best system may differ from that with
+    ``repeats="allow"``. Events for which a system predicts no rating are excluded for this system only.
     """
     counts = facts.counts
     known = sum(counts.get(why, 0) for why in ("scored", "repeats", "unpredicted"))

@@ -36,7 +36,7 @@ def _order(given: CheckInput) -> FileRemark:
 def rows_as_they_stand(facts: Facts) -> str | None:
     """The run has neither ranks nor scores, so the order of its rows is the order of the items.
 
-    If this is intended, say `--order row`, and the finding disappears.
+    If this is intended, pass `--order row`, and the finding disappears.
     """
     found: FileRemark = facts.counted["R001"]
     return found.text
@@ -166,7 +166,7 @@ def low_gains(facts: Facts) -> tuple[Severity, str] | None:
 
 @check("R010", "A run in the folder of a study was replaced", "warning", about=ReplacedRunFacts)
 def replaced_run(facts: ReplacedRunFacts) -> str | None:
-    """Somebody put another run in the place of the one that the study computed, and it is scored as it is.
+    """A run that the study computed was replaced by another, which is scored as it is.
 
     Items that its lists lack tie at their end, so designs that rank all items see it as a list, not as a model.
     """

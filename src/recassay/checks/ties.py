@@ -33,7 +33,7 @@ def ties_matter(facts: Facts) -> tuple[Severity, str] | None:
 def catalogue_ties(facts: DesignFacts) -> str | None:
     """For 10 % of the relevant items or more, ties decide whether they are among the first 10 candidates.
 
-    Means are over all orders of ties. A program that uses one order, such as by item number, prints another number.
+    Means are over all orders of ties. A program that uses one order, such as by item number, prints another value.
     """
     unsure = {}
     for name, standings in facts.standings.items():

@@ -26,9 +26,9 @@ def feedback_without_exposure(facts: LiveFacts) -> tuple[Severity, str] | None:
     return ("warning" if much else "info"), f"{format_share(orphans, feedback)} feedback events have no exposure"
 
 
-@check("W002", "Shown items that the table of items lacks", "warning", about=LiveFacts)
+@check("W002", "Shown items that are not in the table of items", "warning", about=LiveFacts)
 def unknown_items(facts: LiveFacts) -> str | None:
-    """Items were shown that the table of items does not have: metrics of their features leave them out."""
+    """Items were shown that are not in the table of items: metrics of item features leave them out."""
     unknown = facts.counts.get("items unknown", 0)
     return f"{format_share(unknown, facts.counts.get('items shown', 0))} shown items" if unknown else None
 
@@ -75,8 +75,9 @@ def silent_arm(facts: LiveFacts) -> str | None:
 def ratio_mismatch(facts: LiveFacts) -> str | None:
     """The numbers of units by arm contradict the stated shares: a sample ratio mismatch.
 
-    The p-value is valid however often one looks at it. A broken assignment makes the arms different kinds of users, so
-    no difference between them means anything until the cause is found.
+    The p-value is valid at any time, however often you look. With a broken assignment the arms have different kinds
+    of
+    users, so their differences mean nothing until the cause is found.
     """
     if facts.mismatch > MISMATCH:
         return None
@@ -86,7 +87,7 @@ def ratio_mismatch(facts: LiveFacts) -> str | None:
 
 @check("W008", "Late events", "warning", about=LiveFacts)
 def late_events(facts: LiveFacts) -> tuple[Severity, str] | None:
-    """Events came after the watermark had passed them, and are in no number. They are in dead-letters.jsonl."""
+    """Events came after the watermark had passed them. No number counts them; they are in dead-letters.jsonl."""
     late, received = facts.bins.get("late", 0), facts.bins.get("received", 0)
     if not late:
         return None
@@ -116,7 +117,7 @@ def users_in_several_arms(facts: LiveFacts) -> str | None:
 def arm_changed(facts: LiveFacts) -> tuple[Severity, str] | None:
     """A drift detector found that the mean loss of an arm changed: a warning if it rose, else info.
 
-    The detector looks at the means of periods, so a rhythm of the day counts as a change, too.
+    The detector reads the means of periods, so changes in the course of a day count, too.
     """
     if not facts.alarms:
         return None
@@ -143,9 +144,9 @@ def lagging(facts: LiveFacts) -> str | None:
     return f"the newest event is {facts.lag / 60:,.0f} minutes old" if facts.lag > LAG else None
 
 
-@check("W014", "Dead letters that were only counted", "warning", about=LiveFacts)
+@check("W014", "Dead letters counted but not kept", "warning", about=LiveFacts)
 def letters_dropped(facts: LiveFacts) -> str | None:
-    """The file of dead letters has reached its size, so later ones are counted and not kept."""
+    """The file of dead letters has reached its largest size, so later ones are counted but not kept."""
     n = facts.counts.get("letters dropped", 0)
     return format_count(n, "event") if n else None
 

@@ -167,7 +167,7 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
     if along is None:
         axes = [axis for axis in ALONG if len(choices[axis]) > 1]
         if not axes:
-            what = "there is one metric in one place, and so one order of systems"
+            what = "there is only one metric in one setting, so there is only one order of systems"
             raise UsageError("U215", what, hint="give two metrics, designs, splits, data sets or seeds")
         return axes
     axes = [along] if isinstance(along, str) else list(along)

@@ -158,7 +158,7 @@ CODES: dict[str, str] = {
     "U196": "window over a stream cannot be used",
     "U197": "state of a detector cannot be used",
     "U201": "re-ranker needs data that was not given",
-    "U202": "re-ranker in the wrong place",
+    "U202": "re-ranker has a model where it must not, or lacks one",
     "U203": "no weight can be chosen",
     "U204": "contests with different competitors or rules",
     "U205": "first hits are unknown",

@@ -26,6 +26,6 @@ PROFILE = Profile(
     ),
     excludes=(
         Exclusion("a user without a hit makes it NaN, and the mean too", ("f1",)),
-        Exclusion("it is the area over the first k places only", ("auc",)),
+        Exclusion("it is the area over the first k ranks only", ("auc",)),
     ),
 )

@@ -20,7 +20,7 @@ PROFILE = Profile(
         "rbp": "rbp(p=0.85)",
     },
     differs=(
-        "precision is divided by the length of a short list, recall by the relevant items that k places can hold",
+        "precision is divided by the length of a short list, recall by the relevant items that k ranks can hold",
         "ranks 1 and 2 have the same discount; weight=LogRankWeight(offset=1) is ndcg(discount='log2p1')",
         "average precision is divided by min(R, length of the list)",
         "precision and average precision leave out a user without a list, the other metrics count 0",

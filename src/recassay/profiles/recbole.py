@@ -18,7 +18,7 @@ PROFILE = Profile(
         "hit": "hit",
     },
     differs=(
-        "average precision is divided by the relevant items that k places can hold, min(k, R)",
+        "average precision is divided by the relevant items that k ranks can hold, min(k, R)",
         "gains are binary",
         "it scores the whole catalogue, so every list is k long and no user is without one",
         "a user without a relevant item is left out",

@@ -18,7 +18,7 @@ PROFILE = Profile(
         "hit": "hit",
     },
     differs=(
-        "average precision is divided by the relevant items that k places can hold, min(k, R)",
+        "average precision is divided by the relevant items that k ranks can hold, min(k, R)",
         "ties are in descending order of item id",
         "gains are binary",
         "a user without a relevant item is left out",
@@ -29,6 +29,6 @@ PROFILE = Profile(
             metrics=("precision", "recall"),
             when="repeated items",
         ),
-        Exclusion("it is the area over the first k places only", ("auc",)),
+        Exclusion("it is the area over the first k ranks only", ("auc",)),
     ),
 )

@@ -194,7 +194,7 @@ def _score_set(scores: ScoreSet) -> Facts:
     axes = {axis: scores.along(axis) for axis in ("dataset", "split", "protocol", "design", "seed")}
     lines |= {axis: _some(map(str, values)) for axis, values in axes.items() if len(values) > 1}
     where = f" in {scores.folder}" if scores.folder else ""
-    return Facts(f"scores at {counted(len(scores), 'place')}{where}", lines)
+    return Facts(f"scores in {counted(len(scores), 'setting')}{where}", lines)
 
 
 @facts.register
@@ -214,7 +214,7 @@ def _contest(contest: SuddenDeath | HomeAndAway) -> Facts:
 @facts.register(Consistency)
 @facts.register(Power)
 def _framed(found: Across | Consistency | Power) -> Facts:
-    names = {Across: "comparison over several places", Consistency: "agreement of orders", Power: "users needed"}
+    names = {Across: "comparison in several settings", Consistency: "agreement of orders", Power: "users needed"}
     return Facts(names[type(found)], rows=found.frame(), tabular=True)
 
 

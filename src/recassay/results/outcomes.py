@@ -113,7 +113,7 @@ class Outcomes(Displayable):
         """
         if EVENT not in frame.columns:
             what = f"outcomes of a stream have no column {EVENT}: there are {', '.join(frame.columns)}"
-            raise InputError("I201", what, where=system, hint="event is the place of each row in the stream, from 0")
+            raise InputError("I201", what, where=system, hint="event is the number of each row in the stream, from 0")
         users, times = (frame[name] if name in frame.columns else None for name in (USER, TIME))
         metrics = [name for name in frame.columns if name not in (EVENT, USER, TIME)]
         values = {name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in metrics}

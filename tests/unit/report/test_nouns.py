@@ -29,7 +29,7 @@ VALUES = {
     "scores": (SCORES, ["scores of 2 systems under 2 metrics", "ndcg@10", "Random"]),
     "comparison": (ra.compare(SCORES), ["comparison of 1 pair", "Popular - Random", "Holm"]),
     "design scores": (DESIGNS, ["scores of 1 system under 2 designs", "TI-AR-AN"]),
-    "score set": (ra.read_scores(SCORES.frame()), ["scores at 1 place"]),
+    "score set": (ra.read_scores(SCORES.frame()), ["scores in 1 setting"]),
     "stream": (STREAM, ["on a stream", "1,500 events"]),
     "sudden death": (ra.sudden_death([RUN], FOLD, at=10), ["Sudden Death", "Popular"]),
     "exhibit": (ra.sudden_death([RUN], FOLD, at=10).curve(interval=False), ["Sudden Death"]),

@@ -77,7 +77,7 @@ ADVICE: dict[str, Advice] = {
     "I117": Advice(
         "A JSON or YAML file nests hundreds of levels, or has a number of thousands of digits. No table or study needs "
         "that, and reading it could exhaust the memory.",
-        "Look at the place that the message names; write the table as Parquet or CSV.",
+        "Look at the part of the file that the message names; write the table as Parquet or CSV.",
     ),
     "I119": Advice(
         "The path is a device, a socket, the root of the file system, or a folder with too many files to be one table.",
@@ -85,8 +85,8 @@ ADVICE: dict[str, Advice] = {
     ),
     "I120": Advice(
         "A study has a run file as a system, and one of its folds, data sets, splits or seeds has no such file.",
-        "Write the lists for every place. `recassay split LOG -o DIR --split SPLIT` writes the training log of every "
-        "fold into a folder with the number that `{fold}` stands for.",
+        "Write the lists for every fold, split, data set and seed. `recassay split LOG -o DIR --split SPLIT` writes the "
+        "training log of every fold into a folder with the number that `{fold}` stands for.",
     ),
     "I201": Advice(
         "A required column was not recognised by its name.",

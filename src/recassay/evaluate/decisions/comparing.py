@@ -75,7 +75,7 @@ def compare_places(
         _refuse_without_shared_users(place, sheet)
         found[place] = compare(sheet, testing, baseline=baseline, threads=threads, progress=progress)
     if not found:
-        what = f"a comparison needs two systems, but no place has two of {', '.join(scores.systems)}"
+        what = f"a comparison needs two systems, but no setting has two of {', '.join(scores.systems)}"
         raise UsageError("U113", what, hint="add scores of another system")
     return PlaceComparisons(found, diagnose(comparison_facts(scores, found, baseline, testing)))
 

@@ -65,7 +65,7 @@ class Candidates:
         raise InputError(
             "I391",
             f"{int(bad.sum()):,} of {bad.size:,} baseline scores are NaN or infinite, the first ({self.scores[row]}) "
-            f"in place {place} of its list",
+            f"at position {place} of its list",
             where=where,
             hint="remove such items from the lists, or give them a finite score",
         )

@@ -57,8 +57,8 @@ class MMR(Reranker):
         ),
         Departure(
             "sudden-death",
-            "Equation 1 of the paper adds score and diversity as they are; recassay standardises both among the items "
-            "left at each place, as the authors' programs do, so that a weight means the same for every model.",
+            "Equation 1 of the paper adds score and diversity as they are; recassay standardises both among the "
+            "items left at each rank, as the authors' programs do, so that a weight means the same for every model.",
             "MMR(form='max', norm='none')",
         ),
     )

@@ -44,8 +44,8 @@ class SPAD(Reranker):
         ),
         Departure(
             "sudden-death",
-            "Equation 1 of the paper adds score and diversity as they are; recassay standardises both among the items "
-            "left at each place, as the authors' programs do.",
+            "Equation 1 of the paper adds score and diversity as they are; recassay standardises both among the "
+            "items left at each rank, as the authors' programs do.",
             "SPAD(norm='none')",
         ),
     )

@@ -148,17 +148,17 @@ def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *
 def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p: bool = False) -> str:
     told = [f"{names[_bare(lead)]} ({wording.p_phrase(lead.p)})" if with_p else names[_bare(lead)] for lead in leads]
     if len(told) > MAX_NAMED:
-        return f"{len(told)} places, such as {told[0]}"
+        return f"{len(told)} settings, such as {told[0]}"
     return _series(told, "; " if any("," in one for one in told) else ", ")
 
 
 def _count_places(leads: Sequence[Lead]) -> str:
-    """Return how many data sets, splits and so on leads are on, as text: ``6 places (3 data sets, 2 splits)``."""
+    """Return how many data sets, splits and so on leads are on, as text: ``6 settings (3 data sets, 2 splits)``."""
     sizes = {name: len({getattr(lead.place, axis) for lead in leads}) for axis, name in AXIS_NAMES.items()}
     for name, size in sizes.items():
         if size == len(leads):
             return f"{size} {name}s"
-    return f"{len(leads)} places ({', '.join(f'{size} {name}s' for name, size in sizes.items() if size > 1)})"
+    return f"{len(leads)} settings ({', '.join(f'{size} {name}s' for name, size in sizes.items() if size > 1)})"
 
 
 def _range_of_leads(leads: Sequence[Lead]) -> str:
@@ -227,7 +227,7 @@ def _against_baseline(leads: Sequence[Lead]) -> Iterable[str]:
     if names := [name for name, found in kinds.items() if found == {"unclear"}]:
         parts.append(f"{listed(names)} {'does' if len(names) == 1 else 'do'} not differ significantly")
     if names := [name for name, found in kinds.items() if len(found) > 1]:
-        parts.append(f"{listed(names)} {_is(names)} better or worse on some places only")
+        parts.append(f"{listed(names)} {_is(names)} better or worse in some settings only")
     if parts:
         yield f"Against the baseline {baseline}: {'; '.join(parts)}."
 
@@ -265,7 +265,7 @@ def _contradictions(verdict: Verdict) -> Iterable[str]:
     elif unsure:
         by = listed([one[0] if not at else one[0].removeprefix("By ") for at, one in enumerate(unsure)])
         tested = any(lead.tested for _, other, _ in unsure for lead in other)
-        some = " on some places" if len(verdict.leads) > 1 else ""
+        some = " in some settings" if len(verdict.leads) > 1 else ""
         yield f"{by}, another system leads{some}, {'but nowhere significantly' if tested else 'which was not tested'}."
     if agree and agree < len(metrics):
         yield f"{agree} of the {len(metrics)} other metrics {'has' if agree == 1 else 'have'} the same leader."
@@ -277,7 +277,7 @@ def _other_leaders(other: Sequence[Lead], leads: Sequence[Lead]) -> str:
     names = lead_names(leads)
     told = [f"{lead.leader} on {names[_bare(lead)]}{_how_sure(lead)}" for lead in other[:2]]
     more = f" and {len(other) - 2} more" if len(other) > 2 else ""
-    return f"another system leads on {len(other)} of {len(leads)} places: {'; '.join(told)}{more}"
+    return f"another system leads in {len(other)} of {len(leads)} settings: {'; '.join(told)}{more}"
 
 
 def _how_sure(lead: Lead) -> str:

@@ -60,7 +60,7 @@ def picture(verdict: Verdict, groups: Sequence[ResultGrids]) -> Exhibit | None:
         return None
     kinds = dict.fromkeys(("mean", "low", "high"), pl.Float64)
     table = pl.DataFrame(rows, schema={"place": pl.String, "system": pl.String, **kinds})
-    left_out = f" The first {MAX_PICTURES} of {len(grids)} places are shown." if len(grids) > MAX_PICTURES else ""
+    left_out = f" The first {MAX_PICTURES} of {len(grids)} settings are shown." if len(grids) > MAX_PICTURES else ""
     return Exhibit(
         "systems",
         f"{verdict.metric} of every system",

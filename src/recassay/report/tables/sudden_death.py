@@ -33,7 +33,7 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
         Text(note, style="dim"), Text(),
     ]  # fmt: skip
     if len(contest.competitors) > 1:
-        parts += [Text(f"Duels within {contest.deepest} places", style="bold"), _duels(contest), Text()]
+        parts += [Text(f"Duels within {contest.deepest} ranks", style="bold"), _duels(contest), Text()]
     return Group(*parts)
 
 

@@ -77,7 +77,7 @@ def test_splits_and_data_sets_are_counted_together():
         for data in ("a", "b")
         for split in ("x", "y", "z")
     ]
-    assert "on all 6 places (2 data sets, 3 splits)" in headline(*leads)
+    assert "on all 6 settings (2 data sets, 3 splits)" in headline(*leads)
 
 
 def test_the_baseline_has_a_sentence_of_its_own():
