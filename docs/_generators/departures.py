@@ -20,7 +20,7 @@ INTRODUCTION = """\
 recassay brings together five published ways to evaluate recommenders. Where a default of recassay differs from what a
 paper says, the class that differs declares it in one sentence. This page lists these sentences, and `recassay explain
 NAME` prints those of a name. The last column is the text that gives the paper's own form; where it is empty, there is no
-such form, and the sentence says why. Studies in `studies/` run the paper's form beside ours where there is one.
+such form, and the sentence says why. Studies in `studies/` run the paper's form next to ours where there is one.
 """
 
 HEADER = "| name | what differs, and why | the paper's form |\n| --- | --- | --- |"

@@ -1,4 +1,4 @@
-"""``howto/what-recassay-notices.md``: what real files do to a result, and what is said of it; the rows are those of the tests."""
+"""``howto/what-recassay-notices.md``: mistakes in files, what recassay reports, and their effect on a mean."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ TRAPS = Path(__file__).resolve().parents[2] / "tests" / "contract"
 INTRODUCTION = """\
 # What recassay notices
 
-Files that look sound give numbers that are wrong: a column that nobody read, ids that lost their zeros, ranks taken for
-scores. This page lists what recassay says of such files, and what nobody can know. Every row is a test: a small file, what
-is said of it, and the mean of {metric} that a program would print which does not look, against the mean of the same file
-without the mistake. So the last column says what is at stake, in this example.
+Files that look correct can give wrong numbers: a column that was not read, ids that lost their zeros, ranks read as
+scores. This page lists what recassay reports about such files, and what no program can detect. Every row is a test of
+a small file: the mistake in it, what recassay reports, and by how much the mistake changes the mean of {metric} in a
+program without checks.
 
-An [error](../reference/errors.md) stops, and no number is printed. A [finding](../reference/findings.md) stands below the
-table; with `--fail-on warning` it stops a pipeline ([judge in CI](judge-in-ci.md)). Of the sound file nothing is said.
+An [error](../reference/errors.md) stops, and no number is printed. A [finding](../reference/findings.md) is printed
+below the table; with `--fail-on warning` it stops a pipeline ([judge in CI](judge-in-ci.md)). The correct file has no
+findings.
 
-{errors} of {all} rows end in an error, {findings} in a finding. {same} mean the same as the sound file, and their numbers
-are the same. {open} cannot be known from the files, and the reason stands beside them.
+{errors} of {all} rows end in an error, {findings} in a finding. {same} have the same meaning and the same numbers as the
+correct file. {open} cannot be detected from the files; the table says why.
 
-To say that an order is meant, `--order row`; what a column is, `--columns score=NAME` and `--truth-columns gain=NAME`; from
-which gain an item is relevant, `--relevant-from`. [Score run files](score-run-files.md) has all of them.
+`--order row` states that the order of rows is meant, `--columns score=NAME` and `--truth-columns gain=NAME` name columns,
+and `--relevant-from` is the smallest gain of a relevant item. [Score run files](score-run-files.md) has all options.
 """
 
-HEADER = "| in the files | what is said | the mean moves by |\n| --- | --- | --- |"
+HEADER = "| in the files | reported | change of the mean |\n| --- | --- | --- |"
 
 
 def pages() -> dict[str, str]:
@@ -62,7 +63,7 @@ def _found(trap: Any) -> tuple[str, float | None]:
 
     found = outcome(trap.case)
     if found.codes != trap.said:
-        raise AssertionError(f"{trap.title}: {found.codes} is said, and not {trap.said}: {found.text}")
+        raise AssertionError(f"{trap.title}: {found.codes} is reported, not {trap.said}: {found.text}")
     return _said(trap), moved(trap, found)
 
 

@@ -25,7 +25,7 @@ CIRCUMSTANCES = {"users without a hit"}  # what about this input a profile makes
 INTRODUCTION = """\
 # One input, many answers
 
-Hand thirteen libraries the same four users, and ask for precision, recall, nDCG, MAP, MRR and hit rate at 5. They give
+Give thirteen libraries the same four users, and compute precision, recall, nDCG, MAP, MRR and hit rate at 5. They give
 {distinct} different answers, and agree on none of the six numbers. Hardly one is wrong: each library made choices,
 and few say which. This page shows the input, the answers, and the choices.
 
@@ -35,7 +35,7 @@ and few say which. This page shows the input, the answers, and the choices.
 
 BETWEEN = """\
 
-So `u2` has one relevant item and it comes first; `u3` has more relevant items than five places can hold, and a list of
+So `u2` has one relevant item and it comes first; `u3` has more relevant items than five ranks can hold, and a list of
 only three; `u4` has something to find and no list at all. Every score is positive and no two in a list are equal.
 
 ## The answers
@@ -72,8 +72,8 @@ EXCLUSIONS = """\
 
 ## What no profile reproduces
 
-Some answers follow no rule: they depend on the insides of a sort, contradict the library's own, or are mistakes. There
-recassay says what it does instead (`recassay explain NAME`), and here is all of it.
+Some answers follow no rule: they depend on the implementation of a sort, contradict the library itself, or are bugs.
+The profile does not reproduce these (`recassay explain NAME` says what it does instead):
 
 """
 
@@ -85,7 +85,7 @@ CLOSING = """\
   of every metric in its results, also the defaults.
 - Differences of denominators look like differences of systems: on this input MAP@5 lies between {low} and {high}.
 - Whether a user without a list counts 0 or is left out moves every number here by a third. Leaving them out rewards
-  systems that answer only easy users; recassay counts 0 unless told otherwise, and says how many there were.
+  systems that answer only easy users; recassay counts 0 by default, and reports their number.
 - recassay's defaults agree with trec_eval for every user with a list, scores that differ, and something to find.
 
 See [how to reproduce another library](../howto/reproduce-another-library.md).
@@ -99,8 +99,8 @@ TIES = {
     "id": "as ranked",
     "trec": "id descending, as text",
     "id_descending": "id descending",
-    "row": "as the rows stand",
-    "ranx": "as the rows stand, up to 15",
+    "row": "row order",
+    "ranx": "row order, up to 15",
     "expected": "mean over orders",
 }
 REPEATED = {"first": "first counts", "last": "last score counts", "keep": "counts again"}

@@ -72,7 +72,7 @@ def only_sampled(facts: DesignFacts) -> str | None:
     return f"{', '.join(facts.assay.designs)}: no design uses all candidates, which has no extra cost here (TI-AR-AN)"
 
 
-@check("S003", "Target sets smaller than the design asks for", "warning", about=DesignFacts)
+@check("S003", "Target sets smaller than the design requires", "warning", about=DesignFacts)
 def short_sets(facts: DesignFacts) -> str | None:
     """A design samples more items than some users have candidates: their target sets are smaller, and easier."""
     short = {row.design: row for row in facts.assay.rows if row.short}
@@ -80,8 +80,8 @@ def short_sets(facts: DesignFacts) -> str | None:
         return None
     worst = max(short.values(), key=lambda row: row.short / max(row.sets, 1))
     return (
-        f"{format_share(worst.short, worst.sets)} target sets of {worst.design} have fewer candidates than the design "
-        "asks for"
+        f"{format_share(worst.short, worst.sets)} target sets of {worst.design} have fewer candidates than the "
+        "design requires"
     )
 
 

@@ -20,16 +20,16 @@ def run(data: bytes, **more: object):
     return CLEAN.but(run=data, **more)
 
 
-SAME = "They mean the same."
+SAME = "The meaning is the same."
 TRAPS = (
     Trap(TOPIC, "A byte order mark", run(b"\xef\xbb\xbf" + DATA), why=SAME),
-    Trap(TOPIC, "Line ends of Windows", run(DATA.replace(b"\n", b"\r\n")), why=SAME),
-    Trap(TOPIC, "Line ends of old Macs, `\\r` alone", run(DATA.replace(b"\n", b"\r")), ("I115",)),
+    Trap(TOPIC, "Windows line ends", run(DATA.replace(b"\n", b"\r\n")), why=SAME),
+    Trap(TOPIC, "Line ends of old Macs, only `\\r`", run(DATA.replace(b"\n", b"\r")), ("I115",)),
     Trap(TOPIC, "Semicolons between the fields", run(DATA.replace(b",", b";")), why=SAME),
-    Trap(TOPIC, "A separator behind the last field, in header and rows", run(DATA.replace(b"\n", b",\n")), why=SAME),
+    Trap(TOPIC, "A separator after the last field, in header and rows", run(DATA.replace(b"\n", b",\n")), why=SAME),
     Trap(
         TOPIC,
-        "A separator behind the last field of the rows only",
+        "A separator after the last field, in the rows only",
         run(HEADER + b"".join(ROWS).replace(b"\n", b",\n")),
         ("I105",),
     ),
@@ -40,7 +40,7 @@ TRAPS = (
     Trap(TOPIC, "A comment line on top", run(b"# made by hand\n" + DATA), ("I201",)),
     Trap(
         TOPIC,
-        "The header again in the middle, files written one behind the other",
+        "The header again in the middle, as in concatenated files",
         run(b"".join([*LINES[:90], HEADER, *LINES[90:]])),
         ("I105",),
     ),
@@ -67,7 +67,7 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "Cut off behind a separator in its last line",
+        "Cut off after a separator in its last line",
         run(DATA.rstrip(b"\n").rpartition(b",")[0] + b","),
         ("I301",),
     ),
@@ -82,7 +82,7 @@ TRAPS = (
         TOPIC,
         "Cut off in its last line, in the last field",
         run(DATA[:-2]),
-        why="A shorter number is a number. Files without a line end at their end are common.",
+        why="A shortened number is a number, too, and files without a final line end are common.",
     ),
     Trap(TOPIC, "Cut off between two lines", run(b"".join(CLEAN.run.data.splitlines(keepends=True)[:-40])), ("C001",)),
     Trap(

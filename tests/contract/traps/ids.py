@@ -65,7 +65,7 @@ def some(n: int) -> bool:
 TRAPS = (
     Trap(
         TOPIC,
-        "A blank behind some items of the run",
+        "A blank after some items of the run",
         items(lambda n, i: f"{i} " if some(n) else i),
         ("R007",),
         twin=WORDS,
@@ -73,14 +73,14 @@ TRAPS = (
     Trap(TOPIC, "A blank before every item of the run", items(lambda n, i: f" {i}"), ("I402",), twin=WORDS),
     Trap(
         TOPIC,
-        "A blank behind some users of the run",
+        "A blank after some users of the run",
         users(lambda u: f"{u} " if int(u[1:]) % 3 == 0 else u),
         ("C001", "C004", "R007"),
         twin=WORDS,
     ),
     Trap(
         TOPIC,
-        "Items in quotes of which only one file is rid",
+        "Items in quotes that were removed from one file only",
         WORDS.but(truth=WORDS.truth.mapped(lambda u, i: (u, f"'{i}'" if int(i[1:]) % 3 == 0 else i))),
         ("R007",),
         twin=WORDS,
@@ -90,7 +90,7 @@ TRAPS = (
         "Quotes around ids in one of two CSV files",
         items(lambda n, i: f'"{i}"'),
         twin=WORDS,
-        why="They mean the same.",
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
@@ -103,7 +103,7 @@ TRAPS = (
         TOPIC,
         "Items as floats in the run: `2000.0`, as pandas makes them of a column with gaps",
         items(lambda n, i: f"{i}.0", CLEAN),
-        why="They mean the same.",
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
@@ -116,7 +116,7 @@ TRAPS = (
         TOPIC,
         "Items that are floats in a table",
         typed(typed(CLEAN).but(run=CLEAN.run), user_id=pl.Int64, item_id=pl.Float64),
-        why="They mean the same.",
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
@@ -141,25 +141,25 @@ TRAPS = (
         "Ids of 19 digits, in CSV and as 64-bit integers",
         typed(LARGE, user_id=pl.Int64, item_id=pl.Int64),
         twin=LARGE,
-        why="They mean the same.",
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
         "Ids of 20 digits, in CSV and as text",
         typed(HUGE, user_id=pl.Int64),
         twin=HUGE,
-        why="They mean the same.",
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
-        "Ids of 20 digits, in CSV and as 64-bit integers without a sign",
+        "Ids of 20 digits, in CSV and as unsigned 64-bit integers",
         typed(HUGE_UNSIGNED, user_id=pl.Int64, item_id=pl.UInt64),
         ("I403",),
         twin=HUGE_UNSIGNED,
     ),
     Trap(
         TOPIC,
-        "Ids of 19 digits that went through floats: `9.22337203685478e+18`",
+        "Ids of 19 digits that were converted to floats: `9.22337203685478e+18`",
         items(lambda n, i: f"{float(i):.14e}", LARGE),
         ("I403",),
         twin=LARGE,
@@ -199,7 +199,7 @@ TRAPS = (
         TOPIC,
         "Items off by one: codes from 0 in one file and from 1 in the other",
         items(lambda n, i: str(int(i) + 1), CLEAN),
-        why="Every id is still one that the other file knows, and nothing says that another item was meant. "
+        why="Every id also occurs in the other file, so nothing shows that another item was meant. "
         "With `--items` and titles, look at what some lists recommend.",
     ),
     Trap(TOPIC, "Users off by one", users(lambda u: str(int(u) + 1), CLEAN), ("C001", "C004")),

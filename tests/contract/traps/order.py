@@ -52,7 +52,7 @@ def ranks(change: Any) -> Case:
 TRAPS = (
     Trap(
         TOPIC,
-        "Scores in a column of unknown name, rows in any order: `Kunde,Artikel,Punkte`, named as "
+        "Scores in a column with an unknown name, rows in any order: `Kunde,Artikel,Punkte`, named as "
         "`--columns user=Kunde,item=Artikel`",
         GERMAN,
         ("I204",),
@@ -123,20 +123,20 @@ TRAPS = (
     Trap(TOPIC, "Ranks in a column called `score`, rows in any order", CLEAN.but(run=RANKED.shuffled()), ("R004",)),
     Trap(
         TOPIC,
-        "`user,item,rank` without a header: the third column is a score by its place",
+        "`user,item,rank` without a header: the third column is read as a score",
         CLEAN.but(run=RANKED.named()),
         ("R004",),
     ),
     Trap(
         TOPIC,
-        "Scores of which less is better, such as distances",
+        "Scores where less is better, such as distances",
         CLEAN.but(run=CLEAN.run.mapped(lambda u, i, s: (u, i, f"{-float(s):.2f}"))),
-        why="Scores are any numbers, and the highest comes first: lists that put what is right last are what a bad "
-        "system makes. The mean is far below that of a random system, which is worth having beside it.",
+        why="Scores are any numbers, and the highest comes first: lists that rank relevant items last look like those of a bad "
+        "system. The mean is far below that of a random system; score one for comparison.",
     ),
     Trap(
         TOPIC,
-        "Ranks that count from the worst item up, beside the scores",
+        "Ranks that count up from the worst item, next to scores",
         ranked(lambda u, i, rank, score: (u, i, 11 - rank, score)),
         ("R005",),
     ),
@@ -146,10 +146,10 @@ TRAPS = (
         ranked(lambda u, i, rank, score: (u, i, rank if int(u) % 4 else 11 - rank, score)),
         ("R005",),
     ),
-    Trap(TOPIC, "Ranks from 0", ranks(lambda rank: rank - 1), why="They mean the same."),
-    Trap(TOPIC, "Ranks with gaps", ranks(lambda rank: 3 * rank), why="They mean the same."),
-    Trap(TOPIC, "Ranks as fractions that are whole: `1.0`", ranks(float), why="They mean the same."),
-    Trap(TOPIC, "Ranks that are no whole numbers", ranks(lambda rank: rank + 0.5), ("I202",), read_as=RANKS),
+    Trap(TOPIC, "Ranks from 0", ranks(lambda rank: rank - 1), why="The meaning is the same."),
+    Trap(TOPIC, "Ranks with gaps", ranks(lambda rank: 3 * rank), why="The meaning is the same."),
+    Trap(TOPIC, "Whole ranks written as decimals: `1.0`", ranks(float), why="The meaning is the same."),
+    Trap(TOPIC, "Ranks that are not whole numbers", ranks(lambda rank: rank + 0.5), ("I202",), read_as=RANKS),
     Trap(TOPIC, "Negative ranks", ranks(lambda rank: rank - 5), ("I302",), read_as=RANKS),
     Trap(TOPIC, "Every rank twice in its list", ranks(lambda rank: (rank + 1) // 2), ("T001",)),
     Trap(TOPIC, "Every score the same", CLEAN.but(run=CLEAN.run.mapped(lambda u, i, s: (u, i, "1"))), ("T001",)),

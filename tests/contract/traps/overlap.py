@@ -55,10 +55,10 @@ TRAPS = (
         LONG.but(run=LONG.run.with_rows([*LONG.run.rows[:-1], (LONG.run.rows[-1][0], CLEAN.truth.rows[0][1], "0")])),
         ("R008",),
     ),
-    Trap(TOPIC, "No item in common at all", LONG, ("I402",)),
+    Trap(TOPIC, "No item in common", LONG, ("I402",)),
     Trap(
         TOPIC,
-        "No user in common at all",
+        "No user in common",
         CLEAN.but(run=CLEAN.run.mapped(lambda u, i, s: (f"{int(u) + 5000}", i, s))),
         ("I401",),
     ),
@@ -78,7 +78,7 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "Training items in the run, with the log at hand",
+        "Training items in the run, with the log",
         TRAINED.but(
             train=TRAIN.with_rows(
                 [
@@ -96,7 +96,7 @@ TRAPS = (
         CLEAN.but(
             run=CLEAN.run.mapped(lambda u, i, s: (u, item((7 * (int(u) - 100) + 3) % 60) if s == "1.00" else i, s))
         ),
-        why="Only the training log knows what a user had: give it, `--train`, and L001 says so.",
+        why="Only the training log shows what a user had: give it with `--train`, and L001 reports them.",
     ),
     Trap(
         TOPIC,
@@ -106,7 +106,7 @@ TRAPS = (
                 (u, item((7 * int(u) + 11 * n) % 60), s) for n, (u, _, s) in enumerate(CLEAN.run.rows)
             )
         ),
-        why="All ids are known and the lists are some lists. A baseline scored on the same truth shows what is usual.",
+        why="All ids are known. A baseline scored on the same truth shows which means are usual.",
     ),
     Trap(
         TOPIC,

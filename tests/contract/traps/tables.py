@@ -21,7 +21,7 @@ def together(header: str, first: str, second: str) -> object:
 TRAPS = (
     Trap(
         TOPIC,
-        "Two models in one file, told apart by a column `model`",
+        "Two models in one file, distinguished by a column `model`",
         CLEAN.but(run=together("model", "als", "bpr")),
         ("C003", "R003"),
     ),
@@ -38,7 +38,7 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "TREC runs written one behind the other, told apart by the tag",
+        "Concatenated TREC runs, distinguished by the tag",
         CLEAN.but(
             run=b"".join(
                 f"{u} Q0 {i} {n % 10 + 1} {s} {tag}\n".encode()
@@ -57,7 +57,7 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "Training and test rows in one truth, told apart by a column `split`",
+        "Training and test rows in one truth, distinguished by a column `split`",
         CLEAN.but(
             truth=CLEAN.truth.named("user_id", "item_id", "split").with_rows(
                 [
@@ -70,15 +70,15 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "Two systems in one file, without a column that says so",
+        "Two systems in one file, without a column that names them",
         CLEAN.but(run=CLEAN.run.with_rows([*CLEAN.run.rows, *OTHER.rows])),
         ("C003",),
     ),
     Trap(
         TOPIC,
-        "Two systems in one file that share no item, without a column that says so",
+        "Two systems in one file that share no item, without a column that names them",
         CLEAN.but(run=CLEAN.run.with_rows([*CLEAN.run.rows, *APART.rows])),
-        why="Lists of twice the length, every item once: nothing tells them from the lists of one system.",
+        why="Lists of twice the length with distinct items could come from one system.",
     ),
     Trap(
         TOPIC,
@@ -94,23 +94,23 @@ TRAPS = (
         TOPIC,
         "Names in mixed case: `User ID`, `ItemID`, `SCORE`",
         CLEAN.but(run=SHUFFLED.named("User ID", "ItemID", "SCORE")),
-        why="They mean the same.",
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
         "Columns in another order",
         CLEAN.but(run=SHUFFLED.named("score", "item_id", "user_id").mapped(lambda u, i, s: (s, i, u))),
-        why="They mean the same.",
+        why="The meaning is the same.",
     ),
     Trap(
         TOPIC,
-        "Two columns that can be the user",
+        "Two columns that could be the user",
         CLEAN.but(run=CLEAN.run.named("uid", "user", "item_id", "score").mapped(lambda u, i, s: ("7", u, i, s))),
         ("I203",),
     ),
     Trap(
         TOPIC,
-        "No column that can be the item",
+        "No column that could be the item",
         CLEAN.but(run=CLEAN.run.named("user_id", "Artikel", "score")),
         ("I201",),
     ),

@@ -58,7 +58,7 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "Scores with decimal commas, between semicolons",
+        "Scores with decimal commas, separated by semicolons",
         CLEAN.but(
             run=scores(lambda n, s: s.replace(".", ",")).run.__class__(
                 CLEAN.run.header, scores(lambda n, s: s.replace(".", ",")).run.rows, ";"
@@ -69,14 +69,14 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "Scores with separators of thousands: `1,234.5`",
+        "Scores with thousands separators: `1,234.5`",
         scores(lambda n, s: f'"1,{round(1000 * float(s)):03d}.5"'),
         ("I105",),
         read_as=scores(lambda n, s: "1"),
     ),
     Trap(
         TOPIC,
-        "Gains under a name that nobody knows: `Bewertung`",
+        "Gains in a column with an unknown name: `Bewertung`",
         GRADED.but(truth=GRADED.truth.named("user_id", "item_id", "Bewertung")),
         ("R002",),
         twin=GRADED,
@@ -95,7 +95,7 @@ TRAPS = (
         ("R009",),
         twin=GRADED.but(metric="recall@10"),
     ),
-    Trap(TOPIC, "A truth of zeros", gains(lambda gain: "0"), ("C005", "C009", "R009"), twin=CLEAN),
+    Trap(TOPIC, "A truth with zeros only", gains(lambda gain: "0"), ("C005", "C009", "R009"), twin=CLEAN),
     Trap(
         TOPIC,
         "Zeros for some users",
@@ -121,15 +121,15 @@ TRAPS = (
     ),
     Trap(
         TOPIC,
-        "Ratings as gains, of which 1 and 2 mean dislike",
+        "Ratings as gains, where 1 and 2 mean dislike",
         GRADED,
-        why="A rating is a gain, and from which one an item is relevant is known to who made the scale: say "
-        "`--relevant-from 4`. The value stands with every result.",
+        why="Only the author of a scale knows from which rating an item is relevant: pass `--relevant-from 4`. "
+        "Every result states the value.",
         twin=GRADED.asking(relevant_from=4),
     ),
     Trap(
         TOPIC,
-        "Rows of the truth twice, with other gains",
+        "Repeated rows of the truth with different gains",
         GRADED.but(
             truth=GRADED.truth.with_rows(
                 [*GRADED.truth.rows, *((u, i, "5") for u, i, g in GRADED.truth.rows if g == "1")]

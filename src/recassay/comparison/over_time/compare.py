@@ -26,8 +26,8 @@ from recassay.stats.anytime import TUNED_FOR, anytime_bounds
 from recassay.stats.significance import TESTS
 
 DESCRIPTIVE = (
-    "The curve describes the stream and is no test: there are as many windows as events, each nearly the one before, "
-    "and a level of {alpha:.4g} does not bound how often it is crossed by chance."
+    "The curve describes the stream and is not a test: there are as many windows as events, each nearly equal to the "
+    "last, and a level of {alpha:.4g} does not bound how often it is crossed by chance."
 )
 SURE = (
     "Bounds hold at every event of every pair at once with a chance of {level:.4g}: watch them, and stop when you like."

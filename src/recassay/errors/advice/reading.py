@@ -85,8 +85,8 @@ ADVICE: dict[str, Advice] = {
     ),
     "I120": Advice(
         "A study has a run file as a system, and one of its folds, data sets, splits or seeds has no such file.",
-        "Write the lists for every fold, split, data set and seed. `recassay split LOG -o DIR --split SPLIT` writes the "
-        "training log of every fold into a folder with the number that `{fold}` stands for.",
+        "Write the lists for every fold, split, data set and seed. `recassay split LOG -o DIR --split SPLIT` writes "
+        "the training log of every fold into a folder with the number that `{fold}` stands for.",
     ),
     "I201": Advice(
         "A required column was not recognised by its name.",
