@@ -131,8 +131,8 @@ TRAPS = (
         TOPIC,
         "Scores where less is better, such as distances",
         CLEAN.but(run=CLEAN.run.mapped(lambda u, i, s: (u, i, f"{-float(s):.2f}"))),
-        why="Scores are any numbers, and the highest comes first: lists that rank relevant items last look like those of a bad "
-        "system. The mean is far below that of a random system; score one for comparison.",
+        why="Scores are any numbers, and the highest comes first: lists with relevant items last look like those of a "
+        "bad system. The mean is far below that of a random system; score one for comparison.",
     ),
     Trap(
         TOPIC,
