@@ -57,7 +57,7 @@ def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_
 def text_hashes(values: pl.Series) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return two independent 64-bit hashes of each text, as two arrays; they compare much faster than the texts.
 
-    A vocabulary compares 96 of their bits, which two different texts share with probability 2^-96.
+    A vocabulary compares 96 of the 128 bits, so it confuses two different texts with probability 2^-96.
     """
     keys, checks = np.empty(values.len(), np.uint64), np.empty(values.len(), np.uint64)
 

@@ -26,7 +26,9 @@ def pass_repeated_ties(
     states: Float, next_states: Float, low: int, high: int, numbered: Int64, masses: Float, rest: float, q: int,
     top: int, logs: Float, probs: Float, place: int, apart: bool, share: Float, credit: Float, done: Float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Walk past the candidates that tie with some relevant items; return the lowest and the highest state reached.
+    """Advance the states past the candidates that tie with some relevant items, in all random orders of the ties.
+
+    Return the lowest and the highest state reached.
 
     ``states[low:high + 1]`` are moved to ``next_states`` and set to 0; walks beyond the last rank with credit are added
     to ``done``. If it takes too many steps, ``done`` becomes NaN. Class c has ``numbered[c]`` candidates of mass

@@ -130,7 +130,7 @@ class Moments:
         )  # fmt: skip
 
     def _new_items(self) -> Int64:
-        """Return how many items had first appeared in the block before each of its events, and by its end."""
+        """Return, for each event of the block and for its end, how many items the block had introduced before."""
         items = self.block.items
         new = np.zeros(items.size, np.int64)
         first = np.unique(items, return_index=True)[1]

@@ -54,7 +54,7 @@ class ItemValues:
     table: Values
 
     def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the value of the item at each of the first k places of the lists, one list after the other."""
+        """Return the numbers of the first k items of each list, one list after the other."""
         return self.table[item_codes(lists, k, self.recoding)]  # code -1 of an unknown item reads the last number
 
 
@@ -65,7 +65,7 @@ class RowValues:
     rows: Values
 
     def at(self, lists: AlignedBlock, k: int | None) -> Values:
-        """Return the value of the row at each of the first k places of the lists, one list after the other."""
+        """Return the numbers of the first k rows of each list, one list after the other."""
         return self.rows[lists.places(k)[1]]
 
 

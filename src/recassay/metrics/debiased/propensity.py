@@ -72,7 +72,7 @@ class ObservedWeights:
     def of(cls, lookup: ContextLookup, by_item: Values, relevant_from: float) -> ObservedWeights:
         """Return the weight of each row of the truth, from the weights of training items (``by_item``).
 
-        A row is 0 if the item's weight is NaN or the item is not in the training log.
+        The weight is 0 for a row that is not relevant, and for an item that has no weight (NaN) or no training event.
         """
         weight = np.append(by_item, np.nan)[lookup.truth_train_items]
         relevant = lookup.alignment.truth.gains >= relevant_from

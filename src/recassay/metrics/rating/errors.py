@@ -64,7 +64,7 @@ class RatingDeviation(UnitMetric):
         return self._errors(lists)[0] if self.average == "pairs" else None
 
     def addends(self, alignment: Alignment) -> Mapping[str, Addend]:
-        """Return the numbers of rated ``pairs`` of the truth with a prediction, and of ``unpredicted`` ones."""
+        """Return two counts: rated ``pairs`` of the truth that have a prediction, and ``unpredicted`` pairs."""
         predicted = int(self._errors(alignment.block(0, alignment.match.size))[0].sum())
         return {"pairs": predicted, "unpredicted": int((alignment.truth.gains >= 0).sum()) - predicted}
 

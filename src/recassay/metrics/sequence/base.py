@@ -41,7 +41,7 @@ class SequenceMetric(Metric):
 
     @property
     def depth(self) -> int:
-        """Return the number of places of a list that count."""
+        """Return the number of items of a list that the metric reads, its cut-off."""
         assert self.k is not None, "a metric without a cut-off reads no list"
         return self.k
 
