@@ -38,7 +38,7 @@ def means_from_sums(
     keys = [key for key in kept.keys if key in kept.there]
     sums: ColumnSums = kept.summed(keys, partial(_column_sums, metrics))
     judged = {
-        name: job.summarise(name, WorthOfSums(metrics, name, sums, _standard_errors(kept, metrics, sums)), tally)
+        name: job.summarise(name, MeansOfSums(metrics, name, sums, _standard_errors(kept, metrics, sums)), tally)
         for name, tally in tallies.items()
     }
     bounds = _bounds(kept, metrics, sums, uncertainty, few)
@@ -94,7 +94,7 @@ class ColumnVariation:
         return ColumnVariation({key: one + other.of[key] for key, one in self.of.items()})
 
 
-class WorthOfSums(MetricMeans):
+class MeansOfSums(MetricMeans):
     """Means of one system by metric, computed from sums over users.
 
     ``errors`` has the standard errors of metrics that depend on the order of ties.

@@ -59,7 +59,7 @@ class Curve:
         if size:
             values = self.table["value"].to_numpy()
             lines.append(f"last {values[-1]:.4f}, lowest {values.min():.4f}, highest {values.max():.4f}")
-        lines.append(f"{size:,} points, {partial:,} of them with less than a window behind them")
+        lines.append(f"{size:,} points, {partial:,} of them with less than a full window")
         lines += [f"event {event:,}: {what}" for event, what in self.marks]
         lines += self.notes
         return "\n".join(lines)
@@ -117,11 +117,11 @@ def over_time(
     event, values = one.event[rows], before(values[rows])
     times = None if one.times is None else one.times.gather(rows)
     options = windows(how, by, window, fading, scored=rows.size, events=one.events)
-    behind = options.over(event, moments_of(times, one.system) if options.by == "time" else None)
+    past = options.over(event, moments_of(times, one.system) if options.by == "time" else None)
     columns: dict[str, Any] = {EVENT: event}
     if times is not None:
         columns[TIME] = times
-    columns |= {"value": after(behind.means(values)), "n": behind.sizes(), "partial": behind.partial}
+    columns |= {"value": after(past.means(values)), "n": past.sizes(), "partial": past.partial}
     table = pl.DataFrame(columns)
     kept = table if partial else table.filter(~pl.col("partial"))
     return Curve(one.system, metric, options, kept, len(one) - rows.size)
@@ -134,7 +134,7 @@ def exhibit(curves: Iterable[Curve], name: str = "over-time") -> Exhibit:
     told = [f"{one.system} at event {event:,}: {what}." for one in curves for event, what in one.marks]
     told += [f"{undefined:,} scored events have no value."] if undefined else []
     told += [f"{note}." for note in dict.fromkeys(note for one in curves for note in one.notes)]
-    note = "Points with less than a window behind them are marked partial."
+    note = "Points with less than a full window are marked partial."
     return Exhibit(
         name,
         f"{curves[0].metric} over time",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.comparison.over_time.pairing import Paired
 from recassay.comparison.over_time.signed_mcnemar import Signed, signed_mcnemar
-from recassay.comparison.over_time.windows import Behind, WindowOptions
+from recassay.comparison.over_time.windows import PastWindows, WindowOptions
 from recassay.results.outcomes import is_error
 from recassay.stats.anytime import AnytimeBounds
 from recassay.stats.significance import mcnemar_p, run_test
@@ -31,13 +31,13 @@ class StreamSignificanceOptions:
 class Duel:
     """Comparison of two systems on a stream: in windows, over all events, and with bounds that hold at every event.
 
-    ``paired`` are the values of both systems, and ``behind`` is the window of past events for each event. ``signed`` is
+    ``paired`` are the values of both systems, and ``past`` is the window of past events for each event. ``signed`` is
     McNemar's test in each window, None for a metric whose values are not 0 and 1. ``test`` and ``p`` are the test over
     all events.
     """
 
     paired: Paired
-    behind: Behind
+    past: PastWindows
     signed: Signed | None
     bounds: AnytimeBounds
     test: str
@@ -46,18 +46,18 @@ class Duel:
     @classmethod
     def of(cls, paired: Paired, options: WindowOptions, bounds: AnytimeBounds, how: StreamSignificanceOptions) -> Duel:
         """Return the comparison of a pair in windows and over all events."""
-        behind = paired.behind(options)
+        past = paired.past_windows(options)
         a, b = paired.values_a, paired.values_b
         signed = None
         if paired.binary:
-            signed = signed_mcnemar(a, b, behind, alpha=how.alpha, correction=how.continuity, exact=how.exact)
+            signed = signed_mcnemar(a, b, past, alpha=how.alpha, correction=how.continuity, exact=how.exact)
         test = how.test if how.test != "auto" else "mcnemar" if paired.binary else "t"
         if test == "mcnemar" and paired.binary:
             only_a, only_b = (np.array([np.count_nonzero(one > other)]) for one, other in ((a, b), (b, a)))
             p = mcnemar_p(only_a, only_b, correction=how.continuity, exact=how.exact)
         else:
             p = run_test(test, paired.differences[:, None]).p
-        return cls(paired, behind, signed, bounds, test, float(p[0]))
+        return cls(paired, past, signed, bounds, test, float(p[0]))
 
     def better(self, sign: NDArray[np.integer]) -> pl.Series:
         """Return, for each sign of a difference a - b, the name of the better system; null where the sign is 0."""
@@ -68,13 +68,13 @@ class Duel:
     def curve(self) -> pl.DataFrame:
         """Return a row per paired event: the window up to that event, and the bounds of the mean difference so far."""
         columns: dict[str, Any] = {
-            "mean_a": self.behind.means(self.paired.values_a),
-            "mean_b": self.behind.means(self.paired.values_b),
-            "n": self.behind.sizes(),
-            "partial": self.behind.partial,
+            "mean_a": self.past.means(self.paired.values_a),
+            "mean_b": self.past.means(self.paired.values_b),
+            "n": self.past.sizes(),
+            "partial": self.past.partial,
         }
         if self.signed is not None:
-            kind = np.int64 if self.behind.fading is None else np.float64
+            kind = np.int64 if self.past.fading is None else np.float64
             columns |= {"only_a": self.signed.only_a.astype(kind), "only_b": self.signed.only_b.astype(kind)}
             columns |= {"mcnemar": self.signed.signed, "p": self.signed.p, "better": self.better(self.signed.claim)}
         columns |= {"difference": self.bounds.mean, "low": self.bounds.low, "high": self.bounds.high}

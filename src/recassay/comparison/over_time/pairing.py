@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.comparison.over_time.curves import made_of, moments_of
-from recassay.comparison.over_time.windows import Behind, WindowOptions
+from recassay.comparison.over_time.windows import PastWindows, WindowOptions
 from recassay.errors import InputError, UsageError
 from recassay.results.outcomes import EVENT, TIME, Outcomes, Played, outcomes_of
 
@@ -92,7 +92,7 @@ class Paired:
         values = np.concatenate([self.values_a, self.values_b])
         return bool(np.isin(values, (0.0, values.max())).all())
 
-    def behind(self, options: WindowOptions) -> Behind:
+    def past_windows(self, options: WindowOptions) -> PastWindows:
         """Return, for each paired event, the window of events that ends with it, over which values are averaged."""
         return options.over(self.event, moments_of(self.times, self.a) if options.by == "time" else None)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.comparison.over_time.windows import Behind
+from recassay.comparison.over_time.windows import PastWindows
 from recassay.portable.distributions import normal_quantile
 from recassay.stats.significance import mcnemar_p, mcnemar_signed
 
@@ -37,22 +37,28 @@ class Signed:
 
 
 def signed_mcnemar(
-    a: Floats, b: Floats, behind: Behind, *, alpha: float = 0.01, correction: bool = False, exact: bool | None = None
+    a: Floats,
+    b: Floats,
+    past: PastWindows,
+    *,
+    alpha: float = 0.01,
+    correction: bool = False,
+    exact: bool | None = None,
 ) -> Signed:
     """Return McNemar's test in the window of each paired event; where a and b differ, the larger value counts as right.
 
-    ``behind`` has the windows. p is exact if fewer than 25 events distinguish the two; always with ``exact=True``,
+    ``past`` has the windows. p is exact if fewer than 25 events distinguish the two; always with ``exact=True``,
     never with ``exact=False``. ``correction`` is the continuity correction of the statistic.
 
     >>> from recassay.comparison.over_time.windows import windows
     >>> a, b = np.array([1.0, 1, 0, 1, 1, 1]), np.array([0.0, 1, 0, 0, 0, 1])
-    >>> behind = windows(window=6, scored=6, events=6).over(np.arange(6))
-    >>> signed_mcnemar(a, b, behind).signed.tolist()
+    >>> past = windows(window=6, scored=6, events=6).over(np.arange(6))
+    >>> signed_mcnemar(a, b, past).signed.tolist()
     [1.0, 1.0, 1.0, 2.0, 3.0, 3.0]
     """
-    only_a, only_b = (behind.sums((one > other).astype(np.float64)) for one, other in ((a, b), (b, a)))
+    only_a, only_b = (past.sums((one > other).astype(np.float64)) for one, other in ((a, b), (b, a)))
     signed = mcnemar_signed(only_a, only_b, correction=correction)
-    p = mcnemar_p(only_a, only_b, correction=correction, exact=exact if behind.fading is None else False)
+    p = mcnemar_p(only_a, only_b, correction=correction, exact=exact if past.fading is None else False)
     sure = (p < alpha) & (only_a + only_b >= FEWEST)
     return Signed(only_a, only_b, signed, p, (sure * np.sign(signed)).astype(np.int8))
 

@@ -35,7 +35,7 @@ class WindowOptions:
     window: float | None
     fading: float | None
 
-    def over(self, event: NDArray[np.int64], moments: TimeValues | None = None) -> Behind:
+    def over(self, event: NDArray[np.int64], moments: TimeValues | None = None) -> PastWindows:
         """Return the window of each scored event.
 
         ``event`` are the positions of the scored events in the stream, ``moments`` their times (for windows of time).
@@ -43,9 +43,9 @@ class WindowOptions:
         m = event.size
         if self.how == "fading":
             assert self.fading is not None
-            return Behind(None, self.fading, np.arange(1, m + 1) < 1 / (1 - self.fading))
+            return PastWindows(None, self.fading, np.arange(1, m + 1) < 1 / (1 - self.fading))
         if self.how == "cumulative":
-            return Behind(np.zeros(m, np.int64), None, np.zeros(m, np.bool_))
+            return PastWindows(np.zeros(m, np.int64), None, np.zeros(m, np.bool_))
         assert self.window is not None
         where: NDArray[np.int64] | NDArray[np.float64] = np.arange(m)
         if self.by == "event":
@@ -55,7 +55,7 @@ class WindowOptions:
             where = moments.astype(np.float64)
         begins = where - self.window  # a window is (now - w, now]
         start = -1 if self.by != "time" else (where[0] if m else 0)
-        return Behind(np.searchsorted(where, begins, side="right").astype(np.int64), None, begins < start)
+        return PastWindows(np.searchsorted(where, begins, side="right").astype(np.int64), None, begins < start)
 
     def __str__(self) -> str:
         if self.how == "cumulative":
@@ -67,7 +67,7 @@ class WindowOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Behind:
+class PastWindows:
     """The window of past events that ends with each scored event.
 
     It begins with the scored event ``first``; if that is None, it has all events so far, whose weights fade by the

@@ -193,7 +193,7 @@ class Runner(ABC, Generic[AFold, Answer]):
                 for split in self.plan.splits_of(name):
                     self._split(name, log, split)
             self.conclude()
-        return replace(self.record.write(), work=self.work.told(memo))
+        return replace(self.record.write(), work=self.work.lines(memo))
 
     @property
     def untried(self) -> tuple[System, ...]:

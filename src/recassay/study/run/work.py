@@ -20,7 +20,7 @@ class Work:
         """Count a result of a system on a fold, either computed or taken from the folder."""
         (self.computed if computed else self.taken)[system] += 1
 
-    def told(self, memo: Memo) -> tuple[str, ...]:
+    def lines(self, memo: Memo) -> tuple[str, ...]:
         """Return the work in words, a line for each system that computed, and lines on what was taken from the folder.
 
         ``memo`` counts the intervals and tests that were computed and taken.
@@ -28,7 +28,7 @@ class Work:
         >>> work = Work({"svd": "it is new in the study"})
         >>> work.note("svd", computed=True)
         >>> work.note("popular", computed=False)
-        >>> print(*work.told(Memo({}, taken=40, computed=20)), sep="\\n")
+        >>> print(*work.lines(Memo({}, taken=40, computed=20)), sep="\\n")
         svd was fitted and answered on 1 fold: it is new in the study
         1 answer of 1 other system was taken from the folder
         20 of 60 intervals and tests were computed, the others taken from the folder
