@@ -140,7 +140,7 @@ def test_designs_of_many_users_have_the_same_bits(played, users, monkeypatch):
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12, nan_ok=True)
         assert repr(dataclasses.replace(one, low=other.low, high=other.high)) == repr(other)
     assert mine.findings
-    assert all("drawn by their ids" in finding.detail for finding in mine.findings)
+    assert all("sampled by their ids" in finding.detail for finding in mine.findings)
     for design in mine.designs:
         one, other = mine.scores(design).here(), theirs.scores(design)
         assert one.units.equals(other.units)

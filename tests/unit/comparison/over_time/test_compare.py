@@ -125,7 +125,7 @@ def test_summary_has_the_final_test_and_the_bounds():
     first = curve.filter((pl.col("low") > 0) | (pl.col("high") < 0))["event"][0]
     assert first == row["decided"]
     assert f"first exclude 0 at event {first:,}, and a better up to there" in " ".join(str(found).split())
-    assert "is no test" in " ".join(str(found).split())
+    assert "is not a test" in " ".join(str(found).split())
 
 
 def test_a_lower_error_is_the_better_one():
@@ -138,7 +138,7 @@ def test_a_lower_error_is_the_better_one():
     assert row["difference"] < 0
     assert "mcnemar" not in found.curve.columns
     assert [one.name for one in found.exhibits()] == ["means-over-time", "difference-over-time"]
-    with pytest.raises(UsageError, match="rmse of a stream is no mean"):
+    with pytest.raises(UsageError, match="rmse of a stream is not a mean"):
         ra.compare_over_time(first, second, metric="rmse")
     wide = ra.compare_over_time(first, second, metric="mae", largest=4)
     assert wide.summary()["high"][0] - wide.summary()["low"][0] > row["high"] - row["low"]
@@ -180,7 +180,7 @@ def test_pictures_have_the_level_the_stretches_and_the_bounds():
     levels = windowed.table.filter(pl.col("series").str.starts_with("level 0.01"))["mcnemar"].to_list()
     assert np.round(levels, 4).tolist() == [6.6349, 6.6349, -6.6349, -6.6349]
     assert set(windowed.table["band"].drop_nulls()) == {"a better"}
-    assert "is no test" in windowed.caption
+    assert "is not a test" in windowed.caption
     marked = bounds.table.drop_nulls("mark")
     assert marked["event"].to_list() == found.summary()["decided"].to_list()
     width = (bounds.table["high"] - bounds.table["low"]).drop_nulls().to_list()

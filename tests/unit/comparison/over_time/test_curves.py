@@ -120,10 +120,10 @@ def test_a_picture_is_thin_keeps_the_last_point_and_has_its_marks():
 @pytest.mark.parametrize(
     ("asked", "what"),
     [
-        ({"window": 0}, "window=0"),
-        ({"window": 2.5}, "window=2.5"),
-        ({"window": float("nan")}, "window=nan"),
-        ({"how": "fading", "fading": 1}, "fading=1"),
+        ({"window": 0}, "got 0"),
+        ({"window": 2.5}, "got 2.5"),
+        ({"window": float("nan")}, "got nan"),
+        ({"how": "fading", "fading": 1}, "got 1"),
         ({"how": "fading", "window": 1}, "at least 2"),
         ({"how": "fading", "window": 10, "by": "event"}, "by='event'"),
         ({"by": "time"}, "needs a length"),

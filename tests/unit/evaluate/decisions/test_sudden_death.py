@@ -135,7 +135,7 @@ class TestScoredLists:
     def test_all_users_need_the_runs_if_some_are_not_in_the_truth(self):
         truth = {user: items for user, items in TRUTH.items() if user != "u5"}
         scored = ra.score(RUNS, truth, "mrr", first_hits=True, interval=None)
-        with pytest.raises(ra.UsageError, match="outside the truth"):
+        with pytest.raises(ra.UsageError, match="not in the truth"):
             ra.sudden_death(scored, users="all")
 
     def test_hits_survive_writing_and_reading(self, tmp_path):

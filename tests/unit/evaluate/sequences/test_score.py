@@ -105,7 +105,7 @@ class TestRefused:
     def test_a_metric_that_looks_further_than_was_generated(self):
         short = other(chances=np.full((3, 2), 0.2))
         short = dataclasses.replace(short, items=short.items[:, :2])
-        with pytest.raises(UsageError, match="looks at 3 places, and 'other' generated 2") as caught:
+        with pytest.raises(UsageError, match="needs 3 items, but 'other' generated 2") as caught:
             score_sequences(FOLD, [mine(), short], "seq_precision@3")
         assert caught.value.code == "U182"
 
