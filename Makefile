@@ -1,3 +1,5 @@
+# Byte code is kept even where the machine says not to: tests start hundreds of processes that would compile the sources again.
+unexport PYTHONDONTWRITEBYTECODE
 # Everything lives in .venv and .oldest; nothing is taken from the machine but Python 3.11 to 3.13 and make.
 BIN := .venv/bin
 PIP := python -m pip --disable-pip-version-check --quiet

@@ -18,6 +18,7 @@ from recassay.stats.significance import TESTS
 
 from ..contract.test_metrics import DEFAULTS, bits, judged, remapped, table_of_distances, world
 from ..contract.test_parts import STRANGE
+from .tables import made_once
 
 SPREAD = ["one row a partition", "empty partitions", "one partition"]
 UNLIKE = sorted({str(sorted(one.conventions.items())): name for name, one in profiles().items()}.values())
@@ -31,6 +32,10 @@ def tables():
 
 def spread(spark, frame, how):
     """A table of Spark whose rows are spread in some way."""
+    return made_once(frame, how, lambda: _spread(spark, frame, how))
+
+
+def _spread(spark, frame, how):
     rows = frame.sample(fraction=1.0, shuffle=True, seed=7)
     if how == "one row a partition":
         few, rest = rows[:30], rows[30:]

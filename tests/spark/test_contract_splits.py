@@ -14,6 +14,7 @@ from recassay.split.sequences import parse as parse_sequencer
 
 from ..contract.test_split_parts import SEQUENCERS, frame_of, named
 from ..contract.test_splits import CASES
+from .tables import made_once
 
 SPREADS = {
     "as they come": lambda rows: rows,
@@ -40,8 +41,8 @@ CHAIN = [
 
 
 def on_spark(spark, frame, spread):
-    rows = spark.createDataFrame(frame.sample(fraction=1.0, shuffle=True, seed=7).to_arrow())
-    return spark_log(SPREADS[spread](rows))
+    rows = frame.sample(fraction=1.0, shuffle=True, seed=7)
+    return spark_log(made_once(frame, spread, lambda: SPREADS[spread](spark.createDataFrame(rows.to_arrow()))))
 
 
 def turns(texts):

@@ -29,7 +29,7 @@ from recassay.backends.spark.standings import LISTED, WORTH, Sets, StandingsSche
 from recassay.backends.spark.stored_scores import StoredScores
 from recassay.backends.spark.stored_values import StoredValues
 from recassay.backends.spark.sums import bounds_of_stored
-from recassay.backends.spark.tables import TAG, SparkTable, UserChunk, map_users, to_batches
+from recassay.backends.spark.tables import TAG, SparkTable, UserChunk, map_users, read_own, to_batches
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.io.roles import USER
 from recassay.data.standings import Standings
@@ -256,9 +256,10 @@ def _in_all_tasks(
     task = DesignTask(request, about, played.users > played.owners, played.alone, played.together)
     with new_folder(spark, work) as (folder, temporary):
         with translate_errors():
-            made = map_users(tables, task, task.schema(tables[run_table(first.name)].kind(USER)))
+            user = tables[run_table(first.name)].kind(USER)
+            made = map_users(tables, task, task.schema(user))
             made.write.partitionBy(DESIGN).parquet(folder)
-            tallies = spark.read.parquet(f"{folder}/{DESIGN}={ADDED}").select(TALLY).collect()
+            tallies = read_own(spark, f"{folder}/{DESIGN}={ADDED}", f"{TALLY} binary").collect()
         added: DesignSums = reduce(add, (pickle.loads(zlib.decompress(bytes(row[0]))) for row in tallies))
         owner, rows = FolderOwner(), list[DesignScore]()
         by_design: dict[str, Scores] = {}
@@ -277,14 +278,14 @@ def _in_all_tasks(
             uneven = frozenset(column.key for column in added.uneven if column.design == number)
             weighs = frozenset(column.key for column in added.weighs if column.design == number)
             bounds = bounds_of_stored(
-                StoredValues(spark, at, task.keys, values | uneven), request.unit_metrics, request.uncertainty, few
+                StoredValues(spark, at, user, task.keys, values | uneven), request.unit_metrics, request.uncertainty, few
             )
             summaries = [
                 summary_of(name, heading, one, metric, bounds)
                 for name, one in judged.items()
                 for heading, metric in request.unit_metrics.items()
             ]
-            kept, settled = StoredValues(spark, at, task.keys, values | weighs, owner), {"design": str(design)}
+            kept, settled = StoredValues(spark, at, user, task.keys, values | weighs, owner), {"design": str(design)}
             scores = StoredScores.of(
                 kept, tuple(runs), tuple(request.unit_metrics), rows=tuple(summaries), settings=settled
             )

@@ -33,7 +33,7 @@ from recassay.backends.spark.standings import (
     rows_of_run,
     standings_from_rows,
 )
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, read_own
 from recassay.columnar.item_counts import ItemCounts
 from recassay.data.fold import Fold, Leakage
 from recassay.data.interactions import Interactions
@@ -180,7 +180,7 @@ def play_on_spark(request: PlayRequest) -> SparkRun:
     broadcast = spark.sparkContext.broadcast(known)
     with new_folder(spark, request.execution.work) as (folder, temporary), translate_errors():
         map_users(tables, PlayTask(broadcast, model, about), schema, rows=ROWS, slow=True).write.parquet(folder)
-        written = spark.read.parquet(folder)
+        written = read_own(spark, folder, schema)
         tallies = written.where(f"{TALLY} is not null").select(TALLY).collect()
         broadcast.unpersist()
         played: PlayedTotals = reduce(add, (pickle.loads(zlib.decompress(bytes(row[0]))) for row in tallies))

@@ -73,7 +73,7 @@ def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
     with new_folder(spark, execution.work) as (folder, temporary):
         with report_stages(spark, job.progress, "judging"):
             totals = run_scoring(task, others, runs, folder)
-        kept = StoredValues(spark, folder, task.keys, frozenset(totals.there))
+        kept = StoredValues(spark, folder, truth.kind(USER), task.keys, frozenset(totals.there))
         with report_stages(spark, job.progress, "means and intervals"):
             rows, findings = means_and_findings(kept, in_task, totals, request.uncertainty, few)
         if temporary:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from recassay.backends.spark.session import carry_errors, session_of, translate_errors
-from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, to_batches
+from recassay.backends.spark.tables import SparkTable, UserChunk, map_users, read_own, to_batches
 from recassay.data.interactions import Interactions
 from recassay.data.io.roles import USER
 from recassay.data.run import Run
@@ -207,7 +207,7 @@ def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
 
 def read_totals(spark: SparkSession, folder: str) -> ScoringTotals:
     """Return the totals of all tasks; tasks add them up first, so that few rows reach the driver."""
-    rows = spark.read.parquet(folder).where(f"{TALLY} is not null").select(TALLY)
+    rows = read_own(spark, folder, f"{TALLY} binary").where(f"{TALLY} is not null")
     packed = rows.coalesce(TOGETHER).mapInArrow(carry_errors(_added), f"{TALLY} binary").collect()
     found = sorted((_unpacked(bytes(row[0])) for row in packed), key=_first_user)
     if not found:
@@ -250,6 +250,6 @@ def run_table(system: str) -> str:
     return f"run {system}"
 
 
-def user_rows(spark: SparkSession, folder: str) -> DataFrame:
-    """Return the rows of users in a folder of values, without the rows of totals."""
-    return spark.read.parquet(folder).where(f"{TALLY} is null").drop(TALLY)
+def user_rows(spark: SparkSession, folder: str, columns: str) -> DataFrame:
+    """Return columns of the rows of users in a folder of values, without the rows of totals."""
+    return read_own(spark, folder, f"{columns}, {TALLY} binary").where(f"{TALLY} is null").drop(TALLY)

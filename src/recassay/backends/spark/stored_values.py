@@ -29,12 +29,13 @@ Columns = Mapping[Key, Values]
 class StoredValues:
     """A folder of Parquet files with the values of all users.
 
-    ``keys`` names its columns, and ``there`` those that have values. Folders inside one temporary folder share an
-    ``owner``; the temporary folder is removed when none of them is used any more.
+    ``user`` is the Spark type of its user ids, ``keys`` names its columns, and ``there`` those that have values. Folders
+    inside one temporary folder share an ``owner``; the temporary folder is removed when none of them is used any more.
     """
 
     spark: SparkSession
     folder: str
+    user: str
     keys: tuple[Key, ...]
     there: frozenset[Key]
     owner: object = None
@@ -57,7 +58,11 @@ class StoredValues:
             return given.alias(places[key])
 
         with translate_errors():
-            return user_rows(self.spark, self.folder).select(USER, *(column(key) for key in keys))
+            rows = user_rows(self.spark, self.folder, self._schema())
+            return rows.select(USER, *(column(key) for key in keys))
+
+    def _schema(self) -> str:
+        return ", ".join([f"{USER} {self.user}", *(f"{column_name(place)} double" for place in range(len(self.keys)))])
 
     def summed(self, keys: Iterable[Key], sums: Callable[[Columns], Any]) -> Any:
         """Apply ``sums`` to each chunk of users and return the results added by ``+``; None without users.
