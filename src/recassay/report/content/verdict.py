@@ -177,7 +177,7 @@ def _ahead(lead: Lead) -> str:
 
 
 def _still_beats(lead: Lead) -> str:
-    return f" It is significantly better than {listed(lead.beaten)}." if lead.beaten else ""
+    return f" {lead.leader} is significantly better than {listed(lead.beaten)}." if lead.beaten else ""
 
 
 def _interval(low: float, high: float, level: float) -> str:

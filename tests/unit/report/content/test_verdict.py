@@ -34,7 +34,7 @@ def test_a_lead_that_is_not_significant_establishes_nobody():
     text = headline(replace(ONE, significant=False, p=0.31, difference_low=-0.01, beaten=("pop",)))
     assert text.startswith("No system is established as best by ndcg@10")
     assert "p = 0.3100" in text
-    assert text.endswith("It is significantly better than pop.")
+    assert text.endswith("als is significantly better than pop.")
 
 
 def test_a_lead_without_a_test_a_tie_and_a_single_system_say_so():
