@@ -93,6 +93,10 @@ EXAMPLES: dict[str, str] = {
         Path("run.csv").write_text("user_id,item_id,Punkte\\n1,7,0.2\\n1,8,0.9\\n")
         ra.read_run("run.csv")
         """,
+    "I205": """
+        Path("log.tsv").write_text("1\\t7\\t1741000000\\n1\\t8\\t1742000000\\n")
+        ra.read_interactions("log.tsv")
+        """,
     "I301": """
         ra.read_run({"ann": {"x": 0.5, "y": float("nan")}})
         """,

@@ -43,6 +43,7 @@ CODES: dict[str, str] = {
     "I202": "column has the wrong type",
     "I203": "two columns have the same meaning",
     "I204": "order of a run is unknown and a column of numbers is unread",
+    "I205": "times in the place of ratings or gains in a file without a header",
     # values, and data that do not fit together
     "I301": "score is NaN or infinite",
     "I302": "rank is missing or negative",

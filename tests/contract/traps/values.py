@@ -27,7 +27,15 @@ def gains(change: Any) -> Case:
     return GRADED.but(truth=GRADED.truth.mapped(lambda u, i, gain: (u, i, change(gain))))
 
 
+TIMED = CLEAN.but(truth=CLEAN.truth.mapped(lambda u, i: (u, i, f"17410000{int(i[-1:] or 0):02d}")))
 TRAPS = (
+    Trap(
+        TOPIC,
+        "Times in the third column of a truth without a header, which is the place of gains",
+        TIMED.but(truth=TIMED.truth.named()),
+        ("I205",),
+        read_as=TIMED.but(truth=TIMED.truth.named("user_id", "item_id", "gain")),
+    ),
     Trap(
         TOPIC,
         "Scores that are NaN",

@@ -24,6 +24,7 @@ from recassay.data.io.table import Table
 from recassay.data.io.unread import (
     GROUP,
     Remarks,
+    check_default_value,
     grouping_columns,
     numeric_columns,
     remark_on_mixed_tables,
@@ -264,7 +265,7 @@ def _schema_text(frame: pl.DataFrame, *, stated: bool) -> str:
 def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Remarks]:
     """Return the columns to read by canonical name, and remarks on those that are not read.
 
-    Raise I201 or I204 if the columns do not suffice.
+    Raise I201, I204 or I205 if the columns do not suffice.
     """
 
     def sample(names: Sequence[str]) -> pl.DataFrame:
@@ -279,6 +280,8 @@ def _resolved(table: Table, options: _ReadOptions) -> tuple[dict[str, str], Rema
         numeric_columns=lambda names: numeric_columns(sample(names)),
         time_columns=lambda names: time_columns(sample(names)),
     )
+    if table.by_position and options.role.value not in options.chosen:
+        check_default_value(table, sample, found, options.role)
     return found, remarks_on_unread(table, sample, found, options.role, ordered=options.ordered)
 
 

@@ -64,6 +64,24 @@ def _are_times(column: pl.Series) -> bool:
         return False
 
 
+def check_default_value(table: Table, sample: Sample, found: Mapping[str, str], role: Role) -> None:
+    """Raise I205 if a log or truth without a header has times where its ratings or gains are expected.
+
+    ``found`` are the columns that have their meaning by position.
+    """
+    name = found.get(role.value, "")
+    if role.name not in ("log", "truth") or not name or not time_columns(sample([name])):
+        return
+    option = f"--columns timestamp={name}" if role.name == "log" else "write a header that names the columns"
+    raise InputError(
+        "I205",
+        f"the file has no header, so its third column was taken as the {role.value}, but it holds numbers as large as "
+        f"seconds since 1970",
+        where=table.where,
+        hint=f"say what it is: {option}",
+    )
+
+
 def unread_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
     """Return the names of the columns that are not read."""
     return [name for name in names if name not in found.values()]

@@ -29,6 +29,32 @@ def items(run, user=1):
     return run.frame().filter(user_id=user)["item_id"].to_list()
 
 
+class TestTimesWithoutHeader:
+    ROWS = ((1, 7, 1741000000123), (1, 8, 1742000000456), (2, 7, 1743000000789))
+
+    def file(self, path, *, header="", rows=ROWS):
+        path.write_text(header + "".join("\t".join(map(str, row)) + "\n" for row in rows))
+        return path
+
+    @pytest.mark.parametrize("read", [ra.read_interactions, ra.read_truth])
+    def test_times_are_not_ratings_or_gains(self, tmp_path, read):
+        with pytest.raises(InputError) as caught:
+            read(self.file(tmp_path / "log.tsv"))
+        assert caught.value.code == "I205"
+
+    def test_the_hint_works(self, tmp_path):
+        path = self.file(tmp_path / "log.tsv")
+        log = ra.read_interactions(path, columns="timestamp=column_3")
+        assert log.timestamps is not None
+        assert log.ratings is None
+        assert ra.read_truth(self.file(path, header="user_id\titem_id\ttimestamp\n")).gains.tolist() == [1, 1, 1]
+
+    def test_ratings_before_times_and_large_scores_are_sound(self, tmp_path):
+        rows = [(user, item, 3, time) for user, item, time in self.ROWS]
+        assert ra.read_interactions(self.file(tmp_path / "log.tsv", rows=rows)).timestamps is not None
+        assert ra.read_run(self.file(tmp_path / "run.tsv")).scores is not None
+
+
 class TestOrder:
     def test_an_unread_numeric_column_is_an_error(self, tmp_path):
         with pytest.raises(InputError) as caught:
