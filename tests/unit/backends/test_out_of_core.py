@@ -257,7 +257,7 @@ class TestRefusals:
     def test_a_budget_that_is_too_small_to_read_says_what_would_do(self, tmp_path):
         for name, table in (("mine", RUN), ("truth", TRUTH)):
             table.write_parquet(tmp_path / f"{name}.parquet")
-        with pytest.raises(UsageError, match=r"the data it must hold take [\d,]+ MB, and reading takes 64 MB") as caught:
+        with pytest.raises(UsageError, match=r"must hold take [\d,]+ MB, and reading takes 64 MB") as caught:
             judged(tmp_path / "mine.parquet", tmp_path / "truth.parquet", memory="1MB")
         assert caught.value.code == "U222"
 

@@ -277,9 +277,8 @@ def _in_all_tasks(
             values = frozenset(key for key in task.keys if key.column[0] == "value")
             uneven = frozenset(column.key for column in added.uneven if column.design == number)
             weighs = frozenset(column.key for column in added.weighs if column.design == number)
-            bounds = bounds_of_stored(
-                StoredValues(spark, at, user, task.keys, values | uneven), request.unit_metrics, request.uncertainty, few
-            )
+            stored = StoredValues(spark, at, user, task.keys, values | uneven)
+            bounds = bounds_of_stored(stored, request.unit_metrics, request.uncertainty, few)
             summaries = [
                 summary_of(name, heading, one, metric, bounds)
                 for name, one in judged.items()

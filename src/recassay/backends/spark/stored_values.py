@@ -29,8 +29,9 @@ Columns = Mapping[Key, Values]
 class StoredValues:
     """A folder of Parquet files with the values of all users.
 
-    ``user`` is the Spark type of its user ids, ``keys`` names its columns, and ``there`` those that have values. Folders
-    inside one temporary folder share an ``owner``; the temporary folder is removed when none of them is used any more.
+    ``user`` is the Spark type of its user ids, ``keys`` names its columns, and ``there`` those that have values.
+    Folders inside one temporary folder share an ``owner``; the temporary folder is removed when none of them is used
+    any more.
     """
 
     spark: SparkSession

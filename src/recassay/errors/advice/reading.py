@@ -108,8 +108,8 @@ ADVICE: dict[str, Advice] = {
         '`--order row` (`order="row"` in Python).',
     ),
     "I205": Advice(
-        "The columns of a file without a header are user, item, rating and timestamp, or user, item and gain. The third "
-        "column of this file holds numbers as large as seconds since 1970, which are not ratings or gains.",
+        "The columns of a file without a header are user, item, rating and timestamp, or user, item and gain. The "
+        "third column of this file holds numbers as large as seconds since 1970, which are not ratings or gains.",
         "Name the column of a log: `--columns timestamp=column_3`. A truth has no times: write a header that names its "
         "columns, such as `user_id,item_id,timestamp`; the times are then not read.",
     ),
