@@ -3,6 +3,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Everything lives in .venv and .oldest; nothing is taken from the machine but Python 3.11 to 3.13 and make.
 BIN := .venv/bin
 PIP := python -m pip --disable-pip-version-check --quiet
+# Python compiles a module when it is first imported; most modules never are.
+INSTALL := $(PIP) install --no-compile
 SOURCES := src tests bench docs examples .ci
 # the first of these Pythons ($(1)) that is there and fulfils a condition ($(2))
 found = $(shell for python in $(1); do \
@@ -112,27 +114,27 @@ clean:  ## remove what was made
 	  { rm -rf .venv; echo "Python's venv module is missing; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 
 .venv/pip: $(wildcard requirements/newest-*.txt) | .venv/bin/python
-	@$(BIN)/$(PIP) install --upgrade --constraint $(EXACT) pip
+	@$(BIN)/$(INSTALL) --upgrade --constraint $(EXACT) pip
 	@touch $@
 
 .venv/installed: pyproject.toml | .venv/pip
 	@echo "Installing recassay into .venv"
-	@$(BIN)/$(PIP) install --editable .
+	@$(BIN)/$(INSTALL) --editable .
 	@touch $@
 
 .venv/tested: pyproject.toml .venv/pip
 	@echo "Installing what the tests need into .venv"
-	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group test --group oracles --group torch --group site
+	@$(BIN)/$(INSTALL) $(EXACTLY) --editable . --group test --group oracles --group torch --group site
 	@touch $@
 
 .venv/sited: pyproject.toml .venv/pip
 	@echo "Installing what makes the site into .venv"
-	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group site
+	@$(BIN)/$(INSTALL) $(EXACTLY) --editable . --group site
 	@touch $@
 
 .venv/linted: pyproject.toml .venv/pip
 	@echo "Installing the linters into .venv"
-	@$(BIN)/$(PIP) install $(EXACTLY) --editable . --group lint
+	@$(BIN)/$(INSTALL) $(EXACTLY) --editable . --group lint
 	@touch $@
 
 .oldest/installed: pyproject.toml requirements/oldest-3.11.txt
@@ -140,6 +142,6 @@ clean:  ## remove what was made
 	  { echo "the oldest versions need Python 3.11; say: make PYTHON_3_11=/where/it/is/python3.11"; exit 1; }
 	@echo "Installing the oldest versions into .oldest"
 	@$(PYTHON_3_11) -m venv .oldest
-	@.oldest/bin/$(PIP) install --upgrade --constraint requirements/oldest-3.11.txt pip
-	@.oldest/bin/$(PIP) install $(OLDEST) --editable . --group test --group oracles
+	@.oldest/bin/$(INSTALL) --upgrade --constraint requirements/oldest-3.11.txt pip
+	@.oldest/bin/$(INSTALL) $(OLDEST) --editable . --group test --group oracles
 	@touch $@
