@@ -37,20 +37,48 @@ def recassay(environment, *arguments, cwd=None):
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("metrics", "root_gain"), ("models", "Blend"), ("splits", "second_half"), ("checks", "EX001"),
-     ("profiles", "in_house"), ("formats", "arrows")],
-)  # fmt: skip
-def test_everything_in_the_package_is_listed_with_where_it_is_from(installed, kind, name):
-    lines = [line for line in recassay(installed, "list", kind).splitlines() if line.startswith(name)]
+LISTED = {
+    "root_gain": "metrics", "Blend": "models", "second_half": "splits", "EX001": "checks", "in_house": "profiles",
+    "arrows": "formats",
+}  # fmt: skip
+EXPLAINED = [name for name in LISTED if name != "arrows"]
+SEVERAL = """\
+import contextlib, io, json, sys
+from recassay.cli import main
+
+printed = {}
+for command in json.loads(sys.argv[1]):
+    sys.argv[1:] = command
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+        main()
+    printed[" ".join(command)] = out.getvalue()
+print(json.dumps(printed))
+"""
+
+
+@pytest.fixture(scope="module")
+def printed(installed):
+    """Return what several commands print; one process runs them all."""
+    commands = [*(["list", kind] for kind in LISTED.values()), *(["explain", name] for name in EXPLAINED)]
+    command = [sys.executable, "-c", SEVERAL, json.dumps(commands)]
+    done = subprocess.run(command, env=installed, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_everything_in_the_package_is_listed_with_where_it_is_from(printed, name):
+    lines = [line for line in printed[f"list {LISTED[name]}"].splitlines() if line.startswith(name)]
     assert len(lines) == 1
     assert lines[0].rstrip().endswith("recassay-example 1.0")
 
 
-@pytest.mark.parametrize("name", ["root_gain", "Blend", "second_half", "EX001", "in_house"])
-def test_everything_in_the_package_is_explained(installed, name):
-    assert recassay(installed, "explain", name).startswith(name)
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_everything_in_the_package_is_explained(printed, name):
+    assert printed[f"explain {name}"].startswith(name)
+
+
+def test_the_command_line_finds_the_package_by_itself(installed):
+    assert recassay(installed, "explain", "root_gain").startswith("root_gain")
 
 
 def test_a_file_of_the_new_format_is_scored_with_the_new_metric_profile_and_check(installed, tmp_path):
