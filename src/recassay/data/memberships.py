@@ -15,7 +15,7 @@ from recassay.data.features import Features, gather_sets
 from recassay.errors import InputError
 from recassay.naming.grammar import suggest
 
-MAX_VALUES = 12  # a column of numbers with more values is divided into quarters
+MAX_VALUES = 12  # a column of numbers with more values is divided at its quartiles
 QUARTERS = (0.25, 0.5, 0.75)
 ITEM = "item_id"  # the column of ids in a table of features
 
@@ -43,8 +43,8 @@ class Memberships:
         """Return the groups that the column ``by`` of a table makes; the table has one row or several per id.
 
         ``ids`` names the column of ids. Lists, and texts with ``|``, put an id into several groups. Numbers with more
-        than 12 different values are divided into quarters, of equally many ids as far as values allow. Missing values
-        are in no group.
+        than 12 different values are divided at their quartiles, into groups of equal size as far as values allow. Missing
+        values are in no group.
         """
         if by not in frame.columns:
             others = [name for name in frame.columns if name != ids]
@@ -97,9 +97,9 @@ class Memberships:
 
 
 def _grouped_numbers(column: pl.Series) -> tuple[pl.Series, str]:
-    """Return numbers as names of groups, and a note.
+    """Return the group of each number as text, and a note on how groups were made.
 
-    Each value is a group; if there are many values, each quarter of them is, and the note has their bounds.
+    Each value is a group; with many values the groups are quartiles, named by their bounds.
     """
     values = column.drop_nulls().drop_nans() if column.dtype.is_float() else column.drop_nulls()
     distinct = values.n_unique()
