@@ -265,9 +265,8 @@ class SuddenDeath(Displayable):
         return Exhibit(
             name="sudden-death",
             title="Sudden Death",
-            caption=f"The share of {self.over()} for whom a system has the first hit within the first N ranks; a tie "
-            f"counts for each. It compares {', '.join(self.competitors)}, and does not say how good any of them is: "
-            "other competitors give other numbers.",
+            caption=f"The share of {self.over()} for whom a system has the first hit within N ranks; a tie counts for "
+            f"each. The numbers hold for these competitors only: {', '.join(self.competitors)}.",
             table=pl.DataFrame(rows),
             x="at",
             y=NAME,
@@ -298,20 +297,14 @@ class SuddenDeath(Displayable):
     def compare(
         self,
         at: int | tuple[int, ...] | None = None,
-        testing: SignificanceOptions | None = None,
-        *,
+        how: SignificanceOptions | None = None,
         baseline: str | None = None,
-        family: str = "metric",
     ) -> Comparison:
-        """Test every pair of systems, by default with McNemar and Holm; see :func:`recassay.compare`.
-
-        Users can be won in part under ``ties="split"`` and over folds: the default is then the permutation test.
-        """
-        if testing is None:
-            test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
-            testing = SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
-        cutoffs = at if isinstance(at, tuple) else self._cutoff(at)
-        return compare(self.scores(cutoffs), testing, baseline=baseline, family=family, threads=self.threads)
+        """Test every pair of systems, by default with McNemar's test, or by permutation if users are won in part."""
+        test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
+        how = how or SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
+        at = at if isinstance(at, tuple) else self._cutoff(at)
+        return compare(self.scores(at), how, baseline=baseline, threads=self.threads)
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
         """Return the score in a moving window of events, in stream order; the first point is at the first full window.
@@ -350,9 +343,7 @@ class SuddenDeath(Displayable):
         every = [self, *(other.aligned_with(self) for other in others)]
         at = tuple(sorted(set.intersection(*(set(one.at) for one in every))))
         if not at:
-            raise UsageError(
-                "U204", "these contests share no cut-off", where="pooled", hint="give the same `at` to all"
-            )
+            raise UsageError("U204", "these contests share no cut-off", where="pooled", hint="use the same `at`")
         units = pl.concat([one.units for one in every])
         return dataclasses.replace(
             self,
@@ -389,10 +380,8 @@ class SuddenDeath(Displayable):
                 hint="let the same systems compete in both, or compare duels, hit@k or mrr, which do not depend on it",
             )
         if self.rules != other.rules:
-            raise UsageError(
-                "U204", f"the contests have different rules: {other.rules} and {self.rules}",
-                hint="decide both by the same rules",
-            )  # fmt: skip
+            what = f"the contests have different rules: {other.rules} and {self.rules}"
+            raise UsageError("U204", what, hint="decide both by the same rules")
         lines = [self.competitors.index(name) for name in other.competitors]
         return dataclasses.replace(self, competitors=other.competitors, first=self.first[lines])
 
@@ -406,7 +395,5 @@ class SuddenDeath(Displayable):
             return self.deepest
         if not 1 <= at <= self.deepest:
             what = f"the contest was decided at cut-offs 1 to {self.deepest}, not at {at}"
-            raise UsageError(
-                "U103", what, where=NAME, hint="decide the contest at a larger cut-off: at=20 covers 1 to 20"
-            )
+            raise UsageError("U103", what, where=NAME, hint="use a larger cut-off first: at=20 covers 1 to 20")
         return at

@@ -43,8 +43,8 @@ class Memberships:
         """Return the groups that the column ``by`` of a table makes; the table has one row or several per id.
 
         ``ids`` names the column of ids. Lists, and texts with ``|``, put an id into several groups. Numbers with more
-        than 12 different values are divided at their quartiles, into groups of equal size as far as values allow. Missing
-        values are in no group.
+        than 12 different values are divided at their quartiles, into groups of equal size as far as values allow.
+        Missing values are in no group.
         """
         if by not in frame.columns:
             others = [name for name in frame.columns if name != ids]

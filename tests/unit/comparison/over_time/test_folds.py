@@ -65,5 +65,5 @@ def test_what_is_no_set_of_folds_is_refused():
         ra.over_folds([], "recall@10")
     with pytest.raises(UsageError, match="a has 3 folds and b 2"):
         ra.compare_folds(folds("a"), folds("b", k=2), metric="recall@10")
-    with pytest.raises(InputError, match="streams of 800 and of 900 events"):
+    with pytest.raises(InputError, match="streams of 800 and 900 events"):
         ra.over_folds([folds()[0], folds(events=800)[0]], "recall@10")
