@@ -263,7 +263,7 @@ class TestRefusals:
 
     def test_a_budget_that_is_too_small_says_what_would_do(self, tmp_path):
         RUN.write_parquet(tmp_path / "mine.parquet")
-        with pytest.raises(UsageError, match=r"judging 404 users 64 MB") as caught:
+        with pytest.raises(UsageError, match=r"scoring 404 users takes 64 MB") as caught:
             judged(tmp_path / "mine.parquet", memory="1MB")
         assert caught.value.code == "U222"
 
