@@ -63,6 +63,10 @@ Ids are whole numbers or text, on both sides alike; text against numbers is an e
 floats (`7.0`) are read as whole numbers. In text files a column is numbers if all of it is plain whole numbers; `007`
 stays text. An id is never missing ([I304](errors.md#i304)).
 
+Whole numbers are numbers if all of a column fit 64 bits: -2^63 to 2^63 - 1, or 0 to 2^64 - 1. If one does not fit, the
+whole column is text. The rule is the same in every format: for digits in CSV and JSON, for decimals and integers of 128
+bits in Parquet, and for integers of Python.
+
 ## Column names
 
 Case, blanks, dashes and underscores do not matter: `userId`, `User ID` and `user_id` are one name. The exact name on the

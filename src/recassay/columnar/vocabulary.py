@@ -199,13 +199,27 @@ def as_int64(ids: pl.Series) -> pl.Series:
 def concat_ids(columns: Iterable[pl.Series]) -> pl.Series:
     """Return several id columns as one; if ids need 64 unsigned bits, all become unsigned.
 
+    Raise I403 if another column then has an id below 0.
+
     >>> concat_ids([pl.Series([1]), pl.Series([2**63], dtype=pl.UInt64)]).to_list()
     [1, 9223372036854775808]
     """
     given = list(columns)
     if len({ids.dtype for ids in given}) > 1 and any(ids.dtype == pl.UInt64 for ids in given):
-        given = [ids.cast(pl.UInt64) for ids in given]
+        given = [as_unsigned(ids) for ids in given]
     return pl.concat(given)
+
+
+def as_unsigned(ids: pl.Series) -> pl.Series:
+    """Return integer ids as 64-bit integers without a sign; raise I403 if one is below 0."""
+    if ids.dtype.is_signed_integer() and (low := int(ids.min() or 0)) < 0:  # type: ignore[arg-type]
+        raise InputError(
+            "I403",
+            f"integer ids are below 0 in one table, such as {low}, and of 64 bits without a sign in another, so no type "
+            "holds both",
+            hint="write the ids as text in all files",
+        )
+    return ids.cast(pl.UInt64)
 
 
 def rows_in_table(ids: pl.Series, table: pl.Series) -> NDArray[np.int64]:

@@ -154,8 +154,22 @@ TRAPS = (
         TOPIC,
         "Ids of 20 digits, in CSV and as unsigned 64-bit integers",
         typed(HUGE_UNSIGNED, user_id=pl.Int64, item_id=pl.UInt64),
-        ("I403",),
         twin=HUGE_UNSIGNED,
+        why="They mean the same.",
+    ),
+    Trap(
+        TOPIC,
+        "Ids of 20 digits, in CSV and as decimals",
+        typed(HUGE, user_id=pl.Int64, item_id=pl.Decimal(38, 0)),
+        twin=HUGE,
+        why="They mean the same.",
+    ),
+    Trap(
+        TOPIC,
+        "Ids of 20 digits in the truth, of which the run keeps the last 18",
+        HUGE.but(run=HUGE.run.mapped(lambda u, i, s: (u, i[2:], s))),
+        ("I403",),
+        twin=HUGE,
     ),
     Trap(
         TOPIC,

@@ -9,6 +9,8 @@ from recassay.errors import InputError
 
 # Every whole number below this is exact as a float.
 EXACT_FLOAT = 2**53
+WIDE = ("Int128", "UInt128")  # NumPy has no such integers
+PLAIN_WHOLE = r"(?:0|-?[1-9][0-9]{0,19})"  # a whole number of up to 64 bits; no leading zero, which ids keep
 # Day and month in either order, then the year. Dates with dots are unambiguous: the day comes first.
 DAY_AND_MONTH = r"^\s*(?<first>\d{1,2})[/-](?<second>\d{1,2})[/-](?<year>\d{4}|\d{2})(?:\D|$)"
 TIMED = r"\d{1,2}:\d{2}"
@@ -31,17 +33,19 @@ def clean(frame: pl.DataFrame, *, columns: tuple[str, ...], where: str, whole_ra
 def as_ids(series: pl.Series, where: str = "") -> pl.Series:
     """Return ids as integers or strings; raise I304 if one is missing or empty, I202 if a value cannot be an id.
 
+    Whole numbers are integers if all of them fit 64 bits, with or without a sign; otherwise all become strings.
+
     >>> as_ids(pl.Series("user_id", [3.0, 1.0])).to_list()
     [3, 1]
     """
     dtype = series.dtype
-    if str(dtype) in ("Int128", "UInt128"):  # NumPy has no such integers
-        wide, series = series, series.cast(pl.Int64, strict=False)
-        series = wide.cast(pl.String) if series.null_count() > wide.null_count() else series
+    if str(dtype) in WIDE:
+        series = integers_or_text(series)
     elif dtype.is_float():
         series = _whole(series.fill_nan(None), where)
     elif dtype.is_decimal():
-        series = _whole(series.cast(pl.Float64), where) if (series != series.floor()).any() else series.cast(pl.Int64)
+        fractions = (series != series.floor()).any()
+        series = _whole(series.cast(pl.Float64), where) if fractions else integers_or_text(series)
     elif isinstance(dtype, pl.Categorical | pl.Enum):
         series = series.cast(pl.String)
     elif dtype == pl.Binary:
@@ -118,20 +122,35 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def infer_type(series: pl.Series) -> pl.Series:
-    """Return text as Int64 if every value is a plain whole number, as Float64 if every value is a number, else as is.
+    """Return text as integers if every value is a plain whole number, as Float64 if every value is a number, else as is.
+
+    Integers are Int64 or UInt64, whichever holds all of them; if neither does, they stay text.
 
     >>> infer_type(pl.Series(["7", "10"])).to_list(), infer_type(pl.Series(["007", "x10"])).to_list()
     ([7, 10], ['007', 'x10'])
     """
     if series.dtype != pl.String or series.null_count() == len(series):
         return series
-    if series.str.contains(r"^(0|-?[1-9][0-9]{0,18})$").all():
-        whole = series.cast(pl.Int64, strict=False)
-        if whole.null_count() == series.null_count():  # otherwise a value does not fit 64 bits
+    if series.str.contains(f"^{PLAIN_WHOLE}$").all():
+        whole = integers_or_text(series)
+        if whole.dtype != pl.String:
             return whole
     if series.str.contains(r"^-?(0|[1-9][0-9]*)?\.[0-9]+([eE][-+]?[0-9]+)?$|^(0|-?[1-9][0-9]{0,14})$").all():
         return series.cast(pl.Float64)
     return series
+
+
+def integers_or_text(whole: pl.Series) -> pl.Series:
+    """Return whole numbers of any type, also as text, as Int64 or UInt64 if all of them fit, else as text.
+
+    >>> [str(integers_or_text(pl.Series([text])).dtype) for text in ("-1", str(2**64 - 1), str(2**64))]
+    ['Int64', 'UInt64', 'String']
+    """
+    for dtype in (pl.Int64, pl.UInt64):
+        integers = whole.cast(dtype, strict=False)
+        if integers.null_count() == whole.null_count():
+            return integers
+    return whole.cast(pl.String).str.replace(r"\.0*$", "")  # a decimal may have zeros after its point
 
 
 def _whole(series: pl.Series, where: str) -> pl.Series:

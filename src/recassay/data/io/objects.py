@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from recassay.data.io.clean import integers_or_text
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.roles import ITEM, RANK, TIMESTAMP, USER, Role
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted, column_names, table_of_frame
@@ -90,7 +91,7 @@ def _series_of_pandas(name: str, column: Any, where: str) -> pl.Series:
         return pl.Series(name, values.astype("datetime64[ms]") if values.dtype == "datetime64[s]" else values)
     try:
         return pl.Series(name, column)
-    except (ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
+    except (ImportError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
         missing = column.isna().tolist()
         return _series(
             name, [None if null else value for value, null in zip(column.tolist(), missing, strict=True)], where
@@ -229,6 +230,8 @@ def _series(name: str, values: list[Any], where: str) -> pl.Series:
         return pl.Series(name, values, strict=True)
     except (TypeError, pl.exceptions.PolarsError, OverflowError):
         kinds = {type(value): value for value in values if value is not None}
+    if all(issubclass(kind, int | np.integer) and kind is not bool for kind in kinds):  # beyond 64 bits, perhaps as ids
+        return integers_or_text(pl.Series(name, [None if value is None else str(value) for value in values]))
     if all(issubclass(kind, int | float | np.number) for kind in kinds):
         return pl.Series(name, [None if value is None else float(value) for value in values])
     examples = ", ".join(f"{value!r} ({kind.__name__})" for kind, value in list(kinds.items())[:3])

@@ -11,14 +11,15 @@ import polars as pl
 
 from recassay.columnar.columns import LazyColumns
 from recassay.columnar.time_kind import is_position_column
-from recassay.data.io.clean import as_ids, clean
+from recassay.columnar.vocabulary import as_unsigned
+from recassay.data.io.clean import WIDE, as_ids, clean
 from recassay.data.io.columns import parse_columns, resolve
 from recassay.data.io.edge import reading, require_utf8_name
 from recassay.data.io.formats import FORMATS, formats, open_path, parquet_parts
 from recassay.data.io.head import read_head
 from recassay.data.io.memory import refuse_too_large_text, refuse_too_many_values
 from recassay.data.io.objects import object_table
-from recassay.data.io.roles import TIMESTAMP, USER, Role, role_named
+from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role, role_named
 from recassay.data.io.sources import PARQUET_SUFFIXES, table_files
 from recassay.data.io.table import Table
 from recassay.data.io.unread import (
@@ -147,13 +148,15 @@ def open_row_ranges(
     ranges = [part for part in found if part.rows]
     if not ranges:
         raise InputError("I103", f"the {role} has no rows", where=str(source), hint="check the program that wrote it")
+    first = [part.read(part.columns, 0, 1) for part in ranges]
     kinds = {
-        _schema_text(part.read(part.columns, 0, 1), stated=Path(part.where).suffix in PARQUET_SUFFIXES): part.where
-        for part in ranges
+        _schema_text(frame, stated=Path(part.where).suffix in PARQUET_SUFFIXES): part.where
+        for part, frame in zip(ranges, first, strict=True)
     }
     if len(kinds) > 1:
         raise _parts_differ(kinds)
-    return ranges
+    unsigned = _ids_without_sign(first)
+    return [replace(part, read=partial(_read_unsigned, part.read, unsigned)) for part in ranges] if unsigned else ranges
 
 
 @dataclass(frozen=True)
@@ -182,13 +185,35 @@ def _row_range(path: Path, options: _ReadOptions, packed: Path) -> RowRange:
         )
     rows_from = table.rows_from
 
+    rows = table.rows()
+    types = _types_of_wide_ids(table, found, rows)
+
     def read(columns: Sequence[str], begin: int, rows: int) -> pl.DataFrame:
         frame = rows_from({meaning: found[meaning] for meaning in columns}, begin, rows)
         frame = frame.select(pl.col(found[meaning]).alias(meaning) for meaning in columns)
-        return clean(frame, columns=tuple(columns), where=table.where, whole_ranks=role.whole_ranks)
+        frame = clean(frame, columns=tuple(columns), where=table.where, whole_ranks=role.whole_ranks)
+        return frame.cast({meaning: dtype for meaning, dtype in types.items() if meaning in columns})
 
-    rows = table.rows()
     return RowRange(table.where, rows, tuple(found), read, remarks | _mixed_table_remarks(table, found, role, rows))
+
+
+def _types_of_wide_ids(table: Table, found: Mapping[str, str], rows: int) -> dict[str, pl.DataType]:
+    """Return the type that all chunks of a table give to ids wider than 64 bits: integers, or text if one needs it.
+
+    ``found`` are the columns by canonical name, and ``rows`` is the number of rows.
+    """
+    types: dict[str, pl.DataType] = {}
+    for meaning in (USER, ITEM):
+        name = found.get(meaning)
+        if name is None or table.rows_from is None:
+            continue
+        dtype = table.rows_from({meaning: name}, 0, 1).schema[name]
+        if not (dtype.is_decimal() or str(dtype) in WIDE):
+            continue
+        chunks = range(0, rows, ROWS_PER_CHUNK)
+        seen = [as_ids(table.rows_from({meaning: name}, at, ROWS_PER_CHUNK)[name], table.where).dtype for at in chunks]
+        types[meaning] = next((kind for kind in (pl.String(), pl.UInt64()) if kind in seen), pl.Int64())
+    return types
 
 
 def _read_parts(paths: list[Path], options: _ReadOptions) -> LazyColumns:
@@ -214,9 +239,36 @@ def _read_parts(paths: list[Path], options: _ReadOptions) -> LazyColumns:
     kinds = {_schema_text(frame, stated=path.suffix in PARQUET_SUFFIXES): path for path, frame in parts}
     if len(kinds) > 1:
         raise _parts_differ(kinds)
-    return LazyColumns.of(
-        pl.concat((frame for _, frame in parts), how="vertical_relaxed"), remarks, positions=positions
-    )
+    frames = _with_equal_ids([frame for _, frame in parts])
+    return LazyColumns.of(pl.concat(frames, how="vertical_relaxed"), remarks, positions=positions)
+
+
+def _with_equal_ids(frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Return the tables with integer ids of one type in all of them."""
+    unsigned = _ids_without_sign(frames)
+    return [frame.with_columns(as_unsigned(frame[name]) for name in unsigned) for frame in frames]
+
+
+def _ids_without_sign(frames: list[pl.DataFrame]) -> list[str]:
+    """Return the id columns whose integers need 64 bits without a sign in some tables, and have a sign in others."""
+    dtypes = {name: {frame.schema[name] for frame in frames} for name in (USER, ITEM) if name in frames[0].columns}
+    return [
+        name
+        for name, found in dtypes.items()
+        if pl.UInt64 in found and len(found) > 1 and all(dtype.is_integer() for dtype in found)
+    ]
+
+
+def _read_unsigned(
+    read: Callable[[Sequence[str], int, int], pl.DataFrame],
+    unsigned: Sequence[str],
+    columns: Sequence[str],
+    begin: int,
+    rows: int,
+) -> pl.DataFrame:
+    """Return what ``read`` reads, with the ids in the columns ``unsigned`` as 64-bit integers without a sign."""
+    frame = read(columns, begin, rows)
+    return frame.with_columns(as_unsigned(frame[name]) for name in unsigned if name in columns)
 
 
 def _read_alike(paths: list[Path], options: _ReadOptions) -> LazyColumns | None:

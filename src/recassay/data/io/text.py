@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from recassay.data.io.clean import infer_type
+from recassay.data.io.clean import PLAIN_WHOLE, infer_type
 from recassay.data.io.head import BOM, GZIP_MAGIC, Head, open_unpacked
 from recassay.data.io.lines import BLANKS, Layout, blank_lines, broken_file, check_encoding, walk
 from recassay.data.io.padded import may_have_padded
@@ -22,7 +22,8 @@ from recassay.errors import UsageError
 UNIT_SEPARATOR = "\x1f"
 ROWS_PER_GROUP = 1 << 18  # of a Parquet file converted from text
 
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")  # a column with a value beyond 64 bits is read as text
+INTEGER = re.compile(PLAIN_WHOLE)
+INTEGERS = (pl.Int64, pl.UInt64)  # the types of ids that are whole numbers; if neither holds all ids, they are text
 WHOLE_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.0*")
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
@@ -46,11 +47,11 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
     Every column is scanned, because only then does Polars check the width of every line. Otherwise a stray separator in
     a title would silently shift the columns after it. Ids become integers if all of them are, else strings.
     """
-    kinds, safe = _kinds(head, layout, role, wanted)
+    guesses, safe = _types(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
     failure = ""
     for source, separator in _sources(head, layout):
-        for types in kinds:
+        for types in _attempts(source, separator, layout, above, guesses, safe):
             try:
                 frame = _scan(source, separator, layout, types, above).collect()
             except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -67,7 +68,7 @@ def read_text(head: Head, layout: Layout, role: Role, wanted: Wanted) -> pl.Data
 
 def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path) -> None:
     """Write the table to a Parquet file in bounded memory; raise the errors that :func:`read_text` raises."""
-    kinds, safe = _kinds(head, layout, role, wanted)
+    guesses, safe = _types(head, layout, role, wanted)
     above = head.lines_above_data(layout.header_lines)
     source, separator = next(_sources(head, layout))
     with head.path.open("rb") as file:
@@ -81,7 +82,7 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
             hint="write it as Parquet, or uncompressed with a single character between the fields",
         )
     failure = ""
-    for types in kinds:
+    for types in _attempts(source, separator, layout, above, guesses, safe):
         rows = _scan(source, separator, layout, types, above)
         try:
             rows.sink_parquet(path, compression="lz4", row_group_size=ROWS_PER_GROUP)
@@ -103,17 +104,42 @@ def pack_text(head: Head, layout: Layout, role: Role, wanted: Wanted, path: Path
 Types = dict[str, type[pl.DataType]]
 
 
-def _kinds(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[list[Types], Types]:
-    """Return the column types to try one after another, and separately the safest types, which read ids as text.
-
-    A type is guessed from the meaning of the column and a sample of its fields.
-    """
+def _types(head: Head, layout: Layout, role: Role, wanted: Wanted) -> tuple[Types, Types]:
+    """Return the column types guessed from meanings and a sample of fields, and the safest types: ids are text."""
     samples = _samples(head, layout)
     guesses = {name: _guess(meaning, samples[name], role) for meaning, name in wanted.items()}
     safe = {name: _guess(meaning, ["any text"], role) for meaning, name in wanted.items()}
-    whole = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] == pl.Int64]
+    whole = [name for meaning, name in wanted.items() if meaning in (USER, ITEM) and guesses[name] in INTEGERS]
     guesses |= dict.fromkeys(_with_padded_ids(head, layout, whole), pl.String)
-    return [guesses] if guesses == safe else [guesses, safe], safe
+    return guesses, safe
+
+
+def _attempts(
+    source: Path | bytes, separator: str, layout: Layout, above: int, guesses: Types, safe: Types
+) -> Iterator[Types]:
+    """Yield the column types to try one after another: as guessed from the first lines, then as all lines have them.
+
+    Ids that looked like integers are measured one column at a time, so that text in one column does not make text of
+    the other.
+    """
+    yield guesses
+    if guesses == safe:
+        return
+    rows = _scan(source, separator, layout, {}, above)
+    measured = dict(safe)
+    for name in (name for name in guesses if guesses[name] in INTEGERS and safe[name] == pl.String):
+        text = pl.col(name)
+        plain = text.str.contains(f"^{PLAIN_WHOLE}$").all()
+        fits = [
+            (plain & (text.cast(dtype, strict=False).null_count() == text.null_count())).alias(str(dtype))
+            for dtype in INTEGERS
+        ]
+        try:
+            found = rows.select(fits).collect().row(0)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            break  # reading all columns will report what is wrong
+        measured[name] = next((dtype for dtype, all_fit in zip(INTEGERS, found, strict=True) if all_fit), pl.String)
+    yield measured
 
 
 def _with_padded_ids(head: Head, layout: Layout, names: list[str]) -> list[str]:
@@ -175,12 +201,14 @@ def _guess(meaning: str, sample: list[str], role: Role) -> type[pl.DataType]:
     if meaning in (SCORE, RATING, GAIN) and meaning in role.optional:
         return pl.Float64
     filled = [field for field in sample if field]
-    whole = all(INTEGER.fullmatch(field) for field in filled)
+    whole = all(INTEGER.fullmatch(field) and abs(int(field)) < 2**63 for field in filled)
     if meaning in (RANK, POOL) and meaning in role.columns:
         return pl.Int64 if whole else pl.Float64
     if meaning in (USER, ITEM) or (meaning == TIMESTAMP and meaning in role.optional):
         if whole:
             return pl.Int64
+        if meaning != TIMESTAMP and all(INTEGER.fullmatch(field) and 0 <= int(field) < 2**64 for field in filled):
+            return pl.UInt64
         return pl.Float64 if all(WHOLE_FLOAT.fullmatch(field) for field in filled) else pl.String
     return pl.String
 

@@ -291,7 +291,8 @@ ADVICE: dict[str, Advice] = {
     ),
     "I403": Advice(
         "One table has integer ids and the other has text, so no id can match.",
-        "Write both with the same type. In CSV a column of digits is read as integers; `007` stays text.",
+        "Write both with the same type. In CSV a column of digits is read as integers; `007` stays text, and a column "
+        "with a number of more than 64 bits is text.",
     ),
     "I404": Advice(
         "The run lacks users of the truth, and `--missing error` was requested.",
