@@ -100,7 +100,7 @@ def test_parts_with_ids_below_zero_and_without_a_sign_are_refused(tmp_path):
     pl.DataFrame({"user_id": [1], "item_id": [-3]}).write_parquet(tmp_path / "a.parquet")
     unsigned = pl.Series([2**63 + 2], dtype=pl.UInt64)
     pl.DataFrame({"user_id": [2], "item_id": unsigned}).write_parquet(tmp_path / "b.parquet")
-    with pytest.raises(InputError, match="I403.*such as -3"):
+    with pytest.raises(InputError, match=r"I403.*such as -3"):
         ra.read_truth(tmp_path)
 
 

@@ -52,6 +52,25 @@ def test_paths_and_tables_give_what_the_laptop_gives(spark, lake, tasks):
     assert repr(ra.compare(tables, baseline="pop")) == repr(ra.compare(whole, baseline="pop"))
 
 
+@pytest.mark.parametrize("order", ["ascending", "descending", "mixed"])
+def test_scores_that_look_like_ranks_are_reported_as_on_the_laptop(spark, tmp_path, order):
+    places = {"ascending": [1, 2, 3, 4], "descending": [4, 3, 2, 1], "mixed": [2, 4, 1, 3]}[order]
+    rows = [(user, 10 * user + item, float(place)) for user in range(30) for item, place in enumerate(places)]
+    run = pl.DataFrame(rows, schema=["user_id", "item_id", "score"], orient="row")
+    (tmp_path / "runs" / "ranked").mkdir(parents=True)
+    run[:50].write_parquet(tmp_path / "runs" / "ranked" / "part-0.parquet")  # cuts a list in two
+    run[50:].write_parquet(tmp_path / "runs" / "ranked" / "part-1.parquet")
+    (tmp_path / "runs" / "sound").mkdir()
+    run.with_columns(pl.col("score") / 8).write_parquet(tmp_path / "runs" / "sound" / "part-0.parquet")
+    run.filter(pl.col("score") < 3).select("user_id", "item_id").write_parquet(tmp_path / "truth.parquet")
+    whole = ra.score(tmp_path / "runs", tmp_path / "truth.parquet", "ndcg@2")
+    found = ra.score(tmp_path / "runs", tmp_path / "truth.parquet", "ndcg@2", engine="spark")
+    assert found.findings == whole.findings
+    assert repr(found.rows) == repr(whole.rows)
+    said = {"ascending": [("R004", "warning")], "mixed": [("R004", "info")], "descending": []}[order]
+    assert [(one.code, one.severity) for one in found.findings if one.code == "R004"] == said
+
+
 @pytest.fixture(scope="module")
 def tasks(lake, spark):
     return from_paths(lake, engine="spark")

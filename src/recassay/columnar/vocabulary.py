@@ -215,8 +215,8 @@ def as_unsigned(ids: pl.Series) -> pl.Series:
     if ids.dtype.is_signed_integer() and (low := int(ids.min() or 0)) < 0:  # type: ignore[arg-type]
         raise InputError(
             "I403",
-            f"integer ids are below 0 in one table, such as {low}, and of 64 bits without a sign in another, so no type "
-            "holds both",
+            f"integer ids are below 0 in one table, such as {low}, and need 64 bits without a sign in another, so no "
+            "type holds both",
             hint="write the ids as text in all files",
         )
     return ids.cast(pl.UInt64)

@@ -167,9 +167,12 @@ def run_scoring(
     conventions = task.job.conventions
     lists = {name: with_order(run, conventions) for name, run in runs.items()}
     task = replace(task, placed=frozenset(name for name, run in lists.items() if run.has_rows))
-    tables = {**side_tables, **{run_table(name): run for name, run in lists.items()}}
-    order = AS_READ if conventions.reads_rows or conventions.order == "row" else ORDER
     with translate_errors():
+        # Whether scores look like ranks (R004) depends on the order of rows.
+        watched = {name: run for name, run in runs.items() if not lists[name].has_rows and has_whole_scores(run)}
+        lists |= watched
+        tables = {**side_tables, **{run_table(name): run for name, run in lists.items()}}
+        order = AS_READ if conventions.reads_rows or conventions.order == "row" or watched else ORDER
         rows = map_users(tables, task, task.schema(side_tables[TRUTH].kind(USER)), order=order)
         rows.write.parquet(folder)
         return read_totals(session_of(side_tables[TRUTH].frame), folder)
@@ -177,6 +180,19 @@ def run_scoring(
 
 ORDER = ("rank", "-score", "row")  # of the rows of a list
 AS_READ = ("row", "rank", "-score")  # where conventions look at the order of rows
+
+
+def has_whole_scores(run: SparkTable) -> bool:
+    """Return whether the lists of a run from files are ordered by scores that are all whole numbers from 0 on.
+
+    For most runs this reads a few rows, because the first other score answers it.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if not run.has_rows or "rank" in run.columns or "score" not in run.columns:
+        return False
+    score = F.col("score")
+    return run.frame.where((score != F.floor(score)) | (score < 0)).limit(1).count() == 0
 
 
 def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:

@@ -122,7 +122,7 @@ def as_time(series: pl.Series, where: str = "") -> pl.Series:
 
 
 def infer_type(series: pl.Series) -> pl.Series:
-    """Return text as integers if every value is a plain whole number, as Float64 if every value is a number, else as is.
+    """Return text as integers if all values are plain whole numbers, as Float64 if all are numbers, else unchanged.
 
     Integers are Int64 or UInt64, whichever holds all of them; if neither does, they stay text.
 
