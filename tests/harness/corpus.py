@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
@@ -48,6 +49,24 @@ def parquet(frame: pl.DataFrame, **how: object) -> bytes:
     return buffer.getvalue()
 
 
+def foreign_parquet(frame: pl.DataFrame) -> list[bytes]:
+    """Return a frame as Parquet of pyarrow: with pages, dictionaries and encodings that Polars does not write."""
+    import pyarrow.parquet
+
+    ways: list[dict[str, object]] = [
+        {"data_page_version": "2.0", "compression": "snappy"},
+        {"compression": "gzip", "row_group_size": 2, "write_page_checksum": True},
+        {"use_dictionary": False, "column_encoding": dict.fromkeys(("user_id", "item_id"), "DELTA_BYTE_ARRAY")},
+    ]
+    made = []
+    for way in ways:
+        buffer = io.BytesIO()
+        pyarrow.parquet.write_table(frame.to_arrow(), buffer, **way)
+        made.append(buffer.getvalue())
+    return made
+
+
+@functools.cache
 def files() -> dict[str, list[bytes]]:
     """Return sound files by suffix."""
     text = TABLE.with_columns(pl.col("user_id", "item_id").cast(pl.String) + "é")
@@ -67,6 +86,7 @@ def files() -> dict[str, list[bytes]]:
             parquet(TABLE), parquet(text), parquet(TABLE, compression="uncompressed"),
             parquet(TABLE.with_columns(pl.col("item_id").cast(pl.Int128) if hasattr(pl, "Int128") else "item_id")),
             parquet(TABLE.group_by("user_id").agg("item_id", "score")),
+            parquet(text.with_columns(pl.col("item_id").cast(pl.Categorical))), *foreign_parquet(text),
         ],
         ".csv.gz": [gzip.compress(TABLE.write_csv().encode(), mtime=0)],
     }  # fmt: skip

@@ -17,6 +17,7 @@ from recassay.data.io.json_text import parse_json
 from recassay.data.io.lines import BLANKS, UTF16_MARKS, Layout, broken_line, check_encoding, walk
 from recassay.data.io.lists import explode_lists, lines, table_of_lists, user_lines
 from recassay.data.io.objects import object_table
+from recassay.data.io.parquet_pages import impossible_page, refuse_impossible_pages
 from recassay.data.io.roles import ITEM, TIMESTAMP, USER, Role
 from recassay.data.io.sniff import sniff
 from recassay.data.io.table import SAMPLE_ROWS, Table, Wanted
@@ -86,6 +87,7 @@ def _opened(known: Format, head: Head, role: Role) -> Table:
 def parquet(head: Head, role: Role) -> Table:
     """Return the table in a Parquet file, of which only the wanted columns are read; raise I104 if it is damaged."""
     damage = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+    refuse_impossible_pages(head.path)
     try:
         scan = pl.scan_parquet(head.path, glob=False, hive_partitioning=False)
         schema = scan.collect_schema()
@@ -129,6 +131,8 @@ def parquet(head: Head, role: Role) -> Table:
 def parquet_parts(paths: Sequence[Path]) -> Table | None:
     """Return the table in several Parquet files; None if one is not a Parquet file, or if their columns differ."""
     try:
+        if any(impossible_page(path) is not None for path in paths):
+            return None
         schema = pl.read_parquet_schema(paths[0])
         if any(path.suffix not in (".parquet", ".pq") or pl.read_parquet_schema(path) != schema for path in paths):
             return None

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import polars as pl
 
+from recassay.data.io.parquet_pages import impossible_page
 from recassay.errors import UsageError
 from recassay.live.events.schema import LARGEST_LINE
 from recassay.live.sources.base import BATCH, Arrival
@@ -130,6 +131,8 @@ class FileSource:
         self.file, self.inode, self.row = path, path.stat().st_ino, row
         if path.suffix in PARQUET:
             try:
+                if (fault := impossible_page(path)) is not None:
+                    raise OSError(fault)
                 self.height = pl.scan_parquet(path).select(pl.len()).collect().item()
             except (pl.exceptions.PolarsError, OSError) as error:
                 raise UsageError(

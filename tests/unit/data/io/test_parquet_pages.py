@@ -1,0 +1,71 @@
+"""Page headers with impossible numbers are refused before Polars reserves the memory that they ask for."""
+
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet
+import pytest
+
+import recassay as ra
+from recassay.data.io.parquet_pages import impossible_page
+from recassay.errors import InputError
+
+FRAME = pl.DataFrame({"user_id": [1, 1, 2], "item_id": [7, 8, 7], "score": [0.5, 0.25, 0.125]})
+VALUES = b"\x2c\x15\x06"  # of a data page: field 5 of its header, a struct that begins with 3 values
+VALUES_2 = b"\x5c\x15\x06"  # of version 2: field 8
+READ = "import sys, recassay as ra\ntry: ra.read_run(sys.argv[1])\nexcept ra.errors.InputError as e: print(e.code)"
+
+
+def damaged(path, old, new, version="1.0"):
+    """Write a sound file with its first ``old`` bytes replaced by ``new``."""
+    options = {"use_dictionary": False, "compression": "none", "data_page_version": version}
+    pyarrow.parquet.write_table(FRAME.to_arrow(), path, **options)
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new, 1))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "version", "said"),
+    [
+        (VALUES, VALUES[:2] + b"\x05", "1.0", "has a negative size"),
+        (VALUES, VALUES[:2] + b"\x7e", "1.0", "has 63 values, and the column 3"),
+        (VALUES_2, VALUES_2[:2] + b"\x05", "2.0", "has a negative size"),
+    ],
+)
+def test_impossible_numbers_of_values_are_refused(tmp_path, old, new, version, said):
+    path = damaged(tmp_path / "run.parquet", old, new, version)
+    assert said in impossible_page(path)
+    with pytest.raises(InputError, match=r"I104.*row group 1, column 1"):
+        ra.read_run(path)
+
+
+def test_a_page_of_minus_three_values_does_not_end_the_process(tmp_path):
+    path = damaged(tmp_path / "run.parquet", VALUES, VALUES[:2] + b"\x05")
+    done = subprocess.run([sys.executable, "-c", READ, path], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "I104"
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "lz4", "uncompressed", "brotli"])
+def test_sound_files_are_not_suspected(tmp_path, compression):
+    text = FRAME.with_columns(pl.col("user_id", "item_id").cast(pl.String), tags=pl.Series([["a"], [], None]))
+    many = pl.DataFrame({"user_id": np.arange(30_000) // 7, "item_id": np.arange(30_000) % 90})
+    for frame in (FRAME, FRAME.clear(), text, many, text.with_columns(pl.col("item_id").cast(pl.Categorical))):
+        path = tmp_path / "one.parquet"
+        frame.write_parquet(path, compression=compression, row_group_size=10_000, data_page_size=1_000)
+        assert impossible_page(path) is None
+        for version in ("1.0", "2.0"):
+            options = {"data_page_version": version, "data_page_size": 500, "row_group_size": 9_000}
+            pyarrow.parquet.write_table(frame.to_arrow(), path, **options)
+            assert impossible_page(path) is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PAR1", b"PAR1" * 3, b"PAR1\xff\xff\xff\x7fPAR1", b"PAR1\x1c\x1c\x01\x02\x00\x00\x00PAR1"]
+)
+def test_what_cannot_be_followed_is_left_to_polars(tmp_path, data):
+    (tmp_path / "x.parquet").write_bytes(data)
+    assert impossible_page(tmp_path / "x.parquet") is None
