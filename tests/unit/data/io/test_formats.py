@@ -288,7 +288,9 @@ def test_json_keys_become_integers_if_all_are(tmp_path: Path) -> None:
 def test_text_ids_become_numbers_only_if_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("user_id,item_id\n007,12345678901234567890\n7,1\n")
-    assert read_table(path, "truth").rows() == [("007", "12345678901234567890"), ("7", "1")]
+    assert read_table(path, "truth").rows() == [("007", 12345678901234567890), ("7", 1)]
+    path.write_text("user_id,item_id\n7,123456789012345678901\n8,1\n")
+    assert read_table(path, "truth").rows() == [(7, "123456789012345678901"), (8, "1")]
     path.write_text("user_id,item_id\n" + "1,2\n" * 40_000 + "x,2\n")
     assert read_table(path, "truth")["user_id"].to_list()[-2:] == ["1", "x"]
     path.write_text("user_id,item_id\n1.0,5\n2.0,6\n")
