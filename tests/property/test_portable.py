@@ -169,6 +169,15 @@ def test_multinomial_counts_have_the_expected_means_and_covariances():
     assert draws.multinomials(np.random.default_rng(5), 0, shares, 2).sum() == 0
 
 
+def test_one_cell_takes_all_draws_and_as_many_random_numbers_as_the_kernel():
+    rng, other = np.random.default_rng(5), np.random.default_rng(5)
+    for weight, n in ((7.0, 9), (7.0, 0), (0.0, 9)):
+        out = np.zeros((3, 1), np.int64)
+        compiled_draws.multinomials(n, np.array([weight]), draws.uniforms(other, (3, 1)), out)
+        assert draws.multinomials(rng, n, np.array([weight]), 3).tolist() == out.tolist()
+    assert rng.random() == other.random()
+
+
 def test_uniform_numbers_exclude_both_ends():
     class Extremes:
         def random(self, shape):

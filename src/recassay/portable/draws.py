@@ -96,5 +96,9 @@ def multinomials(rng: np.random.Generator, n: int, weights: NDArray[Any], rows: 
     (True, False, 25)
     """
     out = np.zeros((rows, weights.size), np.int64)
-    _draws.multinomials(n, weights.astype(np.float64), uniforms(rng, (rows, weights.size)), out)
+    numbers = uniforms(rng, (rows, weights.size))
+    if weights.size == 1 and weights[0] > 0:  # one cell takes all; the kernel is among the slowest to compile
+        out[:] = n
+    else:
+        _draws.multinomials(n, weights.astype(np.float64), numbers, out)
     return out
