@@ -54,7 +54,7 @@ fuzz: .venv/tested  ## hostile inputs for SECONDS, of SEED if it is given; what 
 	$(BIN)/python -m tests.harness.fuzz --store --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 kill: .venv/tested  ## studies that are killed, started twice or out of disk, for SECONDS: the same bits in the end
-	$(BIN)/python -m tests.harness.kill --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.harness.kill --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(ENGINE),--engine $(ENGINE))
 
 flip: .venv/tested  ## results folders with a flipped bit, for SECONDS: the same results, or an error that names the file
 	$(BIN)/python -m tests.harness.flip --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))

@@ -1,12 +1,15 @@
 """``make kill``: studies that are killed at random moments, twice started, or out of disk; then run to their end.
 
-The outputs must have the bits of a study that nobody disturbed.
+The outputs must have the bits of a study that nobody disturbed. Networks are trained too where PyTorch is installed.
+With ``ENGINE=spark`` the disturbed studies use Spark, which starts slowly: give it minutes. They are only killed, since
+a limit on files would hit Java, and must have the bits of a study on this machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import importlib.util
 import random
 import signal
 import subprocess
@@ -18,11 +21,20 @@ from pathlib import Path
 from .flip import STUDIES, outputs
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+NETWORKS = """study: networks
+data: {generate: "log(users=60, items=40, events=900)"}
+split: last(n=1)
+protocol: next_item()
+models: {gru: "GRU(dim=8, hidden=8, epochs=6)", sasrec: "SASRec(dim=8, epochs=6)"}
+metrics: [recall@5]
+judge: {interval: normal}
+"""
+KNOWN = STUDIES | ({"networks": NETWORKS} if importlib.util.find_spec("torch") else {})
 STUDY = """
 import os, resource, sys, threading, time
 import recassay as ra
 from recassay.errors import RecassayError
-_, study, out, seconds, number, blocks = sys.argv
+_, study, out, engine, seconds, number, blocks = sys.argv
 ra.parse_metric("recall@5"), __import__("recassay.study.run.study")
 if int(blocks):
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(blocks), int(blocks)))
@@ -31,22 +43,24 @@ if float(seconds):
     end = lambda: (time.sleep(float(seconds)), os.kill(os.getpid(), int(number)))
     threading.Thread(target=end, daemon=True).start()
 try:
-    ra.run_study(study, out, wait=True)
+    ra.run_study(study, out, wait=True, engine=engine)
 except RecassayError as error:
     print(error.code)
     sys.exit(2)
 """
 
 
-def run(study: Path, out: Path, seconds: float = 0.0, number: int = 0, blocks: int = 0) -> subprocess.Popen[str]:
-    """Start a study that kills itself after some seconds, or whose files may have so many bytes."""
-    arguments = [sys.executable, "-c", STUDY, str(study), str(out), str(seconds), str(number), str(blocks)]
+def run(
+    study: Path, out: Path, engine: str = "local", seconds: float = 0.0, number: int = 0, blocks: int = 0
+) -> subprocess.Popen[str]:
+    """Start a study that sends itself the signal ``number`` after some seconds, or whose files have few bytes."""
+    arguments = [sys.executable, "-c", STUDY, str(study), str(out), engine, str(seconds), str(number), str(blocks)]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def ended(process: subprocess.Popen[str]) -> str:
     """Return how a process ended: "done", "killed", a code, or the last line of what it raised."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     if process.returncode == 0:
         return "done"
     if process.returncode == 2:
@@ -61,6 +75,8 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--seed", type=int, default=None)
+    options.add_argument("--engine", choices=("local", "spark"), default="local")
+    options.add_argument("--studies", default=" ".join(KNOWN), help="names of studies, separated by blanks")
     given = options.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
     print(f"kill: seed {seed}, {given.seconds:g} s; again: make kill SEED={seed}", flush=True)
@@ -69,11 +85,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="recassay-kill-") as place:
         home, sound, number = Path(place), dict[str, dict[str, bytes]](), 0
         took: dict[str, float] = {}
-        for name, text in STUDIES.items():
-            (home / f"{name}.yaml").write_text(text)
+        names = given.studies.split()
+        for name in names:
+            (home / f"{name}.yaml").write_text(KNOWN[name])
         while time.time() < until:
             number += 1
-            name = rng.choice(list(STUDIES))
+            name = rng.choice(names)
             study, out = home / f"{name}.yaml", home / f"{name}-{number}"
             if name not in sound:
                 began = time.time()
@@ -81,10 +98,11 @@ def main() -> int:
                 sound[name], took[name] = outputs(home / name), time.time() - began
                 if said != "done":
                     faults.append(f"{name}: {said}")
-            how = rng.choice(("kill", "kill", "kill", "two", "full"))
+            how = rng.choice(("kill", "kill", "kill", "two", "full")) if given.engine == "local" else "kill"
             if how == "kill":
                 for _ in range(rng.choice((1, 1, 2))):
-                    said = ended(run(study, out, rng.uniform(0, 0.6 * took[name]), rng.choice(SIGNALS)))
+                    after = rng.uniform(0, 0.6 * took[name]) if given.engine == "local" else rng.uniform(0, 20)
+                    said = ended(run(study, out, given.engine, after, rng.choice(SIGNALS)))
                     counts[f"kill: {said}"] += 1
             elif how == "two":
                 both = [run(study, out) for _ in range(2)]
@@ -92,9 +110,9 @@ def main() -> int:
             else:
                 said = ended(run(study, out, blocks=rng.randrange(1, 20_000)))
                 counts[f"full: {said}"] += 1
-            said = ended(run(study, out))
+            said = ended(run(study, out, given.engine))
             same = said == "done" and outputs(out) == sound[name]
-            counts[f"{how}, then to the end: {'same bits' if same else 'FAULT'}"] += 1
+            counts[f"{name}: {how}, then to the end: {'same bits' if same else 'FAULT'}"] += 1
             if not same:
                 theirs = outputs(out) if out.is_dir() else {}
                 differ = sorted(
