@@ -5,18 +5,20 @@ neither, as in a container image that is read-only. Then a folder in the system'
 to this user and is closed to others, because numba runs what it finds there.
 
 Processes that start together on a new machine would each compile every kernel. With :func:`njit` the first one compiles
-a kernel, and the others wait for it and load what it stored.
+a kernel, and the others wait for it and load what it stored. numba is imported when the first kernel is called, so
+that mistakes in files and options are reported before.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,17 +77,57 @@ if TYPE_CHECKING:
     from numba import njit as njit  # noqa: PLC0414  # for type checkers it is the one of numba
 else:
 
-    def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    def njit(**options: Any) -> Callable[[Callable[..., Any]], Kernel]:
         """Compile a function as ``numba.njit`` does; a kernel that is cached is compiled by one process at a time."""
+        return lambda function: Kernel(function, options)
+
+
+_AT_START: list[Callable[[], None]] = []  # functions that wait for the import of numba
+_CREATING = threading.RLock()
+
+
+def when_numba_starts(function: Callable[[], None]) -> Callable[[], None]:
+    """Register a function that tells numba what kernels need; it is called before the next kernel is compiled."""
+    _AT_START.append(function)
+    return function
+
+
+class Kernel:
+    """A function that numba compiles when it is first called, and otherwise the same as the dispatcher of numba."""
+
+    _dispatcher: Any
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the dispatcher; numba reads ``_numba_type_`` of a kernel that another one calls."""
+        if name.startswith("__"):  # pickle and inspect look for these, and must not import numba
+            raise AttributeError(name)
+        if name != "_dispatcher":
+            return getattr(self._dispatcher, name)
+        with _CREATING:  # two dispatchers of one kernel would wait for each other's lock
+            if name not in vars(self):
+                self._dispatcher = self._compiled()
+        return vars(self)[name]
+
+    def __reduce__(self) -> str:
+        """Return the name by which pickle finds the kernel in its module."""
+        return self.__qualname__
+
+    def _compiled(self) -> Any:
         from numba import njit as compiled_with
 
-        def compiled(function: Callable[..., Any]) -> Any:
-            dispatcher = compiled_with(**options)(function)
-            if options.get("cache") and fcntl is not None:
-                _compile_once(dispatcher)
-            return dispatcher
-
-        return compiled
+        while _AT_START:
+            _AT_START.pop(0)()
+        dispatcher = compiled_with(**self._options)(self.__wrapped__)
+        if self._options.get("cache") and fcntl is not None:
+            _compile_once(dispatcher)
+        return dispatcher
 
 
 def _compile_once(dispatcher: Any) -> None:

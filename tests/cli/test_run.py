@@ -147,3 +147,44 @@ def test_a_mistake_in_a_study_is_named_with_its_line(recassay, tmp_path, line, w
     assert answer.code == 2
     assert wrong in answer.err
     assert said in answer.err
+
+
+MISTAKES = {
+    "metrcs: ndcg@5": "U132",
+    "models: [Populr]": "U115",
+    "metrics: ndgc@5": "U101",
+    "split: randm(test=0.2)": "U115",
+    "designs: TI-XX": "U118",
+    "data: {path: nowhere.csv}": "I101",
+    "data: {path: log.csv, columns: {user: uid}}": "I201",
+    "split: last(n=1)": "I201",
+    "split: global_time(quantile=0.8)": "I201",
+    "protocol: ranking(relevant_from=4)": "I307",
+}
+MAIN = """
+import sys
+from recassay.cli import main
+for number in range(int(sys.argv[1])):
+    sys.argv = ["recassay", "run", f"{number}.yaml", "-o", "out"]
+    try:
+        main()
+    except SystemExit as done:
+        assert done.code == 2
+print(*sys.modules)
+"""
+
+
+def test_mistakes_in_a_study_and_its_headers_are_told_before_slow_imports(tmp_path):
+    (tmp_path / "log.csv").write_text("user_id,item_id\n" + "\n".join(f"{n % 9},{n % 7}" for n in range(60)))
+    right = {
+        "study": "wrong", "data": "{path: log.csv}", "models": "[Popular, ItemKNN]", "metrics": "ndcg@5",
+        "split": "random(test=0.3)",
+    }  # fmt: skip
+    for number, mistake in enumerate(MISTAKES):
+        key, _, value = mistake.partition(": ")
+        lines = [f"{name}: {text}" for name, text in (right | {key: value}).items()]
+        (tmp_path / f"{number}.yaml").write_text("\n".join(lines))
+    command = [sys.executable, "-c", MAIN, str(len(MISTAKES))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert [line[1:5] for line in done.stderr.splitlines() if line.startswith("[")] == list(MISTAKES.values())
+    assert {"numba", "llvmlite", "scipy.sparse", "scipy.linalg", "torch", "pandas"} & set(done.stdout.split()) == set()

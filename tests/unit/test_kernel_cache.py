@@ -1,15 +1,18 @@
 """Compiled kernels: a private folder where nothing else can be written to; one compilation for all processes."""
 
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from recassay import _kernel_cache
 from recassay._kernel_cache import VARIABLE, njit, use_writable_cache
+from recassay.metrics._kernels import find_marks
 
 KERNEL = """
 from recassay._kernel_cache import njit
@@ -64,6 +67,34 @@ def test_a_kernel_that_cannot_be_compiled_leaves_no_lock_behind(tmp_path, monkey
         wrong(1)
     assert [lock.taken for lock in locks] == [1]
     assert [lock.handle for lock in locks] == [-1]
+
+
+def test_a_kernel_is_compiled_when_it_is_first_called():
+    @njit(nogil=True, inline="always")
+    def doubled(n):
+        return 2 * n
+
+    @njit(nogil=True)
+    def above(n):
+        return doubled(n) + 1
+
+    assert (above.__name__, "_dispatcher" in vars(above)) == ("above", False)
+    assert above(3) == 7
+    assert len(above.signatures) == 1
+
+
+def test_a_kernel_is_pickled_by_its_name():
+    assert pickle.loads(pickle.dumps(find_marks)) is find_marks
+
+
+def test_threads_that_call_a_new_kernel_together_share_one_dispatcher():
+    for _ in range(20):
+        fresh = njit()(lambda n: n)
+        with ThreadPoolExecutor(4) as pool:
+            assert (
+                len({id(found) for found in pool.map(lambda _, one=fresh: one.py_func and one._dispatcher, range(8))})
+                == 1
+            )
 
 
 class _Lock(_kernel_cache._KernelLock):

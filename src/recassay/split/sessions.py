@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from recassay.columnar.layout import order_within
 from recassay.columnar.order import lexsort_groups
@@ -244,7 +244,7 @@ def _by_user_and_time(users: NDArray[np.int32], time: TimeValues) -> NDArray[np.
         return lexsort_groups(users, (time,))
     keys = time if time.dtype.kind == "f" else (time - time.min()).astype(np.float64)
     numbers = np.arange(users.size + 1, dtype=np.int32 if users.size < INT32 else np.int64)
-    table = csr_array((keys, users, numbers), shape=(users.size, int(users.max()) + 1))
+    table = scipy.sparse.csr_array((keys, users, numbers), shape=(users.size, int(users.max()) + 1))
     grouped = table.tocsc()  # a counting sort by user
     within, _ = order_within(grouped.indptr.astype(np.int64), grouped.data)
     order: NDArray[np.int32] = grouped.indices

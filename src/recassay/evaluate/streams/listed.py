@@ -33,14 +33,16 @@ Int64 = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
-ONE_EVENT = Truth.from_frame(pl.DataFrame({"user_id": [0], "item_id": [0]}))  # all events have one item of gain 1
+def _one_event() -> Truth:
+    """Return the truth of one event; all events have one item of gain 1."""
+    return Truth.from_frame(pl.DataFrame({"user_id": [0], "item_id": [0]}))
 
 
 class ListedMetrics:
     """The metrics of whole lists on a stream, with the popularity of items up to the current block."""
 
     def __init__(self, metrics: Mapping[str, Any], items: Features | None) -> None:
-        statistics = truth_statistics_for(metrics.values(), ONE_EVENT)
+        statistics = truth_statistics_for(metrics.values(), _one_event())
         self.metrics = {heading: one.resolve(statistics) for heading, one in metrics.items()}
         self.items = items
         surprises = [one for one in metrics.values() if isinstance(one, Unexpectedness | Serendipity)]

@@ -20,7 +20,7 @@ from recassay.evaluate.streams.play import BLOCK, Player
 from recassay.evaluate.streams.result import Stream, StreamError
 from recassay.evaluate.streams.source import Batch, StreamSource, digest
 from recassay.metrics.registry import Metrics
-from recassay.models.incremental._clock import HAS_CLOCK
+from recassay.models.incremental._clock import has_clock
 from recassay.models.incremental.base import WalksStream
 from recassay.portable.elementary import exp
 from recassay.protocols.prequential import Prequential
@@ -249,7 +249,7 @@ def _timing(player: Player) -> Timing | None:
 
     Return None if the learner is compiled and the machine has no monotonic clock.
     """
-    if isinstance(player.learner, WalksStream) and not HAS_CLOCK:
+    if isinstance(player.learner, WalksStream) and not has_clock():
         return None
     spent = [
         np.concatenate([np.zeros(0, np.int64), *column]) * 1e-9

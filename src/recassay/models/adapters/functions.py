@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.interactions import Interactions
@@ -47,7 +47,7 @@ class ScoreTable:
                 f"{self.name} has shape {tuple(self.table.shape)} for {log.n_users:,} users and {log.n_items:,} items",
                 hint="give a row per user and a column per item of the whole log, both ascending by id",
             )
-        return FittedTable(log, self.table.tocsr() if issparse(self.table) else self.table)
+        return FittedTable(log, self.table.tocsr() if scipy.sparse.issparse(self.table) else self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class FittedTable(ScoringModel):
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.floating]:
         """Return rows (n, items) of the table for user codes."""
         rows = self.table[users]
-        if issparse(rows):
+        if scipy.sparse.issparse(rows):
             rows = rows.toarray()
         elif hasattr(rows, "detach"):  # a torch tensor, on any device
             rows = rows.detach().cpu().numpy()

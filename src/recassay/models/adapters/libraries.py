@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from recassay.data.interactions import Interactions
 from recassay.data.times import row_times
@@ -39,7 +39,7 @@ class Implicit:
 
     def fit(self, log: Interactions) -> FittedFactors | FittedTable:
         """Fit a copy of the model and return it; raise U107 if it has neither factors nor similarities."""
-        matrix, model = csr_matrix(user_item_matrix(log), dtype=np.float32), copy.deepcopy(self.model)
+        matrix, model = scipy.sparse.csr_matrix(user_item_matrix(log), dtype=np.float32), copy.deepcopy(self.model)
         fit_quietly(model, matrix)
         if hasattr(model, "user_factors"):
             users, items = (np.array(factors, np.float32) for factors in (model.user_factors, model.item_factors))

@@ -12,8 +12,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from recassay.columnar.vocabulary import rows_in_table
 from recassay.data.interactions import Interactions
@@ -111,10 +111,10 @@ def no_ratings_to_learn(who: str, where: str) -> InputError:
     )
 
 
-def user_item_matrix(log: Interactions) -> csr_array:
+def user_item_matrix(log: Interactions) -> scipy.sparse.csr_array:
     """Return the 0/1 matrix of users and items: 1 where the user had the item at least once."""
     offsets, items = log.by_user
-    return csr_array((np.ones(items.size), items, offsets), shape=(log.n_users, log.n_items))
+    return scipy.sparse.csr_array((np.ones(items.size), items, offsets), shape=(log.n_users, log.n_items))
 
 
 def checked_scores(table: NDArray[np.floating], shape: tuple[int, int], who: str) -> NDArray[np.floating]:

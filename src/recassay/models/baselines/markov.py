@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from recassay.columnar.layout import row_groups
 from recassay.data.histories import Histories
@@ -52,7 +52,7 @@ class Markov(BuiltIn):
         user = row_groups(histories.offsets)
         same_user = user[1:] == user[:-1]
         pairs = histories.items[:-1][same_user], histories.items[1:][same_user]
-        after = csr_array((np.ones(pairs[0].size), pairs), shape=(log.n_items, log.n_items))
+        after = scipy.sparse.csr_array((np.ones(pairs[0].size), pairs), shape=(log.n_items, log.n_items))
         return FittedMarkov(log, self.smoothing, after, log.item_events / max(len(log), 1))
 
 
@@ -64,7 +64,7 @@ class FittedMarkov(HistoryModel):
 
     log: Interactions
     smoothing: float
-    after: csr_array
+    after: scipy.sparse.csr_array
     popularity: NDArray[np.float64]
 
     def next_scores(self, histories: Histories) -> NDArray[np.float64]:

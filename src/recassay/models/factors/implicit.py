@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, csr_matrix
 from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
@@ -127,8 +127,8 @@ class ItemKNN(BuiltIn):
         # One more: an item is its own nearest neighbour, which is useless, because the user already has it.
         model = getattr(library, classes[self.similarity])(K=self.neighbours + 1, num_threads=1)
         matrix = user_item_matrix(log)
-        fit_quietly(model, csr_matrix(matrix))
-        similarity = csr_array(model.similarity)
+        fit_quietly(model, scipy.sparse.csr_matrix(matrix))
+        similarity = scipy.sparse.csr_array(model.similarity)
         longest = int(np.diff(matrix.indptr).max(initial=0))
         step = step_for(float(np.abs(similarity.data).max(initial=0.0)), longest)
         similarity.data = rounded(similarity.data, step)
@@ -143,8 +143,8 @@ class FittedItemKNN(ScoringModel):
     """
 
     log: Interactions
-    matrix: csr_array
-    similarity: csr_array
+    matrix: scipy.sparse.csr_array
+    similarity: scipy.sparse.csr_array
 
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return scores (n, items) for user codes."""
@@ -154,11 +154,11 @@ class FittedItemKNN(ScoringModel):
 
 def _fit_factors(model: Any, log: Interactions) -> FittedFactors:
     """Fit a factor model of the library and return its factors."""
-    fit_quietly(model, csr_matrix(user_item_matrix(log), dtype=np.float32))
+    fit_quietly(model, scipy.sparse.csr_matrix(user_item_matrix(log), dtype=np.float32))
     return FittedFactors(log, np.asarray(model.user_factors), np.asarray(model.item_factors))
 
 
-def fit_quietly(model: Any, matrix: csr_matrix) -> None:
+def fit_quietly(model: Any, matrix: scipy.sparse.csr_matrix) -> None:
     """Fit a model of the library with one BLAS thread: products of several threads round differently."""
     with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Method expects CSR input")  # the library causes this warning itself

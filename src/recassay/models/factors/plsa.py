@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
@@ -67,7 +67,7 @@ class FittedPLSA(FittedFactors):
 Table = NDArray[np.float64]
 
 
-def _step(matrix: csr_array, mixtures: Table, aspects: Table) -> tuple[Table, Table, float]:
+def _step(matrix: scipy.sparse.csr_array, mixtures: Table, aspects: Table) -> tuple[Table, Table, float]:
     """Return p(z | u), p(i | z) after one step of expectation maximisation, and the log-likelihood before it.
 
     ``matrix`` is the 0/1 matrix of users and items, ``mixtures`` are p(z | u) (users, aspects), and ``aspects`` are p(i
@@ -78,7 +78,7 @@ def _step(matrix: csr_array, mixtures: Table, aspects: Table) -> tuple[Table, Ta
     for begin, end in blocks(matrix.nnz, PAIRS_PER_BLOCK):
         pairs = slice(begin, end)
         np.einsum("pz,pz->p", mixtures[users[pairs]], aspects[matrix.indices[pairs]], out=probability[pairs])
-    weights = csr_array((matrix.data / probability, matrix.indices, matrix.indptr), shape=matrix.shape)
+    weights = scipy.sparse.csr_array((matrix.data / probability, matrix.indices, matrix.indptr), shape=matrix.shape)
     responsible = mixtures * (weights @ aspects)
     responsible[np.diff(matrix.indptr) == 0] = responsible.sum(axis=0)
     explained = aspects * (weights.T @ mixtures)

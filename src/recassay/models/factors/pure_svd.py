@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.linalg import svds
 from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
@@ -50,6 +49,8 @@ class PureSVD(BuiltIn):
             if min(matrix.shape) <= SMALL:
                 vectors = np.linalg.svd(matrix.toarray(), full_matrices=False)[2][: self.factors]
             else:
+                from scipy.sparse.linalg import svds  # slow to import
+
                 _, _, vectors = svds(matrix, k=self.factors, v0=start, return_singular_vectors="vh")
         return FittedSVD(log, matrix, np.ascontiguousarray(vectors))
 
@@ -59,7 +60,7 @@ class FittedSVD(ScoringModel):
     """A fitted SVD: the user-item ``matrix`` and its leading item ``vectors`` (factors, items)."""
 
     log: Interactions
-    matrix: csr_array
+    matrix: scipy.sparse.csr_array
     vectors: NDArray[np.float64]
 
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -6,18 +6,18 @@ import time
 from typing import Any
 
 import numpy as np
-from llvmlite.binding import address_of_symbol  # type: ignore[import-untyped]
-from numba import types
-from numba.extending import overload
 from numpy.typing import NDArray
+
+from recassay._kernel_cache import when_numba_starts
 
 Int64 = NDArray[np.int64]
 
-# The C library's function is called by name, so numba can cache compiled walks that use it.
-HAS_CLOCK = hasattr(time, "CLOCK_MONOTONIC") and address_of_symbol("clock_gettime") is not None
-MONOTONIC = np.int32(time.CLOCK_MONOTONIC if HAS_CLOCK else 0)
-_pointer: Any = types.CPointer
-_clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, _pointer(types.int64)))
+
+def has_clock() -> bool:
+    """Return whether compiled code can read a monotonic clock on this machine."""
+    from llvmlite.binding import address_of_symbol  # type: ignore[import-untyped]
+
+    return hasattr(time, "CLOCK_MONOTONIC") and address_of_symbol("clock_gettime") is not None
 
 
 def clock(buffer: Int64) -> int:  # noqa: ARG001 - the compiled version writes two numbers to it
@@ -28,13 +28,23 @@ def clock(buffer: Int64) -> int:  # noqa: ARG001 - the compiled version writes t
     return time.monotonic_ns()
 
 
-@overload(clock)
-def _clock(buffer: Int64) -> Any:  # noqa: ARG001 - numba calls it with types
-    def read(buffer: Int64) -> Any:
-        _clock_gettime(MONOTONIC, buffer.ctypes)
-        return buffer[0] * 1_000_000_000 + buffer[1]
+@when_numba_starts
+def _compile_clock() -> None:
+    """Tell numba how to compile :func:`clock`: by the name of the C function, so that compiled walks can be cached."""
+    from numba import types
+    from numba.extending import overload
 
-    def zero(buffer: Int64) -> Any:  # noqa: ARG001
-        return 0
+    monotonic = np.int32(getattr(time, "CLOCK_MONOTONIC", 0))
+    pointer: Any = types.CPointer
+    clock_gettime: Any = types.ExternalFunction("clock_gettime", types.int32(types.int32, pointer(types.int64)))
 
-    return read if HAS_CLOCK else zero
+    @overload(clock)
+    def compiled(buffer: Int64) -> Any:  # noqa: ARG001 - numba calls it with types
+        def read(buffer: Int64) -> Any:
+            clock_gettime(monotonic, buffer.ctypes)
+            return buffer[0] * 1_000_000_000 + buffer[1]
+
+        def zero(buffer: Int64) -> Any:  # noqa: ARG001
+            return 0
+
+        return read if has_clock() else zero

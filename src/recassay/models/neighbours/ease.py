@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg.lapack import spotrf, spotri
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from recassay.data.interactions import Interactions
@@ -71,10 +70,10 @@ class EASE(BuiltIn):
         return FittedEASE(log, matrix, weights)
 
 
-def co_counts(matrix: csr_array, l2: float) -> Table:
+def co_counts(matrix: scipy.sparse.csr_array, l2: float) -> Table:
     """Return X'X of a 0/1 matrix X in Fortran order, with ``l2`` added to its diagonal."""
     n_items = matrix.shape[1]
-    by_item = csr_array(matrix.T)
+    by_item = scipy.sparse.csr_array(matrix.T)
     table = np.empty((n_items, n_items), np.float32, order="F")
     for begin, end in blocks(n_items, ITEMS_PER_BLOCK):
         table[:, begin:end] = (by_item[begin:end] @ matrix).toarray().T
@@ -87,6 +86,8 @@ def inverse(table: Table) -> Table | None:
 
     The result is None if the matrix is singular up to the rounding of single precision.
     """
+    from scipy.linalg.lapack import spotrf, spotri  # slow to import
+
     factor, failed = spotrf(table, lower=1, overwrite_a=1)
     if not failed:
         factor, failed = spotri(factor, lower=1, overwrite_c=1)
@@ -105,7 +106,7 @@ class FittedEASE(ScoringModel):
     """A fitted EASE: the user-item ``matrix``, and ``weights[i, j]``, which item i adds to the score of item j."""
 
     log: Interactions
-    matrix: csr_array
+    matrix: scipy.sparse.csr_array
     weights: Table
 
     def scores(self, users: NDArray[np.int32]) -> Table:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
@@ -59,7 +59,9 @@ class RecentItemKNN(BuiltIn):
     def fit(self, log: Interactions) -> FittedRecentItemKNN:
         """Find the nearest neighbours of every item, and return the fitted model."""
         require_log(log)
-        similar = UserKNN(self.neighbours, "cosine", self.shrink).nearest(csr_array(user_item_matrix(log).T))
+        similar = UserKNN(self.neighbours, "cosine", self.shrink).nearest(
+            scipy.sparse.csr_array(user_item_matrix(log).T)
+        )
         return FittedRecentItemKNN(log, self.last, self.decay, similar)
 
 
@@ -70,7 +72,7 @@ class FittedRecentItemKNN(HistoryModel):
     log: Interactions
     last: int
     decay: float
-    similar: csr_array
+    similar: scipy.sparse.csr_array
 
     def next_scores(self, histories: Histories) -> NDArray[np.float64]:
         """Return scores (n, items) of the next item after each history."""
@@ -79,7 +81,9 @@ class FittedRecentItemKNN(HistoryModel):
         weights = power(self.decay, self.last - 1.0 - place)
         terms = self.similar[items[row, place]]  # a row of similarities for each item of each history
         terms.data = rounded(terms.data * np.repeat(weights, np.diff(terms.indptr)), self.step)
-        added = csr_array((np.ones(row.size), (row, np.arange(row.size))), shape=(len(histories), row.size))
+        added = scipy.sparse.csr_array(
+            (np.ones(row.size), (row, np.arange(row.size))), shape=(len(histories), row.size)
+        )
         table: NDArray[np.float64] = (added @ terms).toarray()
         return table
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
@@ -62,7 +62,7 @@ class RatingKNN(BuiltIn):
         """Find the nearest neighbours of every user; raise I307 for a log without ratings."""
         require_log(log)
         ratings = mean_ratings(log, rating_values(log, self.name))
-        had = csr_array((np.ones(ratings.nnz), ratings.indices, ratings.indptr), shape=ratings.shape)
+        had = scipy.sparse.csr_array((np.ones(ratings.nnz), ratings.indices, ratings.indptr), shape=ratings.shape)
         columns, weights, lengths = [], [], [0]
         size = max(1, NUMBERS // max(log.n_users, 1))
         for begin, end in blocks(log.n_users, size):
@@ -76,9 +76,11 @@ class RatingKNN(BuiltIn):
                 lengths.append(nearest.size)
         found = (np.concatenate(weights), np.concatenate(columns), np.cumsum(lengths))
         shape = (log.n_users, log.n_users)
-        return FittedRatingKNN(log, ratings, csr_array(found, shape=shape), self.predict == "sum")
+        return FittedRatingKNN(log, ratings, scipy.sparse.csr_array(found, shape=shape), self.predict == "sum")
 
-    def _similarities(self, ratings: csr_array, had: csr_array, begin: int, end: int) -> Table:
+    def _similarities(
+        self, ratings: scipy.sparse.csr_array, had: scipy.sparse.csr_array, begin: int, end: int
+    ) -> Table:
         """Return the similarities of users ``begin`` to ``end`` - 1 (rows) to all users (columns).
 
         ``ratings`` and ``had`` are (users, items); ``had`` is 1 where a user rated an item.
@@ -109,8 +111,8 @@ class FittedRatingKNN(ScoringModel):
     """
 
     log: Interactions
-    ratings: csr_array
-    neighbours: csr_array
+    ratings: scipy.sparse.csr_array
+    neighbours: scipy.sparse.csr_array
     sums: bool
 
     def scores(self, users: NDArray[np.int32]) -> Table:
@@ -121,14 +123,16 @@ class FittedRatingKNN(ScoringModel):
         counts = np.diff(self.ratings.indptr)
         means = np.asarray(self.ratings.sum(axis=1)).ravel() / np.maximum(counts, 1)
         indices, offsets = self.ratings.indices, self.ratings.indptr
-        gaps = csr_array((self.ratings.data - np.repeat(means, counts), indices, offsets), shape=self.ratings.shape)
-        had = csr_array((np.ones(indices.size), indices, offsets), shape=self.ratings.shape)
+        gaps = scipy.sparse.csr_array(
+            (self.ratings.data - np.repeat(means, counts), indices, offsets), shape=self.ratings.shape
+        )
+        had = scipy.sparse.csr_array((np.ones(indices.size), indices, offsets), shape=self.ratings.shape)
         above, total = _dense(weights @ gaps), _dense(weights @ had)
         predicted: Table = means[users][:, None] + np.divide(above, total, out=np.zeros_like(above), where=total > 0)
         return predicted
 
 
-def mean_ratings(log: Interactions, ratings: Table) -> csr_array:
+def mean_ratings(log: Interactions, ratings: Table) -> scipy.sparse.csr_array:
     """Return the ratings of a log as a sparse matrix (users, items), the mean if a user rated an item several times.
 
     ``ratings`` has the rating of each event. A stored entry may be 0.
@@ -137,7 +141,7 @@ def mean_ratings(log: Interactions, ratings: Table) -> csr_array:
     means = np.bincount(number, ratings) / np.bincount(number)
     users, items = np.divmod(keys, log.n_items)
     offsets = np.searchsorted(users, np.arange(log.n_users + 1))
-    return csr_array((means, items, offsets), shape=(log.n_users, log.n_items))
+    return scipy.sparse.csr_array((means, items, offsets), shape=(log.n_users, log.n_items))
 
 
 def _dense(table: Any) -> Table:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from recassay.data.interactions import Interactions
 from recassay.data.nouns import require_log
@@ -58,7 +58,7 @@ class UserKNN(BuiltIn):
         matrix = user_item_matrix(log)
         return FittedUserKNN(log, matrix, self.nearest(matrix))
 
-    def nearest(self, matrix: csr_array) -> csr_array:
+    def nearest(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
         """Return the similarities of each row of a 0/1 matrix to its nearest other rows, as a sparse square matrix."""
         sizes = np.diff(matrix.indptr).astype(np.float64)
         columns, weights, lengths = [], [], [0]
@@ -72,7 +72,7 @@ class UserKNN(BuiltIn):
                 weights.append(similar)
                 lengths.append(others.size)
         found = (np.concatenate(weights), np.concatenate(columns), np.cumsum(lengths))
-        return csr_array(found, shape=(sizes.size, sizes.size))
+        return scipy.sparse.csr_array(found, shape=(sizes.size, sizes.size))
 
     def _nearest(
         self, others: NDArray[np.int32], common: NDArray[np.float64], user: int, sizes: NDArray[np.float64]
@@ -101,8 +101,8 @@ class FittedUserKNN(ScoringModel):
     """
 
     log: Interactions
-    matrix: csr_array
-    neighbours: csr_array
+    matrix: scipy.sparse.csr_array
+    neighbours: scipy.sparse.csr_array
 
     def scores(self, users: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return scores (n, items) for user codes."""

@@ -16,8 +16,6 @@ import polars as pl
 from recassay.data.io import write_json
 from recassay.data.io.manifest import manifest_of
 from recassay.errors import RecassayError
-from recassay.evaluate.streams.result import mean
-from recassay.evaluate.streams.run import play_stream
 from recassay.results.exhibit import Exhibit
 from recassay.results.outcomes import is_error
 from recassay.study.config.reading import Reader
@@ -87,6 +85,9 @@ def play_setting(system: System, model: Any, fold: StreamFold, metric: str, fold
 
     ``metric`` is what tuning optimises, and ``folder`` is where the result is stored.
     """
+    from recassay.evaluate.streams.result import mean  # late, so that mistakes in a study file are told at once
+    from recassay.evaluate.streams.run import play_stream
+
     path = setting_path(system, model, fold, metric, folder)
     if manifest_of(folder).is_intact(path):
         return Setting(**json.loads(path.read_text(encoding="utf-8")))
