@@ -117,7 +117,7 @@ class Kernel:
 
     def __reduce__(self) -> str:
         """Return the name by which pickle finds the kernel in its module."""
-        return self.__qualname__
+        return str(self.__qualname__)
 
     def _compiled(self) -> Any:
         from numba import njit as compiled_with

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from recassay.study.plan.systems import System
 from recassay.study.run.judging import compare_systems, judge_fold
 from recassay.study.store.folder import StudyCell
 
-USERS = 300  # test users of the first dry run of a study
-FEW_USERS = 100  # and of those on its other data sets and splits
+USERS, ITEMS = 300, 500  # of a dry run; where many items tie, a design takes time quadratic in them
+JUDGED, FEW_JUDGED = 50, 20  # users who get lists: in the first dry run of a study, and on its other data and splits
 
 
 def dry_run(
@@ -33,16 +33,19 @@ def dry_run(
     split: Split,
     fold: Fold,
     *,
-    users: int = USERS,
+    judged: int = JUDGED,
     threads: int | None = None,
 ) -> None:
     """Fit systems on a small part of a fold, and score them under every design and metric; raise the first error.
 
-    The error names its place in the study file. ``cell`` has the seed, and ``users`` is the number of test users to
-    keep.
+    The error names its place in the study file. ``cell`` has the seed, and ``judged`` is the number of users who get
+    lists, or all users of the part if nothing is relevant to these.
     """
-    part = small_fold(fold, users)
-    task = ranking_task(part, plan.protocol)
+    part = small_fold(fold)
+    some = replace(part, test=part.test.take(part.test.users <= np.unique(part.test.users)[:judged].max(initial=0)))
+    task = ranking_task(some, plan.protocol)
+    if task.relevant.places.size == 0:
+        some, task = part, ranking_task(part, plan.protocol)
     if task.relevant.places.size == 0:
         raise UsageError(
             "U135",
@@ -51,8 +54,8 @@ def dry_run(
             hint="lower relevant_from, or look at the ratings: recassay stats LOG",
         )
     runs = {system.name: _run_small(plan, system.at(cell), part, task, threads) for system in systems}
-    judged, _ = judge_fold(plan, split, part, runs, dry_run=True, short="all", threads=threads)
-    for scored in judged.values():
+    found, _ = judge_fold(plan, split, some, runs, dry_run=True, short="all", threads=threads)
+    for scored in found.values():
         compare_systems(plan, scored.scores, threads=threads)
 
 
@@ -72,21 +75,34 @@ def _run_small(plan: Plan, system: System, part: Fold, task: RankingTask, thread
         ) from error
 
 
-def small_fold(fold: Fold, users: int = USERS) -> Fold:
-    """Return the fold reduced to its first test users, with new codes; one with fewer users stays the same."""
+def small_fold(fold: Fold, users: int = USERS, items: int = ITEMS) -> Fold:
+    """Return the fold reduced to its first test users and their most frequent items, with new codes.
+
+    Users without training events among these items are left out. A fold with fewer users and items stays the same.
+    """
     test_users = np.unique(fold.test.users)
-    if test_users.size <= users:
+    if test_users.size <= users and fold.train.n_items <= items:
         return fold
-    kept = np.zeros(fold.train.n_users, np.bool_)
-    kept[test_users[:users]] = True
-    parts = [part.take(kept[part.users]) for part in (fold.train, fold.validation, fold.test) if part is not None]
-    whole = functools.reduce(Interactions.concat, parts).compact()
-    ends = np.cumsum([len(part) for part in parts]).tolist()
+    chosen = np.isin(np.arange(fold.train.n_users), test_users[:users])
+    parts = [part for part in (fold.train, fold.validation, fold.test) if part is not None]
+    counts = sum(np.bincount(part.items[chosen[part.users]], minlength=part.n_items) for part in parts)
+    frequent = np.zeros(fold.train.n_items, np.bool_)
+    frequent[np.argsort(-counts, kind="stable")[:items]] = True
+    rows = [chosen[part.users] & frequent[part.items] for part in parts]
+    trained = np.isin(np.arange(fold.train.n_users), fold.train.users[rows[0]])
+    if trained[fold.test.users[rows[-1]]].any():  # else the users have no item in common, and all items are few
+        chosen &= trained
+        rows = [mask & chosen[part.users] for part, mask in zip(parts, rows, strict=True)]
+    else:
+        rows = [chosen[part.users] for part in parts]
+    whole = functools.reduce(Interactions.concat, [part.take(mask) for part, mask in zip(parts, rows, strict=True)])
+    ends = np.cumsum([mask.sum() for mask in rows]).tolist()
+    whole = whole.compact()
     chunks = [whole.take(np.arange(begin, end)) for begin, end in zip([0, *ends], ends, strict=False)]
-    return dataclasses.replace(
+    return replace(
         fold,
         train=chunks[0],
         test=chunks[-1],
         validation=None if fold.validation is None else chunks[1],
-        profile=None if fold.profile is None else fold.profile[kept[fold.train.users]],
+        profile=None if fold.profile is None else fold.profile[rows[0]],
     )

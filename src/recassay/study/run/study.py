@@ -35,7 +35,7 @@ from recassay.study.config.sources import load_items, load_user_groups
 from recassay.study.plan.early import read_plan, require_run_files
 from recassay.study.plan.plan import AnyPlan, Plan, SequencePlan, StreamPlan
 from recassay.study.plan.run_files import RunFile
-from recassay.study.run.dry_run import FEW_USERS, USERS, dry_run
+from recassay.study.run.dry_run import FEW_JUDGED, JUDGED, dry_run
 from recassay.study.run.judging import judge_fold
 from recassay.study.run.runner import UNTRUSTED, ReportProgress, Runner
 from recassay.study.run.sequences import SequenceRunner
@@ -188,8 +188,8 @@ class _ListRunner(Runner[Fold, Run]):
     def dry_run(self, cell: StudyCell, split: Split, fold: Fold) -> None:
         """Fit new or changed systems on a small part of a fold, and score their lists under every design."""
         self.dry_runs += 1
-        users = USERS if self.dry_runs == 1 else FEW_USERS
-        dry_run(self.plan, self.untried, cell, split, fold, users=users, threads=self.threads)
+        judged = JUDGED if self.dry_runs == 1 else FEW_JUDGED
+        dry_run(self.plan, self.untried, cell, split, fold, judged=judged, threads=self.threads)
 
     def findings_of_fold(self, fold: Fold) -> tuple[Finding, ...]:
         """Return findings about training events that are later than test events."""

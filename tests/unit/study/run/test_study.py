@@ -478,6 +478,26 @@ def test_a_small_fold_is_complete():
     assert small_fold(small) is small
 
 
+def test_a_small_fold_has_the_most_frequent_items_and_users_with_training_events():
+    whole = ra.split.user_folds(k=2)(log(users=900, items=3000, events=20_000))[0]
+    part = small_fold(whole)
+    assert part.train.n_items <= 500
+    assert set(part.test.users.tolist()) <= set(part.train.users.tolist())
+    assert part.profile.size == len(part.train)
+    own = part.train.frame().with_columns(profile=part.profile)
+    rows = whole.train.frame().with_columns(profile=whole.profile)
+    assert own.join(rows, on=own.columns, how="anti").is_empty()
+
+
+def test_a_small_fold_keeps_all_items_where_the_frequent_ones_leave_no_user_in_training():
+    rows = [
+        (user, 9000 + user if not step else (10 * user + step) % 600, step) for user in range(300) for step in range(11)
+    ]
+    table = pl.DataFrame(rows, schema=["user_id", "item_id", "timestamp"], orient="row")
+    part = small_fold(ra.split.last(n=10)(ra.read_interactions(table))[0])
+    assert (np.unique(part.test.users).size, part.train.n_items) == (300, 900)
+
+
 def test_a_failing_fit_is_an_early_error(study, tmp_path, monkeypatch):
     with pytest.raises(UsageError) as caught:
         ra.run_study(study(replace=[("factors=4", "factors=64")]), tmp_path / "out")
