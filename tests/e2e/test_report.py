@@ -8,8 +8,10 @@ import math
 import polars as pl
 import pytest
 
+from recassay.comparison.verdict import Lead, verdict_of
 from recassay.report.page.html import page as make_page
 from recassay.results.exhibit import Exhibit
+from recassay.results.score_set import Place
 
 from .conftest import HOSTILE
 
@@ -248,6 +250,50 @@ def test_a_large_page_shows_its_verdict_at_once_and_never_scrolls_sideways(large
         && one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 80))"""
     assert page.evaluate(outside) == []
     assert page.locator("article").count() == 2  # of one metric and place: others are unpacked when they are selected
+
+
+@pytest.fixture(scope="module")
+def wordy(tmp_path_factory):
+    """Write the page of a verdict in many words about systems with all their parameters; return its path."""
+    systems = [f"BPR(factors={2**n}, learning_rate=0.0{n}, regularization=0.01, iterations=200)" for n in range(4, 10)]
+    about = {"protocol": "ranking", "seed": 0, "design": "lists", "fold": "all", "n": 900}
+    rows, leads = [], []
+    for first, metric in enumerate(["ndcg@10", "recall@10", "mrr", "precision@5", "hit@10"]):
+        place = Place("a-data-set-of-the-shop", "global_time(quantile=0.8)", "ranking", "lists", 0)
+        order = systems[first:] + systems[:first]
+        rows += [
+            {**place._asdict(), **about, "metric": metric, "system": system, "mean": 0.3 - 0.02 * rank}
+            for rank, system in enumerate(order)
+        ]
+        leads.append(
+            Lead(
+                place, metric, tuple(systems), order[0], 0.3, 0.28, 0.32, order[1], 0.02, 0.01, 0.04, 0.09, 15, 900,
+                "permutation", "holm", first > 0, beaten=tuple(order[2:]), baseline=systems[0],
+                better=tuple(systems[1:3]), unclear=tuple(systems[3:]),
+            )
+        )  # fmt: skip
+    path = tmp_path_factory.mktemp("wordy") / "report.html"
+    question = "Does a tuned model beat the neighbours, and is the gain worth its cost on every split that we have?"
+    path.write_text(make_page("Which model?", question, rows, verdict=verdict_of(leads)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("width", [375, 1400])
+def test_a_verdict_in_many_words_fits_on_the_first_screen(wordy, opened, width):
+    page = opened(wordy, width=width).page
+    assert page.evaluate("document.querySelector('.headline').getBoundingClientRect().bottom") < 700
+    names = page.locator(".answer abbr").all()
+    assert names[0].inner_text() == "BPR(factors=16, …)"
+    assert names[0].get_attribute("title").startswith("BPR(factors=16, learning_rate=0.04, reg")
+    page.locator(".more > summary").click()
+    assert page.locator(".against li").first.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_verdict_in_few_words_is_not_folded(study, opened):
+    page = opened(study / "report.html").page
+    assert page.locator(".more").get_attribute("open") is not None
+    assert not page.locator(".more > summary").is_visible()
 
 
 def test_names_of_systems_have_room_in_the_ranked_table(large, opened):

@@ -122,6 +122,13 @@
     caption ? caption.after(bar) : block.append(bar);
   }
 
+  // The verdict is folded to its first sentence where all of it would fill the screen.
+  const more = document.querySelector(".headline .more");
+  if (more && more.parentElement.getBoundingClientRect().bottom + scrollY > 700) {
+    more.classList.add("folds");
+    more.open = false;
+    addEventListener("beforeprint", () => (more.open = true));
+  }
   equip(document);
   if (form) {
     form.hidden = false;

@@ -11,6 +11,7 @@ from recassay.comparison.verdict import Lead, Verdict, verdict_of
 from recassay.report.content import wording
 from recassay.report.content.grids import Grid, ResultGrids, real
 from recassay.report.content.verdict import lead_names, listed, verdict_text
+from recassay.report.page.names import short_names, with_short_names
 from recassay.results.exhibit import Exhibit
 from recassay.results.score_set import GIVEN, Place
 
@@ -27,10 +28,11 @@ def verdict_content(verdict: Verdict, groups: Sequence[ResultGrids]) -> dict[str
     headline = text.headline
     if not any(group.grids for group in groups):
         headline = "No system has results in every fold, so there is no verdict." if groups else "There are no results."
+    short = short_names(system for lead in (*verdict.leads, *verdict.others) for system in lead.systems)
     return {
-        "headline": headline,
-        "details": text.details,
-        "against": text.against,
+        "headline": with_short_names(headline, short),
+        "details": [with_short_names(line, short) for line in text.details],
+        "against": [with_short_names(line, short) for line in text.against],
         "rows": _metric_rows(verdict) if len(verdict.leads) + len(verdict.others) > 1 else [],
         "described": list(_described(groups)),
     }
