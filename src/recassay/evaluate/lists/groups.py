@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from recassay.data.memberships import Memberships
@@ -22,13 +23,14 @@ from recassay.errors import UsageError
 from recassay.evaluate.lists.job import Job
 from recassay.evaluate.lists.means import mean
 from recassay.evaluate.lists.summary import interval_bounds
-from recassay.metrics.base import UnitMetric
+from recassay.metrics.base import Metric, UnitMetric
 from recassay.metrics.credit import Credit
 from recassay.results.group_scores import GroupGap, GroupKind, GroupRow, GroupScores
 from recassay.results.scores import Scores, Values
 from recassay.stats.adjustment import adjust
 from recassay.stats.group_means import GroupMean, difference, p_of_pairs
 from recassay.stats.intervals import LARGE, Uncertainty
+from recassay.stats.pooled import defined_weights, pooled_values
 
 MAX_GROUPS = 100  # more are no groups that anybody compares, and each pair of them is tested
 
@@ -100,7 +102,7 @@ def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
 class ItemGroups:
     """The relevant items of each group: a truth per group, and the values of the runs that were judged against them.
 
-    ``places`` are the positions, among all users, of those with relevant items in the group. ``without`` is the number
+    ``places`` are the positions, among all users, of those with relevant items in the group. ``ungrouped`` are the ids
     of relevant items in no group, ``left_out`` says by metric why it has no value by group, and ``parts`` has the
     values per group.
     """
@@ -109,37 +111,52 @@ class ItemGroups:
     job: Job
     truths: tuple[Truth, ...]
     places: tuple[Places, ...]
-    without: int
+    ungrouped: pl.Series
     left_out: Mapping[str, str]
     parts: tuple[dict[Key, GroupColumn], ...]
 
     @classmethod
     def of(cls, job: Job, truth: Truth, memberships: Memberships) -> ItemGroups:
         """Return the groups of a truth's relevant items; raise U217 if no metric can be computed for a group alone."""
-        reasons = {heading: why_no_item_groups(metric) for heading, metric in job.metrics.items()}
-        left_out = {heading: why for heading, why in reasons.items() if why}
-        if len(left_out) == len(reasons):
-            heading, why = next(iter(left_out.items()))
-            raise UsageError(
-                "U217",
-                f"no metric has a value by group of items: {heading} {why}",
-                where=f"by_item={memberships.by!r}",
-                hint="add recall@10, ndcg@10, mrr or hit@10",
-            )
-        kept = {heading: metric for heading, metric in job.metrics.items() if heading not in left_out}
+        kept, left_out = metrics_of_item_groups(job.metrics, memberships.by)
         codes = np.unique(truth.items)
-        of_items = memberships.places(truth.vocabulary.decode(codes), "item")
+        ids = truth.vocabulary.decode(codes)
+        of_items = memberships.places(ids, "item")
         parts = [truth.of_items(codes[places]) for places in of_items]
-        grouped = np.unique(np.concatenate(of_items)).size
+        ungrouped = np.setdiff1d(np.arange(codes.size), np.concatenate(of_items))
         return cls(
             memberships,
             replace(job, metrics=kept, progress=None, first_hits_from=None),
             tuple(part for part, _ in parts),
             tuple(places for _, places in parts),
-            int(codes.size - grouped),
+            ids[ungrouped],
             left_out,
             tuple({} for _ in parts),
         )
+
+    @classmethod
+    def pooled(cls, folds: Sequence[ItemGroups], units: Sequence[pl.Series], all_units: pl.Series) -> ItemGroups:
+        """Return the groups of several folds as one; a user's value is the weighted mean over the user's folds.
+
+        ``units`` are the users of each fold, and ``all_units`` those of all folds, ascending.
+        """
+        if len(folds) == 1:
+            return folds[0]
+        at = [all_units.search_sorted(own).to_numpy() for own in units]
+        groups = [
+            _pooled_group([fold.parts[group] for fold in folds], at, all_units.len(), folds[0].job.unit_metrics)
+            for group in range(len(folds[0].parts))
+        ]
+        places = [
+            np.unique(np.concatenate([place[fold.places[group]] for fold, place in zip(folds, at, strict=True)]))
+            for group in range(len(groups))
+        ]
+        columns = tuple(
+            {key: GroupColumn(of, values[of], weights[of]) for key, (values, weights) in group.items()}
+            for of, group in zip(places, groups, strict=True)
+        )
+        ungrouped = pl.concat([fold.ungrouped for fold in folds]).unique()
+        return replace(folds[0], truths=(), places=tuple(places), ungrouped=ungrouped, parts=columns)
 
     def judge(self, name: str, run: Run) -> None:
         """Judge a run against the relevant items of every group."""
@@ -157,7 +174,25 @@ class ItemGroups:
             "items", self.memberships, columns, self.parts, self.places, self.job.unit_metrics, uncertainty, rules,
             self.job.threads,
         )  # fmt: skip
-        return replace(found, without=self.without, left_out=self.left_out)
+        return replace(found, without=self.ungrouped.len(), left_out=self.left_out)
+
+
+def metrics_of_item_groups(metrics: Mapping[str, Metric], by: str) -> tuple[dict[str, Metric], dict[str, str]]:
+    """Return the metrics that have a value for a part of the relevant items, and by metric why others have none.
+
+    Raise U217 if there is no such metric; ``by`` is the column of items, for the error.
+    """
+    reasons = {heading: why_no_item_groups(metric) for heading, metric in metrics.items()}
+    left_out = {heading: why for heading, why in reasons.items() if why}
+    if len(left_out) == len(reasons):
+        heading, why = next(iter(left_out.items()))
+        raise UsageError(
+            "U217",
+            f"no metric has a value by group of items: {heading} {why}",
+            where=f"by_item={by!r}",
+            hint="add recall@10, ndcg@10, mrr or hit@10",
+        )
+    return {heading: metric for heading, metric in metrics.items() if heading not in left_out}, left_out
 
 
 def why_no_item_groups(metric: object) -> str:
@@ -175,6 +210,26 @@ def why_no_item_groups(metric: object) -> str:
     if metric.limits[1] != 1 or not math.isclose(float(formula.of_one(np.ones(1))[0]), 1.0):
         return "has a best value that depends on the number of relevant items"
     return ""
+
+
+def _pooled_group(
+    folds: Sequence[Columns], places: Sequence[Places], size: int, metrics: Mapping[str, UnitMetric]
+) -> dict[Key, tuple[Values, Values]]:
+    """Return values and weights of all ``size`` users in one group, by the systems that have values in each fold.
+
+    ``places`` are the positions of each fold's users among all users. A fold may have no relevant item of the group.
+    """
+    filled = [(columns, at) for columns, at in zip(folds, places, strict=True) if columns]
+    keys = [key for key in (filled[0][0] if filled else ()) if all(key in columns for columns, _ in filled)]
+    parts = {key: [(at[columns[key].places], columns[key]) for columns, at in filled] for key in keys}
+    return {
+        key: pooled_values(
+            ((at, column.values, defined_weights(column.values, column.weights)) for at, column in own),
+            size,
+            metrics[key[1]].power,
+        )
+        for key, own in parts.items()
+    }
 
 
 def _group_scores(

@@ -205,6 +205,10 @@ class Study(ConfigSection):
     by: Annotated[
         Texts, Field(description="columns of users: means by group are shown too, with the gap between groups")
     ] = []
+    by_item: Annotated[
+        Texts,
+        Field(description="columns of items: means by group of relevant items, of the ranked lists, are shown too"),
+    ] = []
     smallest_group: Annotated[int, Field(ge=2, description="users of the smallest group that is shown")] = 10
     judge: Annotated[Judge, Field(description="see below")] = Judge()
     compare: Annotated[Compare, Field(description="see below")] = Compare()

@@ -86,6 +86,16 @@ def load_user_groups(data: Data, by: str, study_folder: Path, data_folder: Path 
     return read_memberships(path, by, "users", columns=data.columns or None)
 
 
+def load_item_groups(data: Data, by: str, study_folder: Path, data_folder: Path | None = None) -> Memberships:
+    """Return the groups that the column ``by`` makes of the items; raise U105 if the data has no table of items."""
+    if data.items is None:
+        what = f"groups by '{by}' need the table of items, and {data.name or 'the data'} has none"
+        raise UsageError("U105", what, hint="add `items: items.csv` to the data")
+    generated = "(" in data.items
+    source = _made(data.items, ITEM_GENERATORS) if generated else items_file(data, study_folder, data_folder)
+    return read_memberships(source, by, "items")
+
+
 def file_beside(name: str, data: Data, study_folder: Path, data_folder: Path | None = None) -> Path:
     """Return the path of an additional file (such as item features) that an entry under ``data`` names.
 

@@ -20,7 +20,7 @@ from recassay.split.base import Cut
 from recassay.study.config.reading import read_document
 from recassay.study.config.schema import Data, read_study
 from recassay.study.config.sources import items_file, log_file
-from recassay.study.plan.plan import AnyPlan, Plan, SequencePlan, make_plan
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, make_plan
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System
 
@@ -47,6 +47,7 @@ def refuse_early(plan: AnyPlan, data_folder: Path | None) -> None:
     ``data_folder`` is the folder in which data sets are looked up by name.
     """
     if isinstance(plan, Plan):
+        _check_item_groups(plan)
         _check_paths(plan)
         _check_items(plan)
         _check_rerankers(plan)
@@ -83,6 +84,21 @@ def _check_paths(plan: Plan) -> None:
                 what = f"{system.name} has one run file for {number} {things[name]}: {runs}"
                 hint = f"write a file for each, and {{{name}}} in the path"
                 raise UsageError("U133", what, where=plan.document.where(system.key), hint=hint)
+
+
+def _check_item_groups(plan: Plan) -> None:
+    """Raise U133 if groups of items are asked for without ranked lists, U217 if no metric has a value for a group."""
+    if not plan.study.by_item:
+        return
+    if LISTS not in plan.designs:
+        what = "groups of items are of ranked lists, and the designs do not have these"
+        raise plan.reader.error(("by_item",), what, f"add `{LISTS}` to the designs, or remove `by_item:`")
+    from recassay.evaluate.lists.groups import metrics_of_item_groups
+
+    try:
+        metrics_of_item_groups(plan.metrics, plan.study.by_item[0])
+    except RecassayError as error:
+        raise plan.reader.locate(("by_item",), error) from None
 
 
 def _check_items(plan: Plan) -> None:

@@ -56,7 +56,9 @@ def build_lock(plan: AnyPlan, logs: Mapping[str, Interactions]) -> dict[str, Any
             for heading, metric in plan.metrics.items()
         },
         "seeds": list(study.seeds),
-        **({"by": list(study.by), "smallest_group": study.smallest_group} if study.by else {}),
+        **({"by": list(study.by)} if study.by else {}),
+        **({"by_item": list(study.by_item)} if study.by_item else {}),
+        **({"smallest_group": study.smallest_group} if study.by or study.by_item else {}),
         "judge": study.judge.model_dump(),
         "compare": study.compare.model_dump(),
         "experiments": [_named(experiment) for experiment in plan.experiments],

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from recassay.api.judge import judge
 from recassay.api.score import score
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
+from recassay.data.memberships import Memberships
 from recassay.data.run import Run
 from recassay.designs import Design
 from recassay.designs.sets import Short
-from recassay.evaluate.options import DesignOptions
+from recassay.evaluate.lists.groups import ItemGroups
+from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest
+from recassay.evaluate.options import ConventionOptions, DesignOptions, Execution, ReadOptions
+from recassay.metrics.base import truth_statistics_for
 from recassay.metrics.credit import NoFormula
 from recassay.results.design_scores import DesignScore
 from recassay.results.finding import Finding
@@ -59,6 +63,28 @@ def judge_fold(
             by_design[row.design][row.system, row.metric] = row
         found |= {design: StudyScores(design_scores.scores(design), rows) for design, rows in by_design.items()}
     return {str(design): found[str(design)] for design in designs}, findings
+
+
+def judge_item_groups(
+    plan: Plan, fold: Fold, runs: Mapping[str, Run], memberships: Iterable[Memberships], threads: int | None
+) -> tuple[ItemGroups, ...]:
+    """Return the values of all systems on one fold by group of relevant items, for each of several columns of items."""
+    truth = plan.protocol.truth(fold)
+    request = ScoreRequest.of(
+        ScoreInputs(None, truth, fold.train, fold.items),
+        list(plan.metrics),
+        reading=ReadOptions(),
+        conventions=ConventionOptions(),
+        uncertainty=_uncertainty(plan, dry_run=True),
+        execution=Execution(threads=threads),
+    )
+    job = request.job.with_train(fold.train)
+    job = job.resolved(truth_statistics_for(job.metrics.values(), truth))
+    found = [ItemGroups.of(job, truth, one) for one in memberships]
+    for groups in found:
+        for name, run in runs.items():
+            groups.judge(name, run)
+    return tuple(found)
 
 
 def metrics_by_design(plan: Plan) -> list[str]:

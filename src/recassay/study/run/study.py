@@ -31,12 +31,12 @@ from recassay.protocols.base import UserProtocol
 from recassay.results.finding import Finding
 from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
-from recassay.study.config.sources import load_items, load_user_groups
+from recassay.study.config.sources import load_item_groups, load_items, load_user_groups
 from recassay.study.plan.early import read_plan, require_run_files
-from recassay.study.plan.plan import AnyPlan, Plan, SequencePlan, StreamPlan
+from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamPlan
 from recassay.study.plan.run_files import RunFile
 from recassay.study.run.dry_run import FEW_JUDGED, JUDGED, dry_run
-from recassay.study.run.judging import judge_fold
+from recassay.study.run.judging import judge_fold, judge_item_groups
 from recassay.study.run.runner import UNTRUSTED, ReportProgress, Runner
 from recassay.study.run.sequences import SequenceRunner
 from recassay.study.run.spark import make_answers_ahead
@@ -140,11 +140,12 @@ class _ListRunner(Runner[Fold, Run]):
     def folds(self, name: str, log: Interactions, split: Split) -> tuple[Fold, ...]:
         """Return the folds of a split with the item features of the data set; raise an error if a run file is missing.
 
-        Groups of users that the study asks for are read first, so that a mistake in them is found before models are
-        fitted.
+        Groups that the study asks for are read first, so that a mistake in them is found before models are fitted.
         """
         for by in self.plan.study.by:
-            self.user_groups(name, by)  # so that a mistake is found before models are fitted
+            self.user_groups(name, by)
+        for by in self.plan.study.by_item:
+            self.item_groups(name, by)
         items, folds = self.items(name), split(log)
         require_run_files(self.plan, name, str(split), [fold.number for fold in folds])
         return folds if items is None else tuple(replace(fold, items=items) for fold in folds)
@@ -166,8 +167,19 @@ class _ListRunner(Runner[Fold, Run]):
         except RecassayError as error:
             raise self.plan.locate_data(name, error) from error
 
+    @functools.cached_property
+    def item_groups(self) -> Callable[[str, str], Memberships]:
+        """Return a function that reads the groups of items by data set and column, each once."""
+        return functools.cache(self._item_groups)
+
+    def _item_groups(self, name: str, by: str) -> Memberships:
+        try:
+            return load_item_groups(self.plan.data[name], by, self.plan.folder, self.data)
+        except RecassayError as error:
+            raise self.plan.locate_data(name, error) from error
+
     def compare(self, cell: StudyCell, design: str, scored: StudyScores) -> None:
-        """Compare the systems over all folds, and record their means by group of users if the study asks for groups."""
+        """Compare the systems over all folds, and record their means by group if the study asks for groups."""
         super().compare(cell, design, scored)
         study, judge = self.plan.study, self.plan.study.judge
         metrics = {heading: metric for heading, metric in self.plan.metrics.items() if isinstance(metric, UnitMetric)}
@@ -176,6 +188,8 @@ class _ListRunner(Runner[Fold, Run]):
         for by in study.by:
             groups = user_groups(scored.scores, self.user_groups(cell.dataset, by), metrics, how, rules, self.threads)
             self.record.note_groups(cell, design, groups)
+        for groups_of_items in scored.item_groups:
+            self.record.note_groups(cell, design, groups_of_items.scores(scored.scores, how, rules))
 
     def check_log(self, name: str, log: Interactions) -> None:
         """Raise an error with the line of the split if a split needs times that the log does not have."""
@@ -240,6 +254,17 @@ class _ListRunner(Runner[Fold, Run]):
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return the scores of the ranked lists of all systems on a fold by design, and the findings."""
         return judge_fold(self.plan, split, fold, answers, dry_run=dry_run, threads=self.threads)
+
+    def _judged(
+        self, cell: StudyCell, split: Split, fold: Fold, answers: dict[str, Run]
+    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
+        """Return scores by design, and findings; ranked lists have groups of items if the study asks for these."""
+        found, findings = super()._judged(cell, split, fold, answers)
+        if self.plan.study.by_item and LISTS in found:
+            memberships = [self.item_groups(cell.dataset, by) for by in self.plan.study.by_item]
+            groups = judge_item_groups(self.plan, fold, answers, memberships, self.threads)
+            found[LISTS] = replace(found[LISTS], item_groups=groups)
+        return found, findings
 
     def make_exhibits(self, cell: StudyCell, split: Split, fold: Fold, answers: dict[str, Run]) -> None:
         """Run every experiment of the study on the systems of a fold, and write its exhibits (tables to draw).

@@ -17,10 +17,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.evaluate.lists.groups import ItemGroups
 from recassay.portable import elementary
 from recassay.results.design_scores import DesignScore
 from recassay.results.scores import PLACES, Scores, Summary, Values
 from recassay.stats.intervals import intervals, means
+from recassay.stats.pooled import defined_weights, pooled_values
 from recassay.study.config.schema import Judge
 
 Key = tuple[str, str]  # system, metric
@@ -40,6 +42,7 @@ class StudyScores:
     design_rows: Mapping[Key, DesignScore] = field(default_factory=dict)
     users: pl.Series | None = None
     times: pl.Series | None = None
+    item_groups: tuple[ItemGroups, ...] = ()  # of ranked lists, if the study asks for groups of items
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
         """Return a table with a row per system and unit and a column per metric; ``identity`` gives further columns."""
@@ -116,27 +119,23 @@ def pool_folds(
     whole = dataclasses.replace(
         scores[0], units=units, per_unit=values, per_unit_weights=weights, rows=tuple(rows), findings=()
     )
-    return StudyScores(whole, design_rows)
+    item_groups = [
+        ItemGroups.pooled(parts, [fold.units for fold in scores], units)
+        for parts in zip(*(fold.item_groups for fold in folds), strict=True)
+    ]
+    return StudyScores(whole, design_rows, item_groups=tuple(item_groups))
 
 
 def _merged(
     folds: Sequence[Scores], places: Sequence[NDArray[np.int64]], size: int, key: Key, power: float
 ) -> tuple[Values, Values]:
-    total, weight = np.zeros(size), np.zeros(size)
-    for fold, place in zip(folds, places, strict=True):
-        column, counts = fold.values(*key), _weights(fold, key)
-        total[place] += np.where(counts > 0, column, 0.0) ** power * counts
-        weight[place] += counts
-    value = np.full(size, np.nan)
-    np.divide(total, weight, out=value, where=weight > 0)
-    return elementary.power(value, 1 / power) if power != 1 else value, weight
+    parts = ((at, fold.values(*key), _weights(fold, key)) for fold, at in zip(folds, places, strict=True))
+    return pooled_values(parts, size, power)
 
 
 def _weights(scores: Scores, key: Key) -> Values:
     """Return the weight of every unit for a system and metric, 0 if its value is undefined."""
-    own = scores.weights(*key)
-    defined = ~np.isnan(scores.values(*key))
-    return defined.astype(np.float64) if own is None else np.where(defined, own, 0.0)
+    return defined_weights(scores.values(*key), scores.weights(*key))
 
 
 def _weight(scores: Scores, key: Key) -> float:

@@ -77,6 +77,59 @@ def test_mistakes_are_found(home, change, code, words):
     assert caught.value.code == code
 
 
+@pytest.fixture
+def genres(home):
+    """Add a table of items with genres to the data, and ask for groups by genre in place of those by country."""
+    pl.DataFrame(
+        {"item_id": [f"i{n}" for n in range(17)], "genre": ["war", "war|noir", "noir"] * 5 + ["war"] * 2}
+    ).write_csv(home / "items.csv")
+    text = STUDY.replace("users: users.csv", "items: items.csv").replace("by: country", "by_item: genre")
+    (home / "study.yaml").write_text(text.replace("[recall@5]", "[recall@5, precision@5]"))
+    return home
+
+
+def test_a_study_shows_groups_of_items_as_score_does(genres):
+    results = ra.run_study(genres / "study.yaml", genres / "out")
+    (pooled, last) = map(ra.GroupScores.from_dict, results.groups)
+    assert (last.kind, last.groups, list(last.left_out)) == ("items", ("noir", "war"), ["precision@5"])
+    assert 'id="groups"' in (genres / "out" / "report.html").read_text()
+    assert "by_item" in (genres / "out" / "study.lock.yaml").read_text()
+
+    def scored(split, fold):
+        runs = {
+            name: genres / "out/runs/log" / split / f"fold-{fold.number}/seed-0/{name}.parquet"
+            for name in ("Popular", "Random")
+        }
+        found = ra.score(runs, fold, "recall@5", items=genres / "items.csv", by_item="genre", interval="normal")
+        return found.groups[0]
+
+    log = ra.read_interactions(genres / "log.csv")
+    assert last.rows == scored("last(n=2)", ra.split.last(n=2)(log)[0]).rows
+    folds = [scored("k_folds(k=2)", fold) for fold in ra.split.k_folds(k=2)(log)]
+    for row in pooled.rows:
+        parts = [fold.row(row.system, row.metric, row.group) for fold in folds]
+        expected = sum(part.n * part.mean for part in parts) / sum(part.n for part in parts)
+        assert row.mean == pytest.approx(expected, abs=1e-12)
+        assert row.n >= max(part.n for part in parts)
+        assert row.low < row.mean < row.high
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        (("genre\n", "genres\n"), "I201", "did you mean 'genre'"),
+        ((", items: items.csv", ""), "U105", "need the table of items"),
+        (("[recall@5, precision@5]", "[precision@5]"), "U217", "no metric has a value by group of items"),
+        (("judge:", "designs: TI-AR-AN\njudge:"), "U133", "groups of items are of ranked lists"),
+    ],
+)
+def test_mistakes_about_groups_of_items_are_found(genres, change, code, words):
+    (genres / "study.yaml").write_text((genres / "study.yaml").read_text().replace(*change))
+    with pytest.raises(ra.RecassayError, match=words) as caught:
+        ra.run_study(genres / "study.yaml", genres / "out")
+    assert (caught.value.code, (genres / "out").exists()) == (code, False)
+
+
 def test_studies_of_streams_have_no_groups(home):
     changed = STUDY.replace("split: [k_folds(k=2), last(n=2)]\n", "protocol: prequential(at=5)\n")
     (home / "study.yaml").write_text(changed.replace("[Popular, Random]", "[StreamPopular]"))
