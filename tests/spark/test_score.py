@@ -76,6 +76,17 @@ def tasks(lake, spark):
     return from_paths(lake, engine="spark")
 
 
+def test_groups_of_users_are_what_the_laptop_gives(lake, spark):
+    users = pl.DataFrame({"user_id": range(1, 201), "country": [("de", "fr", "it")[user % 3] for user in range(200)]})
+    whole = from_paths(lake, users=users, by="country")
+    tasks = from_paths(lake, users=users, by="country", engine="spark")
+    assert tasks.groups[0].to_dict() == whole.groups[0].to_dict()
+    assert tasks.here().groups == tasks.groups
+    items = pl.DataFrame({"item_id": range(1, 61), "genre": ["war", "noir"] * 30})
+    with pytest.raises(UsageError, match=r"U217(.|\n)*groups of items are not computed on Spark"):
+        from_paths(lake, items=items, by_item="genre", engine="spark")
+
+
 def test_values_can_be_written_and_brought_here(lake, tasks, tmp_path):
     whole = from_paths(lake)
     assert tasks.here().frame(dataset="lake").equals(whole.frame(dataset="lake"))

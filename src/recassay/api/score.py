@@ -140,12 +140,18 @@ def score(
 
 
 def _refuse_groups(request: ScoreRequest, backend: str) -> None:
-    """Raise U217 where groups cannot be made: on Spark, for a sample of users, and for items read in chunks."""
-    where = {"spark": "on Spark", "out of core": "with a memory budget"}.get(backend, "")
+    """Raise U217 where groups make no sense or cannot be made: for samples of users, and of items in chunks."""
     if request.until is not None:
-        where = "for a sample of users (until)"
-    if where and (request.groups.by_item or backend == "spark" or request.until is not None):
-        kind = "items" if request.groups.by_item else "users"
         raise UsageError(
-            "U217", f"groups of {kind} are not computed {where}", hint="score in memory, or leave them out"
+            "U217",
+            "groups are not computed for a sample of users that grows until its means are accurate (until): intervals "
+            "and tests of groups need a number of users that does not depend on their values",
+            hint="score all users, or leave the groups out",
+        )
+    where = {"spark": "on Spark", "out of core": "with a memory budget"}.get(backend, "")
+    if where and request.groups.by_item:
+        raise UsageError(
+            "U217",
+            f"groups of items are not computed {where}: all lists are scored once for each group, from memory",
+            hint="score in memory, or leave them out; groups of users work there",
         )

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -19,10 +19,17 @@ from recassay.backends.spark.session import spark_path, translate_errors
 from recassay.backends.spark.stored_values import Columns, StoredValues
 from recassay.comparison.compare import Comparison, SignificanceOptions, adjusted, compare, pairs_of
 from recassay.data.io.roles import USER
+from recassay.data.memberships import Memberships
+from recassay.evaluate.lists.groups import GroupRules, user_groups
+from recassay.metrics.base import UnitMetric
+from recassay.results.group_scores import GroupScores
 from recassay.results.scores import Scores, Summary, Values, weight_of
+from recassay.stats.intervals import Uncertainty
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+Found = TypeVar("Found")
 
 AT_ONCE = 8  # metrics compared at the same time, each by one task
 
@@ -72,8 +79,9 @@ class StoredScores(Remote, Scores):
         for key, values in columns.items():
             kinds[key.column[0]][key.system, key.column[1]] = values
         return Scores(
-            users, self.systems, self.metrics, kinds["value"], kinds["weight"], self.rows, self.findings, self.settings
-        )
+            users, self.systems, self.metrics, kinds["value"], kinds["weight"], self.rows, self.findings, self.settings,
+            groups=self.groups,
+        )  # fmt: skip
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
         """Return values per unit as a table; this reads all values into this process."""
@@ -118,13 +126,24 @@ class StoredScores(Remote, Scores):
         leads = tuple(lead for one in found for lead in one.leads)
         return Comparison(corrected, baseline, family, testing.effect, testing.level, testing.seed, leads)
 
-    def _each_metric(self, work: Callable[..., Comparison]) -> list[Comparison]:
+    def groups_in_tasks(
+        self, memberships: Memberships, metrics: Mapping[str, UnitMetric], how: Uncertainty, rules: GroupRules
+    ) -> GroupScores:
+        """Return the means of these scores by group of users, computed by a task for each metric."""
+        work = partial(_groups_of_one_metric, self.systems, memberships, metrics, how, rules)
+        found = self._each_metric(work)
+        key = lambda one: self.systems.index(one.system)  # noqa: E731 (metrics are in order already)
+        rows = sorted(itertools.chain(*(one.rows for one in found)), key=key)
+        gaps = sorted(itertools.chain(*(one.gaps for one in found)), key=key)
+        return dataclasses.replace(found[0], rows=tuple(rows), gaps=tuple(gaps))
+
+    def _each_metric(self, work: Callable[..., Found]) -> list[Found]:
         """Return ``work`` applied in tasks to the values of each metric; up to ``AT_ONCE`` metrics at the same time."""
 
-        def one(metric: str) -> Comparison:
+        def one(metric: str) -> Found:
             keys = [key for key in self.kept.keys if key in self.kept.there and key.column[1] == metric]
             chosen = [key for key in keys if key.column[0] in ("value", "weight")]
-            found: Comparison = self.kept.in_one_task(chosen, partial(work, metric))
+            found: Found = self.kept.in_one_task(chosen, partial(work, metric))
             return found
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -152,6 +171,23 @@ class _OneMetric:
     def weights(self, system: str, metric: str) -> Values | None:
         """Return the weights of a system; None for equal weights."""
         return self.columns.get(Key(system, ("weight", metric)))
+
+
+def _groups_of_one_metric(
+    systems: tuple[str, ...],
+    memberships: Memberships,
+    metrics: Mapping[str, UnitMetric],
+    how: Uncertainty,
+    rules: GroupRules,
+    metric: str,
+    users: pl.Series,
+    columns: Columns,
+) -> GroupScores:
+    kinds: dict[str, dict[tuple[str, str], Values]] = {"value": {}, "weight": {}}
+    for key, values in columns.items():
+        kinds[key.column[0]][key.system, metric] = values
+    scores = Scores(users, systems, (metric,), kinds["value"], kinds["weight"])
+    return user_groups(scores, memberships, {metric: metrics[metric]}, how, rules, threads=1)
 
 
 def _compare_one_metric(

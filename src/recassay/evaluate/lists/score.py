@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from recassay.data.distances import validated_distances
 from recassay.data.fold import Fold
@@ -28,16 +28,27 @@ from recassay.evaluate.lists.summary import assemble
 from recassay.evaluate.lists.until import Until, score_until
 from recassay.evaluate.options import ConventionOptions, Execution, GroupOptions, ReadOptions
 from recassay.metrics.align import Conventions
-from recassay.metrics.base import Metric, truth_statistics_for
+from recassay.metrics.base import Metric, UnitMetric, truth_statistics_for
 from recassay.metrics.context import Context
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.naming.grammar import Value
 from recassay.profiles import Profile
 from recassay.profiles import find as find_profile
+from recassay.results.group_scores import GroupScores
 from recassay.results.scores import Scores
 from recassay.stats.intervals import Uncertainty
 
 NO_GROUPS = GroupOptions()
+
+
+@runtime_checkable
+class GroupsInTasks(Protocol):
+    """Scores whose values are elsewhere, and which compute means by group of users there."""
+
+    def groups_in_tasks(
+        self, memberships: Memberships, metrics: Mapping[str, UnitMetric], how: Uncertainty, rules: GroupRules
+    ) -> GroupScores:
+        """Return the means of the scores by group of users."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,13 +193,13 @@ def item_groups(request: ScoreRequest, job: Job, truth: Truth) -> list[ItemGroup
 def with_user_groups(scores: Scores, request: ScoreRequest) -> Scores:
     """Return the scores with the means of the groups of users that a request asks for."""
     metrics, rules, threads = request.job.unit_metrics, request.group_rules, request.execution.threads
-    found = [
-        user_groups(
-            scores, _memberships(request, _users_with(request, by), by, "users"), metrics, request.uncertainty, rules,
-            threads,
-        )
-        for by in request.groups.by
-    ]  # fmt: skip
+    found = []
+    for by in request.groups.by:
+        memberships = _memberships(request, _users_with(request, by), by, "users")
+        if isinstance(scores, GroupsInTasks):
+            found.append(scores.groups_in_tasks(memberships, metrics, request.uncertainty, rules))
+        else:
+            found.append(user_groups(scores, memberships, metrics, request.uncertainty, rules, threads))
     return replace(scores, groups=(*found, *scores.groups))
 
 
