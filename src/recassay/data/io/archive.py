@@ -29,7 +29,19 @@ from recassay.errors import UsageError
 STATE = "state"  # the member with the JSON document
 PACKAGES = tuple(
     f"recassay.{name}"
-    for name in ("columnar", "data", "drift", "evaluate", "metrics", "models", "protocols", "results", "split", "stats")
+    for name in (
+        "columnar",
+        "data",
+        "designs",
+        "drift",
+        "evaluate",
+        "metrics",
+        "models",
+        "protocols",
+        "results",
+        "split",
+        "stats",
+    )
 )  # classes outside these packages are not stored
 NEVER = ("recassay.data.io", "recassay.models.base.files")  # they open files, and one of them runs Python files
 BUILT_ON = (tuple, list, dict, set, frozenset, str, bytes, int, float, np.ndarray, BaseException, type)

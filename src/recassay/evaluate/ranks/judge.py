@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -31,15 +32,27 @@ Systems = Run | Standings | Iterable[Run | Standings] | Mapping[str, Run | Stand
 Float = NDArray[np.float64]
 
 
+Expected = Callable[[str, Design, Callable[[], DesignResult]], DesignResult]  # system, design, computation
+
+
+def compute_again(_system: str, _design: Design, compute: Callable[[], DesignResult]) -> DesignResult:
+    """Return the result of a system under a design, computed."""
+    return compute()
+
+
 @dataclass(frozen=True, eq=False)
 class JudgeRequest:
-    """The checked arguments of a call of ``judge``: designs, metrics by name, and options."""
+    """The checked arguments of a call of ``judge``: designs, metrics by name, and options.
+
+    ``expected`` returns the result of a system under a design: by default it is computed, and a study may store it.
+    """
 
     designs: tuple[Design, ...]
     metrics: Mapping[str, Metric]
     options: DesignOptions
     uncertainty: Uncertainty
     execution: Execution
+    expected: Expected = compute_again
 
     @property
     def unit_metrics(self) -> dict[str, UnitMetric]:
@@ -87,15 +100,20 @@ def judge_in_memory(played: Mapping[str, Any], request: JudgeRequest) -> DesignS
         judged = {
             name: drawn[name][place].judged
             if drawn
-            else expect(
-                one,
+            else request.expected(
+                name,
                 design,
-                metrics,
-                users=options.users,
-                short=options.short,
-                variance=options.variance,
-                threads=threads,
-                random_orders=random_orders,
+                functools.partial(
+                    expect,
+                    one,
+                    design,
+                    metrics,
+                    users=options.users,
+                    short=options.short,
+                    variance=options.variance,
+                    threads=threads,
+                    random_orders=random_orders,
+                ),
             )
             for name, one in systems.items()
         }

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from recassay.api.judge import judge
-from recassay.api.score import score
+from recassay.checks.base import load as checks
 from recassay.comparison.compare import Comparison, SignificanceOptions, compare
 from recassay.data.fold import Fold
 from recassay.data.memberships import Memberships
 from recassay.data.run import Run
+from recassay.data.truth import Truth
 from recassay.designs import Design
 from recassay.designs.sets import Short
 from recassay.evaluate.lists.groups import ItemGroups
+from recassay.evaluate.lists.job import Job
 from recassay.evaluate.lists.score import ScoreInputs, ScoreRequest
+from recassay.evaluate.lists.score_joins import TRUTH
+from recassay.evaluate.lists.summary import assemble
 from recassay.evaluate.options import ConventionOptions, DesignOptions, Execution, ReadOptions
-from recassay.metrics.base import truth_statistics_for
+from recassay.evaluate.ranks.judge import JudgeRequest, judge_in_memory
+from recassay.metrics.base import Metric, truth_statistics_for
 from recassay.metrics.credit import NoFormula
+from recassay.metrics.registry import parse_metrics
 from recassay.results.design_scores import DesignScore
 from recassay.results.finding import Finding
 from recassay.results.scores import Scores
@@ -26,6 +34,13 @@ from recassay.study.plan.plan import LISTS, AnyPlan, Plan
 from recassay.study.run.study_scores import StudyScores
 
 UNIFORM = "uniform_items"
+Inputs = tuple[object, ...]  # what a result depends on
+Remember = Callable[[str, Inputs, Callable[[], Any]], Any]  # system, inputs, computation
+
+
+def compute_again(_system: str, _parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
+    """Return a computed result: the memory of a study without any."""
+    return compute()
 
 
 def judge_fold(
@@ -37,26 +52,34 @@ def judge_fold(
     dry_run: bool = False,
     short: Short | None = None,
     threads: int | None = None,
+    remember: Remember = compute_again,
 ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
     """Return the scores of all systems on one fold by design, and the findings about all designs together.
 
     ``runs`` are the ranked lists by system. A dry run computes no intervals and variances. ``short`` says what to do
-    with users who have fewer candidates than a design samples; None: what the study says.
+    with users who have fewer candidates than a design samples; None: what the study says. ``remember`` returns the
+    result of one system, stored or computed.
     """
     findings: tuple[Finding, ...] = ()
     designs = designs_for(plan, split)
-    found = {LISTS: StudyScores(_score_lists(plan, fold, runs, dry_run, threads))} if LISTS in designs else {}
+    found = {LISTS: StudyScores(_score_lists(plan, fold, runs, dry_run, threads, remember))} if LISTS in designs else {}
     closed = [design for design in designs if isinstance(design, Design)]
     if closed:
         how = plan.study.judge
-        design_scores = judge(
-            runs,
-            closed,
-            metrics_by_design(plan),
-            options=DesignOptions(how.users, short or how.short, variance=not dry_run),
-            uncertainty=_uncertainty(plan, dry_run),
-            threads=threads,
+        metrics = parse_metrics(metrics_by_design(plan))
+        options = DesignOptions(how.users, short or how.short, variance=not dry_run)
+        texts = _texts(metrics)
+        parts = ("design", texts, dataclasses.astuple(options))
+        recall = remember if texts is not None else compute_again
+        request = JudgeRequest(
+            tuple(closed),
+            metrics,
+            options,
+            _uncertainty(plan, dry_run),
+            Execution(threads=threads),
+            lambda name, design, compute: recall(name, (*parts, str(design)), compute),
         )
+        design_scores = judge_in_memory(runs, request)
         findings = design_scores.findings
         by_design: dict[str, dict[tuple[str, str], DesignScore]] = {str(design): {} for design in closed}
         for row in design_scores.rows:
@@ -69,22 +92,39 @@ def judge_item_groups(
     plan: Plan, fold: Fold, runs: Mapping[str, Run], memberships: Iterable[Memberships], threads: int | None
 ) -> tuple[ItemGroups, ...]:
     """Return the values of all systems on one fold by group of relevant items, for each of several columns of items."""
+    job, truth = _job(plan, fold, threads)
+    found = [ItemGroups.of(job, truth, one) for one in memberships]
+    for groups in found:
+        for name, run in runs.items():
+            groups.judge(name, run)
+    return tuple(found)
+
+
+def _job(plan: Plan, fold: Fold, threads: int | None) -> tuple[Job, Truth]:
+    """Return the job that scores ranked lists on a fold as ``ra.score`` does, and the truth of the fold."""
     truth = plan.protocol.truth(fold)
     request = ScoreRequest.of(
         ScoreInputs(None, truth, fold.train, fold.items),
         list(plan.metrics),
         reading=ReadOptions(),
         conventions=ConventionOptions(),
-        uncertainty=_uncertainty(plan, dry_run=True),
+        uncertainty=Uncertainty(None),
         execution=Execution(threads=threads),
     )
     job = request.job.with_train(fold.train)
-    job = job.resolved(truth_statistics_for(job.metrics.values(), truth))
-    found = [ItemGroups.of(job, truth, one) for one in memberships]
-    for groups in found:
-        for name, run in runs.items():
-            groups.judge(name, run)
-    return tuple(found)
+    return job.resolved(truth_statistics_for(job.metrics.values(), truth)), truth
+
+
+def _texts(metrics: Mapping[str, Metric]) -> dict[str, str] | None:
+    """Return the metrics as texts, by heading.
+
+    Return None if a metric or a check is from outside recassay, because its code may change.
+    """
+    modules = [type(metric).__module__ for metric in metrics.values()]
+    modules += [check.ask.__module__ for check in checks().values()]
+    if any(not module.startswith("recassay.") for module in modules):
+        return None
+    return {heading: str(metric) for heading, metric in metrics.items()}
 
 
 def metrics_by_design(plan: Plan) -> list[str]:
@@ -115,16 +155,17 @@ def _fits(design: str | Design, split: Split) -> bool:
     return design.base != "AI" if split.name == UNIFORM else not design.uniform_items
 
 
-def _score_lists(plan: Plan, fold: Fold, runs: Mapping[str, Run], dry_run: bool, threads: int | None) -> Scores:
-    return score(
-        dict(runs),
-        plan.protocol.truth(fold),
-        list(plan.metrics),
-        train=fold.train,
-        items=fold.items,
-        uncertainty=_uncertainty(plan, dry_run),
-        threads=threads,
-    )
+def _score_lists(
+    plan: Plan, fold: Fold, runs: Mapping[str, Run], dry_run: bool, threads: int | None, remember: Remember
+) -> Scores:
+    job, truth = _job(plan, fold, threads)
+    items = None if fold.items is None else fold.items.fingerprint
+    texts = _texts(job.metrics)
+    remember = remember if texts is not None else compute_again
+    parts = ("lists", texts, fold.fingerprint, str(plan.protocol), items)
+    judged = {name: remember(name, parts, functools.partial(job.judge, run, truth)) for name, run in runs.items()}
+    scores = assemble(job, judged, truth.queries, _uncertainty(plan, dry_run), None)
+    return dataclasses.replace(scores, settings={**scores.settings, TRUTH: truth.about})
 
 
 def _uncertainty(plan: Plan, dry_run: bool) -> Uncertainty:

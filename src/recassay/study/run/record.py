@@ -34,6 +34,7 @@ from recassay.study.store.folder import FAILURES, FOLDS, StudyCell, StudyFolder
 from recassay.study.store.notes import about_fold, merged_findings
 from recassay.study.store.page import write_report
 from recassay.study.store.results import Results, Row
+from recassay.study.store.scored import ScoreStore
 from recassay.study.store.stream_fold import StreamFold
 from recassay.study.store.times import NAME as TIMES
 from recassay.study.store.values import Values
@@ -67,6 +68,11 @@ class Record:
     def store(self) -> StudyFolder:
         """Return the folder of stored results of the study."""
         return StudyFolder(self.out, names=tuple(self.plan.data), trust=self.trust)
+
+    @cached_property
+    def scored(self) -> ScoreStore:
+        """Return the stored values per user of single systems, which another run of the study takes again."""
+        return ScoreStore(self.out, self.store.manifest)
 
     @cached_property
     def values(self) -> Values:
@@ -206,6 +212,7 @@ class Record:
         command = {"command": self.command} if self.command else {}
         write_json({"recassay": __version__, **command, "rows": self.times, **calls_noted}, self.out / TIMES)
         self.store.remove_outdated()
+        self.scored.remove_unused()
         self.store.manifest.write()  # before the page, which is made from files that the manifest lists
         write_report(self.out)
         return results

@@ -193,7 +193,7 @@ class Runner(ABC, Generic[AFold, Answer]):
                 for split in self.plan.splits_of(name):
                     self._split(name, log, split)
             self.conclude()
-        return replace(self.record.write(), work=self.work.lines(memo))
+        return replace(self.record.write(), work=self.work.lines(memo, self.record.scored))
 
     @property
     def untried(self) -> tuple[System, ...]:
@@ -247,7 +247,8 @@ class Runner(ABC, Generic[AFold, Answer]):
                     answered = self._answer(cell, system, fold)
                     if answered is not None:
                         answers[system.name] = answered
-                        if fold is folds[0] and len(answers) == 1:  # shows an error before hours are spent on others
+                        is_new = bool(self.work.computed[system.name])
+                        if fold is folds[0] and len(answers) == 1 and is_new:  # an error shows before others take hours
                             self._drop_unscorable(cell, split, fold, answers)
                         self._note_changed(cell, system.name)
                     self.report(f"{name}, {split}", next(steps), of)

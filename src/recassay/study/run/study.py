@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from recassay.api.choice import choose
 from recassay.checks.future_leaks import fold_findings
@@ -36,7 +37,7 @@ from recassay.study.plan.early import read_plan, require_run_files
 from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamPlan
 from recassay.study.plan.run_files import RunFile
 from recassay.study.run.dry_run import FEW_JUDGED, JUDGED, dry_run
-from recassay.study.run.judging import judge_fold, judge_item_groups
+from recassay.study.run.judging import Remember, compute_again, judge_fold, judge_item_groups
 from recassay.study.run.runner import UNTRUSTED, ReportProgress, Runner
 from recassay.study.run.sequences import SequenceRunner
 from recassay.study.run.spark import make_answers_ahead
@@ -131,6 +132,7 @@ class _ListRunner(Runner[Fold, Run]):
     plan: Plan
     task: Callable[[Fold, UserProtocol], RankingTask] = field(default_factory=_cached_task)
     dry_runs: int = 0
+    digests: WeakKeyDictionary[Run, str] = field(default_factory=WeakKeyDictionary)  # of the files of stored runs
 
     @functools.cached_property
     def items(self) -> Callable[[str], Features | None]:
@@ -244,7 +246,10 @@ class _ListRunner(Runner[Fold, Run]):
         If another program wrote the lists, the ranks are computed from them.
         """
         run = self.store.answer(cell, name, key)
-        if run is None or run.standings is not None:
+        if run is None:
+            return None
+        if run.standings is not None:
+            self.digests[run] = self.store.answer_digest(cell, name)
             return run
         task = self.task(fold, self.plan.protocol)
         return replace(run, standings=standings_of_lists(task, run, threads=self.threads))
@@ -253,7 +258,19 @@ class _ListRunner(Runner[Fold, Run]):
         self, split: Split, fold: Fold, answers: dict[str, Run], *, dry_run: bool = False
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
         """Return the scores of the ranked lists of all systems on a fold by design, and the findings."""
-        return judge_fold(self.plan, split, fold, answers, dry_run=dry_run, threads=self.threads)
+        remember = compute_again if dry_run else self._remember(answers)
+        return judge_fold(self.plan, split, fold, answers, dry_run=dry_run, threads=self.threads, remember=remember)
+
+    def _remember(self, answers: Mapping[str, Run]) -> Remember:
+        """Return a function that takes results of systems from the folder, where the same lists were scored before."""
+
+        def remember(system: str, parts: tuple[object, ...], compute: Callable[[], Any]) -> Any:
+            digest = self.digests.get(answers[system])
+            if digest is None:
+                return compute()
+            return self.record.scored.remembered((system, digest, *parts), compute)
+
+        return remember
 
     def _judged(
         self, cell: StudyCell, split: Split, fold: Fold, answers: dict[str, Run]

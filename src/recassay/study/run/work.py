@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from recassay.stats.memo import Memo
+from recassay.study.store.scored import ScoreStore
 
 
 @dataclass
@@ -20,10 +21,10 @@ class Work:
         """Count a result of a system on a fold, either computed or taken from the folder."""
         (self.computed if computed else self.taken)[system] += 1
 
-    def lines(self, memo: Memo) -> tuple[str, ...]:
+    def lines(self, memo: Memo, scored: ScoreStore | None = None) -> tuple[str, ...]:
         """Return the work in words, a line for each system that computed, and lines on what was taken from the folder.
 
-        ``memo`` counts the intervals and tests that were computed and taken.
+        ``memo`` counts the intervals and tests that were computed and taken, and ``scored`` the scorings of a system.
 
         >>> work = Work({"svd": "it is new in the study"})
         >>> work.note("svd", computed=True)
@@ -46,6 +47,9 @@ class Work:
         if whole := memo.taken + memo.computed:
             rest = ", the others taken from the folder" if memo.taken else ""
             lines.append(f"{memo.computed:,} of {whole:,} intervals and tests were computed{rest}")
+        if scored and (whole := scored.taken + scored.computed):
+            rest = ", the others taken from the folder" if scored.taken else ""
+            lines.append(f"{scored.computed:,} of {whole:,} scorings of a system on a fold were computed{rest}")
         return tuple(lines)
 
 

@@ -139,6 +139,13 @@ class StudyFolder:
         intact = self._are_intact(*others, *self._shared_places(cell)) and _marked(mark, key)
         return intact and (self._are_intact(run) or self._is_replaced(run, system))
 
+    def answer_digest(self, cell: StudyCell, system: str) -> str:
+        """Return a digest of the stored ranked lists and standings of a system: of the bytes of their files."""
+        digest = hashlib.blake2b(digest_size=16)
+        for path in (*self._answer_places(cell, system), *self._shared_places(cell)):
+            digest.update(path.read_bytes())
+        return digest.hexdigest()
+
     def store_answer(self, cell: StudyCell, run: Run, key: str) -> None:
         """Write ranked lists and standings under a key, and last the JSON file with the key which makes them valid.
 

@@ -5,9 +5,13 @@ import json
 import pytest
 
 import recassay as ra
+from recassay.evaluate.lists.job import Job
+from recassay.evaluate.ranks import judge as judging_of_designs
+from recassay.metrics.registry import METRICS
 from recassay.models.baselines.popular import Popular
 from recassay.models.baselines.random import Random
 from recassay.models.factors.pure_svd import PureSVD
+from recassay.study.store.scored import SCORED
 from recassay.study.store.statistics import STATISTICS, stored_statistics
 
 from ..conftest import files
@@ -45,9 +49,73 @@ def test_a_new_model_is_all_that_is_fitted_and_resampled(study, tmp_path, fits):
     tests = metrics * 3  # two are new, and a single pair is tested in another way than one of several
     assert computed == of_means + of_differences + tests
     assert whole >= 2 * computed
+    assert after.work[3] == "2 of 6 scorings of a system on a fold were computed, the others taken from the folder"
     ra.run_study(study(name="fresh.yaml"), tmp_path / "fresh")
     assert files(tmp_path / "out") == files(tmp_path / "fresh")
     assert (tmp_path / "out" / STATISTICS).read_bytes() == (tmp_path / "fresh" / STATISTICS).read_bytes()
+
+
+def test_a_new_model_is_all_that_is_scored(study, tmp_path, monkeypatch):
+    designs = "designs: [lists, TI-AR-AN, TI-1R-NN(9)]\n"
+    ra.run_study(
+        study(replace=[(', svd: "PureSVD(factors=4)"', ""), (", coverage@5", "")], add=designs), tmp_path / "out"
+    )
+    scored = []
+    judge, expect = Job.judge, judging_of_designs.expect
+    monkeypatch.setattr(Job, "judge", lambda self, run, truth: scored.append(run.name) or judge(self, run, truth))
+    monkeypatch.setattr(
+        judging_of_designs, "expect", lambda one, *a, **b: scored.append(one.name) or expect(one, *a, **b)
+    )
+    after = ra.run_study(study(replace=[(", coverage@5", "")], add=designs), tmp_path / "out")
+    real = scored[3:]  # after the dry run, of a list and two designs
+    assert real == ["svd"] * 3 * 2
+    assert after.work[3].startswith("6 of 18 scorings")
+    ra.run_study(study(replace=[(", coverage@5", "")], add=designs, name="fresh.yaml"), tmp_path / "fresh")
+    assert files(tmp_path / "out") == files(tmp_path / "fresh")
+    stored = [
+        {path.name: path.read_bytes() for path in (tmp_path / out / SCORED).iterdir()} for out in ("out", "fresh")
+    ]
+    assert stored[0] == stored[1]
+
+
+PLUGIN = '''
+from dataclasses import dataclass
+
+from recassay.metrics.base import Accuracy
+
+
+@dataclass(frozen=True, repr=False)
+class Misses(Accuracy):
+    """Places without a relevant item."""
+
+    name = "misses_that_change"
+    bounds = (0.0, float("inf"))
+
+    def judge(self, lists):
+        return self.k - lists.hits(self.k, self.relevant_from)
+'''
+
+
+def test_metrics_of_a_plugin_are_scored_again_because_their_code_may_change(study, tmp_path):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    changes = [("recall@5", "misses_that_change@5"), (', svd: "PureSVD(factors=4)"', "")]
+    try:
+        results = ra.run_study(study(replace=changes, add="plugins: mine.py\n"), tmp_path / "out")
+    finally:
+        METRICS.find("misses_that_change").name = ""
+    assert not any("scorings" in line for line in results.work)
+    assert not (tmp_path / "out" / SCORED).exists()
+
+
+def test_damaged_scores_are_computed_again(study, tmp_path):
+    ra.run_study(study(), tmp_path / "out")
+    before = files(tmp_path / "out")
+    (first, *_) = sorted((tmp_path / "out" / SCORED).iterdir())
+    first.write_bytes(first.read_bytes()[:-9])
+    (tmp_path / "out" / "summary.json").unlink()
+    after = ra.run_study(study(), tmp_path / "out")
+    assert after.work[-1].startswith("1 of 6 scorings")
+    assert files(tmp_path / "out") == before
 
 
 def test_a_new_metric_fits_nothing_but_the_trial_of_one_system(study, tmp_path, fits):
