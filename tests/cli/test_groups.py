@@ -87,6 +87,16 @@ def test_json_has_groups(recassay, shop):
     assert [gap["worst"] for gap in found["gaps"] if gap["system"] == "als"] == ["de"] * 3
 
 
+def test_compare_shows_the_groups_of_a_folder_on_demand(recassay, shop):
+    assert by_country(recassay, "-o", "out").code == 0
+    brief, whole = recassay("compare", "out"), recassay("compare", "out", "--details")
+    assert brief.out.splitlines()[-1] == "The folder has means by group (country): --details"
+    assert "By country (users)" not in brief.out
+    assert "By country (users)" in whole.out
+    (found,) = recassay("compare", "out", "--json").json["groups"]
+    assert found["by"] == "country"
+
+
 def test_by_item_leaves_out_metrics_that_groups_cannot_have(recassay, shop):
     answer = recassay("score", "truth.csv", "runs", "-m", METRICS, "--items", "items.csv", "--by-item", "genre")
     assert answer.code == 0, answer.err

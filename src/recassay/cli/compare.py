@@ -12,7 +12,10 @@ from recassay.cli._options import COLUMNS, OUTPUT, STATISTICS, choice, option
 from recassay.naming import choices
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from recassay.evaluate.decisions.decide import Decision
+    from recassay.results.group_scores import GroupScores
     from recassay.results.score_set import ScoreSet
 
 AXES = ("dataset", "split", "seed", "design")
@@ -218,7 +221,8 @@ def compare(
             threads=threads,
             progress=report,
         )
-    _show(chosen, result, output, "details" if details and table == "text" else table, as_json)
+    groups = () if dataset or split or design else _groups(scores)
+    _show(chosen, result, output, "details" if details and table == "text" else table, as_json, groups)
     if fail_on and any(finding.at_least(fail_on) for finding in result.findings):  # type: ignore[arg-type]
         raise typer.Exit(1)
 
@@ -237,17 +241,42 @@ def _testing(context: typer.Context, sources: list[str], asked: dict[str, Any]) 
     return {name: own[name] if name in own and name not in given else value for name, value in asked.items()}
 
 
-def _show(scores: ScoreSet, result: Decision, output: Path | None, table: str, as_json: bool) -> None:
+def _groups(sources: list[str]) -> tuple[tuple[str, GroupScores], ...]:
+    """Return the means by group in a folder of results, each with its place as text; none if there are several."""
+    from recassay.report.folder.read import SUMMARY, read_results
+
+    return read_results(sources[0]).groups if len(sources) == 1 and (Path(sources[0]) / SUMMARY).is_file() else ()
+
+
+def _show(
+    scores: ScoreSet, result: Decision, output: Path | None, table: str, as_json: bool,
+    groups: tuple[tuple[str, GroupScores], ...],
+) -> None:  # fmt: skip
     from recassay.report.tables import decision
 
     if output is not None:
         decision.write_decision(result, output)
     if as_json:
-        _common.print_json(decision.decision_document(result))
+        by_group = {"groups": [{"place": place, **one.to_dict()} for place, one in groups]} if groups else {}
+        _common.print_json(decision.decision_document(result) | by_group)
     elif table in ("text", "details"):
         screen = _common.console()
         screen.print(decision.decision_text(scores, result, details=table == "details"))
+        _show_groups(screen, groups, details=table == "details")
     else:
         typer.echo(decision.decision_table(scores, result, table), nl=False)
     if output is not None:
         _common.say(f"The comparison is in {output}")
+
+
+def _show_groups(screen: Console, groups: tuple[tuple[str, GroupScores], ...], *, details: bool) -> None:
+    """Print the means by group with details, else a line that says that there are some."""
+    from rich.text import Text
+
+    from recassay.report.tables.groups import groups_text
+
+    if groups and not details:
+        columns = ", ".join(dict.fromkeys(one.by for _, one in groups))
+        screen.print(Text(f"The folder has means by group ({columns}): --details"))
+    for place, one in groups if details else ():
+        screen.print(*([Text(place)] if place else []), groups_text(one), sep="\n")
