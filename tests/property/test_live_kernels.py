@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recassay.live._kernels import ABSENT
+from recassay.live._kernels import ABSENT, add_rows
 from recassay.live.keys import KeyMap
 from recassay.stats.group_sums import GroupSums
 
@@ -51,6 +51,19 @@ def test_sums_of_groups_are_sums_of_fractions(rows):
 
         assert float(sums.total(group, 0)) == exact(own)
         assert float(sums.squares(group, 0)) == exact(one * one for one in own)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-1e9, 1e9) | st.just(float("nan"))), max_size=40))
+def test_rows_are_added_one_after_another(rows):
+    groups = np.array([group for group, _ in rows], np.int64)
+    values = np.array([[value, 1.0] for _, value in rows]).reshape(-1, 2)
+    sums, counts = np.zeros((4, 2)), np.zeros((4, 2), np.int64)
+    add_rows(sums, counts, groups, values)
+    wanted = np.zeros((4, 2))
+    np.add.at(wanted, groups, np.where(np.isnan(values), 0.0, values))
+    assert sums.tolist() == wanted.tolist()
+    assert counts[:, 1].tolist() == np.bincount(groups, minlength=4).tolist()
+    assert counts[:, 0].tolist() == np.bincount(groups[~np.isnan(values[:, 0])], minlength=4).tolist()
 
 
 def test_numbers_that_are_not_added():

@@ -58,6 +58,18 @@ def visit(
 
 
 @njit(nogil=True, cache=True)
+def add_rows(sums: NDArray[np.float64], counts: Whole, rows: Whole, values: NDArray[np.float64]) -> None:
+    """Add row i of ``values`` (n, m) to row ``rows[i]`` of ``sums``, in order, and count it in ``counts``; skip NaN."""
+    for i in range(rows.size):
+        row = rows[i]
+        for at in range(values.shape[1]):
+            value = values[i, at]
+            if not np.isnan(value):
+                sums[row, at] += value
+                counts[row, at] += 1
+
+
+@njit(nogil=True, cache=True)
 def rebuild(slots: Keys, values: Whole, floor: int, new_slots: Keys, new_values: Whole) -> int:
     """Copy the texts whose value is at least ``floor`` to an empty, larger or equal table; return their number.
 

@@ -287,4 +287,4 @@ def in_order(events: pl.DataFrame) -> pl.DataFrame:
         ]
         sorting = events[rows].with_row_index("row").sort("time", "event", *keys, nulls_last=False, maintain_order=True)
         order[tied] = rows[sorting["row"].to_numpy()]
-    return events[order]
+    return events if np.array_equal(order, np.arange(order.size)) else events[order]

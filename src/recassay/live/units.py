@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar._kernels import intern
 from recassay.columnar.layout import readonly, text_hashes
-from recassay.live._kernels import ABSENT
+from recassay.live._kernels import ABSENT, add_rows
 from recassay.live.keys import KeyMap
 
 
@@ -58,9 +58,7 @@ class UserUnits:
         inside = times < self.first[rows] + self.span
         same = arms == self.arm[rows]
         own = np.flatnonzero(inside & same)
-        defined = ~np.isnan(values[own])
-        np.add.at(self.counts, rows[own], defined.astype(np.int64))
-        np.add.at(self.sums, rows[own], np.where(defined, values[own], 0.0))
+        add_rows(self.sums, self.counts, rows[own], np.ascontiguousarray(values[own]))
         return begins, int((inside & ~same).sum())
 
     def _rows(

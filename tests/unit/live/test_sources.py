@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from recassay.live.loop import Loop
@@ -197,3 +198,18 @@ def test_a_file_that_grows_and_is_rotated(tmp_path):
     assert poll(again) == [b"two", b"three"]
     assert poll(again) == [b"four"]
     again.close()
+
+
+def test_a_parquet_file_is_read_again_from_any_batch(tmp_path):
+    path, rows = tmp_path / "events.parquet", 230_000
+    pl.DataFrame({"row": range(rows)}).write_parquet(path, row_group_size=30_000)
+    source, positions, read = FileSource(path, "p", follow=False), [{}], []
+    source.start({})
+    while found := source.poll(0.0):
+        read.append(found[0].content["row"])
+        positions.append({"p": found[0].position})
+    assert pl.concat(read).to_list() == list(range(rows))
+    for at, position in enumerate(positions[:-1]):
+        again = FileSource(path, "p", follow=False)
+        again.start(position)
+        assert again.poll(0.0)[0].content["row"].to_list() == read[at].to_list()

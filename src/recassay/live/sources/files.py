@@ -17,6 +17,7 @@ from recassay.live.events.schema import LARGEST_LINE
 from recassay.live.sources.base import BATCH, Arrival
 
 CHUNK = 8 << 20  # bytes read at once
+AHEAD = 4 * BATCH  # rows of a Parquet file read at once
 PARQUET = (".parquet", ".pq")
 TEXT = (".jsonl", ".ndjson", ".json", ".log")
 
@@ -67,6 +68,7 @@ class FileSource:
         self.inode = 0
         self.row = 0
         self.height = 0
+        self.ahead = pl.DataFrame()  # rows of a Parquet file that are read, but not returned yet
         self.finished = ""  # name of the last file of a folder that was read to its end
         self.at_end = False
 
@@ -147,7 +149,7 @@ class FileSource:
     def _release(self) -> None:
         if self.reader is not None:
             self.reader.handle.close()
-        self.reader = None
+        self.reader, self.ahead = None, pl.DataFrame()
 
     def poll(self, timeout: float) -> list[Arrival]:
         """Return the next events of the file, or of the file that follows it, waiting up to ``timeout`` seconds."""
@@ -190,7 +192,9 @@ class FileSource:
         assert self.file is not None
         if self.row >= self.height:
             return None
-        frame = pl.scan_parquet(self.file).slice(self.row, BATCH).collect()
+        if not self.ahead.height:  # a slice decodes whole row groups, so several batches are read at once
+            self.ahead = pl.scan_parquet(self.file).slice(self.row, AHEAD).collect()
+        frame, self.ahead = self.ahead[:BATCH], self.ahead[BATCH:]
         self.row += frame.height
         return frame
 
