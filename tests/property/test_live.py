@@ -225,6 +225,25 @@ def test_a_state_that_is_opened_again_has_the_same_bits(tmp_path):
     again.close()
 
 
+def test_merged_periods_do_not_depend_on_when_commits_are_made():
+    start = 1_700_006_400  # a whole hour
+    events = [
+        {"request_id": str(n), "user_id": f"u{n}", "items": ["a"], "time": start + 600 * n} for n in range(6 * 60)
+    ]
+    options = WatchSettings(metrics=("hit@1",), user_window=HOUR, idle=1 << 60, ahead=1 << 60)
+    found = []
+    for stops in ((), (6 * 60 - 1,)):
+        watcher, begin = Watcher(options), 0
+        for end in (*stops, len(events)):
+            lines = [json.dumps(event).encode() for event in events[begin:end]]
+            watcher.take("a", read_lines(lines), 0)
+            watcher.step(0)
+            watcher.commit()
+            begin = end
+        found.append(bits(watcher))
+    assert found[0] == found[1]
+
+
 FIELDS = ("request_id", "user_id", "items", "item_id", "time", "kind", "propensity", "value", "event")
 THINGS = ("a", "", None, 7, -1, 1e18, 1.5, True, [], ["a"], ["a", None], [["a"]], {"a": 1}, "x" * 2000, "nan",
           "2023-11-14T22:13:20Z",

@@ -39,6 +39,7 @@ class Buckets:
         self.columns = columns
         self.rows: dict[Period, int] = {}
         self.sums = GroupSums.zeros(64, columns)
+        self.used = 0  # rows of ``sums`` that were ever in use; those of merged periods are in ``free``
         self.free: list[int] = []
         self.changed: set[Period] = set()
         self.dropped: set[Period] = set()
@@ -54,7 +55,8 @@ class Buckets:
         self.dropped.discard(period)
         row = self.rows.get(period)
         if row is None:
-            row = self.free.pop() if self.free else len(self.rows)
+            row = self.free.pop() if self.free else self.used
+            self.used = max(self.used, row + 1)
             if row >= self.sums.counts.shape[0]:
                 grown = GroupSums.zeros(2 * row, self.columns)
                 grown.add(np.arange(row), self.sums)

@@ -233,7 +233,7 @@ class Tally:
         if now // HOUR != self.coarsened:
             self.coarsened = now // HOUR
             for store in (self.sums, self.unit_sums, self.assigned):
-                store.coarsen(now)
+                store.coarsen(now // HOUR * HOUR)  # whole hours: nothing depends on when commits are made
 
     def to_dict(self) -> dict[str, Any]:
         """Return the small parts of the totals, ready for JSON; sums and arrays are stored separately."""
