@@ -152,9 +152,9 @@ def table(rows: list[dict[str, str]]) -> str:
     return f"""## {TITLE}
 
 {len(rows):,} simulated experiments of two arms ({METRIC}, {units:,.0f} users on average), read by the watcher in
-commits of an hour. An analyst looks at every commit, {looks:.0f} times on average. The level is {ALPHA}. Users are assigned
-correctly in all experiments. In {len(null):,} experiments the arms are equal; in {len(real):,} the lists of `new`
-attract 30 % more clicks.
+commits of an hour. An analyst looks at every commit, {looks:.0f} times on average. The level is {ALPHA}. Users are
+assigned correctly in all experiments. The arms are equal in {len(null):,} experiments. In {len(real):,} the lists of
+`new` attract 30 % more clicks.
 
 | share of experiments | arms are equal | arms differ |
 | --- | ---: | ---: |
