@@ -247,7 +247,7 @@ def test_merged_periods_do_not_depend_on_when_commits_are_made():
 FIELDS = ("request_id", "user_id", "items", "item_id", "time", "kind", "propensity", "value", "event")
 THINGS = ("a", "", None, 7, -1, 1e18, 1.5, True, [], ["a"], ["a", None], [["a"]], {"a": 1}, "x" * 2000, "nan",
           "2023-11-14T22:13:20Z",
-          0.5, [0.5], ["0.5"], "exposure", "feedback", 1_700_000_000, 9e11)  # fmt: skip
+          0.5, [0.5], ["0.5"], "exposure", "feedback", "interaction", 1_700_000_000, 9e11)  # fmt: skip
 
 
 def malformed(draw):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from recassay.columnar.layout import text_hashes
 from recassay.live._kernels import ABSENT
 from recassay.live.clock import BEGINNING
-from recassay.live.events.schema import EXPOSURE, columns
+from recassay.live.events.schema import EXPOSURE, FEEDBACK, INTERACTION, columns
 from recassay.live.keys import KeyMap
 
 NEVER = 1 << 61  # a span that no two times are apart
@@ -33,6 +33,16 @@ class Released:
     kept: pl.DataFrame
     duplicates: int
     orphans: int
+
+    @property
+    def n_feedback(self) -> int:
+        """Return the number of feedback events."""
+        return int((self.kept["event"] == FEEDBACK).sum())
+
+    @property
+    def interactions(self) -> pl.DataFrame:
+        """Return the interactions, which belong to no exposure."""
+        return self.kept.filter(pl.col("event") == INTERACTION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +136,8 @@ class Join:
 
     def replay(self, kept: pl.DataFrame) -> int:
         """Open the exposures among some events and match their feedback; return how much feedback has no exposure."""
+        if (kept["event"] == INTERACTION).any():
+            kept = kept.filter(pl.col("event") != INTERACTION)
         is_exposure = (kept["event"] == EXPOSURE).to_numpy()
         exposures = kept.filter(pl.Series(is_exposure)) if not is_exposure.all() else kept
         numbers = np.zeros(kept.height, np.int64)
@@ -247,7 +259,8 @@ class Join:
 def identity_of(events: pl.DataFrame) -> pl.Expr:
     """Return an expression that has the same value for copies of one event, and different values for others.
 
-    It is the event id if there is one, else request, item and kind, or user, item, kind and time.
+    It is the event id if there is one, else request, item and kind, or user, item, kind and time. For an interaction it
+    is model, user, item and time.
     """
     of_feedback = pl.concat_str(pl.lit("f"), pl.col("request_id"), pl.col("item_id"), pl.col("kind"), separator="\x1f")
     unnamed = pl.concat_str(
@@ -256,6 +269,12 @@ def identity_of(events: pl.DataFrame) -> pl.Expr:
     own = (
         pl.when(pl.col("event") == EXPOSURE)
         .then("x" + pl.col("request_id"))
+        .when(pl.col("event") == INTERACTION)
+        .then(
+            pl.concat_str(
+                pl.lit("n"), *(pl.col(one) for one in ("arm", "user_id", "item_id", "time")), separator="\x1f"
+            )
+        )
         .otherwise(pl.coalesce(of_feedback, unnamed))
     )
     if events["event_id"].null_count() == events.height:

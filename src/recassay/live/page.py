@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from recassay.comparison.over_time.signed_mcnemar import threshold
+from recassay.live.events.durations import HOUR
 from recassay.live.results import Watched
 from recassay.live.table import moment, verdict
 from recassay.report.content.wording import number
@@ -65,6 +67,7 @@ def content_of(found: Watched, document: dict[str, Any]) -> str:
         *(_figure(exhibit) for exhibit in exhibits(found, document)),
         "</div>",
         _comparisons(document),
+        _models(document),
         "<h2>Health of the logs</h2>",
         _health(document),
     ]
@@ -150,6 +153,59 @@ def _comparisons(document: dict[str, Any]) -> str:
     ]
     headings = ["difference", "metric", "units", "estimate", "anytime-valid bounds", "p (Holm)"]
     return "<h2>Differences</h2>" + _table(headings, rows, "Differences of arms")
+
+
+def _models(document: dict[str, Any]) -> str:
+    """Return the means and comparisons of models that were judged on the same interactions, as HTML; "" without any."""
+    models = document["models"]
+    if not models["means"]:
+        return ""
+    means = [
+        [model, metric, f"{row['n']:,}", _text(row["mean"])]
+        for model, content in models["means"].items()
+        for metric, row in content.items()
+    ]
+    pairs = [
+        [
+            f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", f"{row['only_a']:,}", f"{row['only_b']:,}",
+            _text(row["signed"]), _text(row["estimate"]), _bounds(row),
+        ]
+        for row in models["comparisons"]
+    ]  # fmt: skip
+    headings = ["difference", "metric", "both judged", "only first ahead", "only second ahead", "signed McNemar",
+                "estimate", "bounds at every look"]  # fmt: skip
+    compared = _table(headings, pairs, "Models on the same interactions") if pairs else ""
+    figures = "".join(_figure(one) for one in _signed_by_hour(document))
+    return (
+        "<h2>Models on interactions</h2>"
+        + _table(["model", "metric", "interactions", "mean"], means, "Means of the models")
+        + compared
+        + (f'<div class="figures">{figures}</div>' if figures else "")
+    )
+
+
+def _signed_by_hour(document: dict[str, Any]) -> list[Exhibit]:
+    """Return signed McNemar by hour as curves of pairs of models, for the first metrics with at least two hours."""
+    rows = document["models"]["over_time"]
+    alpha, made = document["settings"]["alpha"], []
+    for metric in list(dict.fromkeys(row["metric"] for row in rows))[:MOST_METRICS]:
+        own = [row for row in rows if row["metric"] == metric]
+        begin = min(row["begin"] for row in own)
+        points = [
+            {"hour": (row["begin"] - begin) / HOUR, "signed McNemar": row["signed"], "pair": f"{row['a']} − {row['b']}"}
+            for row in own
+        ]
+        last = max(row["hour"] for row in points)
+        if last:
+            level = threshold(alpha)
+            points += [
+                {"hour": hour, "signed McNemar": sign * level, "pair": f"level {alpha:g}, {side}"}
+                for sign, side in ((1, "first"), (-1, "second"))
+                for hour in (0.0, last)
+            ]
+            title = f"Who is ahead in {metric}, by hour since {moment(begin)}"
+            made.append(Exhibit("signed", title, "", pl.DataFrame(points), "hour", "signed McNemar", series="pair"))
+    return made
 
 
 def _rules(document: dict[str, Any]) -> str:

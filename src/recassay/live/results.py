@@ -151,6 +151,7 @@ class Watched:
             "arms": {arm: self._arm(arm) for arm in self.arms},
             "segments": self._segments(),
             "comparisons": self.comparisons,
+            "models": self.models(),
             "rules": self._rules(),
             "assignment": {"units": tally.evidence.assigned, "p": tally.evidence.mismatch_p},
             "alarms": [
@@ -165,6 +166,19 @@ class Watched:
         }  # fmt: skip
         plain: dict[str, Any] = _finite(document)
         return plain
+
+    def models(self) -> dict[str, Any]:
+        """Return means of the models that were judged on interactions, their comparisons, and signed McNemar by hour.
+
+        The hours are those of the last week.
+        """
+        models, evidence = self.watcher.tally.models, self.watcher.tally.evidence
+        newest = max((one.begin for one in models.pairs.rows), default=0)
+        return {
+            "means": models.means_by_model(),
+            "comparisons": models.comparisons(evidence.limits, evidence.alpha),
+            "over_time": models.over_time(evidence.alpha, since=newest - 7 * DAY),
+        }
 
     def _arm(self, arm: str) -> dict[str, Any]:
         tally = self.watcher.tally

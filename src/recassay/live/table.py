@@ -76,6 +76,8 @@ def live_table(found: Watched) -> RenderableType:
     parts.append(_arms(document))
     if document["comparisons"]:
         parts.append(_comparisons(document))
+    if document["models"]["comparisons"]:
+        parts.append(_models(document))
     bins = document["events"]
     counted = ", ".join(f"{name} {bins[name]:,}" for name in bins if name != "received")
     parts.append(Text(f"\n{bins['received']:,} events received: {counted}", style="dim"))
@@ -116,4 +118,19 @@ def _comparisons(document: dict[str, Any]) -> Table:
         bounds = f"{number(row['low'], 4)} to {number(row['high'], 4)}"
         p = "below 0.0001" if row["p_adjusted"] < 1e-4 else number(row["p_adjusted"], 4)
         table.add_row(f"{row['a']} − {row['b']}", row["metric"], f"{row['n']:,}", number(row["estimate"], 4), bounds, p)
+    return table
+
+
+def _models(document: dict[str, Any]) -> Table:
+    """Return the comparisons of models that were judged on the same interactions."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("models")
+    table.add_column("metric")
+    for heading in ("interactions", "only first ahead", "only second ahead", "signed McNemar", "estimate", "bounds"):
+        table.add_column(heading, justify="right")
+    for row in document["models"]["comparisons"]:
+        bounds = "" if row["low"] is None else f"{number(row['low'], 4)} to {number(row['high'], 4)}"
+        estimate = "" if row["estimate"] is None else number(row["estimate"], 4)
+        counts = [f"{row[name]:,}" for name in ("n", "only_a", "only_b")]
+        table.add_row(f"{row['a']} − {row['b']}", row["metric"], *counts, number(row["signed"], 4), estimate, bounds)
     return table

@@ -19,6 +19,7 @@ from recassay.live.events.durations import HOUR
 from recassay.live.evidence import Evidence
 from recassay.live.join import Closed
 from recassay.live.judging import DEEPEST, ExposureJudge, Judged
+from recassay.live.models import ModelSums
 from recassay.live.settings import WatchSettings
 from recassay.live.units import UserUnits
 from recassay.stats.group_sums import GroupSums
@@ -53,6 +54,7 @@ class Tally:
         self.sums = Buckets(len(self.metrics) + len(EXTRA))
         self.unit_sums = Buckets(len(self.metrics))
         self.assigned = Buckets(1)
+        self.models = ModelSums(judge, settings.every, self._check_limits)
         self.users = UserUnits(len(self.metrics), settings.user_window, settings.forget)
         self.evidence = Evidence(bounded, settings.alpha, dict(settings.shares), settings.rules)
         self.evidence_at = BEGINNING

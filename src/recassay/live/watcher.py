@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from recassay.errors import InternalError
 from recassay.live.clock import END, Clock
-from recassay.live.events.schema import EXPOSURE, EventBatch, shortened
+from recassay.live.events.schema import EventBatch, shortened
 from recassay.live.join import Join
 from recassay.live.judging import ExposureJudge
 from recassay.live.settings import WatchSettings
@@ -154,8 +154,10 @@ class Watcher:
         released = self.join.release(watermark)
         self.counts["duplicate"] += released.duplicates
         self.counts["orphans"] += released.orphans
-        self.counts["judged"] += released.orphans
-        self.counts["feedback"] += int((released.kept["event"] != EXPOSURE).sum())
+        self.counts["feedback"] += released.n_feedback
+        interactions = released.interactions
+        self.counts["judged"] += released.orphans + interactions.height
+        self.tally.models.add(interactions)
         if released.kept.height:
             self._kept.append((released.kept, int(released.kept["time"][-1])))
         closed = self.join.close()
@@ -251,7 +253,8 @@ class Watcher:
             self.state.append("users", 0, users.snapshot()["users"])
 
     def _stores(self) -> dict[str, Any]:
-        return {"exposures": self.tally.sums, "units": self.tally.unit_sums, "assigned": self.tally.assigned}
+        return {"exposures": self.tally.sums, "units": self.tally.unit_sums, "assigned": self.tally.assigned,
+                "models": self.tally.models.means, "pairs of models": self.tally.models.pairs}  # fmt: skip
 
     def _small_parts(self) -> dict[str, Any]:
         return {

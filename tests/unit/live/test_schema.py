@@ -9,6 +9,7 @@ from recassay.live.events.schema import REASONS, read_lines, read_table
 
 SHOWN = {"request_id": "r", "user_id": "u", "items": ["a", "b"], "time": 100}
 CLICK = {"request_id": "r", "item_id": "a", "time": 101}
+TAKEN = {"event": "interaction", "user_id": "u", "item_id": "a", "items": ["b", "a"], "time": 100, "arm": "als"}
 
 
 def reason(event):
@@ -42,6 +43,11 @@ def reason(event):
         ({**CLICK, "value": "much"}, "bad-value"),
         ({**SHOWN, "propensity": 0}, "bad-propensity"),
         ({**SHOWN, "propensity": [0.5, 0.5, 0.5]}, "bad-propensity"),
+        (TAKEN, None),
+        ({**TAKEN, "user_id": None, "request_id": "r"}, "no-user"),
+        ({**TAKEN, "item_id": None}, "no-item"),
+        ({**TAKEN, "items": None}, "wrong-type"),
+        ({**TAKEN, "items": ["a", ""]}, "null-item"),
         ([1, 2], "not-json"),
     ],
 )

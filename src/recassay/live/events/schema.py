@@ -1,4 +1,4 @@
-"""Events as tables: the columns of exposures and feedback, how they are read, and why a row is refused.
+"""Events as tables: the columns of exposures, feedback and interactions, how they are read, and why a row is refused.
 
 How a row is read depends on that row alone, never on the batch it came in. So formats of times, for example, are not
 inferred from the rest of a column.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from recassay.live.events.durations import SECOND
 
-EXPOSURE, FEEDBACK = 0, 1
+EXPOSURE, FEEDBACK, INTERACTION = 0, 1, 2
 MAX_TEXT = 1024  # bytes of an id
 LARGEST_LINE = 4 << 20  # bytes of an event as JSON
 LATEST_TIME = 253_402_300_800 * SECOND  # the year 10000
@@ -31,13 +31,13 @@ REASONS = {
     "not-json": "the line is not one JSON object",
     "wrong-type": "a field has a type that cannot be read, such as items that are not a list",
     "too-large": f"the event has more than {LARGEST_LINE:,} bytes",
-    "unknown-event": "it has neither items nor an item_id, or its field event is not exposure or feedback",
+    "unknown-event": "it has neither items nor an item_id, or its field event is not exposure, feedback or interaction",
     "no-time": "it has no time",
     "bad-time": "its time is neither a number nor a date and time as ISO 8601 has it",
     "future": "its time is later than the clock of this machine allows",
     "no-request": "an exposure has no request_id",
     "no-user": "it has no user_id (feedback: neither a user_id nor a request_id)",
-    "no-item": "feedback has no item_id",
+    "no-item": "feedback or an interaction has no item_id",
     "null-item": "an item of the list is missing",
     "too-many-items": "the list has more items than --max-items allows",
     "long-id": f"an id has more than {MAX_TEXT:,} bytes",
@@ -212,6 +212,7 @@ def _typed(frame: pl.DataFrame, segments: Sequence[str]) -> tuple[pl.DataFrame, 
     kind_of = (
         pl.when(text("event") == "exposure").then(EXPOSURE)
         .when(text("event") == "feedback").then(FEEDBACK)
+        .when(text("event") == "interaction").then(INTERACTION)
         .when(text("event").is_not_null()).then(-1)
         .when(pl.lit(items is not None) & pl.col("_items").is_not_null()).then(EXPOSURE)
         .when(text("item_id").is_not_null()).then(FEEDBACK)
@@ -295,6 +296,7 @@ def _refusal(max_items: int) -> pl.Expr:
     """
     column = pl.col
     exposure = column("event") == EXPOSURE
+    listed = column("event").is_in([EXPOSURE, INTERACTION])  # it has a list of items
     ids = ("request_id", "user_id", "item_id", "event_id", "kind", "arm", "model_version")
     weights = column("propensity")
     bad = weights.list.eval(pl.element().is_null() | ~(pl.element() > 0) | (pl.element() > 1)).list.any()
@@ -304,13 +306,13 @@ def _refusal(max_items: int) -> pl.Expr:
         ("no-time", ~column("_timed")),
         ("bad-time", column("time").is_null()),
         ("no-request", exposure & column("request_id").is_null()),
-        ("no-user", column("user_id").is_null() & (exposure | column("request_id").is_null())),
-        ("wrong-type", exposure & column("items").is_null()),
-        ("too-many-items", exposure & (column("items").list.len() > max_items)),
-        ("null-item", exposure & column("items").list.eval(pl.element().is_null() | (pl.element() == "")).list.any()),
+        ("no-user", column("user_id").is_null() & (listed | column("request_id").is_null())),
+        ("wrong-type", listed & column("items").is_null()),
+        ("too-many-items", listed & (column("items").list.len() > max_items)),
+        ("null-item", listed & column("items").list.eval(pl.element().is_null() | (pl.element() == "")).list.any()),
         ("no-item", ~exposure & column("item_id").is_null()),
         ("long-id", pl.any_horizontal(column(name).str.len_bytes() > MAX_TEXT for name in ids)),
-        ("long-id", exposure & (column("items").list.eval(pl.element().str.len_bytes()).list.max() > MAX_TEXT)),
+        ("long-id", listed & (column("items").list.eval(pl.element().str.len_bytes()).list.max() > MAX_TEXT)),
         ("bad-value", column("_valued") & (column("value").is_null() | ~column("value").is_finite())),
         ("bad-propensity", exposure & column("_weighted") & (weights.is_null() | bad.fill_null(True) | uneven)),
     )  # fmt: skip

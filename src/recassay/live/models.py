@@ -1,0 +1,144 @@
+"""Models judged on the same interactions: the list that each would have shown, and the item that the user took.
+
+An interaction is a use of an item that no exposure led to. Each model that is compared adds an event with its list. Two
+models are paired where user, item and time agree. The difference of their values lies within the range of the metric,
+so :func:`recassay.stats.anytime.boundary` bounds its sum at every look, even if interactions depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from recassay.comparison.over_time.signed_mcnemar import FEWEST
+from recassay.live.buckets import Buckets, Period, grouped
+from recassay.live.events.durations import HOUR
+from recassay.live.join import Closed
+from recassay.live.judging import ExposureJudge
+from recassay.stats.anytime import boundary
+from recassay.stats.group_sums import GroupSums
+from recassay.stats.significance import mcnemar_p, mcnemar_signed
+
+KEY = ("time", "user_id", "item_id")  # what two models must agree in to be judged on the same event
+PARTS = 3  # columns of sums per metric: the difference, and whether only the first or only the second is ahead
+BETWEEN = "\x1f"  # the two models of a pair
+
+
+class ModelSums:
+    """Exact sums by period over interactions: the values of each model, and how each pair of models differs.
+
+    ``judge`` scores the lists, ``every`` is the length of a period in microseconds, and ``check`` raises if a value is
+    outside the limits of its metric.
+    """
+
+    def __init__(self, judge: ExposureJudge, every: int, check: Callable[[NDArray[np.float64]], None]) -> None:
+        self.judge, self.metrics, self.every, self.check = judge, list(judge.headings), every, check
+        self.means = Buckets(len(self.metrics))
+        self.pairs = Buckets(PARTS * len(self.metrics))
+
+    def add(self, events: pl.DataFrame) -> None:
+        """Add interactions in order of time; all events of one time must come together."""
+        if not events.height:
+            return
+        names = events["arm"].unique().sort().to_list()
+        codes = events["arm"].replace_strict({name: at for at, name in enumerate(names)}, return_dtype=pl.Int64)
+        arms, times = codes.to_numpy(), events["time"].to_numpy()
+        taken = events.select(pl.int_range(pl.len(), dtype=pl.Int64).alias("at"), "item_id", "kind", "value")
+        values = self.judge.judge(Closed(events, taken), arms, len(names)).values
+        self.check(values)
+        periods, groups = grouped(times, arms, names, self.every)
+        self.means.add(periods, GroupSums.of(groups, values, len(periods)))
+        first = (
+            events.select(*KEY, "arm").with_row_index("row").unique([*KEY, "arm"], keep="first", maintain_order=True)
+        )
+        for a, b in combinations(names, 2):
+            both = first.filter(arm=a).join(first.filter(arm=b), on=KEY, maintain_order="left")
+            if both.height:
+                self._add_pair(a, b, times, values, both["row"].to_numpy(), both["row_right"].to_numpy())
+        for store in (self.means, self.pairs):
+            store.coarsen(int(times[-1]) // HOUR * HOUR)
+
+    def _add_pair(
+        self,
+        a: str,
+        b: str,
+        times: NDArray[np.int64],
+        values: NDArray[np.float64],
+        rows_a: NDArray[np.uint32],
+        rows_b: NDArray[np.uint32],
+    ) -> None:
+        """Add how models ``a`` and ``b`` differ: the rows ``rows_a`` and ``rows_b`` of ``values`` are their pairs."""
+        found = values[rows_a] - values[rows_b]
+        columns = np.stack([found, np.where(found > 0, 1.0, found * 0), np.where(found < 0, 1.0, found * 0)], axis=2)
+        nobody = np.zeros(rows_a.size, np.int64)
+        periods, groups = grouped(times[rows_a], nobody, [f"{a}{BETWEEN}{b}"], self.every)
+        self.pairs.add(periods, GroupSums.of(groups, columns.reshape(rows_a.size, -1), len(periods)))
+
+    def means_by_model(self) -> dict[str, Any]:
+        """Return, by model and metric, the mean over all interactions and their number."""
+        made: dict[str, Any] = {}
+        for model in sorted({period.arm for period in self.means.rows}):
+            sums = self.means.select(arm=model)
+            made[model] = {
+                name: {"mean": sums.mean(0, at), "n": int(sums.counts[0, at])} for at, name in enumerate(self.metrics)
+            }
+        return made
+
+    def comparisons(self, limits: Mapping[str, tuple[float, float]], alpha: float) -> list[dict[str, Any]]:
+        """Return a row per pair of models and metric: signed McNemar over all, the mean difference, and its bounds.
+
+        ``limits`` are the smallest and largest value of metrics; without them a metric has no bounds. The bounds hold
+        at every look with probability 1 - ``alpha``; p holds at one look only, and is left out.
+        """
+        rows = []
+        for pair in sorted({period.arm for period in self.pairs.rows}):
+            sums = self.pairs.select(arm=pair)
+            for at, metric in enumerate(self.metrics):
+                row = self._counts(sums, pair, at)
+                bounds = {"estimate": sums.mean(0, PARTS * at), "low": None, "high": None}
+                if metric in limits and row["n"]:
+                    wide = limits[metric][1] - limits[metric][0]
+                    squares = float(sums.squares(0, PARTS * at)) / wide**2
+                    half = wide * float(boundary(np.array([squares]), alpha / 2)[0]) / row["n"]
+                    bounds["low"] = max(bounds["estimate"] - half, -wide)
+                    bounds["high"] = min(bounds["estimate"] + half, wide)
+                rows.append({**row, **bounds})
+        return rows
+
+    def over_time(self, alpha: float, *, length: int = HOUR, since: int | None = None) -> list[dict[str, Any]]:
+        """Return signed McNemar in consecutive windows of ``length`` microseconds, a row per window, pair and metric.
+
+        ``better`` is 1 where the first model is ahead, -1 where the second is, and 0 if p is at least ``alpha`` or
+        fewer than 10 interactions tell the two apart. Old windows are hours and days. ``since`` is the earliest begin.
+        """
+        rows = []
+        for pair in sorted({period.arm for period in self.pairs.rows}):
+            windows = Buckets(self.pairs.columns)
+            for period, sums in self.pairs.periods(arm=pair):
+                span = max(length, period.length)
+                windows.add([Period(span, period.begin // span * span, pair)], sums)
+            for period, sums in windows.periods(arm=pair):
+                if since is not None and period.begin < since:
+                    continue
+                for at in range(len(self.metrics)):
+                    row = self._counts(sums, pair, at)
+                    apart = row["only_a"] + row["only_b"]
+                    p = float(mcnemar_p(*(np.array([row[name]]) for name in ("only_a", "only_b")))[0])
+                    ahead = int(np.sign(row["signed"])) if p < alpha and apart >= FEWEST else 0
+                    rows.append({"begin": period.begin, "length": period.length, **row, "p": p, "better": ahead})
+        return rows
+
+    def _counts(self, sums: GroupSums, pair: str, at: int) -> dict[str, Any]:
+        """Return how often the models of a pair were judged together, only one was ahead, and signed McNemar."""
+        a, _, b = pair.partition(BETWEEN)
+        only = [int(float(sums.total(0, PARTS * at + part))) for part in (1, 2)]
+        signed = float(mcnemar_signed(*(np.array([one]) for one in only))[0])
+        return {
+            "metric": self.metrics[at], "a": a, "b": b, "n": int(sums.counts[0, PARTS * at]), "only_a": only[0],
+            "only_b": only[1], "signed": signed,
+        }  # fmt: skip
