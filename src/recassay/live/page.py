@@ -26,10 +26,10 @@ th, td {{ padding: .3rem .8rem .3rem 0; text-align: right; border-bottom: 1px so
 th:first-child, td:first-child, th:nth-child(2), td:nth-child(2) {{ text-align: left; }}
 .scroll {{ overflow-x: auto; }} .figures {{ display: grid; gap: 1.5rem;
 grid-template-columns: repeat(auto-fit, minmax(min(100%, 34rem), 1fr)); }}
-.figures figure {{ margin: 0; overflow-x: auto; }}
+.figures figure {{ margin: 0; }} .figures svg {{ max-width: 100%; height: auto; }}
 </style></head><body><a class="skip" href="#live">Skip to the results</a>
-<p class="kind">recassay watch</p><main id="live" tabindex="-1">{content}</main>
-<p class="note" id="link" role="status">Connecting…</p>
+<header><p class="kind">recassay watch</p></header><main id="live" tabindex="-1">{content}</main>
+<footer><p class="note" id="link" role="status">Connecting…</p></footer>
 <script>
 const link = document.getElementById("link"), live = document.getElementById("live");
 const source = new EventSource("events");
@@ -37,8 +37,20 @@ source.onopen = () => {{ link.textContent = "Updates as events come."; }};
 source.onerror = () => {{ link.textContent = "The watch does not answer. Trying again…"; }};
 source.onmessage = async () => {{
   const answer = await fetch("content");
-  if (answer.ok) live.innerHTML = await answer.text();
+  if (answer.ok) show(await answer.text());
 }};
+function show(text) {{  // what is open, scrolled or in focus stays so
+  const parts = "summary, .scroll", before = [...live.querySelectorAll(parts)];
+  const state = new Map(before.map((one) => [one.ariaLabel || one.textContent,
+    [one.parentNode.open, one.scrollLeft, one === document.activeElement]]));
+  live.innerHTML = text;
+  for (const one of live.querySelectorAll(parts)) {{
+    const [open, left, focus] = state.get(one.ariaLabel || one.textContent) || [];
+    if (open) one.parentNode.open = true;
+    if (left) one.scrollLeft = left;
+    if (focus) one.focus({{ preventScroll: true }});
+  }}
+}}
 </script></body></html>
 """
 
@@ -172,8 +184,8 @@ def _models(document: dict[str, Any]) -> str:
         ]
         for row in models["comparisons"]
     ]  # fmt: skip
-    headings = ["difference", "metric", "both judged", "only first ahead", "only second ahead", "signed McNemar",
-                "estimate", "bounds at every look"]  # fmt: skip
+    headings = ["difference", "metric", "judged", "first ahead", "second ahead", "signed McNemar", "estimate",
+                "bounds at every look"]  # fmt: skip
     compared = _table(headings, pairs, "Models on the same interactions") if pairs else ""
     figures = "".join(_figure(one) for one in _signed_by_hour(document))
     return (
@@ -220,14 +232,14 @@ def _rules(document: dict[str, Any]) -> str:
         rows.append(
             [
                 row["rule"],
-                "harm" if row["harm"] else "",
+                "harm" if row["harm"] else "goal",
                 _text(row["estimate"]),
                 _text(row["low"]),
                 f"{row['units']:,}",
                 state,
             ]
         )
-    return "<h2>Rules</h2>" + _table(["rule", "", "estimate", "lower bound", "units", "state"], rows, "Rules")
+    return "<h2>Rules</h2>" + _table(["rule", "kind", "estimate", "lower bound", "units", "state"], rows, "Rules")
 
 
 def _health(document: dict[str, Any]) -> str:
@@ -247,21 +259,25 @@ def _health(document: dict[str, Any]) -> str:
 def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
     """Return curves of the means by hour, with drift alarms and new model versions marked, and clicks by position.
 
+    Only whole hours are drawn: a mean of the first few exposures of an hour misleads.
     ``document`` is what ``found.to_dict()`` returns.
     """
     made = []
     for metric in found.metrics[:MOST_METRICS]:
-        curve = found.curve(metric)
+        curve = found.curve(metric).filter(pl.col("begin").dt.epoch("us") + HOUR <= found.complete)
         if curve["begin"].n_unique() < 2:
             continue
         start = curve["begin"].min()
         hours = curve.select(
             ((pl.col("begin") - start).dt.total_seconds() / 3600).alias("hour"), "arm", pl.col("mean").alias(metric)
         )
-        marks = [(one["time"], f"{one['arm']} version {one['version']}") for one in document["versions"]]
+        marks = [(one["time"], f"{one['arm']} version {one['version']}") for one in _deployments(document)]
         marks += [(one["time"], f"alarm: {one['arm']}") for one in document["alarms"] if one["metric"] == metric]
         begin = int(curve["begin"].dt.epoch("us").min())  # type: ignore[arg-type]
-        at = {max(0, int((time - begin) / 3.6e9)): text for time, text in marks}
+        at: dict[int, str] = {}
+        for time, text in marks:
+            hour = max(0, int((time - begin) / HOUR))
+            at[hour] = f"{at[hour]}, {text}" if hour in at else text
         rows = hours.with_columns(
             pl.col("hour").cast(pl.Int64).replace_strict(at, default=None, return_dtype=pl.String).alias("mark")
         )
@@ -279,6 +295,14 @@ def exhibits(found: Watched, document: dict[str, Any]) -> list[Exhibit]:
             )
         )
     return made
+
+
+def _deployments(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the model versions that replaced another one in their arm."""
+    first: dict[str, int] = {}
+    for one in document["versions"]:
+        first[one["arm"]] = min(first.get(one["arm"], one["time"]), one["time"])
+    return [one for one in document["versions"] if one["time"] > first[one["arm"]]]
 
 
 def _figure(exhibit: Exhibit) -> str:

@@ -51,6 +51,11 @@ class Watched:
         """Return the metrics that have a value for each exposure."""
         return self.watcher.tally.metrics
 
+    @property
+    def complete(self) -> int:
+        """Return the time, in microseconds, before which all feedback windows have closed."""
+        return self.watcher.join.watermark - self.watcher.settings.window
+
     def summary(self) -> pl.DataFrame:
         """Return a row per arm and metric: mean over closed exposures, mean over units with its bounds, and counts."""
         return pl.DataFrame([row for arm in self.arms for row in self.arm_rows(arm)])

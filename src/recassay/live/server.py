@@ -42,7 +42,9 @@ class Server:
 
     def start(self) -> None:
         """Begin to serve; raise U254 if the address is taken."""
-        config = self.uvicorn.Config(self._application(), self.host, self.port, log_level="error", access_log=False)
+        config = self.uvicorn.Config(
+            self._application(), self.host, self.port, log_level="error", access_log=False, lifespan="off"
+        )
         self.server: Any = self.uvicorn.Server(config)
         self.server.install_signal_handlers = lambda: None
         self.thread = threading.Thread(target=self._serve, daemon=True)

@@ -126,7 +126,7 @@ def _models(document: dict[str, Any]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("models")
     table.add_column("metric")
-    for heading in ("interactions", "only first ahead", "only second ahead", "signed McNemar", "estimate", "bounds"):
+    for heading in ("interactions", "first ahead", "second ahead", "signed McNemar", "estimate", "bounds"):
         table.add_column(heading, justify="right")
     for row in document["models"]["comparisons"]:
         bounds = "" if row["low"] is None else f"{number(row['low'], 4)} to {number(row['high'], 4)}"

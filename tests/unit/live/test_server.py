@@ -3,10 +3,14 @@
 import json
 import urllib.error
 import urllib.request
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import recassay as ra
+from recassay.live.events.durations import HOUR
+from recassay.live.page import exhibits
 
 pytest.importorskip("starlette", reason="needs starlette and uvicorn: pip install 'recassay[live]'")
 pytest.importorskip("uvicorn", reason="needs starlette and uvicorn: pip install 'recassay[live]'")
@@ -82,3 +86,16 @@ def test_an_address_that_is_taken_is_refused(server):
         Server(f":{server.port}").start()
     with pytest.raises(ra.UsageError, match="U107"):
         Server("everywhere")
+
+
+def test_curves_have_whole_hours_and_mark_versions_that_replaced_another():
+    shown = [{**one, "model_version": "1" if at < 20 else "2"} for at, one in enumerate(SHOWN)]
+    found = ra.watch([*shown, {**SHOWN[0], "request_id": "x", "time": 700 * 39 + 1800}], "hit@2", lateness="1d")
+    document = found.to_dict()
+    [curve, _] = exhibits(found, document)
+    marks = ", ".join(curve.table["mark"].drop_nulls())
+    assert set(marks.split(", ")) == {"a version 2", "b version 2"}
+    cut = replace(found, watcher=SimpleNamespace(**vars(found.watcher)))
+    cut.watcher.join = SimpleNamespace(watermark=round(5.5 * HOUR) + found.watcher.settings.window)
+    [curve, _] = exhibits(cut, document)
+    assert curve.table["hour"].max() == 4
