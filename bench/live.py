@@ -2,12 +2,19 @@
 
     python bench/live.py [EXPOSURES]
 
-Parquet parts are replayed; beside it a join of the same events with dicts in plain Python, without state and metrics.
+Parquet parts are replayed; then the same events come as JSON from a Redis server of this machine. Beside it a join of
+the same events with dicts in plain Python, without state and metrics, and river where it is installed. At last the time
+from an event to the page that counts it, at 5,000 events a second. Writes its section of bench/RESULTS.md.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import resource
+import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -16,12 +23,34 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from recassay.cli.watch import SHOW_EVERY
+from recassay.live.events.durations import SECOND
 from recassay.live.loop import Loop
+from recassay.live.results import Watched
+from recassay.live.server import Server
 from recassay.live.settings import WatchSettings
+from recassay.live.simulate import lines
 from recassay.live.sources.opening import open_sources
 from recassay.live.watcher import Watcher
+from standings import write_section
 
 PER_SECOND, PART, ITEMS, USERS = 115.0, 500_000, 20_000, 200_000  # 10 million exposures a day of event time
+TITLE = "Live evaluation"
+TEXT = f"""## {TITLE}
+
+{{count:,}} exposures of ten items and a click for one in ten, replayed with join, duplicates and the state on disk;
+{{cores}} cores. The machine did other work meanwhile (load averages {{load}}), so the processor time says more than the
+wall clock.
+
+| source | exposures a second | processor µs each | exposures per processor second | state, MB | memory, MB |
+| --- | ---: | ---: | ---: | ---: | ---: |
+{{rows}}
+
+Redis is read from 300,000 events; its own processor time is not counted. From an event to the page that counts it, at
+5,000 events a second from a file: median {{median}} s, 99th percentile {{high}} s, at most {{most}} s.
+
+Made by `python bench/live.py`.
+"""
 
 
 def part(number: int) -> pl.DataFrame:
@@ -58,7 +87,116 @@ def plain(paths: list[Path]) -> float:
     return time.perf_counter() - begin
 
 
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def measured(watcher: Watcher, given: str, count: int, *, once: bool = False) -> str:
+    """Read a source to its end; return a text about speed, processor time, size of the state and memory."""
+    begin, used = time.perf_counter(), time.process_time()
+    Loop(watcher, open_sources(given, follow=once), once=once, interval=5.0).run()
+    took, used = time.perf_counter() - begin, time.process_time() - used
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return (
+        f"{count / took:,.0f} | {used / count * 1e6:.1f} | {count / used:,.0f} | {watcher.state.bytes / 1e6:,.0f} | "
+        f"{memory:,.0f}"
+    )
+
+
+def with_redis(home: Path, exposures: int) -> str:
+    """Read the first exposures, as JSON, from a Redis server of this machine, which keeps nothing on disk."""
+    import redis
+
+    port = free_port()
+    server = subprocess.Popen(
+        ["redis-server", "--port", str(port), "--save", "", "--dir", str(home)], stdout=subprocess.DEVNULL
+    )
+    try:
+        client = redis.Redis(port=port, retry=redis.retry.Retry(redis.backoff.ConstantBackoff(0.1), 100))
+        client.ping()
+        events = part(0)[:exposures]
+        shown = int(events["items"].is_not_null().sum())
+        content = lines(events)
+        for begin in range(0, len(content), 1000):
+            pipe = client.pipeline(transaction=False)
+            for line in content[begin : begin + 1000]:
+                pipe.xadd("events", {"event": line})
+            pipe.execute()
+        watcher = Watcher(WatchSettings(), home / "state redis")
+        text = measured(watcher, f"redis://127.0.0.1:{port}/0?stream=events", shown, once=True)
+        assert watcher.counts["received"] == len(content)
+        watcher.close()
+        return text
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def produce(path: str, rate: int, seconds: float) -> None:
+    """Write ``rate`` events a second to a file, each with the time at which it was written."""
+    begun, number = time.time(), 0
+    with open(path, "ab", buffering=0) as file:
+        while (now := time.time()) < begun + seconds:
+            made = []
+            while number < (now - begun) * rate:
+                event: dict[str, object] = {"request_id": str(number), "time": now}
+                if number % 10:
+                    event |= {"user_id": str(number % 5003), "arm": "ab"[number % 5003 % 2]}
+                    event |= {"items": [str((number + place) % ITEMS) for place in range(10)]}
+                else:  # a click on the exposure before
+                    event |= {"request_id": str(number - 1), "item_id": str((number + 1) % ITEMS)}
+                made.append(json.dumps(event).encode() + b"\n")
+                number += 1
+            file.write(b"".join(made))
+            time.sleep(0.02)
+
+
+def latency(home: Path, rate: int = 5000, seconds: float = 20.0) -> tuple[float, float, float]:
+    """Return median, 99th percentile and maximum of the time from an event to the page that counts it, in seconds."""
+    path = home / "events.jsonl"
+    path.touch()
+    settings = WatchSettings(window=5 * SECOND, lateness=SECOND, every=5 * SECOND, user_window=10 * SECOND)
+    watcher, server, shown = Watcher(settings, home / "state latency"), Server(":0"), []
+    producer = subprocess.Popen([sys.executable, __file__, "--produce", str(path), str(rate), str(seconds)])
+
+    def committed(one: Watcher) -> bool:
+        if not shown or time.time() - shown[-1][0] >= SHOW_EVERY:  # as recassay watch --http does
+            server.publish(Watched(one, time.time_ns() // 1000))
+            shown.append((time.time(), one.counts["received"]))
+        return producer.poll() is not None and one.counts["received"] >= rate * seconds * 0.99
+
+    server.start()
+    try:
+        Loop(watcher, open_sources(str(path), follow=True), committed).run()
+    finally:
+        producer.kill()
+        server.stop()
+        watcher.close()
+    made = np.array([json.loads(line)["time"] for line in path.open()][: shown[-1][1]])
+    times, counts = np.array(shown).T
+    waits = times[np.searchsorted(counts, np.arange(made.size), side="right")] - made
+    waits = waits[made > made[0] + 5]  # the first seconds load compiled code
+    return tuple(np.quantile(waits, [0.5, 0.99, 1.0]).round(2).tolist())
+
+
+def with_river(events: int = 20_000) -> str | None:
+    """Return events a second of river's progressive validation of a predictor of clicks; None without river."""
+    try:
+        from river import evaluate, metrics, reco
+    except ImportError:
+        return None
+    rng = np.random.default_rng(0)
+    users, items, clicks = rng.integers(0, USERS, events), rng.integers(0, ITEMS, events), rng.random(events) < 0.1
+    stream = [({"user": int(u), "item": int(i)}, float(y)) for u, i, y in zip(users, items, clicks, strict=True)]
+    begin = time.perf_counter()
+    evaluate.progressive_val_score(stream, reco.BiasedMF(n_factors=10), metrics.MAE())
+    return f"{events / (time.perf_counter() - begin):,.0f}"
+
+
 def main(exposures: int) -> None:
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         parts = home / "parts"
@@ -66,21 +204,32 @@ def main(exposures: int) -> None:
         for number in range(max(1, exposures // PART)):
             part(number).write_parquet(parts / f"{number:05d}.parquet")
         count = max(1, exposures // PART) * PART
+        Loop(Watcher(WatchSettings()), open_sources(part(0)[:20_000], follow=False), finish=True).run()  # compiles
         for metrics in (("hit@10",), WatchSettings().metrics):
             watcher = Watcher(WatchSettings(metrics=metrics), home / f"state {len(metrics)}")
-            begin, used = time.perf_counter(), time.process_time()
-            Loop(watcher, open_sources(str(parts), follow=False)).run()
-            took, used = time.perf_counter() - begin, time.process_time() - used
-            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(
-                f"{len(metrics)} metrics: {count:,} exposures, {count / took:,.0f} a second "
-                f"({used / count * 1e6:.1f} processor microseconds each); "
-                f"state {watcher.state.bytes / 1e6:,.0f} MB; memory at most {memory:,.0f} MB"
-            )
+            text = measured(watcher, str(parts), count)
+            rows.append(f"| Parquet files, {len(metrics)} metric{'s' * (len(metrics) > 1)} | {text} |")
             watcher.close()
-        took = plain(sorted(parts.iterdir()))
-        print(f"dicts in plain Python, join alone: {count / took:,.0f} a second")
+            print(rows[-1], flush=True)
+        if shutil.which("redis-server"):
+            rows.append(f"| Redis, 6 metrics | {with_redis(home, 300_000)} |")
+            print(rows[-1], flush=True)
+        speed = count / plain(sorted(parts.iterdir()))
+        rows.append(f"| dicts in plain Python: the join alone | {speed:,.0f} | | | | |")
+        river = with_river()
+        if river is not None:
+            rows.append(f"| river: progressive validation of a predictor of clicks | {river} | | | | |")
+        print("\n".join(rows[-2:]), flush=True)
+        median, high, most = latency(home)
+        load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    text = TEXT.format(count=count, rows="\n".join(rows), median=median, high=high, most=most, load=load,
+                       cores=os.cpu_count())  # fmt: skip
+    print(text)
+    write_section(TITLE, text)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000)
+    if sys.argv[1:2] == ["--produce"]:
+        produce(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000)
