@@ -54,6 +54,27 @@ def test_processes_that_start_together_compile_each_kernel_once(tmp_path):
     assert sum(int(process.communicate()[0]) for process in several) == 2  # of six
 
 
+def test_a_stored_kernel_is_loaded_without_what_compiles_it(tmp_path):
+    (tmp_path / "kernel.py").write_text(
+        "import numpy as np, sys\n"
+        "from recassay._kernel_cache import njit\n"
+        "@njit(nogil=True, cache=True)\n"
+        "def total(values):\n"
+        "    found = 0.0\n"
+        "    for value in values:\n"
+        "        found += value\n"
+        "    return found\n"
+        "@njit(nogil=True, cache=True)\n"
+        "def doubled(values):\n"
+        "    return 2 * values\n"
+        "print(total(np.arange(3.0)), 'scipy.linalg' in sys.modules, doubled(np.arange(3.0)))\n"
+    )
+    environment = {**os.environ, VARIABLE: str(tmp_path / "cache")}
+    command = [sys.executable, tmp_path / "kernel.py"]
+    printed = [subprocess.run(command, env=environment, capture_output=True, text=True).stdout for _ in range(2)]
+    assert printed == ["3.0 True [0. 2. 4.]\n", "3.0 False [0. 2. 4.]\n"]
+
+
 def test_a_kernel_that_cannot_be_compiled_leaves_no_lock_behind(tmp_path, monkeypatch):
     pytest.importorskip("fcntl")
     locks = []
