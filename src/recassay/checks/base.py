@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay.checks.counts import CheckCounts, CheckInput
-from recassay.data.fold import Fold
-from recassay.data.interactions import Interactions
-from recassay.data.sequences import SequenceFold
-from recassay.data.standings import Standings
-from recassay.drift import Alarm, Detector
-from recassay.drift import alarms as raised
 from recassay.errors import RecassayError
-from recassay.metrics.align import Alignment, AlignmentCounts, Conventions
 from recassay.metrics.registry import parse_metric
 from recassay.naming.registry import Registry
-from recassay.results.design_scores import DesignScores
 from recassay.results.finding import Finding, Severity
-from recassay.results.outcomes import Outcomes, Played, outcomes_of
 from recassay.results.scores import PLACES, Summary
+
+if TYPE_CHECKING:
+    from recassay.data.fold import Fold
+    from recassay.data.interactions import Interactions
+    from recassay.data.sequences import SequenceFold
+    from recassay.data.standings import Standings
+    from recassay.drift import Alarm, Detector
+    from recassay.metrics.align import Alignment, AlignmentCounts, Conventions
+    from recassay.results.design_scores import DesignScores
+    from recassay.results.outcomes import Outcomes, Played
 
 TARGET_SET_COLUMN = "rho"  # a column that only summary rows of target sets have: the share of relevant items in them
 
@@ -135,8 +136,11 @@ class DriftFacts:
     @classmethod
     def of(cls, outcomes: Outcomes | Played, metric: str, detectors: Detector | Iterable[Detector]) -> DriftFacts:
         """Return the alarms that detectors raise over the losses of a system, by a metric, on a stream."""
+        from recassay.drift import alarms  # late: only streams have detectors, and these have kernels of their own
+        from recassay.results.outcomes import outcomes_of
+
         found = outcomes_of(outcomes)
-        return cls(found.system, metric, len(found), raised(found, metric, detectors))
+        return cls(found.system, metric, len(found), alarms(found, metric, detectors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +153,8 @@ class StreamFacts:
     @classmethod
     def of(cls, outcomes: Outcomes | Played) -> StreamFacts:
         """Return the numbers of events that were scored and not scored for the system of some outcomes."""
+        from recassay.results.outcomes import outcomes_of
+
         found = outcomes_of(outcomes)
         return cls(found.system, found.counts)
 
@@ -275,23 +281,24 @@ class LiveFacts:
     alarms: tuple[tuple[int, str, str, int, float, float], ...] = ()
 
 
-AnyFacts = (
-    FolderFacts
-    | LiveFacts
-    | Facts
-    | DesignFacts
-    | SampledFacts
-    | ApproximationFacts
-    | SequenceFold
-    | DriftFacts
-    | StreamFacts
-    | RemovedRowsFacts
-    | ReplacedRunFacts
-    | RerankFacts
-    | CutoffFacts
-    | ComparisonFacts
-    | HomeMetricFacts
-)
+if TYPE_CHECKING:
+    AnyFacts = (
+        FolderFacts
+        | LiveFacts
+        | Facts
+        | DesignFacts
+        | SampledFacts
+        | ApproximationFacts
+        | SequenceFold
+        | DriftFacts
+        | StreamFacts
+        | RemovedRowsFacts
+        | ReplacedRunFacts
+        | RerankFacts
+        | CutoffFacts
+        | ComparisonFacts
+        | HomeMetricFacts
+    )
 Answer = str | tuple[Severity, str] | None
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 from recassay.checks.base import DriftFacts, check, format_count
-from recassay.drift.base import Alarm
 from recassay.results.finding import Severity
+
+if TYPE_CHECKING:
+    from recassay.drift.base import Alarm
 
 
 @check("V001", "Results changed while the stream ran", "warning", about=DriftFacts)

@@ -15,10 +15,10 @@ from recassay.columnar.recoding import Recoding
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.subprofiles import Miner
 from recassay.errors import InputError
 
 if TYPE_CHECKING:
+    from recassay.data.subprofiles import Miner
     from recassay.metrics.align import Alignment
     from recassay.metrics.base import Metric
 
@@ -46,6 +46,8 @@ class Context:
 
         ``k1``, ``k2`` and ``liked_from`` are the parameters of subprofiles, as in ``SPAD``.
         """
+        from recassay.data.subprofiles import Miner  # late: with its kernels, which few metrics need
+
         assert self.train is not None, "a metric that uses the training log must name it in `needs`"
         key = (k1, k2, liked_from)
         if key not in self._miners:

@@ -9,13 +9,14 @@ There is one registry for each kind of thing (metrics, splits, models). It holds
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pkgutil
 import sys
 import typing
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -87,6 +88,9 @@ class Registry(Generic[Thing]):
 
         Raise an error that suggests a similar name if there is none.
         """
+        quick = self._find_in_own_module(name)
+        if quick is not None:
+            return quick
         known = self.names
         thing = known.get(name) or {key.lower(): one for key, one in known.items()}.get(name.lower())
         if thing is None:
@@ -123,6 +127,28 @@ class Registry(Generic[Thing]):
         file = getattr(sys.modules.get(module), "__file__", None)
         return self._packages.get(top) or (OWN if top == OWN else Path(file).name if file else "this session")
 
+    def _find_in_own_module(self, name: str) -> Thing | None:
+        """Return a built-in class that a module of its own name defines, importing no other module of the package.
+
+        Importing all of them takes longer than scoring a small file. Return None where names could clash: if all have
+        been imported, if an installed package adds some, or if this process defines one.
+        """
+        if self.values or self._modules or self._added or _installed(self.group):
+            return None
+        for module in self._module_names:
+            if module.rpartition(".")[2] == name:
+                importlib.import_module(module)
+        kinds = list(_named_subclasses(self.kind))
+        if any(kind.__module__.partition(".")[0] != OWN for kind in kinds):
+            return None
+        return next((kind for kind in kinds if kind.name == name), None)
+
+    @functools.cached_property
+    def _module_names(self) -> tuple[str, ...]:
+        """Return the names of the modules of the package."""
+        home = importlib.import_module(self.package)
+        return tuple(module.name for module in pkgutil.walk_packages(home.__path__, f"{self.package}."))
+
     def _by_name(self) -> dict[str, tuple[str, Thing]]:
         """Return, for every name, the module that defines the thing and the thing itself."""
         found: dict[str, tuple[str, Thing]] = {}
@@ -151,10 +177,8 @@ class Registry(Generic[Thing]):
         """Import the modules of the package and of entry points, once."""
         if self._modules:
             return
-        home = importlib.import_module(self.package)
-        walked = pkgutil.walk_packages(home.__path__, f"{self.package}.")
-        self._modules = [importlib.import_module(module.name) for module in walked]
-        for point in entry_points(group=self.group):
+        self._modules = [importlib.import_module(module) for module in self._module_names]
+        for point in _installed(self.group):
             try:
                 self._take(point, point.load())
             except Exception as error:
@@ -174,6 +198,12 @@ class Registry(Generic[Thing]):
             self._modules.append(loaded)
         elif not (isinstance(loaded, type) and issubclass(loaded, self.kind)):
             self.add(loaded, getattr(loaded, self.key, "") or point.name, point.module)
+
+
+@functools.cache  # it looks through every installed package
+def _installed(group: str) -> EntryPoints:
+    """Return what installed packages contribute to a group."""
+    return entry_points(group=group)
 
 
 def build(kind: Any, expression: Expression) -> Any:

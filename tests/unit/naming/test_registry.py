@@ -1,5 +1,8 @@
 """Registries reject ambiguous names and things that cannot be registered."""
 
+import subprocess
+import sys
+
 import pytest
 
 import recassay as ra
@@ -10,6 +13,27 @@ from recassay.naming.registry import Registry
 
 def odd_format(name="odd"):
     return Format(name, "a format of a test", lambda head: False, BUILT_IN[0].table)
+
+
+def test_a_metric_is_found_without_importing_all_others():
+    code = (
+        "import sys; from recassay.metrics.registry import find, metrics; found = find('ndcg');"
+        "print('recassay.metrics.sequence.order' in sys.modules, found is metrics()['ndcg']);"
+        "print('recassay.metrics.sequence.order' in sys.modules, find('ndcg') is found, find('nDCG') is found)"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed == "False True\nTrue True True\n"
+
+
+def test_a_metric_of_this_process_clashes_with_one_that_was_not_imported():
+    code = (
+        "import recassay as ra\n"
+        "from recassay.metrics.base import Accuracy\n"
+        "class Mine(Accuracy):\n    name = 'gini'\n"
+        "try:\n    ra.parse_metric('ndcg@10')\nexcept ra.UsageError as error:\n    print(error.code)\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed == "U240\n"
 
 
 @pytest.fixture

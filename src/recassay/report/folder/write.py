@@ -17,7 +17,6 @@ from recassay.data.io.write import json_text
 from recassay.errors import UsageError
 from recassay.report.content.verdict import verdict_document
 from recassay.report.folder.groups import write_groups
-from recassay.report.folder.page import write_page
 from recassay.report.folder.read import FINDINGS, LOCK, PAGE, SCORES, SUMMARY, read_results
 from recassay.results.first_hits import FIRST_HITS
 from recassay.results.score_set import AXES, Place
@@ -68,6 +67,8 @@ def write_results(
     ``identity`` names the data set, split, protocol, design and seed, as far as known. ``command`` is the command line
     that reproduces the results. Raise U111 if the folder has files of a study or of another program.
     """
+    from recassay.report.folder.page import write_page  # late: results without a folder have no page
+
     target = make_folder(folder)
     identity = identity or {}
     with locked(target, wait=True), recording(target) as manifest:
