@@ -25,6 +25,7 @@ from recassay.threads import blocks, each_block
 Rows = pl.DataFrame | LazyColumns
 
 FIRST_LOOK = 1 << 16  # rows after which most shuffled files are known to be shuffled
+SHORT_RUN = 4  # rows of one user; shorter runs are numbered row by row
 ROWS_PER_BLOCK = 1 << 20
 ROWS_PER_PARTITION = 1 << 15  # so that a column of a partition fits the cache
 MOST_PARTITIONS = 256  # written to at the same time; with more of them, each write misses the cache
@@ -47,11 +48,12 @@ class GroupedRows:
         self.remarks = self._table.remarks
         self._moves: _Moves | None = None
         values = self._table.ids(by)
-        starts = _starts_of_ascending_groups(values)
-        if starts is not None:
-            self.users, self.offsets = values.gather(starts), np.append(starts, values.len())
+        starts = _starts_of_runs(values)
+        heads = values if starts is None else values.gather(starts)
+        if starts is not None and heads.is_sorted():
+            self.users, self.offsets = heads, np.append(starts, values.len())
         else:
-            self.users, codes, low, counts = _codes_of(values)
+            self.users, codes, low, counts = _codes_of(heads, None if starts is None else np.append(starts, values.len()))
             self._moves = _Moves.of(codes, low, np.append(0, np.cumsum(counts)))
             self.offsets = np.append(0, np.cumsum(counts[counts > 0]))
         self.users = self.users.cast(pl.Int64) if self.users.dtype == pl.Int32 else self.users
@@ -143,35 +145,46 @@ class _Moves:
         return self(np.arange(self.codes.size))
 
 
-def _starts_of_ascending_groups(values: pl.Series) -> NDArray[np.int64] | None:
-    """Return the rows at which a new value begins, if the values ascend; None if they do not."""
+def _starts_of_runs(values: pl.Series) -> NDArray[np.int64] | None:
+    """Return the rows at which a new value begins; None if values do not ascend and most runs of equal ones are short.
+
+    Dicts of users and most exports have all rows of a user in one run, in any order of users.
+    """
     starts = np.empty(0, np.int64)
     for rows in (min(FIRST_LOOK, values.len()), values.len()):
         some = values.slice(0, rows)
         starts = np.append(0, 1 + np.flatnonzero(compare_neighbours(some, np.not_equal)))[:rows]
-        heads = values.gather(starts)
-        if not heads.is_sorted():
+        if starts.size * SHORT_RUN > rows and not values.gather(starts).is_sorted():
             return None
         if rows == values.len():
             break
     return starts
 
 
-def _codes_of(values: pl.Series) -> tuple[pl.Series, NDArray[np.int32], int, NDArray[np.int64]]:
+def _codes_of(
+    values: pl.Series, runs: NDArray[np.int64] | None
+) -> tuple[pl.Series, NDArray[np.int32], int, NDArray[np.int64]]:
     """Return distinct values (ascending), the code of each row, the lowest code, and the number of rows of each code.
 
-    32-bit integers that are close together are their own codes; the counts then begin at the lowest code, and some are
-    0. All other values get the codes 0, 1, ... without gaps.
+    Value v stands in the rows ``runs[v]:runs[v + 1]``, or in row v if ``runs`` is None. 32-bit integers that are close
+    together are their own codes; the counts then begin at the lowest code, and some are 0. All other values get the
+    codes 0, 1, ... without gaps.
     """
     vocabulary, codes = Vocabulary.encode(values)
     if vocabulary.ids is None:
         low, high = int(codes.min()), int(codes.max())
         if high - low < SPARSE * codes.size:
+            codes = _repeated(codes, runs)
             counts = _count(codes, low, high - low + 1)
             return pl.Series(low + np.flatnonzero(counts)), codes, low, counts
         vocabulary, codes = Vocabulary.dense(values)
     assert vocabulary.ids is not None
+    codes = _repeated(codes, runs)
     return vocabulary.ids, codes, 0, _count(codes, 0, vocabulary.ids.len())
+
+
+def _repeated(codes: NDArray[np.int32], runs: NDArray[np.int64] | None) -> NDArray[np.int32]:
+    return codes if runs is None else np.repeat(codes, np.diff(runs))
 
 
 def _count(codes: NDArray[np.int32], low: int, groups: int) -> NDArray[np.int64]:

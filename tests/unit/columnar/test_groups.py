@@ -62,3 +62,14 @@ def test_ascending_users_are_not_moved():
     table = GroupedRows(of_users("text", [1, 1, 2, 3]), "user_id")
     assert table._moves is None
     assert table.offsets.tolist() == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", USERS)
+@pytest.mark.parametrize("second", [[7], [2, 7]], ids=["each user once", "a user again"])
+def test_users_in_long_runs_are_numbered_run_by_run(kind, second, monkeypatch):
+    monkeypatch.setattr(groups, "FIRST_LOOK", 8)
+    encoded = []
+    real = groups.Vocabulary.encode
+    monkeypatch.setattr(groups.Vocabulary, "encode", lambda ids: encoded.append(ids.len()) or real(ids))
+    held_to_a_stable_sort(of_users(kind, np.repeat([9, 2, 5, *second], 6)))
+    assert encoded[0] == 3 + len(second)
