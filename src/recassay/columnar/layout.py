@@ -39,8 +39,7 @@ def compare_neighbours(values: pl.Series, compare: np.ufunc) -> NDArray[np.bool_
     [False, True]
     """
     if not values.dtype.is_numeric():
-        keys, checks = text_hashes(values)
-        return np.asarray((keys[1:] != keys[:-1]) | (checks[1:] != checks[:-1]))
+        return values.slice(1).ne_missing(values.head(max(values.len() - 1, 0))).to_numpy()
     out = np.empty(max(values.len() - 1, 0), np.bool_)
     done, before = 0, None
     for chunk in values.get_chunks():

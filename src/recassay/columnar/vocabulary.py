@@ -64,10 +64,7 @@ class Vocabulary:
     ) -> tuple[Vocabulary, NDArray[np.int32]]:
         """Return the vocabulary of ids and their codes, given two hashes of each id that together identify it."""
         numbers, first_row, block_codes = _number_in_blocks(keys, checks)
-        distinct = ids.gather(first_row)
-        order = distinct.arg_sort().to_numpy()
-        code_of = np.empty(order.size, np.int32)  # maps numbers by first appearance to codes by id order
-        code_of[order] = np.arange(order.size, dtype=np.int32)
+        ordered, code_of = _ordered(ids.gather(first_row), keys[first_row], checks[first_row])
         codes = np.empty(keys.size, np.int32)
 
         def recode(begin: int, end: int) -> None:
@@ -75,7 +72,7 @@ class Vocabulary:
             np.take(code_of[numbers[block]], block_codes[block], out=codes[begin:end], mode="clip")
 
         each_block(recode, keys.size, size=ROWS_PER_BLOCK)
-        return cls(distinct.gather(order)), codes
+        return cls(ordered), codes
 
     @property
     def size(self) -> int:
@@ -172,6 +169,25 @@ def _number_in_blocks(
     shared, first = intern(readonly(keys[rows]), readonly(checks[rows]))
     edges = np.cumsum([first_rows.size for _, first_rows in found])[:-1]
     return np.split(shared, edges), rows[first], [codes for codes, _ in found]
+
+
+def _ordered(
+    distinct: pl.Series, keys: NDArray[np.uint64], checks: NDArray[np.uint64]
+) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Return distinct ids in ascending order, and the place of each there; ``keys`` and ``checks`` are their hashes.
+
+    Polars sorts texts two to four times as fast as it finds the order that sorts them. So texts are sorted, and then
+    looked up by their hashes.
+    """
+    if distinct.dtype == pl.String:
+        ordered = distinct.sort()
+        found = zip(text_hashes(ordered), (keys, checks), strict=True)
+        places, _ = intern(*(readonly(np.concatenate(both)) for both in found))
+        return ordered, places[keys.size :]
+    order = distinct.arg_sort().to_numpy()
+    places = np.empty(order.size, np.int32)
+    places[order] = np.arange(order.size, dtype=np.int32)
+    return distinct.gather(order), places
 
 
 def _codes_or_unknown(places: NDArray[np.int64]) -> NDArray[np.int32]:
