@@ -155,7 +155,9 @@ def _bounds_of_columns(
     columns = np.flatnonzero(varying)
     if not columns.size:
         return low, high
-    v, w = values[:, columns], None if weights is None else weights[:, columns]
+    v, w = values, weights
+    if columns.size < values.shape[1]:
+        v, w = values[:, columns], None if weights is None else weights[:, columns]
     resampled = np.empty((columns.size, 0))
     if method in _RESAMPLING:
         resampled = _resampled_means(v, w, options)
@@ -251,12 +253,12 @@ def acceleration(influence: Floats) -> float:
     >>> acceleration(np.array([-1.0, 0.0, 1.0])), acceleration(np.zeros(3))
     (0.0, 0.0)
     """
-    largest = np.abs(influence).max()
+    largest = max(influence.max(), -influence.min())
     if largest == 0:
         return 0.0
     scaled = influence / largest  # cubes of tiny numbers would underflow
     squares = scaled * scaled
-    return acceleration_from_sums(np.sum(squares), np.sum(squares * scaled))
+    return acceleration_from_sums(np.sum(squares), np.sum(np.multiply(scaled, squares, out=scaled)))
 
 
 _RESAMPLING: dict[str, Callable[[ColumnInfluence, float], Bounds]] = {"bca": bca, "percentile": percentile}

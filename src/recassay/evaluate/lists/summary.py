@@ -117,8 +117,9 @@ def interval_bounds(
         alike.setdefault((np.packbits(np.isnan(column)).tobytes(), key in weights), []).append(key)
     bounds: Bounds = {}
     for (_, weighted), keys in alike.items():
-        defined = ~np.isnan(per_unit[keys[0]])
-        width = max(1, min(cells, CELLS) // max(int(defined.sum()), 1))
+        mask = ~np.isnan(per_unit[keys[0]])
+        defined = slice(None) if mask.all() else mask  # a slice copies nothing
+        width = max(1, min(cells, CELLS) // max(int(mask.sum()), 1))
         for begin in range(0, len(keys), width):
             group = keys[begin : begin + width]
             power = np.array([1.0 if powers is None else powers[heading] for _, heading in group])
@@ -138,11 +139,11 @@ def interval_bounds(
 
 
 def _raised(columns: list[Values], powers: Values) -> Values:
-    """Return the columns side by side in one table, each raised to its power."""
+    """Return the columns side by side in one table, each raised to its power; in memory, each is contiguous."""
     raised = (
         values if power == 1 else elementary.power(values, power) for values, power in zip(columns, powers, strict=True)
     )
-    return np.column_stack(list(raised))
+    return np.stack(list(raised)).T
 
 
 def root_bounds(low: float, high: float, power: float) -> tuple[float, float]:
