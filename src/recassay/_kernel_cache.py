@@ -169,7 +169,7 @@ class _Loader:
         """Return the kernel for the types in ``signature``, or None if the cache does not hold it."""
         if not hasattr(self.cache, "_load_overload"):  # another version of numba
             return self.load(signature, context)
-        from numba.core.runtime import rtsys
+        from numba.core.runtime.nrt import rtsys
 
         rtsys.initialize(context)  # kernels that allocate arrays are linked with it
         return self.cache._load_overload(signature, context)
