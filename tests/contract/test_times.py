@@ -31,6 +31,10 @@ def sequences_of(log):
     return ra.split.ready_made()(log)
 
 
+def since_the_median(made):
+    return ra.split.sequences_since(at=0 if made.starts is None else float(np.median(made.starts)))(made)
+
+
 # The weakest times that each verb accepts.
 VERBS = {
     "random(test=0.2)": (None, ra.split.parse("random(test=0.2)")),
@@ -54,6 +58,7 @@ VERBS = {
     "ready_made": (None, sequences_of),
     "random_sequences": (None, lambda log: ra.split.random_sequences()(sequences_of(log))),
     "latest_sequences": ("global", lambda log: ra.split.latest_sequences(test=0.2)(sequences_of(log))),
+    "sequences_since": ("global", lambda log: since_the_median(sequences_of(log))),
     "prequential": ("global", lambda log: ra.play(StreamPopular(), log, prequential())),
     "prequential(order='error')": ("global", lambda log: ra.play(StreamPopular(), log, prequential(order="error"))),
     "prequential(batch='1d')": ("clock", lambda log: ra.play(StreamPopular(), log, prequential(batch="1d"))),

@@ -19,7 +19,7 @@ from recassay.columnar.time_kind import TimeKind
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
-from recassay.data.times import TimeValues, row_times
+from recassay.data.times import TimeValues, has_dates, row_times
 from recassay.errors import InputError
 from recassay.shown import Displayable
 from recassay.threads import each_block
@@ -37,7 +37,8 @@ class Sequences(Displayable):
     """Sequences of two items or more: s is ``items[offsets[s]:offsets[s + 1]]``, oldest first, all of one user.
 
     ``users`` has the user of each sequence. ``times`` has the time of each row, if known, and ``kind`` is what the
-    times can order (as ``times`` of :class:`~recassay.data.interactions.Interactions`). Items are coded 0..n-1 in
+    times can order (as ``times`` of :class:`~recassay.data.interactions.Interactions`); ``dates`` says whether they are
+    seconds of dates, not numbers of the log. Items are coded 0..n-1 in
     ascending order of id. The vocabulary holds all items of the sequences that this part was taken from. ``removed``
     counts, by reason, the rows that belong to no sequence.
 
@@ -56,6 +57,7 @@ class Sequences(Displayable):
     origin: str = field(default="", repr=False)
     removed: Mapping[str, int] = field(default_factory=dict)
     kind: TimeKind | None = None
+    dates: bool = False
 
     @classmethod
     def from_frame(cls, frame: pl.DataFrame, *, origin: str = "", kind: TimeKind | None = None) -> Sequences:
@@ -90,7 +92,8 @@ class Sequences(Displayable):
         item_vocabulary, items = log.item_vocabulary.without_unused(log.items[order])
         users, removed = users[offsets[:-1]], {SINGLE_ROW: len(log) - order.size}
         time = None if time is None else time[order]
-        return cls(offsets, items, users, time, item_vocabulary, user_vocabulary, origin, removed, log.times)
+        kinds = log.times, has_dates(log)
+        return cls(offsets, items, users, time, item_vocabulary, user_vocabulary, origin, removed, *kinds)
 
     def __len__(self) -> int:
         return int(self.offsets.size - 1)
@@ -149,6 +152,7 @@ class Sequences(Displayable):
             self.user_vocabulary,
             self.origin,
             kind=self.kind,
+            dates=self.dates,
         )
 
     def frame(self) -> pl.DataFrame:

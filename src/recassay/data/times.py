@@ -57,19 +57,23 @@ def time_values(timestamps: pl.Series, origin: str = "") -> TimeValues:
     return timestamps.to_numpy()
 
 
-def parse_instant(log: Interactions, at: float | str, where: str) -> float:
+def has_dates(log: Interactions) -> bool:
+    """Return whether the times of a log are dates, not plain numbers."""
+    return log.timestamps is not None and log.timestamps.dtype.is_temporal()
+
+
+def parse_instant(at: float | str, where: str, *, dates: bool) -> float:
     """Return the instant ``at`` on the scale of :func:`row_times`.
 
-    Text is a date (UTC), for logs whose times are dates. ``where`` names, in an error, what was given the instant.
+    Text is a date (UTC), and allowed if the times of the log are ``dates``. ``where`` names, in an error, what was
+    given the instant.
 
-    >>> from datetime import date
-    >>> frame = pl.DataFrame({"user_id": [1], "item_id": [2], "timestamp": [date(2020, 1, 2)]})
-    >>> parse_instant(Interactions.from_frame(frame), "1970-01-01T00:01", "")
-    60.0
+    >>> parse_instant("1970-01-01T00:01", "", dates=True), parse_instant(7, "", dates=False)
+    (60.0, 7)
     """
     if not isinstance(at, str):
         return at
-    if log.timestamps is None or not log.timestamps.dtype.is_temporal():
+    if not dates:
         what = f"'{at}' is a date, but the times of this log are plain numbers"
         raise UsageError("U102", what, where=where, hint="give the instant as a number in the unit of the log")
     try:

@@ -23,6 +23,7 @@ from recassay.split.new_users import UserFolds as user_folds  # noqa: N813
 from recassay.split.sequences import LatestSequences as latest_sequences  # noqa: N813
 from recassay.split.sequences import RandomSequences as random_sequences  # noqa: N813
 from recassay.split.sequences import SequenceFolds as sequence_folds  # noqa: N813
+from recassay.split.sequences import SequencesSince as sequences_since  # noqa: N813
 from recassay.split.sessions import ReadyMade as ready_made  # noqa: N813
 from recassay.split.sessions import Sessions as sessions  # noqa: N813
 from recassay.split.subsampling import subsample
@@ -51,6 +52,7 @@ __all__ = [
     "random_sequences",
     "ready_made",
     "sequence_folds",
+    "sequences_since",
     "sessions",
     "skew",
     "subsample",

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from recassay.columnar.order import lexsort_groups
 from recassay.columnar.time_kind import TimeKind, require_times
 from recassay.data.interactions import Interactions
-from recassay.data.times import parse_instant, row_times
+from recassay.data.times import has_dates, parse_instant, row_times
 from recassay.errors import UsageError
 from recassay.naming.named import Named
 from recassay.naming.registry import Registry
@@ -288,10 +288,11 @@ class Between(Filter):
     def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows inside the interval, and the number of the other rows by reason."""
         time = row_times(log)
-        early = (
-            np.zeros(time.size, np.bool_) if self.start is None else time < parse_instant(log, self.start, str(self))
+        start, end = (
+            None if at is None else parse_instant(at, str(self), dates=has_dates(log)) for at in (self.start, self.end)
         )
-        late = np.zeros(time.size, np.bool_) if self.end is None else time >= parse_instant(log, self.end, str(self))
+        early = np.zeros(time.size, np.bool_) if start is None else time < start
+        late = np.zeros(time.size, np.bool_) if end is None else time >= end
         removed = {"too early": int(np.count_nonzero(early)), "too late": int(np.count_nonzero(late & ~early))}
         return ~early & ~late, removed
 

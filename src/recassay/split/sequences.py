@@ -6,7 +6,9 @@
     Carol                 .  a  .  b  .  .      train a b                       a alone: removed
     Dan                   .  .  .  .  e  a      test e a                        test e a
 
-Of n sequences ceil(n * (1 - test)) are for training. The items of both parts together are the catalogue: what occurs in
+With sequences_since(at=3), Carol's sequence and Ann's begin before 3 and are for training; the others are test.
+
+Of n sequences ceil(n * (1 - test)) are for training if a split takes a share. The items of both parts together are the catalogue: what occurs in
 test alone can be recommended, although no system has learned it.
 
 >>> from recassay.data.synthetic.tastes import log
@@ -32,6 +34,7 @@ from recassay.columnar.order import positions_in_groups
 from recassay.columnar.time_kind import TimeKind, require_order
 from recassay.data.fold import Leakage
 from recassay.data.sequences import SINGLE_ROW, SequenceFold, Sequences
+from recassay.data.times import TimeValues, parse_instant
 from recassay.errors import InputError, UsageError
 from recassay.naming.registry import Registry
 from recassay.rng import derive_seed
@@ -99,8 +102,47 @@ class RandomSequences(SequenceSplit):
         return (self.fold(sequences.take(train), sequences.take(~train), {}),)
 
 
+class TimedSequences(SequenceSplit):
+    """Base of splits of sequences by the time at which they begin; ``strict`` removes training events after the cut."""
+
+    strict: bool
+
+    @property
+    def needs(self) -> TimeKind | None:
+        """Return ``global``: the sequences must have an order of all events."""
+        return "global"
+
+    @property
+    def leakage(self) -> Leakage:
+        """Return "none" for a strict split, else "per user"."""
+        return "none" if self.strict else "per user"
+
+    def starts_of(self, sequences: Sequences) -> TimeValues:
+        """Return the time of the first event of each sequence; raise I201 if the sequences have no times."""
+        if (starts := sequences.starts) is None:
+            raise InputError(
+                "I201",
+                "the sequences have no times, so the latest ones are unknown",
+                where=sequences.origin,
+                hint="give a column timestamp, or choose random_sequences(test=0.2)",
+            )
+        return starts
+
+    def cut(self, sequences: Sequences, early: Rows, at: float, why: str, **info: Any) -> tuple[SequenceFold, ...]:
+        """Return one fold: the sequences in the mask ``early`` are for training, the others for test.
+
+        A strict split removes training events at ``at`` or later, and counts them as removed for the reason ``why``.
+        """
+        train, test = sequences.take(early), sequences.take(~early)
+        removed: Mapping[str, int] = {}
+        if self.strict and len(train) and len(test):
+            assert train.times is not None, "starts are times"
+            train, removed = _keep_rows(train, train.times < at, why)
+        return (self.fold(train, test, removed, cut=at, **info),)
+
+
 @dataclass(frozen=True, repr=False)
-class LatestSequences(SequenceSplit):
+class LatestSequences(TimedSequences):
     """The share of the sequences that begin last, for test. Needs an order of all events.
 
     Sequences that begin at the same time are ordered by user id; ``how["ties"]`` counts test sequences that begin at
@@ -114,41 +156,46 @@ class LatestSequences(SequenceSplit):
     test: float = 0.2
     strict: bool = False
 
-    @property
-    def needs(self) -> TimeKind | None:
-        """Return ``global``: the sequences must have an order of all events."""
-        return "global"
-
-    @property
-    def leakage(self) -> Leakage:
-        """Return "none" for a strict split, else "per user"."""
-        return "none" if self.strict else "per user"
-
     def validate(self) -> None:
         """Raise an error unless ``test`` is between 0 and 1."""
         self.share("test")
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """Return one fold: the sequences that begin last are test."""
-        if (starts := sequences.starts) is None:
-            raise InputError(
-                "I201",
-                "the sequences have no times, so the latest ones are unknown",
-                where=sequences.origin,
-                hint="give a column timestamp, or choose random_sequences(test=0.2)",
-            )
+        starts = self.starts_of(sequences)
         one_group = np.zeros(len(sequences), np.int32)
         early = positions_in_groups(one_group, starts) < n_training(len(sequences), self.test)
-        train, test = sequences.take(early), sequences.take(~early)
-        if not (len(train) and len(test)):
-            return (self.fold(train, test, {}),)
-        cut = starts[~early].min()
-        removed: Mapping[str, int] = {}
-        if self.strict:
-            assert train.times is not None
-            train, removed = _keep_rows(train, train.times < cut)
+        if early.all() or not early.any():
+            return (self.fold(sequences.take(early), sequences.take(~early), {}),)
         ties = int(np.count_nonzero(starts[~early] == starts[early].max()))
-        return (self.fold(train, test, removed, cut=cut.item(), ties=ties),)
+        return self.cut(sequences, early, starts[~early].min().item(), "not before the first test sequence", ties=ties)
+
+
+@dataclass(frozen=True, repr=False)
+class SequencesSince(TimedSequences):
+    """The sequences that begin at the time ``at`` or later, for test. Needs an order of all events.
+
+    ``at`` is in the unit of the log, or a text such as '2017-12-01' if the times of the log are dates. Leakage: per
+    user, because a training sequence may end after ``at``. ``strict=True`` removes and counts training events at ``at``
+    or later, and events that are then alone in their sequence; leakage: none.
+
+    >>> import polars as pl
+    >>> rows = [(1, "a", 1), (1, "b", 4), (2, "c", 2), (2, "d", 3), (3, "a", 3), (3, "c", 5)]
+    >>> made = Sequences.from_frame(pl.DataFrame(rows, ["sequence_id", "item_id", "timestamp"], orient="row"))
+    >>> fold = SequencesSince(at=3)(made)[0]
+    >>> fold.train.starts.tolist(), fold.test.starts.tolist()
+    ([1, 2], [3])
+    """
+
+    name: ClassVar[str] = "sequences_since"
+
+    at: float | str
+    strict: bool = False
+
+    def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
+        """Return one fold: the sequences that begin at the time or later are test."""
+        starts, at = self.starts_of(sequences), parse_instant(self.at, str(self), dates=sequences.dates)
+        return self.cut(sequences, starts < at, at, "not before the cut")
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,10 +233,10 @@ def _ranks(sequences: Sequences, seed: int) -> NDArray[np.int64]:
     return positions_in_groups(np.zeros(len(sequences), np.int32), draws)
 
 
-def _keep_rows(sequences: Sequences, kept: Rows) -> tuple[Sequences, dict[str, int]]:
+def _keep_rows(sequences: Sequences, kept: Rows, why: str) -> tuple[Sequences, dict[str, int]]:
     """Return the sequences with only the rows in ``kept``, and counts of the removed rows by reason.
 
-    A row that is then alone in its sequence is removed, too.
+    ``why`` is the reason for which the other rows are removed. A row that is then alone in its sequence is removed, too.
     """
     sequence_of = row_groups(sequences.offsets)
     size = np.bincount(sequence_of[kept], minlength=len(sequences))
@@ -205,9 +252,10 @@ def _keep_rows(sequences: Sequences, kept: Rows) -> tuple[Sequences, dict[str, i
         sequences.user_vocabulary,
         sequences.origin,
         kind=sequences.kind,
+        dates=sequences.dates,
     )
     late, alone = int(np.count_nonzero(~kept)), int(np.count_nonzero(size == 1))
-    return left, {"not before the first test sequence": late, SINGLE_ROW: alone}
+    return left, {why: late, SINGLE_ROW: alone}
 
 
 REGISTRY: Registry[type[Sequencing]] = Registry(

@@ -23,7 +23,7 @@ from recassay.columnar.order import lexsort_groups
 from recassay.columnar.time_kind import TimeKind, require_times
 from recassay.data.interactions import Interactions
 from recassay.data.sequences import SINGLE_ROW, Sequences, no_sequences_error
-from recassay.data.times import TimeValues, row_times
+from recassay.data.times import TimeValues, has_dates, row_times
 from recassay.errors import InputError, RecassayError, UsageError
 from recassay.naming.departures import Departure
 from recassay.split.base import Cut
@@ -178,6 +178,7 @@ class Sessions(Sequencer):
             log.origin,
             {**removed, "event on its own": int(kept.size - order.size)},
             log.times,
+            has_dates(log),
         )
 
     def none_made(self, rows: int, users: int, origin: str) -> RecassayError:
@@ -215,13 +216,13 @@ def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
     user_vocabulary, users = log.user_vocabulary.without_unused(none)
     offsets = np.zeros(1, np.int64)
     vocabularies = (item_vocabulary, user_vocabulary)
-    return Sequences(offsets, items, users, time, *vocabularies, log.origin, removed, log.times)
+    return Sequences(offsets, items, users, time, *vocabularies, log.origin, removed, log.times, has_dates(log))
 
 
 def _clock(log: Interactions, gap: float) -> tuple[TimeValues, float]:
     """Return times and gap as numbers whose differences are exact: dates in microseconds, integers unchanged."""
     time = _plain(row_times(log))
-    if log.timestamps is not None and log.timestamps.dtype.is_temporal():
+    if has_dates(log):
         return np.rint(time * TICKS).astype(np.int64), round(gap * TICKS)
     return time, gap
 

@@ -27,7 +27,7 @@ from recassay.columnar.order import Keys, float_from_key, ordered_keys, position
 from recassay.columnar.time_kind import TimeKind
 from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
-from recassay.data.times import parse_instant, row_times
+from recassay.data.times import has_dates, parse_instant, row_times
 from recassay.errors import UsageError
 from recassay.split.base import RowAssignment, Split
 from recassay.split.boundaries import Boundary, find_boundaries
@@ -92,7 +92,7 @@ class GlobalTime(Split):
         if found is not None:
             return found
         assert self.at is not None
-        return parse_instant(log, self.at, str(self))
+        return parse_instant(self.at, str(self), dates=has_dates(log))
 
     def _earlier(self, found: float | None, log: Interactions) -> Keys:
         """Return the times before the test part, as sort keys.
@@ -238,7 +238,7 @@ class Windows(Split):
 
     def _extent(self, log: Interactions) -> TimeExtent:
         time = row_times(log)
-        first = None if self.first is None else parse_instant(log, self.first, str(self))
+        first = None if self.first is None else parse_instant(self.first, str(self), dates=has_dates(log))
         return TimeExtent(time.min(), time.max(), first) if time.size else TimeExtent()
 
     def _window(self, number: int, begin: Any) -> Window:

@@ -20,7 +20,7 @@ B1 = [
     ("c", "u2", 1), ("b", "u2", 1), ("b", "u2", 5), ("d", "u3", 9),
 ]  # fmt: skip
 EVERY = ["random_sequences(test=0.3, seed=2)", "latest_sequences(test=0.3)", "sequence_folds(k=3)"]
-EVERY.append("latest_sequences(test=0.3, strict=True)")
+EVERY += ["latest_sequences(test=0.3, strict=True)", "sequences_since(at=1610000000)"]
 
 
 def log_of(rows, columns=COLUMNS):
@@ -194,6 +194,30 @@ def test_the_latest_sequences_are_test_and_strict_removes_later_training_events(
     assert strict.train.times.max() < strict.how["cut"]
     assert strict.how["leakage"] == "none"
     assert strict.train.users.tolist() == [0]
+
+
+def test_sequences_that_begin_at_an_instant_or_later_are_test():
+    made = ra.split.sessions(gap=3)(log_of(TIMED))
+    fold = ra.split.sequences_since(at=3)(made)[0]
+    assert (texts(fold.train), texts(fold.test)) == (["abc", "ab"], ["de", "ea"])
+    assert (fold.how["cut"], fold.how["leakage"], fold.removed) == (3, "per user", {})
+    strict = ra.split.sequences_since(at=3, strict=True)(made)[0]
+    assert (texts(strict.train), texts(strict.test)) == (["ab"], ["de", "ea"])
+    assert strict.removed == {"not before the cut": 2, SINGLE_ROW: 1}
+    assert strict.how["leakage"] == "none"
+    with pytest.raises(UsageError, match="U116"):
+        ra.split.sequences_since(at=1)(made)
+
+
+def test_an_instant_may_be_a_date_if_the_times_are_dates():
+    days = [(item, user, datetime(2017, 11, 29) + timedelta(days=time)) for item, user, time in TIMED]
+    ours = ra.split.sessions(gap=3 * 86400)(log_of(days))
+    lists = Sequences.from_frame(log_of(days).frame().with_columns(sequence_id="user_id"))
+    for made in (ours, ours.take(np.arange(len(ours))), lists):
+        fold = ra.split.sequences_since(at="2017-12-02")(made)[0]
+        assert (texts(fold.train), texts(fold.test)) == (["abc", "ab"], ["de", "ea"])
+    with pytest.raises(UsageError, match="plain numbers"):
+        ra.split.sequences_since(at="2017-12-02")(ra.split.sessions(gap=3)(log_of(TIMED)))
 
 
 def test_ties_at_the_boundary_keep_the_order_of_users():
