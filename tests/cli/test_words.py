@@ -118,6 +118,13 @@ class TestStats:
         found = recassay("stats", "log.csv", "--json").json
         assert (found["rows"], found["pairs"], found["duplicates"]) == (3, 2, 1)
 
+    def test_the_sequences_of_a_rule_are_described(self, recassay, folder):
+        found = recassay("stats", "log.csv", "--json", "--sequences", "ready_made").json
+        assert (found["sequences"]["sequences"], found["sequences"]["lengths"]["mean"]) == (2, 2.0)
+        assert recassay("stats", "log.csv", "--json").json["sequences"] is None
+        answer = recassay("stats", "log.csv", "--sequences", "random_sequences")
+        assert (answer.code, answer.err[:6]) == (2, "[U102]")
+
     def test_the_kind_of_times_is_printed(self, recassay, folder):
         rows = [f"{user},{item},{place}" for user in (1, 2) for place, item in enumerate((10, 11, 12))]
         (folder / "log.csv").write_text("\n".join(["user_id,item_id,timestamp", *rows]))

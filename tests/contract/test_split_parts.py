@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from recassay import split
 from recassay.columnar.order import float_from_key, ordered_keys, positions_in_groups
+from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import UsageError
@@ -28,7 +29,14 @@ from .test_splits import CASES
 FILTERS = [
     "core(users=12, items=20)", "core(users=30, items=1)", "once(users=15, items=20)",
     "once(users=15, items=20, first='users')", "once(users=15, items=20, first='neither')", "rated(at_least=3)",
-    "distinct(keep='last')", "distinct(keep='max')", "between(start=1600000000, end=1620000000)",
+    "distinct(keep='last')", "distinct(keep='max')", "distinct(keep='sum')", "no_bursts(gap=600)",
+    "between(start=1600000000, end=1620000000)", "one_in(n=3)", "one_in(n=3, of='rows')",
+    filters.parse("featured(only='even')").bind(
+        Features.from_frame(
+            pl.DataFrame({"item_id": [f"item {i}" for i in range(90)], "kinds": ["even", "odd"] * 45}),
+            columns=["kinds"],
+        )
+    ),
 ]  # fmt: skip
 SEQUENCERS = ["sessions(gap=90000)", "sessions(gap=90000, inclusive=True, ties='drop')", "ready_made"]
 DEALS = {

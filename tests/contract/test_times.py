@@ -53,6 +53,7 @@ VERBS = {
     "core": (None, ra.split.filters.parse("core(users=2, items=2)")),
     "distinct": (None, ra.split.filters.parse("distinct(keep='last')")),
     "between": ("global", ra.split.filters.parse("between(end=10000000000)")),
+    "no_bursts": ("clock", ra.split.filters.parse("no_bursts(gap=1)")),
     "filters.apply": ("global", lambda log: ra.split.filters.apply(log, "between(end=10000000000)")),
     "sessions": ("clock", ra.split.sessions(gap=86400 * 30)),
     "ready_made": (None, sequences_of),

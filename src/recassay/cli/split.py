@@ -42,6 +42,9 @@ def split(
             autocompletion=_completion.splits,
         ),
     ] = None,
+    items: Annotated[
+        str | None, typer.Option("--items", metavar="FILE", help="Item features, for the filter featured.")
+    ] = None,
     columns: _options.Columns = None,
     input_format: _options.InputFormat = None,
     times: _options.Times = None,
@@ -52,14 +55,14 @@ def split(
     Example: recassay split ratings.csv -o folds --split "last(n=1)"
     """
     from recassay.data.fold_files import write_folds
-    from recassay.data.read import read_interactions
+    from recassay.data.read import read_interactions, read_items
     from recassay.split import filters as known_filters
     from recassay.split import parse
 
     chosen = parse(by)
     made = read_interactions(log, columns=columns, format=input_format, times=times)
     if filters:
-        made = known_filters.apply(made, filters).log
+        made = known_filters.apply(made, filters, None if items is None else read_items(items)).log
     folds = chosen(made)
     folders = write_folds(folds, output)
     if as_json:

@@ -16,8 +16,9 @@ from recassay.columnar.layout import row_groups
 from recassay.columnar.time_kind import require_times
 from recassay.columnar.time_scale import EARLIEST
 from recassay.data.interactions import Interactions
+from recassay.data.sequences import Sequences
 from recassay.errors import InputError
-from recassay.stats.concentration import gini, top_share
+from recassay.stats.concentration import entropy, gini, top_share
 
 MOST_VALUES = 12  # up to this many distinct ratings are counted one by one; more are summarised by quantiles
 QUANTILES = {"min": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "max": 1.0}
@@ -39,7 +40,7 @@ class PopularityStats:
     """The spread of the rows of a log over its items.
 
     It has the Gini coefficient, the shares of rows of the most popular items, and the number of items with a single
-    row.
+    row. ``entropy`` is that of the items' numbers of rows, in bits.
     """
 
     gini: float
@@ -47,6 +48,7 @@ class PopularityStats:
     top_10_percent: float
     top_20_percent: float
     items_with_one_row: float
+    entropy: float
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,28 @@ class RatingStats:
 
 
 @dataclass(frozen=True)
+class SequenceStats:
+    """The size of sequences: their number, users, items and ``rows``, their ``lengths``, and the entropy of items.
+
+    ``entropy`` is that of the items' numbers of rows, in bits.
+    """
+
+    sequences: int
+    users: int
+    items: int
+    rows: int
+    lengths: Distribution
+    entropy: float
+
+
+@dataclass(frozen=True)
 class Stats:
     """Statistics of a log, the result of :func:`stats`.
 
     ``pairs`` are distinct (user, item); ``duplicates`` are the rows beyond them.
 
-    ``density`` is pairs / (users * items); ``profile`` is the distribution of distinct items per user.
+    ``density`` is pairs / (users * items); ``profile`` is the distribution of distinct items per user. ``sequences``
+    describes the sequences that a rule makes of the log, if one was given.
     """
 
     rows: int
@@ -97,6 +115,7 @@ class Stats:
     popularity: PopularityStats
     times: TimeStats | None = None
     ratings: RatingStats | None = None
+    sequences: SequenceStats | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts and numbers, ready for JSON; undefined values are None."""
@@ -120,6 +139,7 @@ def stats(log: Interactions) -> Stats:
         top_share(events, 0.10),
         top_share(events, 0.20),
         float((events == 1).mean()) if events.size else float("nan"),
+        entropy(events),
     )
     cells = log.n_users * log.n_items
     return Stats(
@@ -134,6 +154,20 @@ def stats(log: Interactions) -> Stats:
         times=None if log.timestamps is None else _times(log, log.timestamps),
         ratings=None if log.ratings is None else _ratings(log.ratings),
     )
+
+
+def sequence_stats(sequences: Sequences) -> SequenceStats:
+    """Return the number of sequences, users, items and rows, the lengths, and the entropy of items.
+
+    >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2, 2, 2, 2], "item_id": [*"abbccddd"]})
+    >>> found = sequence_stats(Sequences.from_frame(frame))
+    >>> found.sequences, found.items, found.rows, found.lengths.mean, round(found.entropy, 4)
+    (2, 4, 8, 4.0, 1.9056)
+    """
+    counts = np.bincount(sequences.items, minlength=sequences.n_items)
+    users, items = np.unique(sequences.users).size, int(np.count_nonzero(counts))
+    lengths = _distribution(sequences.lengths)
+    return SequenceStats(len(sequences), users, items, sequences.items.size, lengths, entropy(counts))
 
 
 def _distribution(values: NDArray[np.int64]) -> Distribution:

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.columnar.order import lexsort_groups
 from recassay.columnar.time_kind import TimeKind, require_times
+from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.times import has_dates, parse_instant, row_times
 from recassay.errors import UsageError
@@ -38,6 +38,7 @@ from recassay.split.partitions import (
     Rows,
     WholeLog,
     item_counts,
+    needs_memory_error,
     require_remote_log,
 )
 
@@ -54,8 +55,11 @@ class Filter(Named):
     """Base of filters: a frozen description of which rows of a log to keep; calling it returns the filtered log.
 
     :meth:`facts` computes what a filter must know about all rows, and :meth:`kept` then selects rows of any group of
-    users. A filter that needs the whole log in memory overrides :meth:`rows`.
+    users. A filter that needs the whole log in memory overrides :meth:`rows`. One that needs features of items sets
+    ``reads_items`` and overrides :meth:`bind`.
     """
+
+    reads_items: ClassVar[bool] = False
 
     @property
     def needs(self) -> TimeKind | None:
@@ -65,6 +69,19 @@ class Filter(Named):
     def facts(self, log: PartitionedLog) -> Any:
         """Return what the selection depends on besides a user's own rows, such as rare items, from all rows."""
         return None
+
+    def bind(self, items: Features | None) -> Self:
+        """Return the filter with the features of items, if it reads them; most filters do not."""
+        return self
+
+    @property
+    def changes_ratings(self) -> bool:
+        """Return whether kept rows get other ratings, which :meth:`left` computes and which needs a log in memory."""
+        return False
+
+    def left(self, log: Interactions, kept: Rows) -> Interactions:
+        """Return the kept rows of a whole log, without unused users and items."""
+        return log if kept.all() else log.take(kept).compact()
 
     def kept(self, log: Interactions, facts: Any) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows to keep, and the number of the other rows by reason.
@@ -89,13 +106,12 @@ class Filter(Named):
     def __call__(self, log: Interactions | RemoteLog) -> Any:
         """Return the filtered log; kept rows stay in their order."""
         if not isinstance(log, Interactions):
-            require_times(require_remote_log(log, str(self)), self.needs, self)
-            return require_remote_log(log, str(self)).filtered([self])
+            return _filtered_remotely(log, [self], str(self))
         require_times(log, self.needs, self)
         kept, removed = self.rows(log)
         if not kept.any():
             raise self.nothing_kept(len(log), log.n_users)
-        return Filtered(log if kept.all() else log.take(kept).compact(), removed)
+        return Filtered(self.left(log, kept), removed)
 
     def nothing_kept(self, rows: int, users: int) -> UsageError:
         """Return the error for a filter that keeps no row of a log with these numbers of rows and users."""
@@ -112,7 +128,7 @@ class Core(Filter):
     """k-core: remove items and users with too few events, again and again until all that are left have enough.
 
     The result is the largest log in which every user has ``users`` events and every item ``items`` events. Events are
-    rows; apply :class:`Distinct` first to count user-item pairs. A removed row counts for the first reason that
+    rows; apply ``distinct`` first to count user-item pairs. A removed row counts for the first reason that
     applies; items are checked before users.
 
     >>> import polars as pl
@@ -226,39 +242,6 @@ class Rated(Filter):
 
 
 @dataclass(frozen=True, repr=False)
-class Distinct(Filter):
-    """One row per user-item pair: the first, the last, or the highest rated (the latest of those if several tie).
-
-    First and last are by time, and by row order where times are equal or absent.
-
-    >>> import polars as pl
-    >>> rows = [("ann", "a", 2, 9), ("ann", "a", 5, 3), ("ann", "b", 4, 1)]
-    >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "rating", "timestamp"], orient="row"))
-    >>> [Distinct(keep)(log).log.ratings.tolist() for keep in ("first", "last", "max")]
-    [[5.0, 4.0], [2.0, 4.0], [5.0, 4.0]]
-    """
-
-    name: ClassVar[str] = "distinct"
-
-    keep: Literal["first", "last", "max"] = "first"
-
-    def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
-        """Return a mask of the chosen row of each pair, and the number of the others."""
-        keys: list[NDArray[Any]] = [log.items]  # the last key decides first
-        if self.keep == "max":
-            log.liked(0)  # refuses a log without ratings
-            assert log.ratings is not None
-            keys.insert(0, log.ratings)
-        if log.timestamps is not None:
-            keys.insert(0, row_times(log))
-        order = lexsort_groups(log.users, tuple(keys))
-        users, items = log.users[order], log.items[order]
-        begins = np.append(True, (users[1:] != users[:-1]) | (items[1:] != items[:-1]))[: order.size]
-        chosen = order[begins if self.keep == "first" else np.roll(begins, -1)]
-        return mask(chosen, len(log)), {"pair repeated": len(log) - chosen.size}
-
-
-@dataclass(frozen=True, repr=False)
 class Between(Filter):
     """Events from ``start`` on and before ``end``; either may be left out. Needs an order of all events.
 
@@ -336,21 +319,35 @@ parse = REGISTRY.parse
 
 
 @overload
-def apply(log: Interactions, filters: Filters) -> Filtered: ...
+def apply(log: Interactions, filters: Filters, items: Features | None = None) -> Filtered: ...
 @overload
-def apply(log: RemoteLog, filters: Filters) -> Any: ...
-def apply(log: Interactions | RemoteLog, filters: Filters) -> Any:
-    """Return the log that is left after one filter or several in order, with the number of removed rows by reason."""
-    parsed = REGISTRY.parse_list(filters)
+def apply(log: RemoteLog, filters: Filters, items: Features | None = None) -> Any: ...
+def apply(log: Interactions | RemoteLog, filters: Filters, items: Features | None = None) -> Any:
+    """Return the log that is left after one filter or several in order, with the number of removed rows by reason.
+
+    ``items`` are features of items, for filters that read them.
+    """
+    parsed = [step if items is None else step.bind(items) for step in REGISTRY.parse_list(filters)]
     if not isinstance(log, Interactions):
-        for step in parsed:
-            require_times(require_remote_log(log, "filters"), step.needs, step)
-        return require_remote_log(log, "filters").filtered(parsed)
+        return _filtered_remotely(log, parsed, "filters")
     left = Filtered(log, {})
     for step in parsed:
         found: Filtered = step(left.log)
         left = Filtered(found.log, add_counts(left.removed, found.removed))
     return left
+
+
+def _filtered_remotely(log: RemoteLog, filters: list[Filter], where: str) -> Any:
+    """Return a log on a cluster after filters; raise U225 for a filter that changes ratings.
+
+    ``where`` names the filters in an error about something that is not a log.
+    """
+    remote = require_remote_log(log, where)
+    for step in filters:
+        require_times(remote, step.needs, step)
+        if step.changes_ratings:
+            raise needs_memory_error(f"{step} changes ratings", "ra.read_interactions(...)", str(step))
+    return remote.filtered(filters)
 
 
 def add_counts(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

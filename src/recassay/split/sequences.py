@@ -8,8 +8,8 @@
 
 With sequences_since(at=3), Carol's sequence and Ann's begin before 3 and are for training; the others are test.
 
-Of n sequences ceil(n * (1 - test)) are for training if a split takes a share. The items of both parts together are the catalogue: what occurs in
-test alone can be recommended, although no system has learned it.
+Of n sequences ceil(n * (1 - test)) are for training if a split takes a share. The items of both parts together are the
+catalogue: what occurs in test alone can be recommended, although no system has learned it.
 
 >>> from recassay.data.synthetic.tastes import log
 >>> from recassay.split.sessions import Sessions
@@ -40,7 +40,7 @@ from recassay.naming.registry import Registry
 from recassay.rng import derive_seed
 from recassay.split.draws import SLACK
 from recassay.split.partitions import Rows, needs_memory_error
-from recassay.split.sessions import Sequencing
+from recassay.split.sessions import Sequencer, Sequencing
 
 
 class SequenceSplit(Sequencing):
@@ -236,7 +236,8 @@ def _ranks(sequences: Sequences, seed: int) -> NDArray[np.int64]:
 def _keep_rows(sequences: Sequences, kept: Rows, why: str) -> tuple[Sequences, dict[str, int]]:
     """Return the sequences with only the rows in ``kept``, and counts of the removed rows by reason.
 
-    ``why`` is the reason for which the other rows are removed. A row that is then alone in its sequence is removed, too.
+    ``why`` is the reason for which the other rows are removed. A row that is then alone in its sequence is removed,
+    too.
     """
     sequence_of = row_groups(sequences.offsets)
     size = np.bincount(sequence_of[kept], minlength=len(sequences))
@@ -262,3 +263,12 @@ REGISTRY: Registry[type[Sequencing]] = Registry(
     "split of sequences", "recassay.split", Sequencing, group="recassay.sequence_splits"
 )
 parse = REGISTRY.parse
+
+
+def parse_rule(text: str) -> Sequencer:
+    """Return the rule that makes sequences of a log and that a text names; raise U102 for a split of sequences."""
+    found = parse(text)
+    if not isinstance(found, Sequencer):
+        what = f"{found} splits sequences and does not make them"
+        raise UsageError("U102", what, where=text, hint="sessions(gap=3600), or ready_made where a user is a sequence")
+    return found

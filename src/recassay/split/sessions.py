@@ -152,8 +152,8 @@ class Sessions(Sequencer):
 
     def sequences_of(self, log: Interactions) -> Sequences:
         """Return the sessions of the users of a log, without sessions of one event."""
-        time, gap = _clock(log, self.gap)
-        order = _by_user_and_time(log.users, time)
+        time, gap = clock_times(log, self.gap)
+        order = by_user_and_time(log.users, time)
         removed = {}
         if self.ties != "join":
             repeated = self._repeated(log, order, time)
@@ -219,7 +219,7 @@ def nothing_of(log: Interactions, removed: Mapping[str, int]) -> Sequences:
     return Sequences(offsets, items, users, time, *vocabularies, log.origin, removed, log.times, has_dates(log))
 
 
-def _clock(log: Interactions, gap: float) -> tuple[TimeValues, float]:
+def clock_times(log: Interactions, gap: float) -> tuple[TimeValues, float]:
     """Return times and gap as numbers whose differences are exact: dates in microseconds, integers unchanged."""
     time = _plain(row_times(log))
     if has_dates(log):
@@ -234,7 +234,7 @@ def _plain(time: NDArray[Any]) -> TimeValues:
     return time.astype(np.int64, copy=False)
 
 
-def _by_user_and_time(users: NDArray[np.int32], time: TimeValues) -> NDArray[np.integer]:
+def by_user_and_time(users: NDArray[np.int32], time: TimeValues) -> NDArray[np.integer]:
     """Return the stable order of rows by user and time.
 
     It is fast if rows are already sorted by user and time, or by time.

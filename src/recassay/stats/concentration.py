@@ -1,9 +1,11 @@
-"""Inequality of counts: the Gini coefficient, and the share of the sum that the largest counts hold."""
+"""Inequality of counts: the Gini coefficient, entropy, and the share of the sum that the largest counts hold."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from recassay.portable.elementary import log2
 
 TINY = 1e-9  # rounding may leave a product such as 0.1 * 30 slightly above the whole number
 
@@ -21,6 +23,27 @@ def gini(counts: NDArray[np.int64]) -> float:
         return float("nan")
     ascending = np.sort(counts).astype(np.float64)
     return float((np.arange(1 - n, n, 2) * ascending).sum() / (n * total))
+
+
+def shares(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the share of the sum that each count above 0 has, ascending.
+
+    Sums over sorted shares do not depend on the order of the counts.
+    """
+    known = np.sort(counts[counts > 0])
+    return known / max(int(known.sum()), 1)
+
+
+def entropy(counts: NDArray[np.int64]) -> float:
+    """Return the Shannon entropy of counts in bits: log2 of their number if all are equal; NaN if their sum is 0.
+
+    Formula: ``-sum (x_i/S) log2 (x_i/S)``, S the sum of the counts x_i. Times ln 2 it is in nats.
+
+    >>> entropy(np.array([2, 2, 2, 2, 0])), round(entropy(np.array([4, 3, 2, 1])), 6)
+    (2.0, 1.846439)
+    """
+    share = shares(counts)
+    return float(np.abs((share * log2(share)).sum())) if share.size else float("nan")
 
 
 def top_share(counts: NDArray[np.int64], share: float) -> float:

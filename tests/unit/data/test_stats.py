@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from recassay.data.interactions import Interactions
-from recassay.data.stats import stats
-from recassay.stats.concentration import gini, top_share
+from recassay.data.sequences import Sequences
+from recassay.data.stats import sequence_stats, stats
+from recassay.stats.concentration import entropy, gini, top_share
 
 # users 1 (a b a), 2 (a), 3 (a c): 6 rows, 5 pairs, items a 4, b 1, c 1
 ROWS = {"user_id": [1, 1, 1, 2, 3, 3], "item_id": list("abaaac")}
@@ -35,6 +36,26 @@ def test_popularity_of_a_small_log():
     assert popularity.gini == pytest.approx((-2 * 1 + 0 * 1 + 2 * 4) / (3 * 6))
     assert popularity.top_1_percent == popularity.top_20_percent == pytest.approx(4 / 6)  # one item, rounded up
     assert popularity.items_with_one_row == pytest.approx(2 / 3)
+    assert popularity.entropy == pytest.approx(-(4 / 6 * math.log2(4 / 6) + 2 / 6 * math.log2(1 / 6)))
+
+
+def test_the_entropy_of_equal_counts_is_the_logarithm_of_their_number():
+    assert entropy(np.array([3, 0, 3, 3, 3])) == 2
+    assert math.isnan(entropy(np.zeros(3, np.int64)))
+    counts = np.random.default_rng(1).integers(0, 50, 200)
+    by_hand = -sum(one / counts.sum() * math.log2(one / counts.sum()) for one in counts.tolist() if one)
+    assert entropy(counts) == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_sequences_of_the_builder_example():
+    rows = [("s1", "u1", "ab"), ("s2", "u1", "acd"), ("s3", "u2", "cbb")]  # counts a 2, b 3, c 2, d 1 of 8
+    flat = [(sequence, user, item) for sequence, user, items in rows for item in items]
+    made = Sequences.from_frame(pl.DataFrame(flat, ["sequence_id", "user_id", "item_id"], orient="row"))
+    found = sequence_stats(made)
+    assert (found.sequences, found.users, found.items, found.rows) == (3, 2, 4, 8)
+    assert (found.lengths.mean, found.lengths.min, found.lengths.max) == (pytest.approx(8 / 3), 2, 3)
+    assert found.entropy == pytest.approx(2 / 4 * 2 + 3 / 8 * math.log2(8 / 3) + 1 / 8 * 3)
+    assert sequence_stats(made.take(np.array([0]))).items == 2  # items of this part, not of the vocabulary
 
 
 def test_top_share_takes_whole_counts():

@@ -6,10 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import InputError, UsageError
 from recassay.split import filters
+from recassay.split.repeats import Distinct
 
 CASES = {
     "core": "core(users=12, items=20)",
@@ -17,6 +19,21 @@ CASES = {
     "rated": "rated(at_least=3)",
     "distinct": "distinct(keep='last')",
     "between": "between(start=1600000000, end=1620000000)",
+    "featured": filters.parse("featured(only='odd|big', without='third')").bind(
+        Features.from_frame(
+            pl.DataFrame(
+                {
+                    "item_id": range(1, 81),
+                    "kinds": [
+                        [name for name, has in (("odd", i % 2), ("big", i > 60), ("third", i % 3 == 0)) if has]
+                        for i in range(1, 81)
+                    ],
+                }
+            )
+        )
+    ),
+    "no_bursts": "no_bursts(gap=600)",
+    "one_in": "one_in(n=3, seed=2)",
 }
 
 
@@ -69,15 +86,15 @@ def test_one_pass_depends_on_the_side_that_is_checked_first(log):
 def test_distinct_keeps_one_row_of_each_pair():
     rows = [(1, 7, 2.0, 9), (1, 7, 5.0, 3), (1, 8, 1.0, 1), (1, 7, 5.0, 4), (2, 7, 1.0, 1)]
     log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "rating", "timestamp"], orient="row"))
-    kept = {keep: filters.Distinct(keep)(log) for keep in ("first", "last", "max")}
+    kept = {keep: Distinct(keep)(log) for keep in ("first", "last", "max")}
     assert {keep: one.log.timestamps.to_list() for keep, one in kept.items()} == {
         "first": [3, 1, 1], "last": [9, 1, 1], "max": [1, 4, 1],
     }  # fmt: skip
     assert {dict(one.removed)["pair repeated"] for one in kept.values()} == {2}
     without = Interactions.from_frame(log.frame().drop("timestamp", "rating"))
-    assert len(filters.Distinct()(without).log) == 3
+    assert len(Distinct()(without).log) == 3
     with pytest.raises(InputError, match="I307"):
-        filters.Distinct("max")(without)
+        Distinct("max")(without)
 
 
 def test_filters_apply_in_order(log):

@@ -8,17 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recassay.metrics.base import CatalogueMetric, Values
+from recassay.metrics.base import CatalogueMetric
 from recassay.portable.elementary import exp2, log2
-
-
-def _shares(exposure: NDArray[np.int64]) -> Values:
-    """Return the share that each item has of all exposures (places in lists), ascending.
-
-    Sums over the sorted shares do not depend on the order of items.
-    """
-    shown = np.sort(exposure[exposure > 0])
-    return shown / max(int(shown.sum()), 1)
+from recassay.stats.concentration import entropy, shares
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,10 +40,9 @@ class Entropy(CatalogueMetric):
     form: Literal["bits", "normalised", "effective"] = "bits"
 
     def measure(self, exposure: NDArray[np.int64]) -> float:
-        share = _shares(exposure)
-        if share.size == 0 or (self.form == "normalised" and exposure.size == 1):
+        bits = entropy(exposure)
+        if self.form == "normalised" and exposure.size == 1:
             return float("nan")
-        bits = float(np.abs((share * log2(share)).sum()))
         if self.form == "bits":
             return bits
         return bits / float(log2(exposure.size)) if self.form == "normalised" else exp2(bits)
@@ -76,5 +67,5 @@ class GiniSimpson(CatalogueMetric):
     name = "gini_simpson"
 
     def measure(self, exposure: NDArray[np.int64]) -> float:
-        share = _shares(exposure)
+        share = shares(exposure)
         return float(1.0 - np.square(share).sum()) if share.size else float("nan")

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from recassay.columnar.time_kind import KINDS
-from recassay.data.stats import RatingStats, Stats, TimeStats
+from recassay.data.stats import RatingStats, SequenceStats, Stats, TimeStats
 
 UNDEFINED = "undefined"
+NATS = 0.6931471805599453  # in a bit: ln 2
 
 
 def stats_table(stats: Stats) -> RenderableType:
@@ -39,12 +40,24 @@ def _lines(stats: Stats) -> Iterator[tuple[str, str]]:
     shares = (("1 %", top.top_1_percent), ("10 %", top.top_10_percent), ("20 %", top.top_20_percent))
     yield "top items", ", ".join(f"{of} of items have {_percent(share)} of rows" for of, share in shares)
     yield "", f"Gini {_number(top.gini)}; {_percent(top.items_with_one_row)} of items have one row"
+    yield "", f"entropy {_entropy(top.entropy)}"
+    if stats.sequences is not None:
+        yield from _sequences(stats.sequences)
     if stats.times is None:
         yield "time", KINDS[None]
     else:
         yield from _times(stats.times)
     if stats.ratings is not None:
         yield from _ratings(stats.ratings)
+
+
+def _sequences(sequences: SequenceStats) -> Iterator[tuple[str, str]]:
+    shown = f"{sequences.sequences:,} of {sequences.users:,} users, with {sequences.rows:,} rows"
+    yield "sequences", f"{shown} of {sequences.items:,} items"
+    lengths = sequences.lengths
+    middle = f"length: mean {_number(lengths.mean)}, median {_number(lengths.median)}"
+    yield "", f"{middle}, range {_number(lengths.min)} to {_number(lengths.max)}"
+    yield "", f"entropy of their items {_entropy(sequences.entropy)}"
 
 
 def _times(times: TimeStats) -> Iterator[tuple[str, str]]:
@@ -85,6 +98,15 @@ def _number(value: float) -> str:
     if math.isnan(value):
         return UNDEFINED
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}".rstrip("0")
+
+
+def _entropy(bits: float) -> str:
+    """Return an entropy in bits as text, in bits and in nats.
+
+    >>> _entropy(9.738)
+    '9.738 bits (6.75 nats)'
+    """
+    return UNDEFINED if math.isnan(bits) else f"{_number(bits)} bits ({_number(bits * NATS)} nats)"
 
 
 def _percent(share: float) -> str:

@@ -322,13 +322,10 @@ def _sequence_plan(reader: Reader, study: Study, protocol: Sequence, common: dic
 
 def _sequencer(reader: Reader, number: int, data: Data) -> Sequencer:
     key: Key = ("data", number)
-    hint = "sequences: sessions(gap=3600), or ready_made where a user is a sequence"
     if not data.sequences:
+        hint = "sequences: sessions(gap=3600), or ready_made where a user is a sequence"
         raise reader.error(key, "the rule that makes sequences of the log is missing", hint)
-    found = reader.parse((*key, "sequences"), data.sequences, sequences.parse)
-    if not isinstance(found, Sequencer):
-        raise reader.error((*key, "sequences"), f"{found} splits sequences and does not make them", hint)
-    return found
+    return reader.parse((*key, "sequences"), data.sequences, sequences.parse_rule)
 
 
 def _sequence_split(text: str) -> SequenceSplit:

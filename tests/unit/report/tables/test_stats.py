@@ -1,13 +1,15 @@
 """The table of the statistics of a log."""
 
 import io
+from dataclasses import replace
 
 import polars as pl
 from rich.console import Console
 
 from recassay.data.interactions import Interactions
-from recassay.data.stats import stats
+from recassay.data.stats import sequence_stats, stats
 from recassay.report.tables.stats import stats_table
+from recassay.split.sessions import Sessions
 
 
 def shown(**columns):
@@ -28,6 +30,18 @@ def test_counts_and_shares():
     assert "density 75 % of all possible user-item pairs" in lines
     assert "time no times" in lines
     assert not any(line.startswith("ratings") for line in lines)
+
+
+def test_sequences_have_their_numbers_lengths_and_entropy():
+    out = io.StringIO()
+    rows = [("u", item, time) for time, item in ((0, "a"), (1, "b"), (2, "a"), (50, "c"), (51, "d"), (90, "a"))]
+    log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "timestamp"], orient="row"))
+    found = replace(stats(log), sequences=sequence_stats(Sessions(gap=5)(log)))
+    Console(file=out, width=100).print(stats_table(found))
+    lines = [" ".join(line.split()) for line in out.getvalue().splitlines()]
+    assert "sequences 2 of 1 users, with 5 rows of 4 items" in lines
+    assert "length: mean 2.5, median 2.5, range 2 to 3" in lines
+    assert "entropy of their items 1.922 bits (1.332 nats)" in lines
 
 
 def test_times_and_ratings():
