@@ -58,7 +58,13 @@ if TYPE_CHECKING:
     from recassay.evaluate.finished.read import FinishedScores, read_finished
     from recassay.evaluate.lists.score_sets import read_scores
     from recassay.evaluate.options import ConventionOptions, DesignOptions, Execution, GroupOptions, ReadOptions
-    from recassay.evaluate.sequences.exhibits import by_position, item_frequency, parallel_view
+    from recassay.evaluate.sequences.exhibits import (
+        by_position,
+        item_counts,
+        item_frequency,
+        parallel_view,
+        sequence_sizes,
+    )
     from recassay.evaluate.sequences.generate import generate
     from recassay.evaluate.sequences.likelihood import perplexity_by_position
     from recassay.evaluate.sequences.score import score_sequences, sequeval
@@ -146,6 +152,7 @@ _HOMES = {
     "generate": "evaluate.sequences.generate",
     "global_score": "comparison.overall",
     "home_and_away": "evaluate.decisions.home_and_away",
+    "item_counts": "evaluate.sequences.exhibits",
     "item_frequency": "evaluate.sequences.exhibits",
     "judge": "api.judge",
     "mapped_cutoff": "sampled.mapping",
@@ -173,6 +180,7 @@ _HOMES = {
     "sampling_curve": "sampled.curve",
     "score": "api.score",
     "score_sequences": "evaluate.sequences.score",
+    "sequence_sizes": "evaluate.sequences.exhibits",
     "sequeval": "evaluate.sequences.score",
     "spark_fold": "backends.spark.given_folds",
     "spark_log": "backends.spark.logs",
@@ -248,6 +256,7 @@ __all__ = [
     "generate",
     "global_score",
     "home_and_away",
+    "item_counts",
     "item_frequency",
     "judge",
     "mapped_cutoff",
@@ -275,6 +284,7 @@ __all__ = [
     "sampling_curve",
     "score",
     "score_sequences",
+    "sequence_sizes",
     "sequeval",
     "spark_fold",
     "spark_log",

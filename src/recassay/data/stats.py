@@ -156,18 +156,21 @@ def stats(log: Interactions) -> Stats:
     )
 
 
-def sequence_stats(sequences: Sequences) -> SequenceStats:
+def sequence_stats(*parts: Sequences) -> SequenceStats:
     """Return the number of sequences, users, items and rows, the lengths, and the entropy of items.
+
+    Several parts, such as training and test, are described together; they must share users and items.
 
     >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2, 2, 2, 2], "item_id": [*"abbccddd"]})
     >>> found = sequence_stats(Sequences.from_frame(frame))
     >>> found.sequences, found.items, found.rows, found.lengths.mean, round(found.entropy, 4)
     (2, 4, 8, 4.0, 1.9056)
     """
-    counts = np.bincount(sequences.items, minlength=sequences.n_items)
-    users, items = np.unique(sequences.users).size, int(np.count_nonzero(counts))
-    lengths = _distribution(sequences.lengths)
-    return SequenceStats(len(sequences), users, items, sequences.items.size, lengths, entropy(counts))
+    counts = np.sum([np.bincount(part.items, minlength=part.n_items) for part in parts], axis=0)
+    lengths = np.concatenate([part.lengths for part in parts])
+    users = np.unique(np.concatenate([part.users for part in parts])).size
+    sizes = lengths.size, users, int(np.count_nonzero(counts)), int(counts.sum())
+    return SequenceStats(*sizes, _distribution(lengths), entropy(counts))
 
 
 def _distribution(values: NDArray[np.int64]) -> Distribution:

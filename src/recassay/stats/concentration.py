@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from recassay.portable.elementary import log2
 
+NATS = 0.6931471805599453  # in a bit: ln 2
 TINY = 1e-9  # rounding may leave a product such as 0.1 * 30 slightly above the whole number
 
 

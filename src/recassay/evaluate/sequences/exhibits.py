@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from recassay.comparison.overall import standing
 from recassay.data.generated import Generated
 from recassay.data.sequences import SequenceFold
+from recassay.data.stats import sequence_stats
 from recassay.errors import UsageError
 from recassay.evaluate.lists.summary import interval_bounds
 from recassay.evaluate.sequences.generated import Systems, generated_by_system
@@ -24,11 +25,12 @@ from recassay.metrics.sequence.block import SequenceBlock
 from recassay.metrics.sequence.known import SequenceContext
 from recassay.results.exhibit import Exhibit
 from recassay.results.scores import Scores, Values
+from recassay.stats.concentration import NATS
 from recassay.stats.intervals import Uncertainty, means
 from recassay.threads import each_block
 
 RANKS = 200  # ranks shown at most, evenly spaced on a logarithmic axis
-TRAINING = "training"
+TRAINING, ORIGINAL = "training", "original"
 
 
 def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
@@ -44,8 +46,7 @@ def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
     """
     counts = {TRAINING: fold.counts}
     for name, runs in generated_by_system(fold, generated).items():
-        shown = np.concatenate([run.items[run.items >= 0] for run in runs])
-        counts[name] = np.bincount(shown, minlength=fold.n_items)
+        counts[name] = np.sum([_shown(run, fold) for run in runs], axis=0)
     parts = [_ranked_shares(of_item).with_columns(system=pl.lit(name)) for name, of_item in counts.items()]
     return Exhibit(
         name="item-frequency",
@@ -62,10 +63,96 @@ def item_frequency(fold: SequenceFold, generated: Systems) -> Exhibit:
     )
 
 
+def item_counts(fold: SequenceFold, generated: Systems) -> Exhibit:
+    """Return how often each item occurs in the sequences of a fold, and how often each system recommends it.
+
+    Items are in order of their occurrences in training and test (``original``), equal counts by id. The counts of a
+    system with several seeds are means over them. Shown are items at ranks evenly spaced on a logarithmic axis.
+
+    >>> from recassay.data.sequences import Sequences
+    >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abbab"]})
+    >>> made = Sequences.from_frame(frame)
+    >>> fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+    >>> mine = Generated("mine", np.array([[0, 0]]), np.array([[0.5, 0.5]]), np.array([2.0]), seed=1)
+    >>> item_counts(fold, mine).table.rows()
+    [(1, 'b', 3.0, 'original'), (2, 'a', 2.0, 'original'), (1, 'b', 0.0, 'mine'), (2, 'a', 2.0, 'mine')]
+    """
+    counts = {ORIGINAL: fold.counts + np.bincount(fold.test.items, minlength=fold.n_items)}
+    for name, runs in generated_by_system(fold, generated).items():
+        counts[name] = sum(_shown(run, fold) for run in runs) / len(runs)
+    order = np.argsort(-counts[ORIGINAL], kind="stable")
+    ranks = _spaced_ranks(order.size)
+    shown = order[ranks - 1]
+    items = fold.test.item_vocabulary.decode(shown.astype(np.int32))
+    parts = [
+        pl.DataFrame({"rank": ranks, "item": items.cast(pl.String), "count": of_item[shown].astype(np.float64)})
+        .with_columns(of=pl.lit(name))
+        for name, of_item in counts.items()
+    ]  # fmt: skip
+    return Exhibit(
+        name="item-counts",
+        title="How often items occur and are recommended",
+        caption="Each item's number of occurrences in the sequences, most frequent first, and how many times a system "
+        "recommends it, both axes logarithmic; items that are never recommended have no point.",
+        table=pl.concat(parts),
+        x="rank",
+        y="count",
+        series="of",
+        log_x=True,
+        log_y=True,
+    )
+
+
+def sequence_sizes(fold: SequenceFold) -> Exhibit:
+    """Return the number of sequences, users, items and rows, the mean length and the entropy of items, by part.
+
+    The parts are training, test, and both. Entropy is that of the items' numbers of rows, in bits and in nats.
+
+    >>> from recassay.data.sequences import Sequences
+    >>> made = Sequences.from_frame(pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"abbab"]}))
+    >>> fold = SequenceFold(made.take(np.array([0])), made.take(np.array([1])))
+    >>> sequence_sizes(fold).table.select("part", "sequences", "items", "rows", "mean length").rows()
+    [('training', 1, 2, 3, 3.0), ('test', 1, 2, 2, 2.0), ('both', 2, 2, 5, 2.5)]
+    """
+    parts = {TRAINING: [fold.train], "test": [fold.test], "both": [fold.train, fold.test]}
+    rows = [
+        {
+            "part": part,
+            "sequences": found.sequences,
+            "users": found.users,
+            "items": found.items,
+            "rows": found.rows,
+            "mean length": found.lengths.mean,
+            "entropy (bits)": found.entropy,
+            "entropy (nats)": found.entropy * NATS,
+        }
+        for part, found in ((part, sequence_stats(*pieces)) for part, pieces in parts.items())
+    ]
+    return Exhibit(
+        name="sequence-sizes",
+        title="The sequences",
+        caption="How many sequences training and test have. The table has their users, items, rows, mean length, and "
+        "the entropy of their items: the more evenly items occur, the higher it is.",
+        table=pl.DataFrame(rows),
+        x="part",
+        y="sequences",
+        kind="bar",
+    )
+
+
+def _shown(run: Generated, fold: SequenceFold) -> NDArray[np.int64]:
+    return np.bincount(run.items[run.items >= 0], minlength=fold.n_items)
+
+
+def _spaced_ranks(n: int) -> NDArray[np.int64]:
+    """Return at most 200 ranks from 1 to ``n``, evenly spaced on a logarithmic axis; none for ``n`` = 0."""
+    return np.unique(np.geomspace(1, max(n, 1), RANKS).round().astype(np.int64))[:n]
+
+
 def _ranked_shares(counts: NDArray[np.int64]) -> pl.DataFrame:
     """Return a table of ranks and shares of the counts, largest first, at ranks evenly spaced on a logarithmic axis."""
     ordered = np.sort(counts[counts > 0])[::-1]
-    ranks = np.unique(np.geomspace(1, max(ordered.size, 1), RANKS).round().astype(np.int64))[: ordered.size]
+    ranks = _spaced_ranks(ordered.size)
     return pl.DataFrame({"rank": ranks, "share": ordered[ranks - 1] / max(int(ordered.sum()), 1)})
 
 

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from recassay.columnar.time_kind import KINDS
 from recassay.data.stats import RatingStats, SequenceStats, Stats, TimeStats
+from recassay.stats.concentration import NATS
 
 UNDEFINED = "undefined"
-NATS = 0.6931471805599453  # in a bit: ln 2
 
 
 def stats_table(stats: Stats) -> RenderableType:

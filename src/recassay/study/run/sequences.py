@@ -18,7 +18,13 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import read_table
 from recassay.data.sequences import SequenceFold
 from recassay.errors import RecassayError, UsageError
-from recassay.evaluate.sequences.exhibits import by_position, item_frequency, parallel_view
+from recassay.evaluate.sequences.exhibits import (
+    by_position,
+    item_counts,
+    item_frequency,
+    parallel_view,
+    sequence_sizes,
+)
 from recassay.evaluate.sequences.generate import generate
 from recassay.evaluate.sequences.given import GivenData
 from recassay.evaluate.sequences.score import score_sequences
@@ -176,7 +182,9 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
 
     def _exhibits(self, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs]) -> Iterator[Exhibit]:
         how, metrics = self.plan.study.judge, self.plan.metrics
+        yield sequence_sizes(fold)
         yield item_frequency(fold, answers)
+        yield item_counts(fold, answers)
         judged, _ = self.judge(split, fold, answers, dry_run=True)
         yield _finite(parallel_view(judged[SEQUENCES].scores))
         by_place = {

@@ -99,6 +99,35 @@ class TestItemFrequency:
         assert len(ranks) <= 200
 
 
+class TestCounts:
+    def test_counts_of_items_match_hand_computed_ones(self):
+        two = [mine(), mine(np.full((3, 3), 2, np.int32), seed=1)]
+        shown = ra.item_counts(FOLD, two)
+        every = "".join(ROWS.values())
+        ids = sorted(set(every), key=lambda item: (-every.count(item), item))
+        original = shown.table.filter(pl.col("of") == "original")
+        assert original["item"].to_list() == ids
+        assert original["count"].to_list() == [every.count(item) for item in ids]
+        made = [[run.items[run.items >= 0].tolist().count("abcde".index(item)) for item in ids] for run in two]
+        assert shown.table.filter(pl.col("of") == "mine")["count"].to_list() == np.mean(made, axis=0).tolist()
+        assert (shown.log_x, shown.log_y) == (True, True)
+        [panel] = panels(shown)
+        assert {"original", "mine"} <= set(labels(panel.svg))
+
+    def test_sizes_of_training_test_and_both(self):
+        table = ra.sequence_sizes(FOLD).table
+        assert table.select("part", "sequences", "users", "items", "rows").rows() == [
+            ("training", 3, 3, 4, 8),
+            ("test", 3, 3, 5, 11),
+            ("both", 6, 6, 5, 19),
+        ]
+        assert table["mean length"].to_list() == pytest.approx([8 / 3, 11 / 3, 19 / 6])
+        bits = [table["entropy (bits)"][0], 0.5 * 2 + 3 / 8 * math.log2(8 / 3) + 3 / 8]
+        assert bits[0] == pytest.approx(bits[1])
+        assert table["entropy (nats)"][0] == pytest.approx(bits[1] * math.log(2))
+        assert len(panels(ra.sequence_sizes(FOLD))) == 1
+
+
 def test_the_parallel_view_puts_the_best_at_one():
     def row(system, metric, mean, better):
         return Summary(system, metric, mean, 3, 0, 0, 0, 0, higher_is_better=better)
