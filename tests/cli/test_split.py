@@ -83,3 +83,21 @@ def test_a_mistake_is_refused_with_what_to_write(recassay, mine, arguments, code
     assert answer.code == 2
     assert code in answer.err
     assert advice in answer.err
+
+
+def test_seeds_are_continued_for_their_users_from_their_times(recassay, folder):
+    rows = [f"{user},{item},{time}" for user in "ab" for time, item in enumerate((1, 2, 3, 1, 2, 3))]
+    (folder / "plays.csv").write_text("\n".join(["user_id,item_id,timestamp", *rows]))
+    (folder / "seeds.csv").write_text("item_id,user_id,timestamp\n2,a,100\n1,c,200\n")
+    asked = ("recommend", "UserNGram(smoothing=0)", "plays.csv", "--seeds", "seeds.csv", "-k", 3, "--how", "argmax")
+    answer = recassay(*asked, "-o", "next.csv")
+    assert answer.code == 0
+    made = pl.read_csv(folder / "next.csv")
+    assert made["user_id"].to_list() == ["a"] * 3 + ["c"] * 3
+    assert made["item_id"].to_list() == [3, 1, 2, 2, 3, 1]
+    assert made["timestamp"].to_list() == [101, 102, 103, 201, 202, 203]
+    assert recassay(*asked, "-o", "next.parquet", "--json").json == {"output": "next.parquet", "seeds": 2, "rows": 6}
+    assert recassay(*asked, "-o", "next.trec").err.startswith("[U111]")
+    assert recassay(*asked, "-o", "next.csv", "--sequences", "random_sequences").err.startswith("[U102]")
+    (folder / "seeds.csv").write_text("item_id\n9\n")
+    assert recassay(*asked, "-o", "next.csv").err.startswith("[I357]")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recassay.cli import _common, _completion, _options, _runs
+from recassay.cli import _common, _completion, _generated, _options, _runs
 from recassay.errors import printable
 
 SUFFIX = ".npz"  # of files with fitted models
@@ -78,12 +78,27 @@ def recommend(
     length: Annotated[int, typer.Option("-k", "--length", metavar="N", min=1, help="Items in a list.")] = 100,
     columns: _options.Columns = None,
     items: Items = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            "--seeds",
+            metavar="FILE",
+            help="First items to continue with a model of sequences: columns item_id and perhaps user_id, timestamp.",
+        ),
+    ] = None,
+    sequences: Annotated[
+        str, typer.Option("--sequences", metavar="RULE", help="With --seeds: what the sequences of the log are.")
+    ] = _generated.RULE,
+    how: Annotated[
+        str, typer.Option("--how", metavar="HOW", help="With --seeds: sample, argmax, beam, sample_without_repeats.")
+    ] = _generated.HOW,
     as_json: _options.AsJson = False,
     quiet: _options.Quiet = False,
 ) -> None:
     """Recommend to the test users of a fold, or to all users of a log, and write the lists as a run file.
 
-    A model by name is fitted first. Items that a user has in training are not recommended.
+    A model by name is fitted first. Items that a user has in training are not recommended. With --seeds, a model of
+    sequences continues the given first items instead, each for its user and from its time.
 
     Example: recassay recommend "PureSVD(factors=20)" folds/0 -o folds/0/runs/svd.parquet
     """
@@ -94,6 +109,10 @@ def recommend(
     from recassay.models.base.model import recommend as listed
 
     made = _fold(fold, columns, items)
+    if seeds is not None:
+        told: dict[str, Any] = {"seeds": seeds, "rule": sequences, "length": length, "how": how, "as_json": as_json}
+        _generated.continue_seeds(model, made.train, output, **told)
+        return
     fitted = _stored(Path(model)) if model.endswith(SUFFIX) else _fitted(model, made)[1]
     users = made.test.user_vocabulary.decode(np.unique(made.test.users))
     run = listed(fitted, users, length, output.name.partition(".")[0])

@@ -9,7 +9,8 @@ The result equals that of this loop, with which tests compare it:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -28,12 +29,21 @@ from recassay.evaluate.sequences.given import GivenData
 from recassay.metrics.registry import Metrics, parse_metrics
 from recassay.metrics.sequence.base import FunctionOfMean, PerSequence, SequenceMetric, WholeSequenceMetric
 from recassay.metrics.sequence.block import SequenceBlock
+from recassay.metrics.sequence.diversity import SequenceDiversity
 from recassay.metrics.sequence.known import SequenceContext
 from recassay.results.scores import Scores, Summary, Values
 from recassay.stats.intervals import Uncertainty, means
 from recassay.threads import each_block
 
 SEQUENCES_PER_BLOCK = 16_384
+JUDGE, DIVERSITY = "judge", "diversity"  # steps that are timed
+
+Timed = Callable[[str, str], AbstractContextManager[object]]  # from the name of a system and a step
+
+
+def not_timed(_system: str, _what: str) -> AbstractContextManager[None]:
+    """Return a context that does nothing."""
+    return nullcontext()
 
 
 def sequeval(k: int) -> str:
@@ -84,13 +94,37 @@ def score_sequences(
     >>> [(row.metric, round(row.mean, 3)) for row in scores.rows]
     [('seq_precision@2', 0.5), ('seq_coverage@2', 0.667), ('seq_perplexity', 2.0)]
     """
+    uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))
+    return scored(fold, generated, metrics, GivenData(items, similarities, primitive, columns), uncertainty, threads)
+
+
+def scored(
+    fold: SequenceFold,
+    generated: Systems,
+    metrics: Metrics | None,
+    given: GivenData,
+    uncertainty: Uncertainty,
+    threads: int | None,
+    timed: Timed = not_timed,
+) -> Scores:
+    """Return the scores of generated sequences, as :func:`score_sequences`.
+
+    ``timed(system, what)`` is the context in which a system is judged: ``what`` is ``diversity`` for the metrics that
+    compare all items of a list with each other, and ``judge`` for all others.
+    """
     systems = generated_by_system(fold, generated)
     shortest = min((made for runs in systems.values() for made in runs), key=lambda made: made.k)
     chosen = sequence_metrics(sequeval(shortest.k) if metrics is None else metrics, shortest)
-    given = GivenData(items, similarities, primitive, columns)
     job = _Job(given.context(fold, chosen, threads=threads), chosen, threads)
-    judged = {name: [job.judge(made) for made in runs] for name, runs in systems.items()}
-    uncertainty = one_of("uncertainty", uncertainty, Uncertainty(interval, level, resamples, seed))
+    steps = {DIVERSITY: job.only(diversity=True), JUDGE: job.only(diversity=False)}
+    judged: dict[str, list[_SystemResult]] = {name: [] for name in systems}
+    for name, runs in systems.items():
+        found = [_SystemResult({}, {}, {}, {}) for _ in runs]
+        for what, step in steps.items():
+            if step.metrics:
+                with timed(name, what):
+                    found = [one.with_results(step.judge(made)) for one, made in zip(found, runs, strict=True)]
+        judged[name] = found
     return _assemble(job, judged, uncertainty)
 
 
@@ -127,6 +161,12 @@ class _SystemResult:
     means: dict[str, float]
     short: dict[str, int]
 
+    def with_results(self, other: _SystemResult) -> _SystemResult:
+        """Return the results of both, which are of different metrics."""
+        return _SystemResult(
+            self.values | other.values, self.weights | other.weights, self.means | other.means, self.short | other.short
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class _Job:
@@ -144,6 +184,15 @@ class _Job:
         """
         parts = {heading: one.part if isinstance(one, FunctionOfMean) else one for heading, one in self.metrics.items()}
         return {heading: one for heading, one in parts.items() if isinstance(one, PerSequence)}
+
+    def only(self, *, diversity: bool) -> _Job:
+        """Return the job with only the metrics that compare the items of a list with each other, or all others."""
+        metrics = {
+            heading: metric
+            for heading, metric in self.metrics.items()
+            if isinstance(metric, SequenceDiversity) == diversity
+        }
+        return replace(self, metrics=metrics)
 
     def judge(self, made: Generated) -> _SystemResult:
         """Return the values and means of the sequences that a system generated, computed block by block."""

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from recassay.models.base import registry as of_logs
 from recassay.models.base.capabilities import NextProbabilities, SamplesNext
+from recassay.models.base.files import is_file_model
 from recassay.models.sequence.base import SequenceModel
 from recassay.models.sequence.counts import NGram, Uniform, Unigram
 from recassay.models.sequence.crf import CRF
 from recassay.models.sequence.personal import UserNGram
 from recassay.models.sequence.popular import MostPopular
+from recassay.naming.grammar import parse as parse_expression
 from recassay.naming.registry import Registry
 
 REGISTRY: Registry[type[SequenceModel]] = Registry(
     "model of sequences", "recassay.models.sequence", SequenceModel, group="recassay.sequence_models"
 )
 parse = REGISTRY.parse
+
+
+def parse_any(text: str) -> Any:
+    """Return the model that a text names: a model of sequences, or a model of logs that predicts the next item.
+
+    >>> parse_any("NGram(order=3)"), parse_any("Markov")
+    (NGram(order=3), Markov)
+    """
+    if is_file_model(text) or parse_expression(text).name in of_logs.REGISTRY.kinds:
+        return of_logs.parse(text)
+    return parse(text)
+
 
 __all__ = [
     "CRF",
@@ -27,4 +44,5 @@ __all__ = [
     "Unigram",
     "UserNGram",
     "parse",
+    "parse_any",
 ]

@@ -11,7 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-STAGES = ("fit", "answer")
+STAGES = {"fit": "fit", "recommend": "answer"}  # always shown, by heading
+OF_SEQUENCES = {"judge": "judge", "judge with diversity": "judge with diversity"}  # shown where they were timed
 JUDGE = "judge"
 STATISTICS = ("mean", "median", "p95", "p99")
 
@@ -19,8 +20,9 @@ STATISTICS = ("mean", "median", "p95", "p99")
 def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
     """Return the mean seconds over folds and seeds to fit and to recommend; a table per data set and split.
 
-    All systems are evaluated together, so the evaluation has a single time, below the table. ``times`` are rows as in
-    ``times.json``.
+    All systems are evaluated together, so the evaluation has a single time, below the table; generated sequences are
+    judged system by system, and have the time of all metrics but diversity, and that of all metrics. ``times`` are rows
+    as in ``times.json``.
 
     >>> from rich.console import Console
     >>> place = {"dataset": "tiny", "split": "random(test=0.2)"}
@@ -43,10 +45,12 @@ def times_table(times: Iterable[Mapping[str, Any]]) -> RenderableType:
     for (dataset, split), group in groups.items():
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         table.add_column("seconds", no_wrap=True)
-        for heading in ("fit", "recommend"):
+        timed = {stage for system, stage in group if system is not None}
+        stages = STAGES | {heading: stage for heading, stage in OF_SEQUENCES.items() if stage in timed}
+        for heading in stages:
             table.add_column(heading, justify="right")
         for system in dict.fromkeys(system for system, _ in group if system is not None):
-            table.add_row(Text(system), *(_mean(group.get((system, stage))) for stage in STAGES))
+            table.add_row(Text(system), *(_mean(group.get((system, stage))) for stage in stages.values()))
         evaluation = Text(f"evaluation of all systems: {_mean(group.get((None, JUDGE)))}")
         parts += [Text(f"{dataset}, {split}", style="bold"), table, evaluation, Text()]
     return Group(*parts)

@@ -17,9 +17,8 @@ from recassay.errors import RecassayError, UsageError
 from recassay.evaluate.streams.values import StreamMetrics
 from recassay.metrics.base import Metric
 from recassay.metrics.registry import parse_metrics
-from recassay.models.base.files import is_file_model
 from recassay.naming.files import load_file
-from recassay.naming.grammar import parse, suggest
+from recassay.naming.grammar import suggest
 from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.protocols.prequential import Prequential
 from recassay.protocols.sequence import Sequence
@@ -31,6 +30,7 @@ from recassay.split.sessions import Sequencer
 from recassay.study.config.reading import Document, Key, Reader
 from recassay.study.config.schema import Data, Study
 from recassay.study.config.sources import names_table
+from recassay.study.plan.own_classes import with_own_classes
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System, parse_model_text, parse_systems
 from recassay.study.plan.tuning import grid_settings
@@ -148,11 +148,12 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
     reader = Reader(document, frozenset(quick_part))
     for number, file in enumerate(study.plugins):
         reader.parse(("plugins", number), file, lambda name: load_file(document.path.parent / name))
+    study = with_own_classes(reader, study)
     protocol = reader.parse(("protocol",), study.protocol, protocols.parse)
     generates = isinstance(protocol, Sequence)
     data = _datasets(reader, study)
     columns = {name: entry.columns for name, entry in data.items() if entry.columns}
-    systems = parse_systems(reader, study.models, _sequence_model if generates else models.parse, columns)
+    systems = parse_systems(reader, study.models, models.sequence.parse_any if generates else models.parse, columns)
     _baseline(reader, study, systems)
     common: dict[str, Any] = {
         "document": document,
@@ -313,7 +314,7 @@ def _sequence_plan(reader: Reader, study: Study, protocol: Sequence, common: dic
             name: _sequencer(reader, number, data) for number, (name, data) in enumerate(common["data"].items())
         },
         primitives={
-            name: parse_model_text(reader, ("data", number, "primitive"), data.primitive, _sequence_model)
+            name: parse_model_text(reader, ("data", number, "primitive"), data.primitive, models.sequence.parse_any)
             for number, (name, data) in enumerate(common["data"].items())
             if data.primitive and not names_table(data.primitive)
         },
@@ -334,13 +335,6 @@ def _sequence_split(text: str) -> SequenceSplit:
         hint = "move it to the data as `sequences:`, and write latest_sequences(test=0.2) here"
         raise UsageError("U133", f"{found} makes sequences and does not split them", where=text, hint=hint)
     return found
-
-
-def _sequence_model(text: str) -> Any:
-    """Return the model that a text names: a model of sequences, or a model of logs that predicts the next item."""
-    if is_file_model(text) or parse(text).name in models.REGISTRY.kinds:
-        return models.parse(text)
-    return models.sequence.parse(text)
 
 
 def _datasets(reader: Reader, study: Study) -> dict[str, Data]:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from recassay.evaluate.sequences.exhibits import (
 )
 from recassay.evaluate.sequences.generate import generate
 from recassay.evaluate.sequences.given import GivenData
-from recassay.evaluate.sequences.score import score_sequences
+from recassay.evaluate.sequences.score import DIVERSITY, not_timed, scored
 from recassay.metrics.sequence.base import PlaceSum, WholeSequenceMetric
 from recassay.models.base.training import Listener, Training
 from recassay.models.sequence.base import fitted_on_sequences
@@ -35,13 +36,15 @@ from recassay.protocols.sequence import Sequence
 from recassay.results.exhibit import Exhibit
 from recassay.results.finding import Finding
 from recassay.split.sequences import SequenceSplit
+from recassay.stats.intervals import Uncertainty
 from recassay.study.config.sources import file_beside, load_items
 from recassay.study.plan.plan import SEQUENCES, SequencePlan
 from recassay.study.run.judging import compare_systems
 from recassay.study.run.runner import Runner
 from recassay.study.run.study_scores import StudyScores
-from recassay.study.store.folder import StudyCell
+from recassay.study.store.folder import StudyCell, digest_of
 from recassay.study.store.generated import generated_frame, generated_from
+from recassay.study.store.times import JUDGE, WITH_DIVERSITY
 
 FIRST_SEQUENCE = "first"  # in ``how`` of a fold: the number of its first test sequence, counted over all folds
 DATA = "data"  # in ``how`` of a fold: the name of its data set
@@ -55,6 +58,7 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
     """One run of a study of generated sequences."""
 
     plan: SequencePlan
+    cell: StudyCell | None = None  # the one that is judged
 
     @functools.cached_property
     def given(self) -> Callable[[str], GivenData]:
@@ -146,6 +150,27 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         frame = self.store.table(cell, name, key)
         return None if frame is None else generated_from(frame, name, fold.test.item_vocabulary)
 
+    def _judged(
+        self, cell: StudyCell, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs]
+    ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
+        """Return scores by design, and findings; record how long each system took, without diversity and with it."""
+        self.cell = cell
+        found = super()._judged(cell, split, fold, answers)
+        for name in answers:
+            spent = {what: self.clock.times(self._time_key(name, what)) for what in (JUDGE, DIVERSITY)}
+            self.record.note_time(cell, name, JUDGE, spent[JUDGE])
+            if spent[DIVERSITY]:
+                seconds = spent[DIVERSITY]["seconds"] + spent[JUDGE].get("seconds", 0.0)
+                self.record.note_time(cell, name, WITH_DIVERSITY, {**spent[DIVERSITY], "seconds": seconds})
+        return found
+
+    def _timed(self, system: str, what: str) -> AbstractContextManager[object]:
+        """Return the context that stores how long it took to judge a system on the current cell."""
+        return self.clock.timed(self._time_key(system, what))
+
+    def _time_key(self, system: str, what: str) -> str:
+        return digest_of(what, str(self.cell), system)
+
     def judge(
         self, split: SequenceSplit, fold: SequenceFold, answers: dict[str, Runs], *, dry_run: bool = False
     ) -> tuple[dict[str, StudyScores], tuple[Finding, ...]]:
@@ -154,19 +179,9 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
         ``answers`` are the sequences by system. A dry run computes no intervals.
         """
         how, given = self.plan.study.judge, self.given(fold.how[DATA])
-        scores = score_sequences(
-            fold,
-            answers,
-            list(self.plan.metrics),
-            items=given.items,
-            similarities=given.similarities,
-            primitive=given.primitive,
-            interval=None if dry_run else how.method,
-            level=how.level,
-            resamples=how.resamples,
-            seed=how.seed,
-            threads=self.threads,
-        )
+        uncertainty = Uncertainty(None if dry_run else how.method, how.level, how.resamples, how.seed)
+        timed = not_timed if dry_run else self._timed
+        scores = scored(fold, answers, list(self.plan.metrics), given, uncertainty, self.threads, timed)
         users = fold.test.user_vocabulary.decode(fold.test.users)
         numbered = dataclasses.replace(scores, units=scores.units + int(fold.how[FIRST_SEQUENCE]))
         return {SEQUENCES: StudyScores(numbered, users=users)}, ()

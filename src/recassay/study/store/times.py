@@ -21,6 +21,7 @@ from recassay.results.exhibit import Exhibit
 NAME = "times.json"
 TIMES = "cache/times"
 FIT, ANSWER, JUDGE = "fit", "answer", "judge"  # timed steps
+WITH_DIVERSITY = "judge with diversity"  # of generated sequences: the judge, and the metrics that compare items
 CALLS = {"recommend": "query", "update": "update"}
 PLACES = 3  # decimals of a second
 
