@@ -24,7 +24,8 @@ METRICS = parse_metrics(
 )
 DESIGNS = ra.designs.parse_list(
     "TI-AR-AN AI-1R-AN TI-AR-NN(3) TI-1R-NN(3) AI-AR-NN(4) TI-AR-NN(3, replace=True) TI-1R-NN(3, by='popularity') "
-    "AI-AR-NN(3, by='popularity') PAR(bins=2, n=1) P1R(bins=2) rated_only"
+    "AI-AR-NN(3, by='popularity') PAR(bins=2, n=1) P1R(bins=2) rated_only TI-1R-NN(3, resample='per_rating') "
+    "P1R(bins=2, n=1, resample='per_rating')"
 )
 LOG = log(users=12, items=16, events=90, seed=3)
 FOLD = ra.split.random(test=0.35, seed=1)(LOG)[0]

@@ -55,6 +55,33 @@ def bins_by_hand(fold, m):
     return {item: number for number, part in enumerate(np.array_split(order, m)) for item in part.tolist()}
 
 
+@given(studies(), st.integers(2, 4), st.booleans(), st.sampled_from(["all", "training"]))
+@settings(max_examples=examples(60), deadline=None)
+def test_bins_of_items_are_those_of_a_loop(study, m, equal_mass, bins_from):
+    fold, _ = study
+    tested = sorted(set(fold.test.items.tolist()))
+    parts = (fold.train, fold.test) if bins_from == "all" else (fold.train,)
+    users_of = {item: {u for part in parts for u, i in _pairs_of(part) if i == item} for item in tested}
+    order = sorted(tested, key=lambda item: (-len(users_of[item]), item))
+    if equal_mass:
+        wanted, before, total = {}, 0, max(sum(map(len, users_of.values())), 1)
+        for item in order:
+            wanted[item] = min(m * before // total, m - 1)
+            before += len(users_of[item])
+    else:
+        wanted = {item: number for number, some in enumerate(np.array_split(order, m)) for item in some.tolist()}
+    task = RankingTask.of(fold, bins=(m,), equal_mass=equal_mass, bins_from=bins_from)
+    if len(tested) < m:
+        assert task.bins == {}
+    else:
+        found = task.bin_of_items(m)
+        assert found.tolist() == [wanted.get(item, -1) for item in range(fold.train.n_items)]
+
+
+def _pairs_of(part):
+    return zip(part.users.tolist(), part.items.tolist(), strict=True)
+
+
 def by_hand(fold, scores, relevant_from, m, mask_seen=True):
     """Every pair with its counts, from sets."""
     train = {(u, i) for u, i in zip(fold.train.users.tolist(), fold.train.items.tolist(), strict=True) if mask_seen}

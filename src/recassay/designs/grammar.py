@@ -18,6 +18,7 @@ from recassay.naming.grammar import Value, parse_parameters, split, suggest
 from recassay.naming.named import check_type
 
 Sampling = Literal["uniform", "popularity"]
+Resample = Literal["per_user", "per_rating"]
 
 TITLES = {
     "AI-AR-AN": "All items are candidates, all relevant items of a user share a target set: full ranking.",
@@ -44,7 +45,7 @@ DEPARTURES = {
         Departure(
             "target-sets",
             "Later work splits the data and trains a model in each bin of popularity; recassay trains every model "
-            "once, on the whole training part.",
+            "once, on the whole training part; the experiment percentiles(train='per_bin') trains one in each bin.",
         ),
     ),
     "U1R": (Departure("target-sets", RECONSTRUCTED.format("U1R")),),
@@ -61,12 +62,15 @@ PARTS = (
     "AI, TI: candidates are all items, or the items with a test rating. AR, 1R: all relevant items of a user share one "
     "target set, or each has a set of its own. AN, NN(n): ranked against all non-relevant candidates, or n sampled "
     "ones; by='popularity' draws them in proportion to their number of users in training; replace sets whether an item "
-    "may be drawn twice (default: no for uniform, yes for popularity). P and U remove the effect of popularity: P "
+    "may be drawn twice (default: no for uniform, yes for popularity). Of 1R, t is the size of a target set, one more "
+    "than n, and resample='per_rating' draws anew for each relevant item of a user, which have the same items by "
+    "default: means stay, and the variance over draws falls. P and U remove the effect of popularity: P "
     "compares within bins of equally popular items, U uses a split by uniform_items."
 )
 PLAIN = re.compile(r"^(AI|TI)-(AR|1R)-(AN|NN)(\(.*\))?$", re.IGNORECASE)
 NAMED = {name.lower(): name for name in ("P1R", "PAR", "U1R", "UAR", "rated_only")}
 BINS = 10
+OF_SAMPLES = ("t", "resample")  # parameters of designs with one relevant item and sampled candidates
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,8 +79,12 @@ class Design:
 
     Its text parses back to an equal value. ``n`` is the number of sampled NON-relevant items (None: all are taken).
     ``by`` is their sampling distribution, and ``replace`` whether an item may be drawn twice. By default ``replace`` is
-    false for uniform sampling and true for sampling by popularity, the two cases with a closed form.
+    false for uniform sampling and true for sampling by popularity, the two cases with a closed form. ``resample`` says
+    whether the relevant items of a user are ranked against the same sampled items, or each against its own; ``t`` in a
+    text is the size of a target set with one relevant item, ``n`` + 1.
 
+    >>> parse("TI-1R-NN(t=100)"), parse("TI-1R-NN(99, resample='per_rating')")
+    (TI-1R-NN(99), TI-1R-NN(99, resample='per_rating'))
     >>> parse("ti-1r-nn( 99 )"), parse("AI-AR-NN(n=100, by='popularity')"), parse("P1R")
     (TI-1R-NN(99), AI-AR-NN(100, by='popularity'), P1R)
     >>> parse("P1R(bins=5, n=20)").base, parse("rated_only").n
@@ -90,6 +98,7 @@ class Design:
     replace: bool | None = None
     bins: int | None = None
     uniform_items: bool = False
+    resample: Resample = "per_user"
 
     @property
     def with_replacement(self) -> bool:
@@ -111,6 +120,7 @@ class Design:
             inside.append(str(self.n) if self.name.endswith("NN") else f"n={self.n}")
         inside += [f"by={self.by!r}"] if self.by != "uniform" else []
         inside += [f"replace={self.replace}"] if self.replace is not None else []
+        inside += [f"resample={self.resample!r}"] if self.resample != "per_user" else []
         return f"{self.name}({', '.join(inside)})" if inside else self.name
 
     __repr__ = __str__
@@ -118,9 +128,10 @@ class Design:
 
 def parameters_of(name: str) -> str:
     """Return the names of the parameters that a design takes, separated by commas."""
+    more = ", t, resample" if "1R" in name else ""
     if name.startswith("P"):
-        return "n, bins"
-    return "n, by, replace" if name.endswith("NN") or name.startswith("U") else ""
+        return f"n, bins{more}"
+    return f"n, by, replace{more}" if name.endswith("NN") or name.startswith("U") else ""
 
 
 def parse(text: str | Design) -> Design:
@@ -132,8 +143,8 @@ def parse(text: str | Design) -> Design:
     plain = PLAIN.match(text.strip())
     if plain:
         base, relevant, pool = (part.upper() for part in plain.groups()[:3])
-        given = _parameters(text, inside, ("n", "by", "replace") if pool == "NN" else ())
-        if pool == "NN" and given.get("n") is None:
+        given = _parameters(text, inside, ("n", "by", "replace", *OF_SAMPLES) if pool == "NN" else ())
+        if pool == "NN" and given.get("n") is None and given.get("t") is None:
             hint = f"write {base}-{relevant}-NN(99), or {base}-{relevant}-AN for all of them"
             raise UsageError("U118", "NN needs the number of non-relevant items to draw", where=text, hint=hint)
         return _build(text, base=base, relevant=relevant, **given)
@@ -144,7 +155,8 @@ def parse(text: str | Design) -> Design:
     if name == "rated_only":
         _parameters(text, inside, ())
         return Design("rated", "AR")
-    given = _parameters(text, inside, ("n", "bins") if name[0] == "P" else ("n", "by", "replace"))
+    known = ("n", "bins") if name[0] == "P" else ("n", "by", "replace")
+    given = _parameters(text, inside, (*known, *OF_SAMPLES))
     if name[0] == "P":
         given.setdefault("bins", BINS)
     return _build(
@@ -180,10 +192,23 @@ def _parameters(text: str, inside: str, known: tuple[str, ...]) -> dict[str, Val
 
 def _build(text: str, **given: Any) -> Design:
     """Return the design with the given fields, after checking their types and ranges; raise U118 naming ``text``."""
-    kinds = {"n": int | None, "by": Sampling, "replace": bool | None, "bins": int | None}
-    for name, kind in kinds.items():
+    kinds = {"n": int | None, "by": Sampling, "replace": bool | None, "bins": int | None, "t": int | None}
+    for name, kind in (kinds | {"resample": Resample}).items():
         if name in given:
             check_type(text, name, given[name], kind)
+    if given["relevant"] == "AR" and (unfit := [name for name in OF_SAMPLES if name in given]):
+        what = f"{unfit[0]} is for designs with one relevant item: a user's set has all of the user's relevant items"
+        raise UsageError("U118", what, where=text, hint="give n=, the number of non-relevant items, or write 1R")
+    if (size := given.pop("t", None)) is not None:
+        if given.get("n") is not None:
+            what = f"n={given['n']} and t={size} both say how many items are drawn"
+            raise UsageError("U118", what, where=text, hint=f"t={size} is n={size - 1}: give one of them")
+        if size < 2:
+            raise UsageError("U118", f"t must be at least 2, got {size}", where=text)
+        given["n"] = size - 1
+    if given.get("n") is None and given.get("resample") == "per_rating":
+        what = "resample says how items are drawn, and the design takes all of them"
+        raise UsageError("U118", what, where=text, hint="give n= or t=")
     for name, least in (("n", 1), ("bins", 2)):
         if given.get(name) is not None and given[name] < least:
             raise UsageError("U118", f"{name} must be at least {least}, got {given[name]}", where=text)

@@ -65,7 +65,7 @@ def precision_bounds(
     """
     precision = Precision(k=n)
     value = expect(standings, design, {"p": precision}, short=short, variance=False, threads=threads).outcomes["p"].mean
-    together = replace(design, relevant="AR")
+    together = replace(design, relevant="AR", resample="per_user")
     groups = target_sets(standings, together, short)
     pairs = int(groups.relevant.sum())
     deepest = n + int(groups.relevant.max(initial=1)) - 1

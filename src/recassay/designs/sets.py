@@ -27,8 +27,8 @@ Short = Literal["error", "all"]
 class TargetSets:
     """The target sets of a design, in groups.
 
-    A group has the relevant items of one query (or of one query and popularity bin). All relevant items of a group are
-    ranked against the same candidates.
+    A group has the relevant items of one query (or of one query and popularity bin, or a single one if each has sampled
+    candidates of its own). All relevant items of a group are ranked against the same candidates.
 
     The pairs (query, relevant item) of group g are ``order[offsets[g]:offsets[g + 1]]``, best first, and ``owner[g]``
     is its query. ``above`` and ``tied`` (per pair) are the candidates above the item and tied with it, and ``pool``
@@ -74,7 +74,8 @@ def target_sets(standings: Standings, design: Design, short: Short, whole: Float
     if design.bins:
         order = np.lexsort((order, bins, query))
     group = np.column_stack([query, bins])[order]
-    heads = np.flatnonzero(np.append(True, (group[1:] != group[:-1]).any(axis=1))[: order.size])
+    apart = design.resample == "per_rating"  # every relevant item has sets of its own
+    heads = np.flatnonzero(np.append(True, apart | (group[1:] != group[:-1]).any(axis=1))[: order.size])
     offsets = np.append(heads, order.size)
     owner, of_bin = group[heads, 0], group[heads, 1]
     above, tied, pool = counts.above[order], counts.tied[order], counts.pool[order][heads]
@@ -90,7 +91,7 @@ def target_sets(standings: Standings, design: Design, short: Short, whole: Float
     of_one_bin = sets_in_bins(design, of_bin, sizes) if whole is None else whole
     weight = sets / of_one_bin[of_bin] / np.count_nonzero(of_one_bin) if design.bins else sets
     missing = int((sets[lacking]).sum())
-    ties = _ties(standings, order, offsets) if design.bins else standings.tie_relevant
+    ties = _ties(standings, order, offsets) if design.bins or apart else standings.tie_relevant
     level, whole_pool = _classes(standings, design, owner)
     return TargetSets(
         owner, order, offsets, above, tied, ties, pool, drawn.astype(np.int64), missing, weight, of_bin, level,

@@ -56,7 +56,8 @@ class UserProtocol(Protocol):
     One pass over a system's scores then gives the ranks of all relevant items. A test rating of ``relevant_from`` or
     more is relevant (None: every test rating). Lists have ``k`` items. ``bins`` is the number of popularity bins (0:
     none). ``keep_seen`` keeps the items of a user's history among the candidates. Where a design samples candidates by
-    popularity, ``popularity`` says which events are counted: those of the training part, or all.
+    popularity, ``popularity`` says which events are counted: those of the training part, or all. With ``equal_mass``
+    the bins have about equal numbers of ratings, else of items; ``bins_from`` says which parts order the items.
     """
 
     relevant_from: float | None
@@ -64,6 +65,8 @@ class UserProtocol(Protocol):
     bins: int
     keep_seen: bool
     popularity: Literal["training", "all"]
+    equal_mass: bool
+    bins_from: Literal["all", "training"]
 
     def validate(self) -> None:
         """Raise an error if ``k`` is below 1, or ``bins`` is negative or 1."""

@@ -27,6 +27,7 @@ class NextItem(UserProtocol):
 
     Lists have ``k`` items; ``bins`` is the number of popularity bins (0: none). Where a design samples by popularity,
     the weight of an item is its number of users in ``training``, or in ``all`` parts, as in some published code.
+    ``equal_mass`` and ``bins_from`` are as in ``ranking``.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 1], "item_id": [7, 8, 9]}))
@@ -54,6 +55,8 @@ class NextItem(UserProtocol):
     bins: int = 0
     keep_seen: bool = False
     popularity: Literal["training", "all"] = "training"
+    equal_mass: bool = False
+    bins_from: Literal["all", "training"] = "all"
 
     def target_fold(self, fold: Fold) -> Fold:
         """Return the fold with the part named by ``on`` as its test part.

@@ -24,6 +24,9 @@ class Ranking(UserProtocol):
     number of popularity bins for percentile designs (0: none). Where a design samples by popularity, the weight of an
     item is its number of users in ``training``, or in ``all`` parts of the log.
 
+    Bins have equal numbers of items, ordered by their users in all parts; ``equal_mass=True`` cuts where the ratings of
+    the more popular items pass each share, and ``bins_from="training"`` counts users in training only.
+
     >>> import polars as pl
     >>> from recassay.data.interactions import Interactions
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1, 1, 2], "item_id": [7, 8, 8], "rating": [5, 4, 2]}))
@@ -42,6 +45,8 @@ class Ranking(UserProtocol):
     bins: int = 10
     keep_seen: bool = False
     popularity: Literal["training", "all"] = "training"
+    equal_mass: bool = False
+    bins_from: Literal["all", "training"] = "all"
 
     def truth(self, fold: Fold) -> Truth:
         """Return the test ratings as judgements: gain 1 from ``relevant_from`` on, gain 0 below."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -101,6 +102,15 @@ class TestThreeUsers:
         bounds = precision_bounds(standings, designs.parse("TI-1R-AN"), n)
         assert (bounds.lower, bounds.value, bounds.upper) == pytest.approx((lower, value, upper), abs=1e-6)
 
+    @pytest.mark.parametrize("design", ["TI-1R-NN(1{})", "AI-1R-NN(2{})", "TI-1R-NN(1, replace=True{})"])
+    def test_sets_of_their_own_keep_the_mean_and_lower_the_variance(self, standings, design):
+        shared, own = (judged(standings, design.format(more)) for more in ("", ", resample='per_rating'"))
+        for heading, outcome in shared.outcomes.items():
+            assert own.outcomes[heading].mean == pytest.approx(outcome.mean, abs=1e-12)
+            assert own.outcomes[heading].values.tolist() == pytest.approx(outcome.values.tolist(), nan_ok=True)
+            assert own.outcomes[heading].variance <= outcome.variance + 1e-12
+        assert (own.sets, own.users, own.t, own.rho) == (shared.sets, shared.users, shared.t, shared.rho)
+
     def test_a_value_outside_the_bounds_raises_an_internal_error(self):
         with pytest.raises(InternalError) as caught:
             PrecisionBounds(0.1, 0.3, 0.2).check()
@@ -152,6 +162,35 @@ class TestTwoBins:
         assert found.outcomes[heading].by_bin == pytest.approx({0: first, 1: second})
         assert found.outcomes[heading].mean == pytest.approx(p1r)
         assert found.bins["sets"].to_list() == [4, 4]
+
+
+class TestSizes:
+    def test_the_size_of_a_set_is_one_more_than_its_sample(self):
+        assert designs.parse("TI-1R-NN(t=100)") == designs.parse("TI-1R-NN(99)")
+        assert str(designs.parse("P1R(t=11, bins=5)")) == "P1R(bins=5, n=10)"
+        assert str(designs.parse("U1R(t=50, resample='per_rating')")) == "U1R(n=49, resample='per_rating')"
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("TI-AR-NN(t=100)", "one relevant item"),
+            ("TI-1R-NN(99, t=100)", "both say how many"),
+            ("TI-1R-NN(t=1)", "t must be at least 2"),
+            ("PAR(n=9, resample='per_rating')", "one relevant item"),
+            ("P1R(resample='per_rating')", "takes all of them"),
+            ("TI-1R-AN(t=3)", "no parameter 't'"),
+        ],
+    )
+    def test_sizes_that_make_no_sense_are_refused(self, text, words):
+        with pytest.raises(UsageError, match=words) as caught:
+            designs.parse(text)
+        assert caught.value.code == "U118"
+
+    def test_all_items_are_no_candidates_after_a_uniform_split(self, standings):
+        after = replace(standings, how={**standings.how, "name": "uniform_items"})
+        with pytest.raises(UsageError, match="use test items as candidates") as caught:
+            judged(after, "AI-1R-AN")
+        assert caught.value.code == "U119"
 
 
 class TestErrors:

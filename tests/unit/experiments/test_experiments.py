@@ -1,6 +1,7 @@
 """Bias experiments on small generated logs: what should fall falls, what should stay stays."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -56,6 +57,24 @@ def test_popularity_is_close_to_chance_within_bins(trial):
     assert popular < 1.5 * 0.1
     assert svd > popular
     assert table["1/t"].to_list() == pytest.approx([0.1] * 15, rel=0.2)
+
+
+def test_models_trained_in_each_bin_are_those_of_a_loop(trial):
+    table = ra.experiments.percentiles(bins=3, metric="precision@5", n=9, train="per_bin")(trial)[0].table
+    tested = trial.fold.test.frame()["item_id"].unique().sort().to_list()
+    whole = pl.concat([part.frame() for part in (trial.fold.train, trial.fold.test)])
+    users = dict(whole.group_by("item_id").len().rows())
+    order = sorted(tested, key=lambda item: (-users[item], item))
+    wanted = []
+    for number, some in enumerate(np.array_split(order, 3), start=1):
+        train, test = (part.take(part.frame()["item_id"].is_in(some.tolist()).to_numpy())
+                       for part in (trial.fold.train, trial.fold.test))  # fmt: skip
+        part = replace(trial.fold, train=train, test=test)
+        runs = {name: ra.play(model, part, replace(trial.ask, bins=0)) for name, model in trial.models.items()}
+        scores = ra.judge(runs, "TI-1R-NN(9)", "precision@5", short="all", interval=None)
+        wanted += [(number, row.system, row.mean) for row in scores.rows]
+    assert table.select("percentile", "system").rows() == [row[:2] for row in wanted]
+    assert table["mean"].to_list() == pytest.approx([row[2] for row in wanted], abs=1e-12)
 
 
 def test_formulas_are_near_the_exact_values(trial):

@@ -105,3 +105,9 @@ def test_ranking_by_predicted_rating_is_worse_than_popularity_where_ratings_say_
     runs = [ra.play(model, fold, ra.protocols.ranking()) for model in models]
     means = [row.mean for row in ra.judge(runs, "TI-AR-AN", "precision@10", interval=None).rows]
     assert means[0] > max(means[1:])
+
+
+def test_every_model_says_whether_it_reads_ratings():
+    for registry in (ra.models.REGISTRY, ra.models.sequence.REGISTRY):
+        for name in registry.built_in:
+            assert "ratings" in ra.explain(name).facts, name

@@ -56,6 +56,8 @@ def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
         mask_seen=not protocol.keep_seen,
         revealed=protocol.revealed(fold),
         popularity=protocol.popularity,
+        equal_mass=protocol.equal_mass,
+        bins_from=protocol.bins_from,
     )
 
 

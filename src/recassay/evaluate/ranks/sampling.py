@@ -193,14 +193,19 @@ class _DesignSampler:
             found = (np.empty((self.draws, items.size), np.int32), np.empty((self.draws, items.size), np.int32))
             drawn = _draws.draw(
                 line[self.place[codes]].astype(np.float64), hashes.items[codes], self.weight(codes),
-                int(groups.drawn[group]), self.scheme, hashes.users[query], line[self.place[items]].astype(np.float64),
-                hashes.items[items], *found,
+                int(groups.drawn[group]), self.scheme, self.seeds(hashes, query, items),
+                line[self.place[items]].astype(np.float64), hashes.items[items], *found,
             )  # fmt: skip
             above[:, own], place[:, own] = found
             check = np.uint64((int(check) + int(drawn)) % 2**64)
         if low < high:
             self.store(int(low), int(high), above.astype(np.int64), place.astype(np.int64))
         return check
+
+    def seeds(self, hashes: _Hashes, query: int, items: NDArray[np.integer]) -> Keys:
+        """Return a hash per draw for a target set: that of the query, or of query and item if each item has its own."""
+        of_query = hashes.users[query]
+        return mix(of_query ^ hashes.items[items[0]]) if self.design.resample == "per_rating" else of_query
 
     @property
     def scheme(self) -> int:

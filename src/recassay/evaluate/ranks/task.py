@@ -69,6 +69,8 @@ class RankingTask:
         mask_seen: bool = True,
         revealed: Interactions | None = None,
         popularity: Literal["training", "all"] = "training",
+        equal_mass: bool = False,
+        bins_from: Literal["training", "all"] = "all",
     ) -> RankingTask:
         """Return the task of a fold; test ratings of at least ``relevant_from`` are relevant, by default all.
 
@@ -76,13 +78,16 @@ class RankingTask:
         ``mask_seen=False`` keeps a user's training items among the candidates. This is a diagnostic: popular items are
         masked more often, so a system that recommends them meets weaker competition. ``revealed`` are events known
         before the queries, in addition to the training part. ``popularity`` says from which part the weights of items
-        are counted.
+        are counted. ``equal_mass`` and ``bins_from`` say how items are divided into bins, as in the protocol
+        ``ranking``.
         """
         train, test = fold.train, fold.test
         past = train if revealed is None else train.concat(revealed)
         _refuse_repeated_pairs(past, test)
         users = np.unique(test.users)
-        labels, bin_counts = _labels(fold, tuple(dict.fromkeys(bins)))
+        labels, bin_counts = _labels(fold, tuple(dict.fromkeys(bins)), equal_mass, bins_from)
+        cut = {"equal_mass": equal_mass, "bins_from": bins_from}
+        as_usual = {"equal_mass": False, "bins_from": "all"}
         item = np.lexsort((np.arange(train.n_items), *labels[::-1])).astype(np.int32)
         place = np.empty_like(item)
         place[item] = np.arange(item.size, dtype=np.int32)
@@ -108,8 +113,15 @@ class RankingTask:
             how={
                 **fold.how, "fold": fold.number, "leakage": fold.leakage,
                 "relevant_from": relevant_from, "mask_seen": mask_seen, "popularity": popularity,
+                **({} if cut == as_usual else cut),
             },
         )  # fmt: skip
+
+    def bin_of_items(self, m: int) -> Int32:
+        """Return the bin of each item, by code, for ``m`` bins; -1 for an item without a test rating."""
+        found = np.empty_like(self.item)
+        found[self.item] = np.repeat(self.bins[m], np.diff(self.cells))
+        return found
 
     @functools.cached_property
     def block_rows(self) -> Int64:
@@ -177,7 +189,9 @@ class RankingTask:
         return found
 
 
-def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
+def _labels(
+    fold: Fold, bins: tuple[int, ...], equal_mass: bool, bins_from: Literal["training", "all"]
+) -> tuple[Int64, tuple[int, ...]]:
     """Return two things: labels of all items, and the numbers of bins that are not above the number of tested items.
 
     Row 0 of the labels says whether an item lacks a test rating (0 or 1); each further row has its bin for one of the
@@ -186,15 +200,32 @@ def _labels(fold: Fold, bins: tuple[int, ...]) -> tuple[Int64, tuple[int, ...]]:
     tested = fold.test.item_events > 0
     candidates = np.flatnonzero(tested)
     bins = tuple(m for m in bins if m <= candidates.size)
-    parts = [fold.train, fold.test] + ([] if fold.validation is None else [fold.validation])
+    parts = [fold.train] if bins_from == "training" else [fold.train, fold.test]
+    if bins_from == "all" and fold.validation is not None:
+        parts.append(fold.validation)
     popularity = np.sum([part.item_users for part in parts], axis=0)
     labels = np.full((1 + len(bins), tested.size), -1, np.int64)
     labels[0] = ~tested
     order = candidates[np.lexsort((candidates, -popularity[candidates]))]
     for row, m in enumerate(bins, start=1):
-        sizes = candidates.size // m + (np.arange(m) < candidates.size % m)
-        labels[row, order] = np.repeat(np.arange(m), sizes)
+        if equal_mass:
+            labels[row, order] = _bins_of_mass(popularity[order], m)
+        else:
+            sizes = candidates.size // m + (np.arange(m) < candidates.size % m)
+            labels[row, order] = np.repeat(np.arange(m), sizes)
     return labels, bins
+
+
+def _bins_of_mass(counts: Int64, m: int) -> Int64:
+    """Return the bin of each item, given its number of ratings, most popular first: floor(m * share before it).
+
+    The share is that of the ratings of more popular items. A very popular item may leave the next bins empty.
+
+    >>> _bins_of_mass(np.array([5, 3, 2, 1, 1, 0]), 2).tolist(), _bins_of_mass(np.array([9, 1, 1, 1]), 3).tolist()
+    ([0, 0, 1, 1, 1, 1], [0, 2, 2, 2])
+    """
+    total = max(int(counts.sum()), 1)
+    return np.asarray(np.minimum(m * (np.cumsum(counts) - counts) // total, m - 1), np.int64)
 
 
 def _pairs(log: Interactions, rows: NDArray[np.bool_]) -> Int64:

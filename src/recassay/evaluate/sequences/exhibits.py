@@ -77,15 +77,16 @@ def item_counts(fold: SequenceFold, generated: Systems) -> Exhibit:
     >>> item_counts(fold, mine).table.rows()
     [(1, 'b', 3.0, 'original'), (2, 'a', 2.0, 'original'), (1, 'b', 0.0, 'mine'), (2, 'a', 2.0, 'mine')]
     """
-    counts = {ORIGINAL: fold.counts + np.bincount(fold.test.items, minlength=fold.n_items)}
+    original = fold.counts + np.bincount(fold.test.items, minlength=fold.n_items)
+    counts: dict[str, Values] = {ORIGINAL: original.astype(np.float64)}
     for name, runs in generated_by_system(fold, generated).items():
-        counts[name] = sum(_shown(run, fold) for run in runs) / len(runs)
-    order = np.argsort(-counts[ORIGINAL], kind="stable")
+        counts[name] = np.mean([_shown(run, fold) for run in runs], axis=0)
+    order = np.argsort(-original, kind="stable")
     ranks = _spaced_ranks(order.size)
     shown = order[ranks - 1]
     items = fold.test.item_vocabulary.decode(shown.astype(np.int32))
     parts = [
-        pl.DataFrame({"rank": ranks, "item": items.cast(pl.String), "count": of_item[shown].astype(np.float64)})
+        pl.DataFrame({"rank": ranks, "item": items.cast(pl.String), "count": of_item[shown]})
         .with_columns(of=pl.lit(name))
         for name, of_item in counts.items()
     ]  # fmt: skip

@@ -7,7 +7,7 @@ answer without a row of all items per history is a :class:`~recassay.models.base
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,9 @@ Float = NDArray[np.float64]
 
 
 class SequenceModel(CheckedParameters):
-    """Base of unfitted models that learn from sequences."""
+    """Base of unfitted models that learn from sequences, which have no ratings."""
+
+    reads_ratings: ClassVar[bool] = False
 
     def fit(self, sequences: Sequences) -> NextProbabilities:
         """Return the model fitted on sequences."""

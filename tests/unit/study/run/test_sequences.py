@@ -278,7 +278,7 @@ def test_short_generated_lists_survive_storage():
 def test_a_system_that_cannot_be_scored_is_recorded_and_the_others_are_scored(write, tmp_path, monkeypatch):
     from recassay.study.run import sequences
 
-    score = sequences.score_sequences
+    score = sequences.scored
 
     def failing(fold, answers, *arguments, **options):
         if "common" in answers and len(fold.train) > 20:  # not in the dry run
@@ -286,7 +286,7 @@ def test_a_system_that_cannot_be_scored_is_recorded_and_the_others_are_scored(wr
         return score(fold, answers, *arguments, **options)
 
     monkeypatch.setattr(sequences, "DRY_RUN_SEQUENCES", 20)
-    monkeypatch.setattr(sequences, "score_sequences", failing)
+    monkeypatch.setattr(sequences, "scored", failing)
     results = ra.run_study(write(), tmp_path / "out")
     assert {row["message"] for row in results.failures} == {"too common to score"}
     assert {row["system"] for row in results.rows} == {"chance", "chain"}
