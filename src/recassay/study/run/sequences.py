@@ -114,8 +114,8 @@ class SequenceRunner(Runner[SequenceFold, Runs]):
                     hint="the traceback above shows where; fix the model, or remove it",
                 ) from error
         judged, _ = self.judge(split, part, answers, dry_run=True)
-        for scored in judged.values():
-            compare_systems(self.plan, scored.scores, threads=self.threads)
+        for each in judged.values():
+            compare_systems(self.plan, each.scores, threads=self.threads)
 
     def fit(self, model: Any, fold: SequenceFold, checkpoint: Path, listener: Listener) -> Any:
         """Return the model fitted on sequences, or on a log in which every sequence is a user."""
