@@ -101,3 +101,21 @@ def test_seeds_are_continued_for_their_users_from_their_times(recassay, folder):
     assert recassay(*asked, "-o", "next.csv", "--sequences", "random_sequences").err.startswith("[U102]")
     (folder / "seeds.csv").write_text("item_id\n9\n")
     assert recassay(*asked, "-o", "next.csv").err.startswith("[I357]")
+
+
+def test_a_filter_reads_the_features_of_items(recassay, mine):
+    items = LOG.frame()["item_id"].unique().sort()
+    kinds = ["Office" if row % 4 == 0 else "Bar" for row in range(items.len())]
+    pl.DataFrame({"item_id": items, "category": kinds}).write_csv(mine / "items.csv")
+    asked = ("split", "mine.csv", *NAMES, "-o", "folds", "--json", "--filter", "featured(without='Office')")
+    (fold,) = recassay(*asked, "--items", "items.csv").json["folds"]
+    bars = items.filter(pl.Series(kinds) == "Bar")
+    rows = LOG.frame().filter(pl.col("item_id").is_in(bars.implode())).height
+    assert fold["train"] + fold["test"] == rows
+    assert recassay(*asked).err.startswith("[U105]")
+    data = "{path: mine.csv, columns: {user: who, item: what, timestamp: at}, items: items.csv}"
+    steps = "filters: featured(only='Bar')\nsplit: random(test=0.2)\nmodels: [Popular]\nmetrics: [recall@5]"
+    (mine / "study.yaml").write_text(f"study: bars\ndata: {data}\n{steps}\njudge: {{resamples: 100}}\n")
+    assert recassay("run", "study.yaml", "-o", "out", "--quiet").code == 0
+    lock = (mine / "out" / "study.lock.yaml").read_text()
+    assert f"events: {rows}\n" in lock
