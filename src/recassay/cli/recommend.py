@@ -110,8 +110,8 @@ def recommend(
 
     made = _fold(fold, columns, items)
     if seeds is not None:
-        told: dict[str, Any] = {"seeds": seeds, "rule": sequences, "length": length, "how": how, "as_json": as_json}
-        _generated.continue_seeds(model, made.train, output, **told)
+        options: dict[str, Any] = {"seeds": seeds, "rule": sequences, "length": length, "how": how, "as_json": as_json}
+        _generated.continue_seeds(model, made.train, output, **options)
         return
     fitted = _stored(Path(model)) if model.endswith(SUFFIX) else _fitted(model, made)[1]
     users = made.test.user_vocabulary.decode(np.unique(made.test.users))
