@@ -59,7 +59,7 @@ all pairs on all streams of the study.
 
 ## over_time
 
-Of streams alone. `metric` has to be one of the `metrics`.
+Of streams alone. Each `metric` has to be one of the `metrics`.
 
 {over_time}
 

@@ -78,6 +78,7 @@ OTHERS = [  # they ignore who had what, or need an order of events, which the ch
     models.incremental.StreamPopular(),
     models.incremental.StreamRandom(seed=2),
     models.incremental.Recent(),
+    models.incremental.Ensemble("StreamPopular Recent", window=10),
 ]
 
 
@@ -91,6 +92,7 @@ def test_other_models_pass_the_checks_without_learning(model):
 READERS = [
     models.BiasedMF(factors=4, epochs=5),
     models.RatingKNN(),
+    models.incremental.StreamBiasedMF(rate=0.1),
     models.RatingKNN(similarity="cosine", predict="sum"),
 ]
 

@@ -12,6 +12,7 @@ from recassay.data.synthetic.tastes import log as made_up
 from recassay.errors import InputError, UsageError
 
 SPLITS = {
+    "given": ["given(n=3, by='time')", "given(n=5, seed=1)"],
     "global_time": ["global_time(quantile=0.8)", "global_time(at=1600000000, validation=0.1)"],
     "k_folds": ["k_folds(k=3)", "k_folds(k=4, by='user', seed=2)", "k_folds(k=3, validation=0.25, by='user')"],
     "last": ["last", "last(n=2, validation=1)"],
@@ -24,7 +25,7 @@ SPLITS = {
         "uniform_items(test=0.7, epsilon=0.4, flatten='train')",
         "uniform_items(test=0.1, compat='jsocialnetworks')",
     ],
-    "user_folds": ["user_folds(k=3, by='time')", "user_folds(k=3, reveal=0.5)"],
+    "user_folds": ["user_folds(k=3, by='time')", "user_folds(k=3, reveal=0.5)", "user_folds(k=3, given=4)"],
     "windows": ["windows(length=8640000)", "windows(length=5000000, step=4000000, train=9000000)"],
     "wtd": ["wtd(test=0.1, held_out=0.3)"],
 }

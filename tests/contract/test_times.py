@@ -39,6 +39,8 @@ def since_the_median(made):
 VERBS = {
     "random(test=0.2)": (None, ra.split.parse("random(test=0.2)")),
     "leave_out": (None, ra.split.leave_out()),
+    "given": (None, ra.split.given(n=2)),
+    "given(by='time')": ("user", ra.split.given(n=2, by="time")),
     "k_folds": (None, ra.split.k_folds(k=3)),
     "user_folds": (None, ra.split.user_folds(k=3)),
     "user_folds(by='time')": ("user", ra.split.user_folds(k=3, by="time")),

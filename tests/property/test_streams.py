@@ -186,8 +186,11 @@ def plain(make, events, times, protocol, often=None):
         learnt, alarm = until, None
         had = history.setdefault(user, set())
         exclude = protocol.repeats == "exclude"
+        own = [number for number, (other, _) in enumerate(events) if other == user]
         if place < protocol.warmup:
             count("warmup")
+        elif own.index(place) < protocol.given or (protocol.all_but and place < own[-protocol.all_but :][0]):
+            count("given")
         elif user not in known_users:
             count("first")
         elif exclude and item in had:
@@ -270,8 +273,8 @@ alarming = st.builds(
 )
 guards = st.one_of(st.just({}), alarming)
 protocols = st.builds(
-    lambda regime, matching, guard, warmup, more, **kw: Prequential(
-        **regime, **matching, **guard, warmup=warmup, learn_until=None if more is None else warmup + more, **kw
+    lambda regime, matching, guard, given, warmup, more, **kw: Prequential(
+        **regime, **matching, **guard, **given, warmup=warmup, learn_until=None if more is None else warmup + more, **kw
     ),
     regimes,
     st.sampled_from(
@@ -286,6 +289,7 @@ protocols = st.builds(
         ]
     ),
     guards,
+    st.sampled_from([{}, {}, {"given": 3}, {"all_but": 2}]),
     st.sampled_from([0, 0, 5]),
     st.sampled_from([None, None, 0, 10]),
     at=st.integers(1, 4),
@@ -402,7 +406,7 @@ def test_asked_event_by_event_a_model_does_the_same(stream, model, protocol):
 @given(stream=streams(), model=models, protocol=protocols, cuts=st.sets(st.integers(1, 39)), data=st.data())
 def test_tables_of_any_size_make_the_same_stream(stream, model, protocol, cuts, data):
     events, times = stream
-    protocol = replace(protocol, match="exact", credit="any", candidates="seen")
+    protocol = replace(protocol, match="exact", credit="any", candidates="seen", all_but=None)
     whole = play_stream(model, log_of(events, times), protocol)
     bounds = [0, *sorted(cut for cut in cuts if cut < len(events)), len(events)]
     parts = (log_of(events[a:b], times[a:b]) for a, b in itertools.pairwise(bounds))

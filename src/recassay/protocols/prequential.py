@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from recassay import drift
 from recassay.columnar.time_kind import TimeKind
 from recassay.drift import Detector
+from recassay.naming.departures import Departure
 from recassay.protocols.base import BaseProtocol
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -66,11 +67,23 @@ class Prequential(BaseProtocol):
 
     If the stream is a fold, its training part is the warm-up, and ``warmup`` and ``learn_until`` count from its end.
 
+    ``given`` = N scores an event only if its user had at least N events before (Given-N); ``all_but`` = N scores only
+    the last N events of each user (All-but-N). All events are learned, the scored ones after they are scored.
+
     >>> Prequential(at=5, batch=100), Prequential(delay="7d", repeats="allow")
     (prequential(at=5, batch=100), prequential(repeats='allow', delay='7d'))
     """
 
     name: ClassVar[str] = "prequential"
+    departures: ClassVar[tuple[Departure, ...]] = (
+        Departure(
+            "prequential",
+            "Given-N and All-but-N hide the scored events of a user from the model; with given and all_but a stream "
+            "learns them after they are scored.",
+            "prequential(learn_until=0) on a fold of user_folds(given=N) or user_folds(all_but=N), or of given(n=N), "
+            "last(n=N) or leave_out(n=N) for all users",
+        ),
+    )
 
     at: int = 10
     candidates: Literal["seen", "all"] = "seen"
@@ -94,14 +107,19 @@ class Prequential(BaseProtocol):
     detector: str | None = None
     on_alarm: Literal["log", "reset", "refit"] = "log"
     keep: int = 5000
+    given: int = 0
+    all_but: int | None = None
 
     def validate(self) -> None:
         """Raise an error if a count is out of range, or if two options exclude each other."""
-        for name, least in {"at": 1, "warmup": 0, "learn_until": 0, "reach": 1, "copies": 2, "keep": 1}.items():
+        least_values = {"at": 1, "warmup": 0, "learn_until": 0, "reach": 1, "copies": 2, "keep": 1}
+        for name, least in {**least_values, "given": 0, "all_but": 1}.items():
             if (value := getattr(self, name)) is not None and value < least:
                 raise self.refuse(name, f"it must be at least {least}", f"{least} or more")
         if not 0 < self.score_every <= 1:
             raise self.refuse("score_every", "it must be a probability above 0", "above 0, at most 1")
+        if self.given and self.all_but is not None:
+            raise self.refuse("given", "Given-N and All-but-N exclude each other", "give one of them")
         if self.learn_until is not None and self.learn_until < self.warmup:
             why = f"the warm-up of {self.warmup} events is always learned"
             raise self.refuse("learn_until", why, f"{self.warmup} or more")

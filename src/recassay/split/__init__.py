@@ -19,6 +19,7 @@ from recassay.split.chance import LeaveOut as leave_out  # noqa: N813
 from recassay.split.chance import RandomSplit as random  # noqa: N813
 from recassay.split.debiased_test import Skew as skew  # noqa: N813
 from recassay.split.debiased_test import Wtd as wtd  # noqa: N813
+from recassay.split.given import Given as given  # noqa: N813
 from recassay.split.new_users import UserFolds as user_folds  # noqa: N813
 from recassay.split.sequences import LatestSequences as latest_sequences  # noqa: N813
 from recassay.split.sequences import RandomSequences as random_sequences  # noqa: N813
@@ -41,6 +42,7 @@ __all__ = [
     "RowAssignment",
     "Split",
     "filters",
+    "given",
     "global_time",
     "k_folds",
     "last",

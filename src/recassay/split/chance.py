@@ -71,7 +71,8 @@ class RandomSplit(Split):
 class LeaveOut(Split):
     """``n`` random events of each user for test, and ``validation`` more for validation; the others stay in training.
 
-    A user with n + validation events or fewer keeps all of them in training and is not tested.
+    This is All-but-N for all users; ``given`` is Given-N. A user with n + validation events or fewer keeps all of them
+    in training and is not tested.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": ["ann", "ann", "carol"], "item_id": [1, 2, 1]}))

@@ -34,6 +34,9 @@ class UserFolds(Split):
     so that every model can answer for the user. ``fold.profile`` marks it, for models that can leave it out when they
     learn. If a test user has one event, it is removed. ``by="time"`` needs an order within each user.
 
+    ``given`` = N reveals exactly N events instead (Given-N), ``all_but`` = N all but N (All-but-N; Breese, Heckerman
+    and Kadie 1998). The events of test users with too few for that are removed.
+
     >>> import polars as pl
     >>> rows = [("ann", "a", 1), ("ann", "b", 3), ("ann", "c", 5), ("bob", "a", 2), ("bob", "b", 4), ("carol", "a", 1)]
     >>> log = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "timestamp"], orient="row"))
@@ -50,11 +53,18 @@ class UserFolds(Split):
     reveal: float = 0.8
     by: Literal["chance", "time"] = "chance"
     seed: int = 0
+    given: int | None = None
+    all_but: int | None = None
 
     def validate(self) -> None:
-        """Raise an error if ``k`` is below 2 or ``reveal`` is not between 0 and 1."""
+        """Raise an error if ``k`` is below 2, ``reveal`` is not between 0 and 1, or a number of events is below 1."""
         self.count("k", 2)
         self.share("reveal")
+        for name in ("given", "all_but"):
+            if getattr(self, name) is not None:
+                self.count(name, 1)
+        if self.given is not None and self.all_but is not None:
+            raise self.refuse("given", "Given-N and All-but-N exclude each other", "give one of them")
 
     @property
     def needs(self) -> TimeKind | None:
@@ -73,9 +83,19 @@ class UserFolds(Split):
         else:
             rank = draw_ranks(log, log.users, row_draws(log, self.seed, self.name))
         size = events_per_user(log)
-        revealed = (rank < np.maximum(1, round_down(self.reveal * size))[log.users]) & (size > 1)[log.users]
-        alone = (size == 1)[log.users]
+        shown = self._revealed(size)
+        few = ((shown < 1) | (shown >= size))[log.users]
+        revealed = (rank < shown[log.users]) & ~few
+        reason = "only event of a user" if self.given is None and self.all_but is None else "too few events of a user"
         for number in range(self.k):
             tested = (fold_of == number)[log.users]
-            removed = {"only event of a user": tested & alone}
+            removed = {reason: tested & few}
             yield RowAssignment(tested & ~revealed, removed=removed, profile=tested & revealed, number=number)
+
+    def _revealed(self, size: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many events are revealed of users with ``size`` events each."""
+        if self.given is not None:
+            return np.full(size.size, self.given)
+        if self.all_but is not None:
+            return size - self.all_but
+        return np.maximum(1, round_down(self.reveal * size))

@@ -130,7 +130,8 @@ def _at_quantile(quantile: float) -> Callable[[int], list[int]]:
 class Last(Split):
     """The last ``n`` events of each user for test, and the ``validation`` events before them for validation.
 
-    Needs an order within each user. Leakage: per user; training events of other users may be later. Nothing is removed:
+    This is All-but-N by time. Needs an order within each user. Leakage: per user; training events of other users may be
+    later. Nothing is removed:
     a user with n + validation events or fewer keeps all of them for training. Events of a user at the same time are in
     row order; ``how["ties"]`` counts users with such a tie across a boundary.
 

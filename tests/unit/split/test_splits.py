@@ -135,6 +135,36 @@ def test_every_user_is_a_test_user_once(by, big):
         assert all(profile[user] == max(1, events[user] * 3 // 10) for user in users)
 
 
+def events_of(part, users):
+    return np.bincount(part.users, minlength=users)
+
+
+@pytest.mark.parametrize("by", ["chance", "time"])
+def test_given_n_keeps_n_events_of_every_user_and_hides_the_others(by, big):
+    fold = split.given(n=4, by=by)(big)[0]
+    kept, hidden = events_of(fold.train, 400), events_of(fold.test, 400)
+    events = np.bincount(big.users)
+    assert kept.tolist() == np.where(events > 4, 4, events).tolist()
+    assert hidden.tolist() == np.maximum(events - 4, 0).tolist()
+    if by == "time":
+        assert split.leaks(fold).later_of_user == 0
+
+
+@pytest.mark.parametrize("by", ["chance", "time"])
+def test_of_test_users_exactly_n_events_are_revealed_or_hidden(by, big):
+    events = np.bincount(big.users)
+    for option, kept, hidden in (("given", 4, None), ("all_but", None, 2)):
+        folds = split.user_folds(k=4, by=by, **{option: kept or hidden})(big)
+        assert (
+            sum(fold.removed["too few events of a user"] for fold in folds) == events[events <= (kept or hidden)].sum()
+        )
+        for fold in folds:
+            profile, test = events_of(fold.train.take(fold.profile), 400), events_of(fold.test, 400)
+            users = np.flatnonzero(test)
+            assert set((profile if kept else test)[users].tolist()) == {kept or hidden}
+            assert (profile + test)[users].tolist() == events[users].tolist()
+
+
 def test_repeated_rows_of_a_pair_share_a_draw():
     rows = [(user, user % 7, time) for user in range(200) for time in (1, 2)]
     fold = split.random(test=0.5)(log_of(rows))[0]
@@ -222,6 +252,7 @@ def test_missing_or_invalid_times_are_errors():
         ("global_time", "U102"), ("global_time(at=3, quantile=0.2)", "U102"), ("global_time(quantile=0)", "U102"),
         ("global_time(quantile=0.5, validation=2)", "U102"), ("windows(length=0)", "U102"),
         ("windows(length=2, step=-1)", "U102"), ("user_folds(reveal=1)", "U102"), ("user_folds(k=1)", "U102"),
+        ("given(n=0)", "U102"), ("user_folds(given=0)", "U102"), ("user_folds(given=2, all_but=1)", "U102"),
         ("skew(test=0.3, held_out=0.2)", "U102"), ("wtd(test=0, held_out=0.2)", "U102"),
     ],
 )  # fmt: skip

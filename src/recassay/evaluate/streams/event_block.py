@@ -21,6 +21,7 @@ Float = NDArray[np.float64]
 EVENT_REASONS = ("scored", "first", "repeats", "warmup", "sampled_out", "unpredicted")  # every event has exactly one
 OTHER_COUNTS = ("again", "unseen", "short", "learnt", "moved")
 UNLEARNED = "unlearned"  # scored events of users whom the model had not learned; only with known="stream"
+GIVEN = "given"  # events that are given to the model and not scored; only with given=N or all_but=N
 ALARM_COUNTS = ("alarms", "renewed", "forgotten", "relearnt")  # only with a drift detector
 
 

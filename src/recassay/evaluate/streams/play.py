@@ -21,12 +21,14 @@ from recassay.evaluate.streams.drift_policy import DriftPolicy, QueryBlock, Reco
 from recassay.evaluate.streams.event_block import (
     ALARM_COUNTS,
     EVENT_REASONS,
+    GIVEN,
     OTHER_COUNTS,
     UNLEARNED,
     EventBlock,
     known_items,
     list_table,
 )
+from recassay.evaluate.streams.given import GivenEvents
 from recassay.evaluate.streams.history import History
 from recassay.evaluate.streams.learners import (
     LearnerFailure,
@@ -78,6 +80,7 @@ class Player:
         self.learner = make_learner(model, protocol, self)
         self.recoder: Recoder | None = None  # set once the learner was reset
         self.history, self.regime, self.queue = History(), Regime(protocol), Queue()
+        self.given = GivenEvents(protocol)
         self.metrics: StreamMetrics | None = None
         self.keep_lists, self.list_length = keep, 0
         self.n_events = 0  # of this copy so far
@@ -95,7 +98,7 @@ class Player:
         self.drift_policy = None if protocol.detector is None else DriftPolicy(protocol, self.headings[0])
         self.value_range = (np.inf, -np.inf)  # of the events so far
         names = (*EVENT_REASONS, *OTHER_COUNTS, *(ALARM_COUNTS if self.drift_policy else ()))
-        names += (UNLEARNED,) if protocol.known == "stream" else ()
+        names += ((UNLEARNED,) if protocol.known == "stream" else ()) + ((GIVEN,) if self.given.wanted else ())
         self.counts = dict.fromkeys(names, 0)
         self.chunks = OutcomeChunks()
 
@@ -118,11 +121,13 @@ class Player:
         values = self._values_of(batch)
         order = self.item_codes.order(self.catalogue)
         repeats = np.ones(len(batch), np.int64) if repeats is None else repeats
-        upcoming = UpcomingItems.of(self.protocol, users, items)
+        upcoming, given = UpcomingItems.of(self.protocol, users, items), self.given(users)
         for begin in range(0, len(batch), self.block):
             part = slice(begin, begin + self.block)
             walked, events = batch.take(part), StreamEvents(users[part], items[part], values[part])
-            n_learned, block, queries = self._prepare(walked, events, repeats[part], order, upcoming, begin)
+            n_learned, block, queries = self._prepare(
+                walked, events, repeats[part], order, upcoming, begin, given[part]
+            )
             self._play(block, queries)
             self.queue.drop(n_learned)
             self.n_items = max(self.n_items, int(events.items.max(initial=-1)) + 1)
@@ -171,10 +176,11 @@ class Player:
         order: Int32,
         upcoming: UpcomingItems | None,
         begin: int,
+        given: Bool,
     ) -> tuple[int, EventBlock, QueryBlock]:
         """Return the number of queued events that a block learns, its events and its queries.
 
-        ``order`` is the rank of each item's id among all ids.
+        ``order`` is the rank of each item's id among all ids; ``given`` marks events that are not scored.
         """
         protocol, queue, (users, items, values) = self.protocol, self.queue, events
         n_before, repeated = self.history.consume(users, items)
@@ -190,7 +196,7 @@ class Player:
         if self.recoder is not None:
             self.recoder.register(users, items)
         known_users = queue.known_users(n_learned)
-        rows = self._query_rows(batch, users, repeated, known_users)
+        rows = self._query_rows(batch, users, repeated, known_users, given)
         missed = np.zeros(0, np.int64)
         if protocol.known == "stream":
             missed, rows = rows[users[rows] >= known_users[rows]], rows[users[rows] < known_users[rows]]
@@ -303,7 +309,7 @@ class Player:
             raise self._error(failure) from failure.__cause__
         return None
 
-    def _query_rows(self, batch: Batch, users: Int32, repeated: Bool, known_users: Int64) -> Int64:
+    def _query_rows(self, batch: Batch, users: Int32, repeated: Bool, known_users: Int64, given: Bool) -> Int64:
         """Return the rows of a batch that are queries; count all other events by the reason why they are not."""
         protocol = self.protocol
         left = np.ones(len(batch), np.bool_)
@@ -312,12 +318,14 @@ class Player:
         of_items = protocol.predict == "items"
         for reason, excluded in (
             ("warmup", np.arange(self.n_events, self.n_events + len(batch)) < protocol.warmup),
+            (GIVEN, given),
             ("first", of_items & (users >= self._known_users(users, known_users))),
             ("repeats", repeated & of_items & (protocol.repeats == "exclude")),
             ("sampled_out", draws >= protocol.score_every),
         ):
-            self.counts[reason] += int((left & excluded).sum())
-            left &= ~excluded
+            if reason in self.counts:
+                self.counts[reason] += int((left & excluded).sum())
+                left &= ~excluded
         self.n_events += len(batch)
         self.reached = int(batch.event_numbers[-1]) + 1
         self.counts["moved"] += int(batch.moved.sum())

@@ -194,10 +194,12 @@ def _refuse_unfit(given: StreamSource, protocol: Prequential) -> None:
     """Raise U192 if the protocol needs something that the stream cannot give, such as a second reading."""
     unfit = {
         "match": protocol.match in ("future", "window") and not given.in_memory,
+        "all_but": protocol.all_but is not None and not given.in_memory,
         "folds": protocol.folds != "none" and not given.rereadable,
     }
     why = {
         "match": "later events of users are known only for a log in memory",
+        "all_but": "the last events of users are known only for a log in memory",
         "folds": "every copy reads the stream from its start, but an iterator can be read only once",
     }
     for option, wrong in unfit.items():

@@ -5,8 +5,10 @@ from __future__ import annotations
 from recassay.models.base.capabilities import Learner
 from recassay.models.incremental.adapters import PartialFit, RiverLike
 from recassay.models.incremental.base import Incremental
+from recassay.models.incremental.biased_mf import StreamBiasedMF
 from recassay.models.incremental.bprmf import BPRMF
 from recassay.models.incremental.controls import Recent, StreamPopular, StreamRandom
+from recassay.models.incremental.ensemble import Ensemble
 from recassay.models.incremental.isgd import ISGD
 from recassay.models.incremental.item_knn import StreamItemKNN
 from recassay.models.incremental.uknn import UKNN
@@ -15,11 +17,13 @@ __all__ = [
     "BPRMF",
     "ISGD",
     "UKNN",
+    "Ensemble",
     "Incremental",
     "Learner",
     "PartialFit",
     "Recent",
     "RiverLike",
+    "StreamBiasedMF",
     "StreamItemKNN",
     "StreamPopular",
     "StreamRandom",

@@ -20,6 +20,7 @@ def _several(value: Any) -> Any:
     return value if isinstance(value, list) or value is None else [value]
 
 
+Size = Annotated[int | float, Field(gt=0)]
 Texts = Annotated[list[str], BeforeValidator(_several)]
 
 
@@ -136,14 +137,21 @@ class Compare(ConfigSection):
 class OverTimeConfig(ConfigSection):
     """The settings under ``over_time``: curves, tests and drift alarms of studies of streams."""
 
-    metric: Annotated[str | None, Field(description="the metric of curves and alarms; none: the first")] = None
+    metric: Annotated[
+        str | list[str] | None,
+        Field(description="the metric of curves and alarms, or several metrics with curves; none: the first"),
+    ] = None
     how: Annotated[Literal["moving", "fading", "cumulative"], Field(description="the kind of averages")] = "moving"
     by: Annotated[
         Literal["scored", "event", "time"],
         Field(description="the unit of windows; time is in seconds, or in the unit of the log"),
     ] = "scored"
     window: Annotated[
-        int | float | None, Field(gt=0, description="its size; none: a fiftieth of the stream, at most 5,000 events")
+        Size | dict[str, Size] | None,
+        Field(
+            description="its size, or a size per data set: `{ml-1m: 5000}`; none: a fiftieth of the stream, at most "
+            "5,000 events"
+        ),
     ] = None
     fading: Annotated[float | None, Field(gt=0, lt=1, description="of fading averages; none: 1 - 1 / window")] = None
     alpha: Annotated[
@@ -151,6 +159,15 @@ class OverTimeConfig(ConfigSection):
     ] = 0.01
     largest: Annotated[float, Field(gt=0, description="the largest possible difference at one event")] = 1.0
     detectors: Annotated[Texts, Field(description="drift detectors; `[]`: none")] = ["ADWIN", "PageHinkley"]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return the metrics that the study names for curves; none if it leaves the choice open."""
+        return () if self.metric is None else tuple(_several(self.metric))
+
+    def window_of(self, dataset: str) -> float | None:
+        """Return the size of the windows on a data set; None for the default size."""
+        return self.window.get(dataset) if isinstance(self.window, dict) else self.window
 
 
 class Tune(ConfigSection):

@@ -83,7 +83,7 @@ def _of_streams(plan: StreamPlan) -> dict[str, Any]:
     tune = study.tune and study.tune.model_dump() | {"metric": study.tune.metric or plan.over_time, "tried": tried}
     return {
         "protocols": {name: _named(protocol) for name, protocol in plan.protocols.items()},
-        "over_time": study.over_time.model_dump() | {"metric": plan.over_time},
+        "over_time": study.over_time.model_dump() | {"metric": study.over_time.metric or plan.over_time},
         "tune": tune,
     }
 

@@ -131,13 +131,15 @@ class SequencePlan(AnyPlan):
 class StreamPlan(AnyPlan):
     """The plan of a study of streams, in which systems are tested and trained event by event.
 
-    ``protocols`` are by data set, and ``settings`` are the models that tuning chooses from, by system.
+    ``protocols`` are by data set, and ``settings`` are the models that tuning chooses from, by system. ``over_time`` is
+    the metric of curves and alarms, and ``curves`` are all metrics with curves, that one first.
     """
 
     splits: tuple[WholeStream, ...]
     protocol: Prequential
     protocols: Mapping[str, Prequential]
-    over_time: str  # the metric of curves and alarms
+    over_time: str
+    curves: tuple[str, ...]
     detectors: tuple[Detector, ...]
     settings: Mapping[str, tuple[Any, ...]]
 
@@ -260,12 +262,17 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
             ("metrics",), str(stream_protocol), functools.partial(_measured, study, each[name], bool(data.items))
         )
     metrics = list(common["metrics"])
-    shown = study.over_time.metric or metrics[0]
-    for key, metric in (("over_time", shown), ("tune", study.tune.metric if study.tune else None)):
+    curves = study.over_time.metrics or tuple(metrics[:1])
+    tuned = study.tune.metric if study.tune else None
+    for key, metric in (*(("over_time", one) for one in curves), ("tune", tuned)):
         if metric not in (None, *metrics):
             raise reader.error(
                 (key, "metric"), f"there is no metric '{metric}' in the study", suggest(str(metric), metrics)
             )
+    windows = study.over_time.window
+    if unknown := [name for name in (windows if isinstance(windows, dict) else ()) if name not in each]:
+        what = f"there is no data set '{unknown[0]}' in the study"
+        raise reader.error(("over_time", "window"), what, suggest(unknown[0], each))
     return StreamPlan(
         **common,
         splits=(WholeStream(),),
@@ -273,7 +280,8 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
         designs=(STREAM,),
         experiments=(),
         protocols=each,
-        over_time=shown,
+        over_time=curves[0],
+        curves=curves,
         detectors=tuple(
             reader.parse(("over_time", "detectors", number), text, drift.parse)
             for number, text in enumerate(study.over_time.detectors)

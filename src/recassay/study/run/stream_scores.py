@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ NOT_SCORED = (
     "first",
     "repeats",
     "warmup",
+    "given",
     "sampled_out",
     "unpredicted",
 )  # the fate of an event: exactly one of these
@@ -155,7 +157,7 @@ class DeclaredComparisons:
         played = stream_outcomes(scored)
         for metric in plan.metrics:
             if metric != RMSE and comparable(played, plan) and _is_bounded(played, metric, plan):
-                self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan)
+                self.families[metric, cell.seed][cell] = compare_streams(played, metric, plan, cell.dataset)
 
     def rows(self, plan: StreamPlan) -> Iterator[tuple[StudyCell, list[Row]]]:
         """Yield the final tests of each stream as rows, with p adjusted for all pairs and streams.
@@ -202,10 +204,10 @@ def _is_bounded(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -
     return bool(np.ptp(values) <= plan.study.over_time.largest)  # False for a value that is undefined
 
 
-def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan) -> OverTime:
+def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPlan, dataset: str) -> OverTime:
     """Return the comparison of systems on one stream under a metric, with the options of the study.
 
-    ``played`` are the outcomes by system.
+    ``played`` are the outcomes by system, and ``dataset`` is the name of the stream.
     """
     how, of = plan.study.over_time, plan.study.compare
     test = of.test if "test" in of.model_fields_set else "auto"
@@ -213,7 +215,7 @@ def compare_streams(played: Mapping[str, Outcomes], metric: str, plan: StreamPla
         dict(played),
         metric=metric,
         baseline=of.baseline,
-        window=how.window,
+        window=how.window_of(dataset),
         how=how.how,
         by=how.by,
         fading=how.fading,
@@ -251,25 +253,36 @@ def _watched(outcomes: Outcomes, plan: StreamPlan) -> DriftFacts:
     return DriftFacts.of(outcomes, made_of(outcomes, plan.over_time).column, plan.detectors)
 
 
-def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan) -> Iterator[Exhibit]:
+def stream_exhibits(played: Mapping[str, Outcomes], plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
     """Yield charts of a stream: curves, tests and bounds of pairs over time, drift alarms, and counts of scored events.
 
-    ``played`` are the outcomes by system.
+    ``played`` are the outcomes by system, and ``dataset`` is the name of the stream. The exhibits of the first metric
+    have plain names, such as ``over-time``; those of further metrics end in the metric.
     """
-    how, scored = plan.study.over_time, {name: outcomes for name, outcomes in played.items() if len(outcomes)}
+    scored = {name: outcomes for name, outcomes in played.items() if len(outcomes)}
+    for metric in plan.curves if scored else ():
+        name = "" if metric == plan.over_time else "-" + re.sub(r"\W+", "-", metric).strip("-")
+        yield from (replace(one, name=one.name + name) for one in _over_time(scored, metric, plan, dataset))
+    yield _counted(played)
+
+
+def _over_time(scored: Mapping[str, Outcomes], metric: str, plan: StreamPlan, dataset: str) -> Iterator[Exhibit]:
+    """Yield the charts of one metric: curves, tests and bounds of pairs, and drift alarms."""
+    how = plan.study.over_time
     curves = [
-        over_time(outcomes, plan.over_time, window=how.window, how=how.how, by=how.by, fading=how.fading)
+        over_time(outcomes, metric, window=how.window_of(dataset), how=how.how, by=how.by, fading=how.fading)
         for outcomes in scored.values()
     ]
-    if curves:
-        yield exhibit(curves)
-    if plan.over_time != RMSE and comparable(scored, plan) and _is_bounded(scored, plan.over_time, plan):
-        yield from compare_streams(scored, plan.over_time, plan).exhibits()[1:]  # the first one repeats the curves
+    yield exhibit(curves)
+    if metric != RMSE and comparable(scored, plan) and _is_bounded(scored, metric, plan):
+        compared = compare_streams(scored, metric, plan, dataset)
+        yield from compared.exhibits()[1:]  # the first one repeats the curves
+    if metric != plan.over_time:
+        return
     marked = [curve.marked(alarm.mark for alarm in drifts(_watched(scored[curve.system], plan))) for curve in curves]
     if any(curve.marks for curve in marked):
         alarms = exhibit(marked, "alarms")
-        yield replace(alarms, title=f"Alarms of drift in {plan.over_time}", series=None, facet="system")
-    yield _counted(played)
+        yield replace(alarms, title=f"Alarms of drift in {metric}", series=None, facet="system")
 
 
 def _counted(played: Mapping[str, Outcomes]) -> Exhibit:
@@ -291,9 +304,8 @@ def _counted(played: Mapping[str, Outcomes]) -> Exhibit:
         "events",
         "Scored and unscored events",
         "An event is not scored if its user is new (first), if the user had the item before (repeats), if it belongs "
-        "to "
-        "the warm-up, if it was not sampled, or if no rating was predicted. The item of some scored events was new, "
-        "and "
+        "to the warm-up, if it is one of those that the protocol gives to the model (given), if it was not sampled, or "
+        "if no rating was predicted. The item of some scored events was new, and "
         f"could be hit only if it was a candidate: {unseen}.",
         same.drop("system") if alike else table,
         "what",

@@ -218,7 +218,7 @@ class StreamRunner(Runner[StreamFold, Outcomes]):
     ) -> None:
         """Write charts of a stream: curves, tests, bounds, drift alarms, counts of events, and the settings tried."""
         self.report(f"{cell.dataset}, {cell.split}: exhibits", 0, 1)
-        for exhibit in stream_exhibits(answers, self.plan):
+        for exhibit in stream_exhibits(answers, self.plan, cell.dataset):
             self.record.write_exhibit(cell, exhibit)
         if settings := self.settings.get(fold.dataset):
             self.record.write_exhibit(cell, tuning_exhibit(settings, self._tuned_by, fold.tuned_on))

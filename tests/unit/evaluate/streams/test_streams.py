@@ -380,3 +380,33 @@ class TestRefusals:
         fold = ra.split.random(test=0.2)(synthetic(users=40, items=30, events=500))[0]
         with pytest.raises(UsageError, match="lists= is for streams"):
             ra.play(StreamPopular(), fold, ra.protocols.ranking(), lists=True)
+
+
+def test_given_n_and_all_but_n_score_the_last_events_of_users():
+    rows = [("u", item) for item in "abcde"] + [("v", item) for item in "ab"]
+    given, but = (
+        ra.play(StreamPopular(), ra.read_interactions(rows), prequential(at=2, order="row", **how), metrics="recall@2")
+        for how in ({"given": 3}, {"all_but": 1})
+    )
+    assert (given.outcomes.event.tolist(), given.counts["given"]) == ([3, 4], 5)
+    assert (but.outcomes.event.tolist(), but.counts["given"]) == ([4, 6], 5)
+
+
+def test_the_papers_form_of_given_n_hides_the_events_from_the_model():
+    rows = [("u", item) for item in "abcde"] + [("v", item) for item in "abc"]
+    frame = pl.DataFrame([(*row, n) for n, row in enumerate(rows)], ["user_id", "item_id", "timestamp"], orient="row")
+    fold = ra.split.given(n=2, by="time")(ra.read_interactions(frame))[0]
+    hidden = ra.play(StreamPopular(), fold, prequential(at=2, learn_until=0), metrics="recall@2")
+    assert (hidden.counts["scored"], hidden.counts["learnt"]) == (4, 4)
+
+
+@pytest.mark.parametrize("wrong", [{"given": -1}, {"all_but": 0}, {"given": 1, "all_but": 1}])
+def test_given_n_needs_a_number_of_events(wrong):
+    with pytest.raises(UsageError, match="U102"):
+        prequential(**wrong)
+
+
+def test_all_but_n_needs_the_whole_stream():
+    frame = pl.DataFrame({"user_id": ["u", "u"], "item_id": ["a", "b"], "timestamp": [1, 2]})
+    with pytest.raises(UsageError, match="U192"):
+        ra.play(StreamPopular(), iter([frame]), prequential(all_but=1))

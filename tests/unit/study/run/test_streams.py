@@ -319,6 +319,9 @@ judge: {resamples: 200}
         ("protocol: prequential(at=5)", "protocol: ranking", "U132", "split"),
         ("over_time: {window: 200}", "over_time: {windows: 200}", "U132", "windows"),
         ("over_time: {window: 200}", "over_time: {metric: ndcg@5}", "U133", "ndcg@5"),
+        ("over_time: {window: 200}", "over_time: {metric: [mrr@5, ndcg@5]}", "U133", "ndcg@5"),
+        ("over_time: {window: 200}", "over_time: {window: {other: 200}}", "U133", "other"),
+        ("over_time: {window: 200}", "over_time: {window: {generated: 0}}", "U133", "window"),
         ("over_time: {window: 200}", "over_time: {detectors: ADWINE}", "U115", "ADWINE"),
         ("over_time: {window: 200}", "designs: AI-AR-AN", "U133", "ranked lists"),
         ("over_time: {window: 200}", "tune: {grid: {als: {rate: [1]}}}", "U133", "als"),
@@ -380,3 +383,21 @@ def test_a_drifting_stream_changes_at_the_given_events():
     assert max(abs(alike[1, 2]), abs(alike[2, 3]), abs(alike[0, 3])) < 0.4, "another one has another"
     with pytest.raises(UsageError):
         drifting(users=10, items=10, events=20, changes=-1)
+
+
+def test_several_metrics_over_time_with_a_window_per_data_set(study, tmp_path):
+    """Each data set has its own window, and each metric its own charts; alarms are those of the first metric."""
+    text = STUDY.replace("over_time: {window: 200}", "over_time: {metric: [mrr@5, recall@5], window: {one: 100}}")
+    source = "drifting(users=80, items=50, events=1500, changes=1, seed=1)"
+    data = f'data: [{{name: one, generate: "{source}"}}, {{name: two, generate: "{source}"}}]'
+    text = "\n".join(data if line.startswith("data:") else line for line in text.splitlines())
+    ra.run_study(study(text), tmp_path / "out")
+    for name, window in (("one", 100), ("two", None)):
+        folder = tmp_path / "out" / "exhibits" / name / "whole"
+        for metric, ending in (("mrr@5", ""), ("recall@5", "-recall-5")):
+            drawn = pl.read_csv(folder / f"over-time{ending}.csv")
+            curve = ra.over_time(by_hand()["isgd"], metric, window=window)
+            last = drawn.filter(system="isgd").sort("event")["value"][-1]
+            assert last == pytest.approx(curve.table["value"][-1])
+            assert (folder / f"mcnemar-over-time{ending}.csv").exists() == (metric == "recall@5")
+    assert not (folder / "alarms-recall-5.csv").exists()

@@ -1,0 +1,223 @@
+"""Ensembles of models that learn event by event: each member counts as much as it was right lately."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay.models.base.capabilities import Learner, PredictsRatings, ScoresItems, StartsOnline, UpdatesOnline
+from recassay.models.base.model import BuiltIn
+from recassay.models.base.registry import parse
+from recassay.models.incremental._walk import Int32
+from recassay.models.incremental.base import Incremental
+from recassay.naming.grammar import Expression, Value, split
+
+Float = NDArray[np.float64]
+RANK_OFFSET = 60  # of Cormack, Clarke and Büttcher: the first ranks differ less
+
+
+@dataclass(frozen=True, repr=False)
+class Ensemble(Incremental):
+    """Several online models as one: their weights are their performance at the last ``window`` events.
+
+    ``models`` are texts such as ``"ISGD UKNN(neighbours=40)"``, or models. Right before an event of a known user is
+    learned, every member is scored on it: by 1 / rank of its item among the items that the user has not had, or, with
+    ``at``, by whether this rank is at most ``at``; tied items count half. Events of items that the user had are not
+    scored. A member's weight is its mean over the last ``window`` scored events; all weights are equal at first, and
+    if all means are 0. The score of an item is the sum of weight / (60 + rank) over the members (reciprocal rank
+    fusion with weights).
+
+    If all members predict ratings, a member is scored by its squared error, its weight is 1 / mean, and predictions
+    are weighted means. ``choose="best"`` follows the best member alone: with one model under several parameters this
+    chooses parameters while the stream runs. ``seed`` is added to the seeds of the members.
+
+    >>> model = Ensemble("StreamPopular Recent", window=2)
+    >>> learner = model.start()
+    >>> users, items = np.array([0, 1, 0, 1], np.int32), np.array([0, 1, 1, 0], np.int32)
+    >>> learner.learn(users, items, np.ones(4))
+    >>> learner.weights.tolist(), model
+    ([1.0, 1.0], Ensemble(models='StreamPopular Recent', window=2))
+
+    References: Cormack, Clarke and Büttcher, Reciprocal rank fusion outperforms Condorcet and individual rank learning
+    methods, SIGIR 2009. That the weights of an ensemble may follow prequential performance is a remark of Vinagre,
+    Jorge and Gama, Evaluation of recommender systems in streaming environments, 2014; they define no rule.
+    """
+
+    name: ClassVar[str] = "Ensemble"
+    reads_ratings: ClassVar[bool | None] = None
+
+    models: object
+    window: int = 1000
+    choose: Literal["weights", "best"] = "weights"
+    at: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        given = self.models
+        if isinstance(given, Iterable) and not isinstance(given, str):
+            given = tuple(given)
+            is_text = all(isinstance(model, BuiltIn | str) for model in given)
+            object.__setattr__(self, "models", " ".join(map(str, given)) if is_text else given)
+        super().__post_init__()
+
+    def validate(self) -> None:
+        """Raise U102 for a count below 1, or for members that cannot learn event by event and score items."""
+        self.at_least(1, "window")
+        if self.at is not None:
+            self.at_least(1, "at")
+        if len(self.members()) < 2:
+            raise self.refuse("models", "an ensemble has at least two members", "models='ISGD UKNN'")
+
+    def members(self) -> tuple[Any, ...]:
+        """Return the unfitted members, with the seed of the ensemble added to theirs."""
+        given = self.models
+        if not isinstance(given, str | Sequence):
+            raise self.refuse("models", "it is neither a text nor several models", "models='ISGD UKNN'")
+        found = [parse(text) for text in split(given)] if isinstance(given, str) else list(given)
+        for member in found:
+            if not isinstance(member, StartsOnline | UpdatesOnline):
+                raise self.refuse("models", f"{member} cannot learn event by event", "ISGD, UKNN, StreamPopular, ...")
+        return tuple(self._seeded(member) for member in found)
+
+    def _seeded(self, member: Any) -> Any:
+        own = getattr(member, "seed", None)
+        is_own = isinstance(member, BuiltIn) and isinstance(own, int)
+        return dataclasses.replace(member, seed=own + self.seed) if is_own and self.seed else member
+
+    def start(self) -> LearningEnsemble:
+        """Return a new learner that has learned nothing; raise U102 for a member that scores no items."""
+        learners = [one.start() if isinstance(one, StartsOnline) else copy.deepcopy(one) for one in self.members()]
+        for member, learner in zip(self.members(), learners, strict=True):
+            if not isinstance(learner, ScoresItems):
+                raise self.refuse("models", f"{member} gives no scores", "give it scores(user)")
+        predict = all(isinstance(learner, PredictsRatings) for learner in learners)
+        return RatingEnsemble(self, learners) if predict else LearningEnsemble(self, learners)
+
+    def __str__(self) -> str:
+        fields = dataclasses.fields(self)
+        stated: dict[str, Value] = {
+            field.name: getattr(self, field.name)
+            for field in fields
+            if field.name != "models" and getattr(self, field.name) != field.default
+        }
+        given = self.models if isinstance(self.models, str) else "given"
+        return str(Expression(self.name, {"models": given, **stated}))
+
+    __repr__ = __str__
+
+
+class LearningEnsemble:
+    """The learner of ``Ensemble``: its members, and how right each was at the last scored events.
+
+    ``recent`` (window, members) has the values of the last scored events, NaN where there is none.
+    """
+
+    def __init__(self, model: Ensemble, learners: Sequence[Learner]) -> None:
+        self.model, self.learners = model, tuple(learners)
+        self.recent = np.full((model.window, len(self.learners)), np.nan)
+        self.n_scored, self.n_events, self.n_items = 0, 0, 0
+        self.had: dict[int, set[int]] = {}
+        self.asked: tuple[int, int, list[Float]] | None = None  # the last user, after so many events, and the scores
+
+    def learn(self, users: Int32, items: Int32, values: Float) -> None:
+        """Score the members on each event, and let them learn it, in order; ``values`` are ratings."""
+        for row, (user, item, value) in enumerate(zip(users.tolist(), items.tolist(), values.tolist(), strict=True)):
+            self._note(self.performance(user, item, value))
+            for learner in self.learners:
+                learner.learn(users[row : row + 1], items[row : row + 1], values[row : row + 1])
+            self.had.setdefault(user, set()).add(item)
+            self.n_events, self.n_items = self.n_events + 1, max(self.n_items, item + 1)
+
+    def performance(self, user: int, item: int, value: float) -> Float | None:
+        """Return the value of each member at an event that is not learned yet; None if the event is not scored."""
+        had = self.had.get(user)
+        if had is None or item in had:
+            return None
+        return np.array([self._value_of(row, item, had) for row in self._member_scores(user)])
+
+    def _value_of(self, row: Float, item: int, had: set[int]) -> float:
+        """Return 1 / rank of an item by a member's scores, or the hit at ``at``; 0 for an unknown item."""
+        if item >= row.size or np.isneginf(row[item]):
+            return 0.0
+        others = np.delete(row, sorted(had))
+        tied = np.count_nonzero(others == row[item]) - 1
+        rank = 1 + np.count_nonzero(others > row[item]) + tied / 2
+        return 1 / rank if self.model.at is None else float(rank <= self.model.at)
+
+    @property
+    def weights(self) -> Float:
+        """Return the weight of each member, by its performance at the last scored events; equal ones without any."""
+        counts = np.maximum(np.count_nonzero(~np.isnan(self.recent), axis=0), 1)
+        weights = self._weights(np.nansum(self.recent, axis=0) / counts)
+        if not weights.any():
+            return np.ones(weights.size)
+        return weights if self.model.choose == "weights" else np.eye(weights.size)[int(weights.argmax())]
+
+    def _weights(self, means: Float) -> Float:
+        return means
+
+    def scores(self, user: int) -> Float:
+        """Return a score of every item learned so far: the sum of weight / (60 + rank) over the members."""
+        total, listed = np.zeros(self.n_items), np.zeros(self.n_items, np.bool_)
+        for weight, row in zip(self.weights.tolist(), self._member_scores(user), strict=True):
+            if weight:
+                there = ~np.isneginf(row)
+                ranks = 1 + np.searchsorted(np.sort(-row), -row)
+                total += np.where(np.isnan(row), np.nan, np.where(there, weight / (RANK_OFFSET + ranks), 0.0))
+                listed |= there
+        return np.where(listed, total, -np.inf)
+
+    def _member_scores(self, user: int) -> list[Float]:
+        """Return each member's scores; those of the last query are kept, because its event is learned next."""
+        if self.asked is None or self.asked[:2] != (user, self.n_events):
+            rows = [np.asarray(one.scores(user))[: self.n_items].astype(np.float64) for one in self.learners]
+            self.asked = (user, self.n_events, rows)
+        return self.asked[2]
+
+    def _note(self, values: Float | None) -> None:
+        if values is not None:
+            self.recent[self.n_scored % self.model.window] = values
+            self.n_scored += 1
+
+
+class RatingEnsemble(LearningEnsemble):
+    """The learner of an ``Ensemble`` whose members all predict ratings: ``recent`` has their squared errors."""
+
+    def performance(self, user: int, item: int, value: float) -> Float | None:
+        """Return the squared error of each member at an event that is not learned yet; None if none predicts it."""
+        errors = np.square(self._predictions(user, item) - value)
+        return None if np.isnan(errors).all() else errors
+
+    def _weights(self, means: Float) -> Float:
+        means = np.where(np.isnan(self.recent).all(axis=0), np.inf, means)  # never predicted anything
+        least = means.min()
+        if np.isinf(least):
+            return np.zeros(means.size)
+        return np.where(means == least, 1.0, least / np.where(means > 0, means, 1.0))
+
+    def predict(self, user: int, item: int) -> float:
+        """Return the weighted mean of the members' predictions; NaN if none predicts a rating."""
+        predicted, weights = self._predictions(user, item), self.weights
+        known = ~np.isnan(predicted)
+        total = float(weights[known].sum())
+        return float((weights[known] * predicted[known]).sum() / total) if total else float("nan")
+
+    def scores(self, user: int) -> Float:
+        """Return the weighted mean of the members' predicted ratings, for every item learned so far."""
+        weights = self.weights
+        rows = zip(weights.tolist(), self._member_scores(user), strict=True)
+        total = np.zeros(self.n_items)
+        for weight, row in rows:
+            if weight:
+                total += weight * row
+        return np.asarray(total / weights.sum())
+
+    def _predictions(self, user: int, item: int) -> Float:
+        predicted = [learner.predict(user, item) for learner in self.learners]  # type: ignore[attr-defined]
+        return np.array([np.nan if one is None else one for one in predicted], np.float64)
