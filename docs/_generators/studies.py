@@ -31,7 +31,7 @@ keys and values of the wrong kind are errors that name the line. A value where a
 - `protocol: sequence(k=5)` asks for [generated sequences](../howto/evaluate-sequences.md#all-of-it-in-a-file): `sequences`
   beside the data says how they are made, `split` how they are cut; `designs` and `experiments` are for ranked lists.
 - `protocol: prequential(at=10)` plays [streams](../howto/evaluate-streams.md#all-of-it-in-a-file): there is no `split`, every event
-  is test first and training then; `designs` and `experiments` are for ranked lists, `over_time` and `tune` for streams.
+  is test first and training then; `designs` and `experiments` are for ranked lists, `over_time` for streams.
 - A seed is added to the seed of every model that has one: with `seeds: [0, 1]`, `Random(seed=3)` is run with 3 and 4. The
   seed of a split is that of the split alone.
 - `{{name}}` in a text stands for the value that `parameters` give the name, and `recassay run --set name=value` gives it
@@ -65,7 +65,9 @@ Of streams alone. Each `metric` has to be one of the `metrics`.
 
 ## tune
 
-Of streams alone: [settings of models](../howto/evaluate-streams.md#settings-chosen-on-the-first-part) are chosen on each.
+Of streams: [settings of models](../howto/evaluate-streams.md#settings-chosen-on-the-first-part) are chosen on each. Of
+ranked lists: parameters of [re-rankers](../howto/diversify.md#tuned-on-every-fold) are chosen on the validation part of
+every fold.
 
 {tune}
 """

@@ -1,9 +1,11 @@
-"""``choose_weight``: the weight of a re-ranker that is best on validation data, by a stated criterion."""
+"""``choose_weight``: the weight and other parameters of a re-ranker that are best on validation data."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,17 +15,21 @@ from recassay.api.score import score
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.data.read import Columns, read_interactions, read_items, read_truth
+from recassay.data.run import Run
 from recassay.data.truth import Truth
 from recassay.errors import UsageError
+from recassay.evaluate.decisions.sudden_death import sudden_death
 from recassay.evaluate.options import ConventionOptions, Execution, one_of
-from recassay.metrics.registry import Metrics, parse_metrics
+from recassay.metrics.registry import parse_metrics
 from recassay.models.rerank import Reranker
-from recassay.models.rerank.runs import PreparedRun
+from recassay.models.rerank.runs import METHODS, PreparedRun
+from recassay.naming.grammar import suggest
 from recassay.results.scores import Scores
 from recassay.shown import Displayable
 from recassay.stats.intervals import Uncertainty
 
 GRID = tuple(step / 10 for step in range(11))
+SUDDEN_DEATH = re.compile(r"sudden_death@([1-9]\d*)")
 ROUNDING = 1e-12  # gains that differ by less are equal: sums over users round in their last digits
 
 
@@ -31,8 +37,8 @@ ROUNDING = 1e-12  # gains that differ by less are equal: sums over users round i
 class Weights(Displayable):
     """The result of a search for a weight: the method with the weight chosen, the criterion, and the whole grid.
 
-    ``table`` has a row per weight: the means of the metrics, ``moved`` (rows whose rank changed), ``within`` (whether
-    the loss is within the bound) and ``chosen``.
+    ``table`` has a row per weight, or per combination of parameters: the means of the metrics, ``moved`` (rows whose
+    rank changed), ``within`` (whether the loss is within the bound) and ``chosen``.
     """
 
     method: Reranker
@@ -53,7 +59,7 @@ def choose_weight(
     *,
     keep: str | None = None,
     loss: float = 0.0,
-    grid: Iterable[float] = GRID,
+    grid: Iterable[float] | Mapping[str, Iterable[Any]] = GRID,
     items: Any = None,
     train: Any = None,
     columns: Columns = None,
@@ -71,7 +77,13 @@ def choose_weight(
     """Re-rank a run with every weight of a grid, and return the weight with the best mean of a metric.
 
     With ``keep`` only weights count that lose at most ``loss`` (a share: 0.02 is 2 %) of the mean that ``keep`` has at
-    weight 0. Of equally good weights the smallest is chosen. ``truth`` should be validation data: a weight chosen on
+    weight 0. Of equally good weights the smallest is chosen. ``grid`` may have values by parameter, such as
+    ``{"weight": [0, 0.3, 0.6], "candidates": [50, 100]}``: every combination is tried, and of equally good ones the
+    first is chosen, in the order of the grid.
+
+    ``best`` and ``keep`` may be ``sudden_death@10``: the share of users to whom the re-ranked list shows a relevant
+    item at a better rank than the list at weight 0, minus the share for whom it is the other way round, within 10
+    places. At weight 0 this is 0. ``truth`` should be validation data: a weight chosen on
     test data makes the test data look better than they are. ``profile`` and the keywords after it are those of
     :func:`~recassay.score`; ``conventions`` holds them as one value.
 
@@ -81,29 +93,32 @@ def choose_weight(
     >>> found.weight, found.criterion
     (0.6, 'best ndcg@2')
     """
-    weights = sorted({float(weight) for weight in grid})
-    _validate(weights, keep, loss)
+    given = grid if isinstance(grid, Mapping) else {"weight": grid}
+    values = {name: list(dict.fromkeys(several)) for name, several in given.items()}
+    values["weight"] = sorted({float(weight) for weight in values.get("weight", GRID)})
+    _validate(values, keep, loss)
     stated = ConventionOptions(profile, relevant_from, missing, no_relevant, order, ties, precision, duplicates)
     log = None if train is None else read_interactions(train, columns=columns)
     features = None if items is None else read_items(items, columns=columns)
-    prepared = PreparedRun.of(run, method, items=features, train=log, columns=columns)
-    metrics: list[Metrics] = [best] if keep is None else [best, keep]
-    headings = [next(iter(parse_metrics(one))) for one in metrics]
+    reranker = METHODS.parse(method)
+    _refuse_unknown(reranker, values)
+    headings = [criterion(one) for one in ([best] if keep is None else [best, keep])]
     search = _Search(
-        prepared,
+        run,
+        features,
+        columns,
         read_truth(truth, columns=columns),
         headings,
         log,
-        features,
         one_of("conventions", conventions, stated),
         Execution(threads=threads),
     )
-    rows = [search.evaluate(weight) for weight in weights]
+    points, rows = search.all_points(reranker, values)
     within = [_is_within(row.gains, rows[0].gains, loss) for row in rows]
     chosen = _first_best([row.gains[0] for row in rows], within, headings[0])
     table = pl.DataFrame(
         {
-            "weight": weights,
+            **{name: [point[name] for point in points] for name in points[0]},
             **{heading: [row.means[place] for row in rows] for place, heading in enumerate(headings)},
             "moved": [row.moved for row in rows],
             "within": within,
@@ -111,7 +126,7 @@ def choose_weight(
         }
     )
     bound = "" if keep is None else f", losing at most {100 * loss:g} % of {headings[1]}"
-    return Weights(replace(prepared.method, weight=weights[chosen]), f"best {headings[0]}{bound}", table)
+    return Weights(replace(reranker, **points[chosen]), f"best {headings[0]}{bound}", table)
 
 
 @dataclass(frozen=True)
@@ -128,45 +143,107 @@ class _WeightResult:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The prepared run, truth, metrics and other data with which each weight is tried."""
+    """The run, truth, metrics and other data with which each combination of parameters is tried."""
 
-    prepared: PreparedRun
+    run: Any
+    items: Features | None
+    columns: Columns
     truth: Truth
     headings: Sequence[str]
     log: Interactions | None
-    items: Features | None
     conventions: ConventionOptions
     execution: Execution
 
-    def evaluate(self, weight: float) -> _WeightResult:
+    def all_points(
+        self, method: Reranker, values: Mapping[str, Sequence[Any]]
+    ) -> tuple[list[dict[str, Any]], list[_WeightResult]]:
+        """Return all combinations of the values, and the results of each; the weight varies fastest.
+
+        A run is prepared once for all weights, because the data of a re-ranker do not depend on its weight.
+        """
+        others = {name: several for name, several in values.items() if name != "weight"}
+        points, rows = [], []
+        for combination in itertools.product(*others.values()):
+            point = dict(zip(others, combination, strict=True))
+            changed = replace(method, **point)
+            prepared = PreparedRun.of(self.run, changed, items=self.items, train=self.log, columns=self.columns)
+            for weight in values["weight"]:
+                points.append({"weight": weight, **point})
+                rows.append(self.evaluate(prepared, weight))
+        return points, rows
+
+    def evaluate(self, prepared: PreparedRun, weight: float) -> _WeightResult:
         """Return the means of the metrics on the run re-ranked with this weight."""
-        made = self.prepared.rerank(weight=weight, threads=self.execution.threads)
-        scores = score(
-            made.run,
+        made = prepared.rerank(weight=weight, threads=self.execution.threads)
+        duels = {heading: self._duel(heading, prepared, made.run) for heading in self.headings}
+        scored = [heading for heading, duel in duels.items() if duel is None]
+        scores = self._scored(made.run, scored) if scored else None
+        means, gains = [], []
+        for heading, duel in duels.items():
+            if duel is None:
+                assert scores is not None, "this metric was scored"
+                means.append(scores.row(made.run.name, heading).mean)
+                gains.append(_gain(scores, made.run.name, heading))
+            else:
+                means.append(duel)
+                gains.append(duel)
+        return _WeightResult(means, gains, made.counts["moved"])
+
+    def _scored(self, run: Run, metrics: list[str]) -> Scores:
+        """Return the scores of a re-ranked run without intervals."""
+        return score(
+            run,
             self.truth,
-            list(self.headings),
+            metrics,
             train=self.log,
             items=self.items,
             conventions=self.conventions,
             uncertainty=Uncertainty(None),
             execution=self.execution,
         )
-        means = [scores.row(made.run.name, heading).mean for heading in self.headings]
-        gains = [_gain(scores, made.run.name, heading) for heading in self.headings]
-        return _WeightResult(means, gains, made.counts["moved"])
+
+    def _duel(self, heading: str, prepared: PreparedRun, made: Run) -> float | None:
+        """Return outright wins minus outright losses against weight 0; None unless the criterion is Sudden Death."""
+        found = SUDDEN_DEATH.fullmatch(heading)
+        if found is None:
+            return None
+        at = int(found[1])
+        unranked = prepared.rerank(weight=0.0, threads=self.execution.threads).run
+        runs = {"re-ranked": made, "unranked": unranked}
+        relevant_from, threads = self.conventions.relevant_from, self.execution.threads
+        contest = sudden_death(
+            runs, self.truth, at=at, relevant_from=relevant_from, interval=None, threads=threads
+        )  # fmt: skip
+        return contest.outright("re-ranked") - contest.outright("unranked")
 
 
-def _validate(weights: list[float], keep: str | None, loss: float) -> None:
-    """Raise U102 if ``loss`` is not a share, U203 if the grid of weights is empty or lacks weight 0 where it is needed.
+def criterion(text: str) -> str:
+    """Return the name of a criterion, a metric or Sudden Death at a cut-off; raise an error for an unknown metric."""
+    return text if SUDDEN_DEATH.fullmatch(text) else next(iter(parse_metrics(text)))
+
+
+def _refuse_unknown(method: Reranker, values: Mapping[str, Sequence[Any]]) -> None:
+    """Raise U102 for a parameter in the grid that the re-ranker does not have."""
+    known = [name for name in method.parameters if name not in ("of", "items")]
+    for name in values:
+        if name not in known:
+            what = f"{method.name} has no parameter '{name}'"
+            raise UsageError("U102", what, where="grid", hint=suggest(name, known))
+
+
+def _validate(values: Mapping[str, Sequence[Any]], keep: str | None, loss: float) -> None:
+    """Raise U102 if ``loss`` is not a share, U203 if the grid has no value or lacks weight 0 where it is needed.
 
     With ``keep``, the loss at each weight is measured against weight 0.
     """
     if not 0 <= loss <= 1:
         raise UsageError("U102", f"loss must be a share from 0 to 1, got {loss:g}", hint="0.02 is 2 %")
-    if not weights:
-        raise UsageError("U203", "the grid of weights is empty", hint="leave it out for 0, 0.1, .., 1")
-    if keep is not None and weights[0] != 0:
-        what = f"the loss of {keep} is measured from weight 0, but the grid begins at {weights[0]:g}"
+    for name, several in values.items():
+        if not several:
+            what = f"the grid has no value of {name}"
+            raise UsageError("U203", what, hint="leave it out for 0, 0.1, .., 1" if name == "weight" else "remove it")
+    if keep is not None and values["weight"][0] != 0:
+        what = f"the loss of {keep} is measured from weight 0, but the grid begins at {values['weight'][0]:g}"
         raise UsageError("U203", what, hint="add 0 to the grid")
 
 

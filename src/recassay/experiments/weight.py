@@ -1,20 +1,23 @@
-"""Choice of the weight of diversity on validation data."""
+"""Choice of the weight of diversity, and of other parameters of a re-ranker, on validation data."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
-from recassay.api.weight import Weights, choose_weight
+from recassay.api.weight import Weights, choose_weight, criterion
+from recassay.data.fold import Fold
 from recassay.errors import UsageError
 from recassay.evaluate.ranks.play import play_fitted, ranking_task
 from recassay.experiments.base import Experiment, Trial
 from recassay.experiments.rerankers import rerankers
-from recassay.metrics.registry import parse_metrics
 from recassay.models.base.capabilities import fitted_on_fold
+from recassay.models.rerank.base import Reranker
 from recassay.naming.grammar import suggest
+from recassay.protocols.base import UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.rng import derive_seed
 from recassay.split.chance import RandomSplit
@@ -42,7 +45,8 @@ class Weight(Experiment):
 
     def validate(self) -> None:
         """Raise an error unless metrics exist, there are weights to choose from, and the held-out share is valid."""
-        parse_metrics([self.best, *([] if self.keep is None else [self.keep])])
+        for text in (self.best, *([] if self.keep is None else [self.keep])):
+            criterion(text)
         if self.steps < 1:
             raise self.refuse("steps", "it must be at least 1", "steps=10")
         if not 0 < self.validation < 1:
@@ -55,15 +59,10 @@ class Weight(Experiment):
             what = f"there is no re-ranker '{self.system}' among the systems"
             raise UsageError("U108", what, where=str(self), hint=suggest(self.system, known))
         model = trial.models[self.system]
-        lots = derive_seed(self.seed, self.name)  # not those of the split: what is left has none below its share
-        held = RandomSplit(test=self.validation, seed=lots)(trial.fold.train)[0]
-        base = fitted_on_fold(model.base_model(), replace(held, items=trial.fold.items))
-        deep = max(trial.ask.k, model.candidates)
-        chosen = choose_weight(
-            play_fitted(base, ranking_task(held, trial.ask), self.system, k=deep, threads=trial.threads),
-            replace(model, of=None), trial.ask.truth(held), self.best, keep=self.keep, loss=self.loss,
-            grid=[step / self.steps for step in range(self.steps + 1)], items=trial.fold.items, train=held.train,
-            threads=trial.threads,
+        held = held_out(trial.fold, self.validation, self.seed)
+        chosen = choose_on_validation(
+            model, held, trial.ask, self.best, keep=self.keep, loss=self.loss,
+            grid={"weight": [step / self.steps for step in range(self.steps + 1)]}, threads=trial.threads,
         )  # fmt: skip
         return (self._exhibit(chosen, model.weight),)
 
@@ -77,3 +76,35 @@ class Weight(Experiment):
             f"the training data by {chosen.criterion}: {chosen.weight:g}. In this study {self.system} has {weight:g}.",
             table, "weight", "mean", "system", "metric", mark="mark",
         )  # fmt: skip
+
+
+def held_out(fold: Fold, share: float, seed: int = 0) -> Fold:
+    """Return a fold of the training part: a ``share`` of its events, drawn by ``seed``, is test, the rest training."""
+    draws = derive_seed(seed, Weight.name)  # not those of the split: what is left has none below its share
+    return replace(RandomSplit(test=share, seed=draws)(fold.train)[0], items=fold.items)
+
+
+def choose_on_validation(
+    model: Reranker,
+    held: Fold,
+    ask: UserProtocol,
+    best: str,
+    *,
+    keep: str | None,
+    loss: float,
+    grid: Mapping[str, Iterable[Any]],
+    threads: int | None,
+) -> Weights:
+    """Return the choice of a re-ranker's parameters on the test part of ``held``, a fold of training data.
+
+    The model that it re-ranks is fitted on the training part of ``held``. ``best``, ``keep``, ``loss`` and ``grid`` are
+    those of :func:`~recassay.choose_weight`.
+    """
+    base = fitted_on_fold(model.base_model(), held)
+    candidates = [int(count) for count in grid.get("candidates", ())]
+    deep = max(ask.k, model.candidates, *candidates)
+    run = play_fitted(base, ranking_task(held, ask), str(model), k=deep, threads=threads)
+    return choose_weight(
+        run, replace(model, of=None), ask.truth(held), best, keep=keep, loss=loss, grid=grid, items=held.items,
+        train=held.train, threads=threads,
+    )  # fmt: skip

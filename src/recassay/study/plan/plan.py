@@ -31,6 +31,7 @@ from recassay.study.config.reading import Document, Key, Reader
 from recassay.study.config.schema import Data, Study
 from recassay.study.config.sources import names_table
 from recassay.study.plan.own_classes import with_own_classes
+from recassay.study.plan.rerank_tuning import check_reranker_grid
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System, parse_model_text, parse_systems
 from recassay.study.plan.tuning import grid_settings
@@ -43,7 +44,7 @@ LISTS = "lists"  # the design that scores ranked lists as they are
 SEQUENCES = "sequences"  # the only design for generated sequences
 STREAM = "stream"  # the only design for streams
 LIST_KEYS = ("designs", "experiments", "by", "by_item")  # keys that only studies of ranked lists have
-STREAM_KEYS = ("over_time", "tune")  # keys that only studies of streams have
+STREAM_KEYS = ("over_time",)  # keys that only studies of streams have
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,11 +186,15 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
     if isinstance(protocol, Prequential):
         return _stream_plan(reader, study, protocol, common)
     _no_streams(reader, study, protocol)
+    if study.tune is not None and not isinstance(protocol, UserProtocol):
+        hint = "remove `tune:`, or use `protocol: ranking` or `protocol: prequential(at=10)`"
+        raise reader.error(("tune",), f"tune is for streams and for re-rankers, and {protocol} has neither", hint)
     if isinstance(protocol, Sequence):
         return _sequence_plan(reader, study, protocol, common)
     if not isinstance(protocol, UserProtocol):
         raise reader.error(("protocol",), f"studies do not support the protocol {protocol}", "ranking(...)")
     _no_sequences(reader, study, protocol, ("sequences", "similarities", "primitive"))
+    check_reranker_grid(reader, study.tune, systems)
     return Plan(
         **common | _splits(reader, study, data, split.parse),
         protocol=protocol,

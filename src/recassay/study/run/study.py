@@ -32,10 +32,13 @@ from recassay.protocols.base import UserProtocol
 from recassay.results.finding import Finding
 from recassay.split.base import Split
 from recassay.stats.intervals import Uncertainty
+from recassay.study.config.schema import Tune
 from recassay.study.config.sources import load_item_groups, load_items, load_user_groups
 from recassay.study.plan.early import read_plan, require_run_files
 from recassay.study.plan.plan import LISTS, AnyPlan, Plan, SequencePlan, StreamPlan
+from recassay.study.plan.rerank_tuning import Choice, FailedChoice, choose_settings, reranker_exhibit
 from recassay.study.plan.run_files import RunFile
+from recassay.study.plan.systems import System
 from recassay.study.run.dry_run import FEW_JUDGED, JUDGED, dry_run
 from recassay.study.run.judging import Remember, compute_again, judge_fold, judge_item_groups
 from recassay.study.run.runner import UNTRUSTED, ReportProgress, Runner
@@ -133,6 +136,7 @@ class _ListRunner(Runner[Fold, Run]):
     task: Callable[[Fold, UserProtocol], RankingTask] = field(default_factory=_cached_task)
     dry_runs: int = 0
     digests: WeakKeyDictionary[Run, str] = field(default_factory=WeakKeyDictionary)  # of the files of stored runs
+    choices: dict[tuple[int, str], Choice] = field(default_factory=dict)  # by fold and tuned re-ranker, of a split
 
     @functools.cached_property
     def items(self) -> Callable[[str], Features | None]:
@@ -206,6 +210,41 @@ class _ListRunner(Runner[Fold, Run]):
         self.dry_runs += 1
         judged = JUDGED if self.dry_runs == 1 else FEW_JUDGED
         dry_run(self.plan, self.untried, cell, split, fold, judged=judged, threads=self.threads)
+
+    def systems(self, fold: Fold) -> tuple[System, ...]:
+        """Return the systems; re-rankers under ``tune`` have the best parameters on the validation part of the fold."""
+        tune, found = self.plan.study.tune, []
+        for system in self.plan.systems:
+            if tune is not None and system.name in tune.grid:
+                self.report(f"{system.name}: settings", 0, 1)
+                system, choice = self._tuned(system, tune, fold)  # noqa: PLW2901
+                self.choices[fold.number, system.name] = choice
+            found.append(system)
+        return tuple(found)
+
+    def _tuned(self, system: System, tune: Tune, fold: Fold) -> tuple[System, Choice]:
+        """Return a re-ranker with tuned parameters; one that cannot be tuned fails alone, a mistake in the grid raises.
+
+        The second value is what was tried.
+        """
+        try:
+            return choose_settings(system, tune, fold, self.plan.protocol, self.out, self.threads)
+        except UsageError as error:
+            raise self.plan.document.locate(("tune",), error) from error
+        except Exception as error:
+            if isinstance(error, RecassayError) and error.code == UNTRUSTED:
+                raise
+            return replace(system, model=FailedChoice(error)), {"chosen": {}, "tried": []}
+
+    def _exhibit_choices(self, cell: StudyCell) -> None:
+        """Write a chart of the settings of re-rankers that were tried on the folds of a split, and forget them."""
+        tune, by_system = self.plan.study.tune, dict[str, dict[int, Choice]]()
+        for (number, name), choice in self.choices.items():
+            if choice["tried"]:
+                by_system.setdefault(name, {})[number] = choice
+        if by_system and tune is not None:
+            self.record.write_exhibit(cell, reranker_exhibit(by_system, tune))
+        self.choices = {}
 
     def findings_of_fold(self, fold: Fold) -> tuple[Finding, ...]:
         """Return findings about training events that are later than test events."""
@@ -288,9 +327,10 @@ class _ListRunner(Runner[Fold, Run]):
 
         A failure is recorded like that of a system.
         """
+        self._exhibit_choices(cell)
         if not self.plan.experiments:
             return
-        systems = [system.at(cell) for system in self.plan.systems if system.name in answers]
+        systems = [system.at(cell) for system in self.systems(fold) if system.name in answers]
         models = {system.name: system.model for system in systems}
         keys = {each.name: model_key(each.text, each.source, models[each.name], fold) for each in systems}
 

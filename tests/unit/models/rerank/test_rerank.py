@@ -316,10 +316,52 @@ class TestWeights:
         assert _first_best([0.3, 0.1 + 0.2, 0.31], [True] * 3, "ndcg@5") == 2
         assert _first_best([-math.inf, math.inf], [True, True], "ndcg@5") == 1
 
+    def test_every_combination_of_parameters_is_tried(self):
+        grid = {"candidates": [25, 30], "weight": [0.0, 0.5], "places": [5, 20]}
+        found = ra.choose_weight(self.RUN, "MMR", self.TRUTH, "ild@5", items=ITEMS, grid=grid)
+        tried = [(candidates, places, weight) for candidates in (25, 30) for places in (5, 20) for weight in (0, 0.5)]
+        assert found.table.select("candidates", "places", "weight").rows() == tried
+        means = []
+        for candidates, places, weight in tried:
+            made = ra.rerank(self.RUN, ra.models.MMR(weight=weight, candidates=candidates, places=places), items=ITEMS)
+            means.append(ra.score(made.run, self.TRUTH, "ild@5", items=ITEMS, interval=None).rows[0].mean)
+        assert found.table["ild@5"].to_list() == means
+        assert found.table["chosen"].arg_max() == means.index(max(means))
+        best = tried[means.index(max(means))]
+        assert found.method == ra.models.MMR(candidates=best[0], places=best[1], weight=best[2])
+
+    def test_sudden_death_is_a_criterion(self):
+        """Outright wins minus losses against the unranked list, user by user."""
+        grid = [0.0, 0.4, 0.8]
+        found = ra.choose_weight(self.RUN, "MMR", self.TRUTH, "sudden_death@10", items=ITEMS, grid=grid)
+        truth = {user: set(part["item_id"]) for (user,), part in self.TRUTH.group_by("user_id")}
+
+        def first_hits(weight):
+            listed = ra.rerank(self.RUN, ra.models.MMR(weight=weight), items=ITEMS).run.frame()
+            hits = dict.fromkeys(truth, 99)
+            for user, item, rank in listed.select("user_id", "item_id", "rank").iter_rows():
+                if rank <= 10 and item in truth.get(user, ()):
+                    hits[user] = min(hits[user], rank)
+            return hits
+
+        unranked, expected = first_hits(0.0), []
+        for weight in grid:
+            own = first_hits(weight)
+            won = sum(own[user] < unranked[user] for user in truth) - sum(own[user] > unranked[user] for user in truth)
+            expected.append(won / len(truth))
+        assert found.table["sudden_death@10"].to_list() == pytest.approx(expected, abs=1e-12)
+        assert found.weight == grid[expected.index(max(expected))]
+        kept = ra.choose_weight(
+            self.RUN, "MMR", self.TRUTH, "ild@5", keep="sudden_death@10", items=ITEMS, grid=grid
+        )  # fmt: skip
+        assert kept.table["within"].to_list() == [value >= 0 for value in expected]
+
     @pytest.mark.parametrize(
         ("code", "options"),
         [
             ("U203", {"grid": []}),
+            ("U203", {"grid": {"candidates": []}}),
+            ("U102", {"grid": {"neighbours": [3]}}),
             ("U203", {"keep": "ndcg@5", "grid": [0.1, 0.5]}),
             ("U203", {"best": "rbp_residual@5"}),
             ("U102", {"keep": "ndcg@5", "loss": 2}),
