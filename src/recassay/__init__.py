@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from recassay.errors import InputError, InternalError, RecassayError, UsageError
     from recassay.evaluate.decisions.decide import Decision, decide
     from recassay.evaluate.decisions.home_and_away import home_and_away
+    from recassay.evaluate.decisions.interleaving import Interleaving, interleave
     from recassay.evaluate.decisions.sudden_death import sudden_death
     from recassay.evaluate.finished.conclude import FinishedConclusions, conclude
     from recassay.evaluate.finished.order_agreement import order_agreement
@@ -111,6 +112,7 @@ _HOMES = {
     "GroupScores": "results.group_scores",
     "InputError": "errors",
     "Interactions": "data.interactions",
+    "Interleaving": "evaluate.decisions.interleaving",
     "InternalError": "errors",
     "Metric": "metrics.base",
     "Outcomes": "results.outcomes",
@@ -152,6 +154,7 @@ _HOMES = {
     "generate": "evaluate.sequences.generate",
     "global_score": "comparison.overall",
     "home_and_away": "evaluate.decisions.home_and_away",
+    "interleave": "evaluate.decisions.interleaving",
     "item_counts": "evaluate.sequences.exhibits",
     "item_frequency": "evaluate.sequences.exhibits",
     "judge": "api.judge",
@@ -214,6 +217,7 @@ __all__ = [
     "GroupScores",
     "InputError",
     "Interactions",
+    "Interleaving",
     "InternalError",
     "Metric",
     "Outcomes",
@@ -256,6 +260,7 @@ __all__ = [
     "generate",
     "global_score",
     "home_and_away",
+    "interleave",
     "item_counts",
     "item_frequency",
     "judge",

@@ -8,6 +8,7 @@ from recassay.experiments.contest import Contest as sudden_death  # noqa: N813 -
 from recassay.experiments.cutoffs import Cutoffs as cutoffs  # noqa: N813
 from recassay.experiments.formulas import Formulas as formulas  # noqa: N813
 from recassay.experiments.home_and_away import Homes as home_and_away  # noqa: N813
+from recassay.experiments.interleaving import InterleavedPairs as interleaving  # noqa: N813
 from recassay.experiments.percentiles import Percentiles as percentiles  # noqa: N813
 from recassay.experiments.popularity import Popularity as popularity  # noqa: N813
 from recassay.experiments.sampling import Sampling as sampling_curve  # noqa: N813
@@ -34,6 +35,7 @@ __all__ = [
     "diversity_claims",
     "formulas",
     "home_and_away",
+    "interleaving",
     "parse",
     "parse_list",
     "percentiles",

@@ -30,13 +30,7 @@ from recassay.evaluate.streams.event_block import (
 )
 from recassay.evaluate.streams.given import GivenEvents
 from recassay.evaluate.streams.history import History
-from recassay.evaluate.streams.learners import (
-    LearnerFailure,
-    make_learner,
-    predict,
-    recommend,
-    run_learner,
-)  # fmt: skip
+from recassay.evaluate.streams.learners import LearnerFailure, make_learner, predict, recommend, run_learner
 from recassay.evaluate.streams.listed import ListedMetrics, Moments
 from recassay.evaluate.streams.outcome_chunks import OutcomeChunks
 from recassay.evaluate.streams.queue import Queue

@@ -30,8 +30,9 @@ from recassay.split.sessions import Sequencer
 from recassay.study.config.reading import Document, Key, Reader
 from recassay.study.config.schema import Data, Study
 from recassay.study.config.sources import names_table
+from recassay.study.plan.curves import curves_of
 from recassay.study.plan.own_classes import with_own_classes
-from recassay.study.plan.rerank_tuning import check_reranker_grid
+from recassay.study.plan.rerank_tuning import check_reranker_grid, refuse_tuning_of_others
 from recassay.study.plan.run_files import RunFiles
 from recassay.study.plan.systems import System, parse_model_text, parse_systems
 from recassay.study.plan.tuning import grid_settings
@@ -186,9 +187,7 @@ def make_plan(document: Document, study: Study, *, quick: bool = False) -> Plan 
     if isinstance(protocol, Prequential):
         return _stream_plan(reader, study, protocol, common)
     _no_streams(reader, study, protocol)
-    if study.tune is not None and not isinstance(protocol, UserProtocol):
-        hint = "remove `tune:`, or use `protocol: ranking` or `protocol: prequential(at=10)`"
-        raise reader.error(("tune",), f"tune is for streams and for re-rankers, and {protocol} has neither", hint)
+    refuse_tuning_of_others(reader, study.tune, protocol)
     if isinstance(protocol, Sequence):
         return _sequence_plan(reader, study, protocol, common)
     if not isinstance(protocol, UserProtocol):
@@ -267,17 +266,7 @@ def _stream_plan(reader: Reader, study: Study, protocol: Prequential, common: di
             ("metrics",), str(stream_protocol), functools.partial(_measured, study, each[name], bool(data.items))
         )
     metrics = list(common["metrics"])
-    curves = study.over_time.metrics or tuple(metrics[:1])
-    tuned = study.tune.metric if study.tune else None
-    for key, metric in (*(("over_time", one) for one in curves), ("tune", tuned)):
-        if metric not in (None, *metrics):
-            raise reader.error(
-                (key, "metric"), f"there is no metric '{metric}' in the study", suggest(str(metric), metrics)
-            )
-    windows = study.over_time.window
-    if unknown := [name for name in (windows if isinstance(windows, dict) else ()) if name not in each]:
-        what = f"there is no data set '{unknown[0]}' in the study"
-        raise reader.error(("over_time", "window"), what, suggest(unknown[0], each))
+    curves = curves_of(reader, study, metrics, each)
     return StreamPlan(
         **common,
         splits=(WholeStream(),),

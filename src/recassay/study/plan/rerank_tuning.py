@@ -15,7 +15,7 @@ from recassay.data.interactions import Interactions
 from recassay.data.io import write_json
 from recassay.data.io.manifest import manifest_of
 from recassay.models.rerank.base import Reranker
-from recassay.protocols.base import UserProtocol
+from recassay.protocols.base import BaseProtocol, UserProtocol
 from recassay.results.exhibit import Exhibit
 from recassay.study.config.reading import Reader
 from recassay.study.config.schema import Tune
@@ -38,6 +38,13 @@ class FailedChoice:
     def fit(self, _log: Interactions) -> Any:
         """Raise the error of the tuning."""
         raise self.error
+
+
+def refuse_tuning_of_others(reader: Reader, tune: Tune | None, protocol: BaseProtocol) -> None:
+    """Raise U133 if a study that is neither of streams nor of ranked lists has the key ``tune``."""
+    if tune is not None and not isinstance(protocol, UserProtocol):
+        hint = "remove `tune:`, or use `protocol: ranking` or `protocol: prequential(at=10)`"
+        raise reader.error(("tune",), f"tune is for streams and for re-rankers, and {protocol} has neither", hint)
 
 
 def check_reranker_grid(reader: Reader, tune: Tune | None, systems: tuple[System, ...]) -> None:

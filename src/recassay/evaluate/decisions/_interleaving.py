@@ -1,0 +1,117 @@
+"""Compiled team-draft interleaving of two lists, and the chances of each click model; no random numbers.
+
+``tests/unit/evaluate/decisions/test_interleaving.py`` compares the kernels with an enumeration of drafts and clicks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+
+Int32 = NDArray[np.int32]
+Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+NONE = -1  # fills the end of a list, and marks a draft that has ended
+
+
+@njit(nogil=True, cache=True)
+def contest(
+    a: Int32, b: Int32, relevant_a: Bool, relevant_b: Bool, coins: NDArray[np.uint64], examined: Float, cascade: bool,
+    clicked: Float, out: Float,
+) -> None:  # fmt: skip
+    """Write to ``out`` (users, 2) the chances that list a, and list b, gets more clicks, on average over the drafts.
+
+    ``a`` and ``b`` (users, places) are item codes, -1 behind the end of a list, and ``relevant_a`` and ``relevant_b``
+    mark relevant items. ``coins`` (users or 1, drafts) has a bit per round: 1 if a chooses first. ``examined`` is the
+    chance of a look at each place (the position-based model) if not ``cascade``, and ``clicked`` are the chances of a
+    click on another and on a relevant item that is looked at.
+    """
+    places = a.shape[1]
+    shown, team, click = np.empty(places, np.int32), np.empty(places, np.bool_), np.empty(places)
+    for user in range(a.shape[0]):
+        words = coins[user if coins.shape[0] > 1 else 0]
+        wins_a, wins_b = 0.0, 0.0
+        for coin in words:
+            size = draft(a[user], b[user], relevant_a[user], relevant_b[user], coin, clicked, shown, team, click)
+            if cascade:
+                more_a, more_b = first_click(team[:size], click[:size])
+            else:
+                click[:size] *= examined[:size]
+                more_a, more_b = more_clicks(team[:size], click[:size])
+            wins_a += more_a
+            wins_b += more_b
+        out[user, 0], out[user, 1] = wins_a / words.size, wins_b / words.size
+
+
+@njit(nogil=True, cache=True)
+def draft(
+    a: Int32, b: Int32, relevant_a: Bool, relevant_b: Bool, coin: np.uint64, clicked: Float,
+    shown: Int32, team: Bool, click: Float,
+) -> int:  # fmt: skip
+    """Return the length of the list that a and b draft, and write its items, teams and chances of a click.
+
+    The team with fewer items chooses its best item that is not shown yet; if both have as many, bit n // 2 of ``coin``
+    decides at place n. If a list has no item left, the other one chooses.
+    """
+    next_a, next_b, size_a, size_b = 0, 0, 0, 0
+    for place in range(shown.size):
+        next_a, next_b = skip_shown(a, next_a, shown[:place]), skip_shown(b, next_b, shown[:place])
+        if next_a == NONE and next_b == NONE:
+            return place
+        of_a = size_a < size_b or (size_a == size_b and (coin >> np.uint64(place // 2)) & np.uint64(1) == 1)
+        of_a = next_b == NONE or (of_a and next_a != NONE)
+        team[place] = of_a
+        if of_a:
+            shown[place], click[place] = a[next_a], clicked[int(relevant_a[next_a])]
+            size_a += 1
+        else:
+            shown[place], click[place] = b[next_b], clicked[int(relevant_b[next_b])]
+            size_b += 1
+    return shown.size
+
+
+@njit(nogil=True, cache=True)
+def skip_shown(items: Int32, begin: int, shown: Int32) -> int:
+    """Return the position, from ``begin`` on, of the first item that is not ``shown`` yet; -1 at the end of a list."""
+    if begin == NONE:
+        return NONE
+    for position in range(begin, items.size):
+        if items[position] < 0:
+            return NONE
+        known = False
+        for other in shown:
+            known = known or other == items[position]
+        if not known:
+            return position
+    return NONE
+
+
+@njit(nogil=True, cache=True)
+def first_click(team: Bool, click: Float) -> tuple[float, float]:
+    """Return the chances that the first click, the only one of the cascade model, is on an item of a, and of b."""
+    left, of_a, of_b = 1.0, 0.0, 0.0
+    for place in range(click.size):
+        if team[place]:
+            of_a += left * click[place]
+        else:
+            of_b += left * click[place]
+        left *= 1 - click[place]
+    return of_a, of_b
+
+
+@njit(nogil=True, cache=True)
+def more_clicks(team: Bool, click: Float) -> tuple[float, float]:
+    """Return the chances that a gets more clicks than b, and b more than a, for independent clicks at every place."""
+    middle = click.size
+    chance = np.zeros(2 * middle + 1)  # of each difference of clicks, from -middle on
+    chance[middle] = 1.0
+    for place in range(middle):
+        moved = chance * click[place]
+        chance -= moved
+        if team[place]:
+            chance[1:] += moved[:-1]
+        else:
+            chance[:-1] += moved[1:]
+    return chance[middle + 1 :].sum(), chance[:middle].sum()
