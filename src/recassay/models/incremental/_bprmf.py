@@ -77,17 +77,21 @@ class BprmfSettings(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def walk(
-    settings: BprmfSettings, state: BprmfState, events: StreamEvents, queries: StreamQueries, output: WalkOutput
-) -> None:
+    settings: BprmfSettings, state: BprmfState, events: StreamEvents, queries: StreamQueries, output: WalkOutput,
+    negatives: Int32,
+) -> None:  # fmt: skip
     """Answer every query after learning the events before it, and write the results to ``output``, a row per query.
 
-    The remaining events are learned at the end.
+    The remaining events are learned at the end. ``negatives`` (events, steps) are the negative items of every event;
+    without rows they are drawn.
     """
     row, learned = np.empty(state.items.shape[0] * ITEMS_PER_BLOCK, np.float32), 0
+    drawn = np.empty(0, np.int32)
     for query in range(queries.users.size + 1):
         for event in range(learned, learned_before(events, queries, query)):
             started = clock(output.clock_buffer)
-            learn(events.users[event], events.items[event], settings, state)
+            given = negatives[event] if negatives.shape[0] else drawn
+            learn(events.users[event], events.items[event], settings, state, given)
             output.learn_ns[event] = clock(output.clock_buffer) - started
         learned = learned_before(events, queries, query)
         if query == queries.users.size:
@@ -111,8 +115,11 @@ def score(user: int, known: int, state: BprmfState, row: Float32) -> None:
 
 
 @njit(cache=True, nogil=True)
-def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> None:
-    """Learn one event; the caller has allocated memory for it in the list of the user's items."""
+def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, given: Int32) -> None:
+    """Learn one event; the caller has allocated memory for it in the list of the user's items.
+
+    ``given`` has the negative item of each step; if it is empty, they are drawn.
+    """
     count_event(user, item, state)
     if settings.updates != EVENT and not state.counts[5]:
         return
@@ -121,7 +128,10 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState) -> N
     mark_items(profile, state)
     if settings.updates == EVENT:
         for step in range(settings.steps):
-            negative = draw_negative(key + np.uint64(step), profile, settings.by_frequency, state)
+            if given.size:
+                negative = np.int64(given[step])
+            else:
+                negative = np.int64(draw_negative(key + np.uint64(step), profile, settings.by_frequency, state))
             if negative == NONE:
                 return
             gradient_step(state.users[user], item, negative, settings.rates, True, True, True, state)

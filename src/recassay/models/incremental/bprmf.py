@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from recassay.errors import UsageError
 from recassay.models.incremental import _bprmf
 from recassay.models.incremental._bprmf import BprmfSettings, BprmfState
 from recassay.models.incremental._factor_blocks import FIRST_BLOCKS, ITEMS_PER_BLOCK
@@ -38,7 +39,7 @@ class BPRMF(Incremental):
     pairs / items steps with random users.
 
     Initial factors are Normal(0, ``deviation``), drawn by ``seed`` and code; biases are 0. Numbers have single
-    precision.
+    precision. ``learner.learn(..., negatives=...)`` takes negative items of one's own.
 
     >>> learner = BPRMF(factors=2, seed=1).start()
     >>> users, items = np.array([0, 0, 1, 2, 1], np.int32), np.array([0, 1, 0, 2, 1], np.int32)
@@ -95,9 +96,16 @@ class LearningBPRMF:
             np.array(rates, np.float32), model.iterations, UPDATES[model.learns], by_frequency, model.deviation, salt
         )
 
-    def learn(self, users: Int32, items: Int32, values: NDArray[np.float64]) -> None:
-        """Learn events in order; their ratings (``values``) are ignored."""
-        self.walk(StreamEvents(users, items, values), *no_queries(users.size))
+    def learn(self, users: Int32, items: Int32, values: NDArray[np.float64], *, negatives: Int32 | None = None) -> None:
+        """Learn events in order; their ratings (``values``) are ignored.
+
+        ``negatives`` (events, ``iterations``) are the negative items of each event's steps in place of random ones, -1
+        from where its steps end. So a plain loop with draws of its own can check the model. They are for
+        ``learns="event"``, and must be codes of items learned up to these events.
+        """
+        if negatives is not None:
+            negatives = self._checked(np.asarray(negatives), items)
+        self._walk(StreamEvents(users, items, values), *no_queries(users.size), negatives)
 
     def scores(self, user: int) -> NDArray[np.float32]:
         """Return a score of every item learned so far, by code."""
@@ -112,10 +120,28 @@ class LearningBPRMF:
 
         The events after the last query are learned at the end. Answers are written to ``output``, a row per query.
         """
+        self._walk(events, queries, output, None)
+
+    def _walk(self, events: StreamEvents, queries: StreamQueries, output: WalkOutput, negatives: Int32 | None) -> None:
         users, items, _ = rows_needed(events, queries)
         self._grow(users, items)
         self.profiles.reserve(events.users)
-        _bprmf.walk(self.settings, self._state(), events, queries, output)
+        given = np.zeros((0, self.model.iterations), np.int32) if negatives is None else negatives
+        _bprmf.walk(self.settings, self._state(), events, queries, output, given)
+
+    def _checked(self, negatives: Int32, items: Int32) -> Int32:
+        """Return given negative items as an array; raise U102 if they do not fit the events or the model."""
+        n_items = max(int(self.counts[2]), int(items.max(initial=-1)) + 1)
+        shape = (items.size, self.model.iterations)
+        if self.model.learns != "event":
+            raise self.model.refuse("learns", "negatives are given for steps of events only", "learns='event'")
+        if negatives.shape != shape or negatives.dtype.kind not in "iu":
+            what = f"negatives are whole numbers of shape {shape}, got {negatives.dtype} of shape {negatives.shape}"
+            raise UsageError("U102", what, where="negatives", hint="give an item code per event and step")
+        if negatives.size and not -1 <= negatives.min() <= negatives.max() < n_items:
+            what = f"negatives must be -1 to {n_items - 1}, got {negatives.min()} to {negatives.max()}"
+            raise UsageError("U102", what, where="negatives", hint="give codes of items that have been learned")
+        return np.ascontiguousarray(negatives, np.int32)
 
     def _grow(self, users: int, items: int) -> None:
         """Enlarge the arrays to hold at least ``users`` users and ``items`` items."""
