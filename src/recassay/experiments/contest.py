@@ -14,8 +14,8 @@ from recassay.results.exhibit import Exhibit
 class Contest(Experiment):
     """The share of users to whom a system is the first to recommend a relevant item, at every cut-off from 1 to ``at``.
 
-    Systems that rank it equally high all win the user, or equal parts of the user with ``ties="split"``. A second
-    exhibit has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the
+    Systems that rank it equally high all win the user, or equal parts of the user with ``ties="split"``.
+    ``competitors`` are the names of the systems that compete, by default all; shares depend on them. A second exhibit has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the
     other.
     """
 
@@ -25,10 +25,18 @@ class Contest(Experiment):
     ties: Literal["share", "split"] = "share"
     resamples: int = 1000
     seed: int = 0
+    competitors: str = ""
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment and return its exhibits."""
-        how = {"ties": self.ties, "resamples": self.resamples, "seed": self.seed, "threads": trial.threads}
+        competitors = self.competitors.split() or None
+        how = {
+            "competitors": competitors,
+            "ties": self.ties,
+            "resamples": self.resamples,
+            "seed": self.seed,
+            "threads": trial.threads,
+        }
         contest = sudden_death(dict(trial.runs), trial.ask.truth(trial.fold), self.at, **how)  # type: ignore[arg-type]
         return (
             contest.curve(),

@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from recassay.api.score import score
-from recassay.evaluate.decisions.home_and_away import home_and_away
+from recassay.evaluate.decisions.home_and_away import has_home, home_and_away
 from recassay.evaluate.decisions.sudden_death import sudden_death
 from recassay.experiments.base import Experiment, Trial
 from recassay.metrics.registry import parse_metrics
@@ -42,7 +42,8 @@ class Homes(Experiment):
             threads=trial.threads,
         )  # fmt: skip
         contest = sudden_death(runs, truth, self.at, interval=None, threads=trial.threads)
-        objectives = {name: str(trial.models[name]) for name in runs if isinstance(trial.models[name], Reranker)}
+        named = {name: str(trial.models[name]) for name in runs if isinstance(trial.models[name], Reranker)}
+        objectives = {name: text for name, text in named.items() if has_home(text)}
         made = home_and_away(scores, contest.scores(), objectives=objectives)
         shown, told = made.exhibit(), [f"{one.code}: {one.detail}." for one in made.findings]
         return (

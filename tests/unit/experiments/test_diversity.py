@@ -78,6 +78,20 @@ def test_re_rankers_are_at_home_where_their_objective_is_measured(trial):
     assert set(means.table["where"]) == {"at home", "as guest", "on neutral ground"}
 
 
+def test_re_rankers_without_a_home_metric_are_guests_everywhere():
+    models = {"svd": SVD, "mmr": ra.models.MMR(SVD), "tail": ra.models.LongTail(SVD), "any": ra.models.Shuffled(SVD)}
+    ranks, means = ra.experiments.home_and_away(metrics="precision@10 ild@10")(ra.experiments.trial(models, FOLD, ASK))
+    assert ranks.table.filter("home").select("metric", "system").rows() == [("ild@10", "mmr")]
+    assert means.table.filter(pl.col("system").is_in(["tail", "any"]), where="at home")["mean rank"].null_count() == 2
+
+
+def test_only_named_systems_compete(trial):
+    curve, duels = ra.experiments.sudden_death(at=5, competitors="mmr svd", resamples=100)(trial)
+    assert set(curve.table["system"]) == {"mmr", "svd"} == set(duels.table["system"])
+    alone = ra.sudden_death(dict(trial.runs), ASK.truth(FOLD), 5, competitors=["mmr", "svd"], interval=None)
+    assert curve.table.filter(system="mmr", at=5)["sudden_death"].item() == alone.share("mmr")
+
+
 def test_a_weight_is_chosen_without_a_look_at_the_test_part(trial):
     ask = ra.experiments.choose_weight(system="mmr", best="ild@10", keep="precision@10", loss=0.1, steps=4)
     (exhibit,) = ask(trial)

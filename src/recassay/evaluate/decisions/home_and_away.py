@@ -148,6 +148,15 @@ def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> d
     return found
 
 
+def has_home(text: str) -> bool:
+    """Return whether a re-ranker optimises something that a metric of diversity measures; others have no home metric.
+
+    >>> has_home("DPP(of='ALS()')"), has_home("Shuffled(of='ALS()')")
+    (True, False)
+    """
+    return _kind_of_reranker(text) is not None
+
+
 def _kind_of_reranker(text: str) -> Kind | None:
     """Return what a re-ranker of this name optimises; None for any other name.
 
