@@ -15,8 +15,8 @@ class Contest(Experiment):
     """The share of users to whom a system is the first to recommend a relevant item, at every cut-off from 1 to ``at``.
 
     Systems that rank it equally high all win the user, or equal parts of the user with ``ties="split"``.
-    ``competitors`` are the names of the systems that compete, by default all; shares depend on them. A second exhibit has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the
-    other.
+    ``competitors`` are the names of the systems that compete, by default all; shares depend on them. A second exhibit
+    has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the other.
     """
 
     name: ClassVar[str] = "sudden_death"
@@ -29,9 +29,8 @@ class Contest(Experiment):
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment and return its exhibits."""
-        competitors = self.competitors.split() or None
         how = {
-            "competitors": competitors,
+            "competitors": self.competitors.split() or None,
             "ties": self.ties,
             "resamples": self.resamples,
             "seed": self.seed,

@@ -1,18 +1,18 @@
 """Compiled loops of biased factors that learn rating by rating, in double precision.
 
-The step is that of :mod:`recassay.models.factors._biased_mf`. ``tests/unit/models/incremental/test_biased_mf.py``
+The step is that of :mod:`recassay.models.base._biased_step`. ``tests/unit/models/incremental/test_biased_mf.py``
 compares the loops with a plain one.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recassay._kernel_cache import njit
-from recassay.models.factors._biased_mf import predicted, step
+from recassay.models.base._biased_step import predicted, step
 from recassay.models.incremental._walk import StreamEvents, StreamQueries, WalkOutput, clock, learned_before, rank_item
 
 Float = NDArray[np.float64]
@@ -75,7 +75,7 @@ def learn(user: int, item: int, rating: float, state: BiasedState, rate: float, 
 
 
 @njit(cache=True, nogil=True)
-def predict(user: int, item: int, state: BiasedState) -> float:
+def predict(user: int, item: int, state: BiasedState) -> Any:
     """Return the predicted rating; what is not known of a new user or item is left out, NaN if nothing is known."""
     totals = state.totals
     if totals[COUNT] == 0:

@@ -128,10 +128,11 @@ def learn(user: int, item: int, settings: BprmfSettings, state: BprmfState, give
     mark_items(profile, state)
     if settings.updates == EVENT:
         for step in range(settings.steps):
+            negative: Any = NONE
             if given.size:
-                negative = np.int64(given[step])
+                negative = given[step]
             else:
-                negative = np.int64(draw_negative(key + np.uint64(step), profile, settings.by_frequency, state))
+                negative = draw_negative(key + np.uint64(step), profile, settings.by_frequency, state)
             if negative == NONE:
                 return
             gradient_step(state.users[user], item, negative, settings.rates, True, True, True, state)

@@ -87,8 +87,10 @@ class Ensemble(Incremental):
 
     def _seeded(self, member: Any) -> Any:
         own = getattr(member, "seed", None)
-        is_own = isinstance(member, BuiltIn) and isinstance(own, int)
-        return dataclasses.replace(member, seed=own + self.seed) if is_own and self.seed else member
+        if not self.seed or not isinstance(member, BuiltIn) or not isinstance(own, int):
+            return member
+        named: Any = member
+        return dataclasses.replace(named, seed=own + self.seed)
 
     def start(self) -> LearningEnsemble:
         """Return a new learner that has learned nothing; raise U102 for a member that scores no items."""

@@ -1,0 +1,47 @@
+"""The compiled step of biased matrix factorisation, which batch models and models of streams share.
+
+``tests/unit/models/test_ratings.py`` and ``tests/unit/models/incremental/test_biased_mf.py`` compare it with plain
+loops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recassay._kernel_cache import njit
+
+Float = NDArray[np.float64]
+
+
+@njit(nogil=True, cache=True)
+def step(
+    user: int, item: int, rating: float, mean: float, rate: float, reg: float,
+    user_bias: Float, item_bias: Float, user_factors: Float, item_factors: Float,
+) -> Any:  # fmt: skip
+    """Move biases and factors of a user and an item towards one rating, and return the error before the step.
+
+    ``mean`` is the mean of all ratings, ``rate`` the learning rate and ``reg`` the penalty. Biases and factors (rows,
+    factors) are changed in place.
+    """
+    error = rating - predicted(user, item, mean, user_bias, item_bias, user_factors, item_factors)
+    user_bias[user] += rate * (error - reg * user_bias[user])
+    item_bias[item] += rate * (error - reg * item_bias[item])
+    for factor in range(user_factors.shape[1]):
+        mine, its = user_factors[user, factor], item_factors[item, factor]
+        user_factors[user, factor] += rate * (error * its - reg * mine)
+        item_factors[item, factor] += rate * (error * mine - reg * its)
+    return error
+
+
+@njit(nogil=True, cache=True)
+def predicted(
+    user: int, item: int, mean: float, user_bias: Float, item_bias: Float, user_factors: Float, item_factors: Float
+) -> Any:
+    """Return the predicted rating of a user for an item: mean, both biases, and the product of both factors."""
+    total = mean + user_bias[user] + item_bias[item]
+    for factor in range(user_factors.shape[1]):
+        total += user_factors[user, factor] * item_factors[item, factor]
+    return total
