@@ -71,7 +71,9 @@ def test_a_stored_kernel_is_loaded_without_what_compiles_it(tmp_path):
     )
     environment = {**os.environ, VARIABLE: str(tmp_path / "cache")}
     command = [sys.executable, tmp_path / "kernel.py"]
-    printed = [subprocess.run(command, env=environment, capture_output=True, text=True).stdout for _ in range(2)]
+    printed = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout for _ in range(2)
+    ]
     assert printed == ["3.0 True [0. 2. 4.]\n", "3.0 False [0. 2. 4.]\n"]
 
 
