@@ -79,9 +79,8 @@ class Prequential(BaseProtocol):
         Departure(
             "prequential",
             "Given-N and All-but-N hide the scored events of a user from the model; with given and all_but a stream "
-            "learns them after they are scored.",
-            "prequential(learn_until=0) on a fold of user_folds(given=N) or user_folds(all_but=N), or of given(n=N), "
-            "last(n=N) or leave_out(n=N) for all users",
+            "learns them after they are scored, unless it plays a fold of user_folds(given=N) or user_folds(all_but=N).",
+            "prequential(learn_until=0)",
         ),
     )
 
