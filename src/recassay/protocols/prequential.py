@@ -79,7 +79,7 @@ class Prequential(BaseProtocol):
         Departure(
             "prequential",
             "Given-N and All-but-N hide the scored events of a user from the model; with given and all_but a stream "
-            "learns them after they are scored, unless it plays a fold of user_folds(given=N) or user_folds(all_but=N).",
+            "learns them after they are scored, unless it plays a fold of user_folds(given=N) or (all_but=N).",
             "prequential(learn_until=0)",
         ),
     )
