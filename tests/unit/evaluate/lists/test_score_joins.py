@@ -85,7 +85,7 @@ def test_tables_are_joined_by_their_users():
     als = pl.DataFrame({"user": [1, 2, 3], "system": "als", "mrr": [0.5, 0.2, 0.1]})
     pop = pl.DataFrame({"user": [3, 1, 2], "system": "pop", "mrr": [0.3, 0.1, 0.9]})
     assert only(read_all([als, pop]))[1].values("pop", "mrr").tolist() == [0.1, 0.9, 0.3]
-    with pytest.raises(InputError, match="1 of 3 users are in the first alone, 0 of 2 users only in the second"):
+    with pytest.raises(InputError, match="1 of 3 users are only in the first, 0 of 2 users only in the second"):
         read_all([als, pop.head(2)])
 
 
