@@ -56,6 +56,18 @@ with contextlib.suppress(SystemExit):
     assert loaded_after(code) & {"numba", "polars", "scipy"} == set()
 
 
+def test_a_command_does_not_collect_garbage_at_its_exit():
+    code = (
+        "import atexit, contextlib, gc, sys\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"  # runs after what is registered later
+        "sys.argv = ['recassay', '--version']\n"
+        "from recassay.cli import main\n"
+        "main()\n"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert printed.splitlines()[-1] == "True"
+
+
 def test_reading_a_table_does_not_need_scipy_stats_or_pandas():
     code = "import recassay as ra; ra.score({'m': {'a': ['x']}}, {'a': ['x']}, 'mrr')"
     full = subprocess.run(

@@ -53,9 +53,8 @@ class GroupedRows:
         if starts is not None and heads.is_sorted():
             self.users, self.offsets = heads, np.append(starts, values.len())
         else:
-            self.users, codes, low, counts = _codes_of(
-                heads, None if starts is None else np.append(starts, values.len())
-            )
+            runs = None if starts is None else np.append(starts, values.len())
+            self.users, codes, low, counts = _codes_of(heads, runs)
             self._moves = _Moves.of(codes, low, np.append(0, np.cumsum(counts)))
             self.offsets = np.append(0, np.cumsum(counts[counts > 0]))
         self.users = self.users.cast(pl.Int64) if self.users.dtype == pl.Int32 else self.users
