@@ -18,6 +18,8 @@ MOST_PAGES = 5_000  # the pages looked at: a page takes 20 microseconds here, wh
 DEEPEST = 12  # of structs in structs; Parquet needs 7
 END = struct.Struct("<I4s")  # the length of the footer, and the magic bytes behind it
 
+# What reading damaged headers raises: they end early, hold other types, or lack a field.
+UNREADABLE = (ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError, OSError, struct.error)
 WHOLE = (4, 5, 6)  # the types of whole numbers of 16, 32 and 64 bits
 
 # Fields by number, in the Thrift definition of Parquet.
@@ -38,7 +40,7 @@ def impossible_page(path: Path) -> str | None:
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _fault(data)
-    except (ValueError, IndexError, OSError, struct.error):  # no Parquet file that can be followed: Polars says why
+    except UNREADABLE:  # Polars says why
         return None
 
 
@@ -76,7 +78,7 @@ def _fault_of_pages(data: mmap.mmap, about: dict[int, Any], most: int) -> tuple[
         reader = _Reader(data, at)
         try:
             header = reader.struct()
-        except (ValueError, IndexError):
+        except UNREADABLE:
             return None, most
         kind = next((field for field in PAGE_KINDS if field in header), None)
         if kind is None:

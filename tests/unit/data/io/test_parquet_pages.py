@@ -1,5 +1,6 @@
 """Page headers with impossible numbers are refused before Polars reserves the memory that they ask for."""
 
+import random
 import subprocess
 import sys
 
@@ -69,3 +70,15 @@ def test_sound_files_are_not_suspected(tmp_path, compression):
 def test_what_cannot_be_followed_is_left_to_polars(tmp_path, data):
     (tmp_path / "x.parquet").write_bytes(data)
     assert impossible_page(tmp_path / "x.parquet") is None
+
+
+def test_damaged_headers_raise_nothing(tmp_path):
+    path, rng = tmp_path / "run.parquet", random.Random(1)
+    FRAME.write_parquet(path)
+    sound = path.read_bytes()
+    for _ in range(3_000):
+        made = bytearray(sound)
+        for _ in range(rng.choice((1, 2, 8))):
+            made[rng.randrange(len(made))] = rng.randrange(256)
+        path.write_bytes(made)
+        impossible_page(path)
