@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import importlib.util
+import os
 import random
 import signal
 import subprocess
@@ -17,9 +19,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 from .flip import STUDIES, outputs
 
+LONGEST = 300  # seconds until a study counts as one that hangs
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 NETWORKS = """study: networks
 data: {generate: "log(users=60, items=40, events=900)"}
@@ -55,12 +59,26 @@ def run(
 ) -> subprocess.Popen[str]:
     """Start a study that sends itself the signal ``number`` after some seconds, or whose files have few bytes."""
     arguments = [sys.executable, "-c", STUDY, str(study), str(out), engine, str(seconds), str(number), str(blocks)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out_file, err_file = (tempfile.TemporaryFile("w+") for _ in range(2))  # noqa: SIM115 (read when it has ended)
+    # No pipes: a process left behind would keep them open.
+    process = subprocess.Popen(arguments, text=True, start_new_session=True, stdout=out_file, stderr=err_file)
+    process.stdout, process.stderr = out_file, err_file
+    return process
 
 
 def ended(process: subprocess.Popen[str]) -> str:
-    """Return how a process ended: "done", "killed", a code, or the last line of what it raised."""
-    out, err = process.communicate(timeout=600)
+    """Return how a process ended: "done", "killed", a code, or the last line of what it raised.
+
+    What it started and left behind, such as Java, is killed.
+    """
+    try:
+        process.wait(timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        return f"FAULT not ended after {LONGEST} s"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # the group of its own session
+    out, err = (_text_of(file) for file in (process.stdout, process.stderr))
     if process.returncode == 0:
         return "done"
     if process.returncode == 2:
@@ -68,6 +86,13 @@ def ended(process: subprocess.Popen[str]) -> str:
     if process.returncode < 0 or "KeyboardInterrupt" in err:
         return "killed"
     return "FAULT " + (err.strip().splitlines() or ["nothing said"])[-1][:120]
+
+
+def _text_of(file: IO[str] | None) -> str:
+    assert file is not None
+    with file:
+        file.seek(0)
+        return file.read()
 
 
 def main() -> int:
