@@ -185,7 +185,7 @@ def _models(document: dict[str, Any]) -> str:
         for row in models["comparisons"]
     ]  # fmt: skip
     headings = ["difference", "metric", "judged", "first ahead", "second ahead", "signed McNemar", "estimate",
-                "bounds at every look"]  # fmt: skip
+                "anytime-valid bounds"]  # fmt: skip
     compared = _table(headings, pairs, "Models on the same interactions") if pairs else ""
     figures = "".join(_figure(one) for one in _signed_by_hour(document))
     return (
