@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from recassay.checks.base import format_count
 from recassay.cli import _common, _runs
 
 HOW = "sample"
@@ -43,4 +44,5 @@ def continue_seeds(
     if as_json:
         _common.print_json(counts)
     else:
-        _common.say(printable(f"{len(made):,} seeds, {frame.height:,} items\n  file   {output}", keep="\n"))
+        sizes = f"{format_count(len(made), 'seed')}, {format_count(frame.height, 'item')}"
+        _common.say(printable(f"{sizes}\n  file   {output}", keep="\n"))
