@@ -51,6 +51,8 @@ def suspects(path):
             found.append(f"{where}: a product of matrices")
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scipy"):
             found.append(f"{where}: from {node.module}")
+        if isinstance(node, ast.Import):
+            found += [f"{where}: import {one.name}" for one in node.names if one.name.startswith("scipy")]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             if (node.value.id, node.attr) in {*(("np", one) for one in OF_NUMPY), *(("math", one) for one in OF_MATH)}:
                 found.append(f"{where}: {node.value.id}.{node.attr}")

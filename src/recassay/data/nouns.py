@@ -9,7 +9,7 @@ Kinds are easily confused: a log for a fold, the tuple that a split returns for 
 >>> require_noun(log, "fold")
 Traceback (most recent call last):
 recassay.errors.UsageError: [U124] a fold is needed, and this is a log.
-  Try:   cut the log and take one fold: fold = ra.split.random(test=0.2)(log)[0]
+  Try:   split the log and take one fold: fold = ra.split.random(test=0.2)(log)[0]
 """
 
 from __future__ import annotations

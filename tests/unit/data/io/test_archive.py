@@ -108,9 +108,8 @@ def test_what_no_archive_holds_is_refused(value, there):
 def test_every_built_in_model_that_fits_a_log_needs_no_pickle(name, there):
     kind = REGISTRY.names[name]
     quick = {"epochs": 1, "dim": 8, "heads": 2, "batch": 32}  # networks train for minutes otherwise
-    model = kind(**{key: value for key, value in quick.items() if key in kind.__dataclass_fields__})
     try:
-        fitted = model.fit(RATED)
+        fitted = kind(**{key: value for key, value in quick.items() if key in kind.__dataclass_fields__}).fit(RATED)
     except (UsageError, AttributeError, TypeError):
         pytest.skip("it needs more than a log, or a library that is not installed")
     back = there(fitted, {"log": RATED})

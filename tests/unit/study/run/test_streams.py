@@ -343,7 +343,7 @@ def test_errors_are_found_before_any_work(study, old, new, code, told):
 
 def test_keys_of_streams_are_errors_in_other_studies(study):
     with pytest.raises(UsageError) as caught:
-        planned(study(add="tune: {grid: {}}\n"))
+        planned(study(add="over_time: {window: 20}\n"))
     assert (caught.value.code, "is for streams" in caught.value.what) == ("U133", True)
 
 
