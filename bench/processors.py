@@ -1,4 +1,4 @@
-"""How much results of models move from one processor to another: writes bench/PROCESSORS.md.
+"""How much results of models move from one processor to another: prints the table of bench/RESULTS.md.
 
     python bench/processors.py            every setting, a process each, one after the other
     python bench/processors.py --print    what one process finds, as JSON
@@ -56,14 +56,14 @@ def settings() -> Any:
 
 
 def main() -> None:
-    """Run every setting and write the table."""
+    """Run every setting and print the table."""
     ours = settings()
     results = {}
     for name in ours.SETTINGS:
         command = [sys.executable, __file__, "--print"]
         done = subprocess.run(command, env=ours.environment(name), check=True, capture_output=True)
         results[name] = json.loads(done.stdout)
-        print(name, {text: round(one["mean"], 6) for text, one in results[name].items()}, flush=True)
+        print(name, {text: round(one["mean"], 6) for text, one in results[name].items()}, file=sys.stderr)
     plain = results["plain"]
     rows = []
     for text in MODELS:
@@ -71,14 +71,13 @@ def main() -> None:
         lists = max(sum(a != b for a, b in zip(plain[text]["lists"], one["lists"], strict=True)) for one in others)
         moved = max(abs(plain[text]["mean"] - one["mean"]) for one in others)
         rows.append(f"| `{text}` | {plain[text]['mean']:.4f} | {lists / len(plain[text]['lists']):.2%} | {moved:.1e} |")
-    page = (
-        "# Models on other processors\n\n"
+    print(
         f"`python bench/processors.py`: {LOG['users']:,} users, the last event of each held out, {len(results)} "
         "settings that turn off instructions of the processor. The largest change under any of them:\n\n"
-        f"| model | {METRIC} | users with another list of ten | change of the mean |\n"
-        "| --- | ---: | ---: | ---: |\n"
+        f"| model | {METRIC} | users with another list of ten | change of the mean |\n| --- | ---: | ---: | ---: |",
+        *rows,
+        sep="\n",
     )
-    (HERE / "PROCESSORS.md").write_text(page + "\n".join(rows) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import pytest
 
 from recassay import split
 from recassay.backends.spark.logs import spark_log
+from recassay.data.features import Features
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 from recassay.split import filters
@@ -38,6 +39,8 @@ CHAIN = [
     "rated(at_least=2)", "between(end=1615000000)", "once(users=8, items=5)", "once(users=7, items=5, first='users')",
     "distinct(keep='max')", "core(users=7, items=7)",
 ]  # fmt: skip
+
+SUBSETS = ["featured(without='rare')", "no_bursts(gap=2)", "one_in(n=2)", "one_in(n=2, of='rows')"]
 
 
 def on_spark(spark, frame, spread):
@@ -89,13 +92,22 @@ def test_one_row_a_partition_and_many_tasks(spark, frame):
 def test_filters_on_spark(spark, spread, frame, log):
     """All of them, one after the other; then a cut by items, and one in the order of rows, of what they leave."""
     kept, mine = filters.apply(log, CHAIN), filters.apply(on_spark(spark, frame, spread), CHAIN)
-    assert {one.name for one in filters.REGISTRY.parse_list(CHAIN)} == set(filters.REGISTRY.built_in)
+    assert {one.name for one in filters.REGISTRY.parse_list(CHAIN + SUBSETS)} == set(filters.REGISTRY.built_in)
     assert {reason for reason, count in kept.removed.items() if count} == set(kept.removed) - {"too early"}
     assert mine.removed == kept.removed
     assert rows_of(mine.log.frame) == sorted(kept.log.frame().rows())
     for spec in (split.uniform_items(test=0.05), split.last(n=2))[: 1 + (spread == "by item")]:
         (one,) = spec(mine.log)
         assert one.here().fingerprint == spec(kept.log)[0].fingerprint
+
+
+def test_subsets_on_spark(spark, frame, log):
+    ids = log.item_vocabulary.ids
+    items = Features.from_frame(pl.DataFrame({"item_id": ids, "genre": ["rare"] * 3 + ["usual"] * (ids.len() - 3)}))
+    kept, mine = (filters.apply(one, SUBSETS, items) for one in (log, on_spark(spark, frame, "by item")))
+    assert mine.removed == kept.removed
+    assert all(kept.removed.values())
+    assert rows_of(mine.log.frame) == sorted(kept.log.frame().rows())
 
 
 @pytest.mark.parametrize(("text", "spread"), turns(SEQUENCERS))

@@ -47,7 +47,7 @@ def test_a_session_of_ones_own_starts_the_python_that_runs_here(tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     first, second = done.stdout.splitlines()[-2:]
     assert first == f"0.5 {sys.executable}"
-    assert second.startswith("U232 PYSPARK_PYTHON=")
+    assert second.startswith("U232 set PYSPARK_PYTHON=")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from recassay.checks.base import format_count
 from recassay.cli import _common, _runs
 
 HOW = "sample"
@@ -20,6 +19,7 @@ def continue_seeds(
     ``seeds`` is the file of first items, with columns item_id and optionally user_id and timestamp, and ``rule`` makes
     sequences of the log. ``length`` items are generated for each, and ``how`` is that of the protocol ``sequence``.
     """
+    from recassay.checks.base import format_count
     from recassay.data.io.write import write_parquet, write_text
     from recassay.errors import UsageError, printable
     from recassay.evaluate.sequences.generate import generate
