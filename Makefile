@@ -23,8 +23,6 @@ ON_OLDEST := CI= NUMBA_CACHE_DIR=$(CURDIR)/.oldest/numba .oldest/bin/python -m p
 # what old versions break first: files of every format, tables, options, pages, models, and the bits of results
 SENSITIVE := tests/cli tests/golden tests/unit/data tests/unit/columnar tests/unit/evaluate tests/unit/report tests/contract/test_models.py \
   tests/processor/test_same_bits.py::test_every_digest_is_the_stored_one[plain]
-# One worker more than there are processors: tests also wait for disks, browsers and other processes.
-WORKERS = $$($(BIN)/python -c 'import os; print(1 + (os.cpu_count() or 1))')
 SEEDS ?= 1 2 3 4 5
 SECONDS ?= 60
 SEED ?=
@@ -39,7 +37,7 @@ demo: .venv/installed  ## install, run the main job on generated data, say where
 	$(BIN)/recassay demo -o recassay-demo
 
 test: .venv/tested  ## install what the tests need, in the versions that were tested, and run them all
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 check: .venv/tested .venv/linted  ## in under a minute: style, types, and the tests next to what changed since the last commit
 	$(BIN)/python .ci/check.py
