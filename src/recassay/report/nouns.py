@@ -94,7 +94,8 @@ def _fold(fold: Fold) -> Facts:
     lines = {name: _part(part) for name, part in parts.items() if part is not None}
     if fold.profile is not None:
         lines["profiles"] = f"{int(fold.profile.sum()):,} events of train, of users that are queried"
-    lines["leakage"] = f"{fold.leakage}: {LEAKAGE[fold.leakage]}"
+    timed = fold.train.timestamps is not None
+    lines["leakage"] = f"{fold.leakage}: {LEAKAGE[fold.leakage]}" if timed else "unknown: the log has no times"
     if removed := {reason: count for reason, count in fold.removed.items() if count}:
         lines["removed"] = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
     if fold.items is not None:

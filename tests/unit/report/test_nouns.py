@@ -47,6 +47,11 @@ def test_it_prints_in_a_few_lines(name):
     assert "array(" not in text
 
 
+def test_leakage_is_unknown_without_times():
+    (fold,) = ra.split.random(test=0.5)(ra.read_interactions([("ann", item) for item in "abcdefgh"]))
+    assert "leakage  unknown: the log has no times" in repr(fold)
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_it_shows_itself_in_notebooks(name):
     html = VALUES[name][0]._repr_html_()
