@@ -23,7 +23,7 @@ import polars as pl
 
 from recassay.backends.spark.play import SparkRun
 from recassay.backends.spark.score import new_folder
-from recassay.backends.spark.scoring import Key, column_name, run_table
+from recassay.backends.spark.scoring import Key, column_name, run_table, values_schema
 from recassay.backends.spark.session import carry_errors, session_of, translate_errors
 from recassay.backends.spark.standings import LISTED, WORTH, Sets, StandingsSchema, standings_from_rows
 from recassay.backends.spark.stored_scores import StoredScores
@@ -185,8 +185,7 @@ class DesignTask:
 
     def schema(self, user: str) -> str:
         """Return the schema of the rows that the task yields."""
-        columns = ", ".join(f"{column_name(place)} double" for place in range(len(self.keys)))
-        return f"{USER} {user}, {DESIGN} int, {TALLY} binary, {columns}"
+        return f"{USER} {user}, {DESIGN} int, {TALLY} binary{values_schema(self.keys)}"
 
     def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
         """Yield the values of the users of each chunk under each design, and at the end a row with their totals."""

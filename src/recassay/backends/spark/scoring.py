@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,8 +78,7 @@ class ScoringTask:
 
     def schema(self, user: str) -> str:
         """Return the schema of the table of values as text; ``user`` is the Spark type of user ids."""
-        columns = ", ".join(f"{column_name(place)} double" for place in range(len(self.keys)))
-        return f"{USER} {user}, {TALLY} binary" + (f", {columns}" if columns else "")
+        return f"{USER} {user}, {TALLY} binary{values_schema(self.keys)}"
 
     def __call__(self, pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:
         """Yield the values of the users of each chunk, and at the end a row with the totals over all of them."""
@@ -259,6 +258,11 @@ def column_name(place: int) -> str:
     The heading of a metric cannot be the name, because it may contain characters that names must not.
     """
     return f"c{place}"
+
+
+def values_schema(keys: Sequence[Key]) -> str:
+    """Return the columns of values as the end of a schema; it begins with a comma if there are any."""
+    return "".join(f", {column_name(place)} double" for place in range(len(keys)))
 
 
 def run_table(system: str) -> str:

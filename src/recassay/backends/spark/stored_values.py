@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from recassay.backends.spark.scoring import ORDERS, Key, column_name, user_rows
+from recassay.backends.spark.scoring import ORDERS, Key, column_name, user_rows, values_schema
 from recassay.backends.spark.session import carry_errors, translate_errors
 from recassay.backends.spark.tables import to_batches
 from recassay.data.io.roles import USER
@@ -59,11 +59,8 @@ class StoredValues:
             return given.alias(places[key])
 
         with translate_errors():
-            rows = user_rows(self.spark, self.folder, self._schema())
+            rows = user_rows(self.spark, self.folder, f"{USER} {self.user}{values_schema(self.keys)}")
             return rows.select(USER, *(column(key) for key in keys))
-
-    def _schema(self) -> str:
-        return ", ".join([f"{USER} {self.user}", *(f"{column_name(place)} double" for place in range(len(self.keys)))])
 
     def summed(self, keys: Iterable[Key], sums: Callable[[Columns], Any]) -> Any:
         """Apply ``sums`` to each chunk of users and return the results added by ``+``; None without users.

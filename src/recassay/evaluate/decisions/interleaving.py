@@ -119,8 +119,8 @@ def interleave(
     defaults the cascade is Sudden Death on a mixed list.
 
     Without ``draws`` the result is the exact expectation over all coins (at most 20 places) and clicks. ``draws`` takes
-    so many drafts of each user, whose coins depend on ``seed`` and the user id only; clicks stay exact. Users without a
-    relevant item are left out; a missing list is an empty list.
+    that number of drafts per user, whose coins depend on ``seed`` and the user id only; clicks stay exact. Users
+    without a relevant item are left out; a missing list is an empty list.
 
     >>> runs = {"a": {"ann": ["x", "y"], "bob": ["p", "q"]}, "b": {"ann": ["y", "x"], "bob": ["q", "r"]}}
     >>> found = interleave(runs, {"ann": ["x"], "bob": ["p", "r"]}, at=2, interval=None)

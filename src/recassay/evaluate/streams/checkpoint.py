@@ -23,7 +23,7 @@ CHECKPOINT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """Where the checkpoint of a stream is written (None: nowhere), and at most how often.
+    """The file of a stream's checkpoint (None: no checkpoint), and how often it is written at most.
 
     ``trust`` allows reading a pickle of another process, which can run any code.
     """

@@ -125,7 +125,7 @@ class LearningEnsemble:
         self.recent = np.full((model.window, len(self.learners)), np.nan)
         self.n_scored, self.n_events, self.n_items = 0, 0, 0
         self.had: dict[int, set[int]] = {}
-        self.asked: tuple[int, int, list[Float]] | None = None  # the last user, after so many events, and the scores
+        self.last_scores: tuple[int, int, list[Float]] | None = None  # with their user and number of events
 
     def learn(self, users: Int32, items: Int32, values: Float) -> None:
         """Score the members on each event, and let them learn it, in order; ``values`` are ratings."""
@@ -177,10 +177,10 @@ class LearningEnsemble:
 
     def _member_scores(self, user: int) -> list[Float]:
         """Return each member's scores; those of the last query are kept, because its event is learned next."""
-        if self.asked is None or self.asked[:2] != (user, self.n_events):
+        if self.last_scores is None or self.last_scores[:2] != (user, self.n_events):
             rows = [np.asarray(one.scores(user))[: self.n_items].astype(np.float64) for one in self.learners]
-            self.asked = (user, self.n_events, rows)
-        return self.asked[2]
+            self.last_scores = (user, self.n_events, rows)
+        return self.last_scores[2]
 
     def _note(self, values: Float | None) -> None:
         if values is not None:
