@@ -18,7 +18,7 @@ def test_runs_with_different_columns_in_one_call(recassay, folder):
     answer = recassay("score", "truth.csv", "runs", "-m", "ndcg@2", "--interval", "none", *columns, "--json")
     assert answer.json["systems"] == same["systems"]
     chunks = recassay(
-        "score", "truth.csv", "runs", "-m", "ndcg@2", "--interval", "none", *columns, "--memory", "2GB", "--json"
+        "score", "truth.csv", "runs", "-m", "ndcg@2", "--interval", "none", *columns, "--memory", "8GB", "--json"
     )
     assert chunks.json["systems"] == same["systems"]
 

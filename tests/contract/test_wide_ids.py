@@ -80,7 +80,7 @@ def test_ids_that_are_text_on_one_side_only_are_refused(tmp_path, form):
         ra.score(run, truth, "recall@2", interval=None)
 
 
-@pytest.mark.parametrize("memory", [None, "2GB"])
+@pytest.mark.parametrize("memory", [None, "8GB"])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("kinds", [("plain", "unsigned"), ("unsigned", "plain")], ids="-".join)
 def test_parts_of_a_table_may_have_ids_with_and_without_a_sign(tmp_path, suffix, kinds, memory):
@@ -126,5 +126,5 @@ def test_chunks_of_a_table_agree_on_the_type_of_wide_ids(tmp_path, monkeypatch, 
     monkeypatch.setattr("recassay.data.io.read.ROWS_PER_CHUNK", 1000)
     monkeypatch.setattr("recassay.data.chunks.MAX_ROWS", 1000)
     monkeypatch.setattr("recassay.data.chunks.MIN_ROWS", 500)
-    scores = ra.score(tmp_path / "run.parquet", tmp_path / "truth.csv", "recall@10", interval=None, memory="2GB")
+    scores = ra.score(tmp_path / "run.parquet", tmp_path / "truth.csv", "recall@10", interval=None, memory="8GB")
     assert scores.rows[0].mean == 1.0

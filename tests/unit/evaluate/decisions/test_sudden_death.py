@@ -153,7 +153,7 @@ class TestScoredLists:
         ).write_parquet(tmp_path / "A.parquet")
         made = [
             ra.score({"A": tmp_path / "A.parquet"}, TRUTH, "mrr", first_hits=True, interval=None, memory=memory)
-            for memory in (None, "4GB")
+            for memory in (None, "8GB")
         ]
         assert made[0].first_hits.frame().equals(made[1].first_hits.frame())
 
