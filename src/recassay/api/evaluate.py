@@ -32,7 +32,7 @@ BY_TIMES = {  # the split of a log by what its times can order: the strictest th
     "user": "last(n=1)",
     None: "random(test=0.2)",
 }
-REFERENCE = " (reference)"  # added to the names of systems that nobody asked for
+REFERENCE = " (reference)"  # added to the names of systems that the caller did not name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,9 +84,9 @@ def evaluate(
     (('PureSVD(factors=4)',), 'global_time(quantile=0.8), chosen by the times of the log')
     """
     fold, how = _fold(log, split, columns, items)
-    asked = dict(_named(models))
-    added = {name: model for name, model in _references().items() if references and not _has(asked, model)}
-    systems = {**asked, **{name + REFERENCE: model for name, model in added.items()}}
+    named = dict(_named(models))
+    added = {name: model for name, model in _references().items() if references and not _has(named, model)}
+    systems = {**named, **{name + REFERENCE: model for name, model in added.items()}}
     ask = protocol or Ranking(bins=0)
     runs = {name: play(model, fold, ask, name=name, threads=threads) for name, model in systems.items()}
     scores = score(runs, fold, metrics, relevant_from=ask.relevant_from or 1.0, seed=seed, threads=threads)
@@ -138,8 +138,8 @@ def _references() -> dict[str, Any]:
     return {name: parse_model(name) for name in ("Popular", neighbours)}
 
 
-def _has(asked: Mapping[str, Any], model: Any) -> bool:
-    return any(type(one) is type(model) for one in asked.values())
+def _has(named: Mapping[str, Any], model: Any) -> bool:
+    return any(type(one) is type(model) for one in named.values())
 
 
 def _untested(seed: int) -> Comparison:

@@ -133,7 +133,7 @@ def score(
         groups=one_of("groups", groups, GroupOptions(by or (), by_item or (), smallest_group)),
     )
     backend = choose(truth, runs, execution=execution)
-    if not request.groups.asked:
+    if not request.groups.requested:
         return backend.score(request)
     _refuse_groups(request, backend.name)
     return with_user_groups(backend.score(request), request)

@@ -202,8 +202,8 @@ def compare(
         return
     chosen = read_all(scores, columns=columns, metrics=metric or None, smaller=smaller or ())
     chosen = chosen.where(dataset=dataset, split=split, design=design)
-    asked = {"baseline": baseline, "test": test, "correction": correction, "level": level, "seed": seed}
-    testing = _testing(context, scores, asked)
+    options = {"baseline": baseline, "test": test, "correction": correction, "level": level, "seed": seed}
+    testing = _testing(context, scores, options)
     if all_pairs:
         testing["baseline"] = None
     rules: dict[str, Any] = {"ties": ties, "users": users, "loop": loop, "competitors": tuple(competitor or ())}
@@ -227,18 +227,18 @@ def compare(
         raise typer.Exit(1)
 
 
-def _testing(context: typer.Context, sources: list[str], asked: dict[str, Any]) -> dict[str, Any]:
+def _testing(context: typer.Context, sources: list[str], options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the tests: those on the command line, else those of the folder, else the defaults.
 
-    ``sources`` are the arguments of the command, and ``asked`` are the options by name, with defaults filled in.
+    ``sources`` are the arguments of the command, and ``options`` are the options by name, with defaults filled in.
     """
     from recassay.report.folder.read import SUMMARY, read_results
 
     if len(sources) > 1 or not (Path(sources[0]) / SUMMARY).is_file():
-        return asked
-    given = {name for name in asked if (source := context.get_parameter_source(name)) and source.name != "DEFAULT"}
+        return options
+    given = {name for name in options if (source := context.get_parameter_source(name)) and source.name != "DEFAULT"}
     own = read_results(sources[0]).testing
-    return {name: own[name] if name in own and name not in given else value for name, value in asked.items()}
+    return {name: own[name] if name in own and name not in given else value for name, value in options.items()}
 
 
 def _groups(sources: list[str]) -> tuple[tuple[str, GroupScores], ...]:

@@ -72,10 +72,10 @@ def run(
     from recassay.study.store import state
 
     parameters = parse_values(values or ())
-    asked = state.request(study, data=data, quick=quick, values=parameters)
+    request = state.request(study, data=data, quick=quick, values=parameters)
     if why:
-        _common.say("\n".join(state.changes(output, asked)) or "nothing has changed")
-    if engine == "local" and (found := state.stored_results(output, asked)) is not None:
+        _common.say("\n".join(state.changes(output, request)) or "nothing has changed")
+    if engine == "local" and (found := state.stored_results(output, request)) is not None:
         _common.say("Nothing has changed: these are the stored results.")
         _finish(found, as_json, times, fail_on)
         return

@@ -84,8 +84,8 @@ class MeanRanks:
     @property
     def name(self) -> str:
         """Return the metric and its setting as a short text."""
-        told = [str(value) for value in self.setting.values() if value not in (None, GIVEN)]
-        return ", ".join([self.metric, *told])
+        values = [str(value) for value in self.setting.values() if value not in (None, GIVEN)]
+        return ", ".join([self.metric, *values])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain values for JSON."""

@@ -124,12 +124,12 @@ class SignificanceOptions:
     resamples: int | str = "auto"
 
     def __post_init__(self) -> None:
-        for name, asked, known in (
+        for name, given, known in (
             ("test", self.test, TESTS),
             ("correction", self.correction, CORRECTIONS),
             ("effect size", self.effect, EFFECTS),
         ):
-            check_word(name, asked, known)
+            check_word(name, given, known)
 
     @property
     def alpha(self) -> float:
@@ -239,9 +239,9 @@ def _other_pairs(
 
     They are tested too, because the p-value of the leader against the runner-up is adjusted over all pairs.
     """
-    asked = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
+    chosen = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
     every = (PairMetric(metric, a, b) for metric in first_two for a, b in itertools.combinations(systems, 2))
-    return [one for one in every if (one.metric, frozenset((one.a, one.b))) not in asked]
+    return [one for one in every if (one.metric, frozenset((one.a, one.b))) not in chosen]
 
 
 def leads_of(

@@ -1,4 +1,4 @@
-"""The users a system is asked to recommend to, without any information about the relevant items."""
+"""The users for whom a system must recommend, without any information about the relevant items."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def checks_types(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """
     signature = inspect.signature(function)
     parts = {name: str(one.annotation).split(" | ") for name, one in signature.parameters.items()}
-    checked = {name: [KINDS[part] for part in told] for name, told in parts.items() if KINDS.keys() >= set(told)}
+    checked = {name: [KINDS[part] for part in names] for name, names in parts.items() if KINDS.keys() >= set(names)}
 
     @functools.wraps(function)
     def call(*arguments: Given.args, **keywords: Given.kwargs) -> Result:

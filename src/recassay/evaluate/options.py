@@ -122,7 +122,7 @@ class GroupOptions:
         check_word("correction", self.correction, choices.words(choices.Correction))
 
     @property
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """Return whether any column is named whose groups are to be reported."""
         return bool(self.by or self.by_item)
 

@@ -139,10 +139,10 @@ class DiversityClaims(Experiment):
 
     def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> Curves:
         """Return the means of the systems at every cut-off, as a list for each (system, metric)."""
-        asked = [heading_at(metric, k + 1) for metric in metrics for k in range(self.at)]
+        headings = [heading_at(metric, k + 1) for metric in metrics for k in range(self.at)]
         runs = {name: trial.runs[name] for name in systems}
         scores: Scores = score(
-            runs, trial.ask.truth(trial.fold), asked, train=trial.fold.train, items=trial.fold.items, interval=None,
+            runs, trial.ask.truth(trial.fold), headings, train=trial.fold.train, items=trial.fold.items, interval=None,
             threads=trial.threads,
         )  # fmt: skip
         means = {(row.system, row.metric): row.mean for row in scores.rows}

@@ -36,15 +36,16 @@ class Cutoffs(Experiment):
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
         """Run the experiment and return its exhibits."""
-        asked = {heading_at(metric, k): (metric, k) for metric in split(self.metrics) for k in range(1, self.at + 1)}
+        headings = {heading_at(metric, k): (metric, k) for metric in split(self.metrics) for k in range(1, self.at + 1)}
         scores = score(
-            dict(trial.runs), trial.ask.truth(trial.fold), list(asked), train=trial.fold.train, items=trial.fold.items,
-            interval="percentile", resamples=self.resamples, seed=self.seed, threads=trial.threads,
+            dict(trial.runs), trial.ask.truth(trial.fold), list(headings), train=trial.fold.train,
+            items=trial.fold.items, interval="percentile", resamples=self.resamples, seed=self.seed,
+            threads=trial.threads,
         )  # fmt: skip
         rows = [
             {"at": k, "mean": row.mean, "low": row.low, "high": row.high, "system": row.system, "metric": metric}
             for row in scores.rows
-            for metric, k in [asked[row.metric]]
+            for metric, k in [headings[row.metric]]
         ]
         table = pl.DataFrame(rows, infer_schema_length=None)
         names = dict.fromkeys(parse(metric).name for metric in split(self.metrics))
@@ -63,5 +64,5 @@ def heading_at(metric: str, k: int) -> str:
     >>> heading_at("alpha_ndcg(alpha=0.9)", 5)
     'alpha_ndcg(alpha=0.9)@5'
     """
-    asked = parse(metric)
-    return str(Expression(asked.name, asked.parameters, k))
+    expression = parse(metric)
+    return str(Expression(expression.name, expression.parameters, k))

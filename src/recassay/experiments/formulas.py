@@ -127,8 +127,8 @@ class Formulas(Experiment):
         log = facts.train
         offsets, profile = log.by_user
         sums = np.zeros(2)
-        for begin, end in blocks(facts.asked.size, USERS_PER_BLOCK):
-            users = facts.asked[begin:end]
+        for begin, end in blocks(facts.test_users.size, USERS_PER_BLOCK):
+            users = facts.test_users[begin:end]
             block = np.append(users, np.zeros(USERS_PER_BLOCK - users.size, np.int32))
             table = np.array(checked_scores(score(block), (block.size, log.n_items), "the model")[: users.size])
             if base == "TI":
@@ -140,7 +140,7 @@ class Formulas(Experiment):
                 earned = np.append(0, np.cumsum(facts.liked_by[listed]))
                 depths = np.array([self.k, self.k + facts.relevant[user] - 1])
                 sums += earned[np.minimum(depths, listed.size)]
-        low, high = (sums / max(facts.asked.size, 1)).tolist()
+        low, high = (sums / max(facts.test_users.size, 1)).tolist()
         return low, high
 
 
@@ -148,7 +148,8 @@ class Formulas(Experiment):
 class _Facts:
     """Counts of a log, in the symbols of the paper: ``share`` is sigma, ``positive`` |PR|, ``liked_by`` |PR(i)|.
 
-    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating, and ``asked`` are the users with one.
+    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating, and ``test_users``
+    are the users with one.
     """
 
     train: Any
@@ -159,7 +160,7 @@ class _Facts:
     liked_by: NDArray[np.int64]
     relevant: NDArray[np.int64]
     tested: NDArray[np.bool_]
-    asked: NDArray[np.int32]
+    test_users: NDArray[np.int32]
 
     @classmethod
     def of(cls, trial: Trial) -> _Facts:
@@ -176,5 +177,5 @@ class _Facts:
             liked_by=np.bincount(whole.items[liked], minlength=whole.n_items),
             relevant=np.bincount(test.users[liked_test], minlength=test.n_users),
             tested=np.bincount(test.items, minlength=test.n_items) > 0,
-            asked=np.unique(test.users).astype(np.int32),
+            test_users=np.unique(test.users).astype(np.int32),
         )

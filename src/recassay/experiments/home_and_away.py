@@ -45,9 +45,9 @@ class Homes(Experiment):
         named = {name: str(trial.models[name]) for name in runs if isinstance(trial.models[name], Reranker)}
         objectives = {name: text for name, text in named.items() if has_home(text)}
         made = home_and_away(scores, contest.scores(), objectives=objectives)
-        shown, told = made.exhibit(), [f"{one.code}: {one.detail}." for one in made.findings]
+        shown, notes = made.exhibit(), [f"{one.code}: {one.detail}." for one in made.findings]
         return (
-            replace(shown, caption=" ".join([shown.caption, *told])),
+            replace(shown, caption=" ".join([shown.caption, *notes])),
             Exhibit(
                 "mean-ranks", "At home and away", "Mean rank of every system under metrics at home for it, at home for "
                 "others, and at home for nobody.", made.summary().unpivot(

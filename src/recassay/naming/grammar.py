@@ -150,10 +150,10 @@ def split(text: str | Iterable[str]) -> list[str]:
     return [part for part in parts if part]
 
 
-def check_word(what: str, asked: str, known: Iterable[str]) -> None:
-    """Raise U107 unless the word ``asked`` is one of the ``known`` words; ``what`` names the option in the error."""
-    if asked not in (known := list(known)):
-        raise UsageError("U107", f"there is no {what} '{asked}'", hint=suggest(asked, known))
+def check_word(what: str, word: str, known: Iterable[str]) -> None:
+    """Raise U107 unless ``word`` is one of the ``known`` words; ``what`` names the option in the error."""
+    if word not in (known := list(known)):
+        raise UsageError("U107", f"there is no {what} '{word}'", hint=suggest(word, known))
 
 
 def suggest(word: str, choices: Iterable[str]) -> str:

@@ -29,7 +29,7 @@ Numbers = tuple[float, ...]
 class Memo:
     """A memory of results, each an array of numbers found by a digest of its inputs.
 
-    ``known`` are the results from before, ``used`` those that were asked for since. ``taken`` counts the results that
+    ``known`` are the results from before, ``used`` those used since. ``taken`` counts the results that
     were found, ``computed`` those that were not.
     """
 

@@ -265,9 +265,9 @@ def _longest_stretches(stretches: pl.DataFrame, shown: int = 3) -> str:
     At most ``shown`` ranges are named.
     """
     longest = stretches.sort("scored", descending=True).head(shown).sort("from_event")
-    told = [
+    named = [
         f"{row['better']} better from event {row['from_event']:,} to {row['to_event']:,}"
         for row in longest.iter_rows(named=True)
     ]
-    more = stretches.height - len(told)
-    return ", ".join(told) + (f", and {more:,} shorter stretches" if more else "")
+    more = stretches.height - len(named)
+    return ", ".join(named) + (f", and {more:,} shorter stretches" if more else "")

@@ -131,14 +131,14 @@ def exhibit(curves: Iterable[Curve], name: str = "over-time") -> Exhibit:
     """Return one figure called ``name`` with the curves of a metric and the events marked in them."""
     curves = list(curves)
     undefined = sum(one.undefined for one in curves)
-    told = [f"{one.system} at event {event:,}: {what}." for one in curves for event, what in one.marks]
-    told += [f"{undefined:,} scored events have no value."] if undefined else []
-    told += [f"{note}." for note in dict.fromkeys(note for one in curves for note in one.notes)]
+    notes = [f"{one.system} at event {event:,}: {what}." for one in curves for event, what in one.marks]
+    notes += [f"{undefined:,} scored events have no value."] if undefined else []
+    notes += [f"{note}." for note in dict.fromkeys(note for one in curves for note in one.notes)]
     note = "Points with less than a full window are marked partial."
     return Exhibit(
         name,
         f"{curves[0].metric} over time",
-        " ".join([f"Averages over {curves[0].windows}. {note}", *told]),
+        " ".join([f"Averages over {curves[0].windows}. {note}", *notes]),
         pl.concat([_thinned_curve(one) for one in curves], how="diagonal"),
         EVENT,
         "value",

@@ -130,8 +130,8 @@ def decide(
         own = baseline if baseline in scores.sheets[place].systems else None
         sheet = scores.sheets[place]
         needs[place] = users_needed(sheet, wanted=wanted, baseline=own, level=level, correction=correction)
-    asked = sudden_death if isinstance(sudden_death, SuddenDeathOptions) else SuddenDeathOptions(sudden_death)
-    contests = sudden_deaths(scores, asked, level=level, seed=seed, threads=threads) if asked.at else {}
+    options = sudden_death if isinstance(sudden_death, SuddenDeathOptions) else SuddenDeathOptions(sudden_death)
+    contests = sudden_deaths(scores, options, level=level, seed=seed, threads=threads) if options.at else {}
     leads = [lead for place, own in scores for lead in leads_at(place, own, compared.comparisons.get(place))]
     return Decision(compared, verdict_of(leads, level=level), ranked, agreed, needs, contests)
 

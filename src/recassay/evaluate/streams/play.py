@@ -339,7 +339,7 @@ class Player:
             return
         self.counts[UNLEARNED] += rows.size
         self._keep(block, WalkOutput.empty(rows.size, 0, self.list_length), rows, self.metrics.missed(rows.size), 0)
-        self.chunks.asking.pop()  # nothing was asked
+        self.chunks.asking.pop()  # the model got no query
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
         """Add the results of queries (``rows`` of the block) and count them; ``unseen`` are for unlearned items."""

@@ -111,8 +111,8 @@ class PopularityHistory:
     >>> history = PopularityHistory([1])
     >>> users, items = np.array([0, 0, 1, 2], np.int32), np.array([0, 1, 1, 1], np.int32)
     >>> block = history.block(users, items, np.zeros(4, bool), np.arange(2, dtype=np.int32))
-    >>> rows, asked = np.array([0, 2, 2, 3]), np.array([1, 0, 1, 1], np.int32)
-    >>> block.at(rows, asked).tolist(), block.is_popular(rows, asked, 1).tolist()
+    >>> rows, items = np.array([0, 2, 2, 3]), np.array([1, 0, 1, 1], np.int32)
+    >>> block.at(rows, items).tolist(), block.is_popular(rows, items, 1).tolist()
     ([0, 1, 1, 2], [False, True, False, True])
     """
 

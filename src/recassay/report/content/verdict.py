@@ -108,8 +108,8 @@ def _several(leads: Sequence[Lead], names: Mapping[Place, str]) -> str:
     for lead in leads:
         winners.setdefault(lead.leader, []).append(lead)
     if len(winners) > 1:
-        told = sorted(winners.items(), key=lambda one: -len(one[1]))
-        parts = [_leads_where(system, own, names, first=not at) for at, (system, own) in enumerate(told)]
+        by_wins = sorted(winners.items(), key=lambda one: -len(one[1]))
+        parts = [_leads_where(system, own, names, first=not at) for at, (system, own) in enumerate(by_wins)]
         return f"No system is best by {metric} on all {places}: {_series(parts, '; ')}."
     leader, sure = leads[0].leader, [lead for lead in leads if lead.significant]
     lead_range = f"by {_range_of_leads(leads)} over {_runner_up(leads)}"
@@ -146,10 +146,12 @@ def _leads_where(system: str, own: Sequence[Lead], names: Mapping[Place, str], *
 
 
 def _listed_places(leads: Sequence[Lead], names: Mapping[Place, str], *, with_p: bool = False) -> str:
-    told = [f"{names[_bare(lead)]} ({wording.p_phrase(lead.p)})" if with_p else names[_bare(lead)] for lead in leads]
-    if len(told) > MAX_NAMED:
-        return f"{len(told)} settings, such as {told[0]}"
-    return _series(told, "; " if any("," in one for one in told) else ", ")
+    settings = [
+        f"{names[_bare(lead)]} ({wording.p_phrase(lead.p)})" if with_p else names[_bare(lead)] for lead in leads
+    ]
+    if len(settings) > MAX_NAMED:
+        return f"{len(settings)} settings, such as {settings[0]}"
+    return _series(settings, "; " if any("," in one for one in settings) else ", ")
 
 
 def _count_places(leads: Sequence[Lead]) -> str:
@@ -275,9 +277,9 @@ def _other_leaders(other: Sequence[Lead], leads: Sequence[Lead]) -> str:
     if len(leads) == 1:
         return f"{other[0].leader} leads instead{_how_sure(other[0])}"
     names = lead_names(leads)
-    told = [f"{lead.leader} on {names[_bare(lead)]}{_how_sure(lead)}" for lead in other[:2]]
+    others = [f"{lead.leader} on {names[_bare(lead)]}{_how_sure(lead)}" for lead in other[:2]]
     more = f" and {len(other) - 2} more" if len(other) > 2 else ""
-    return f"another system leads in {len(other)} of {len(leads)} settings: {'; '.join(told)}{more}"
+    return f"another system leads in {len(other)} of {len(leads)} settings: {'; '.join(others)}{more}"
 
 
 def _how_sure(lead: Lead) -> str:

@@ -107,7 +107,7 @@ def _metric_row(metric: str, design: str, leads: Sequence[Lead]) -> dict[str, An
     for lead in leads:
         winners[lead.leader] = winners.get(lead.leader, 0) + 1
     named = sorted(winners, key=lambda name: -winners[name])
-    told = [f"{name} on {winners[name]}" for name in named] if len(winners) > 1 else named
+    leaders = [f"{name} on {winners[name]}" for name in named] if len(winners) > 1 else named
     tested = [lead for lead in leads if lead.tested]
     sure = sum(lead.significant for lead in leads)
     ahead = sorted(abs(lead.difference) for lead in tested)
@@ -115,7 +115,7 @@ def _metric_row(metric: str, design: str, leads: Sequence[Lead]) -> dict[str, An
     return {
         "metric": metric,
         "design": "ranked lists" if design in ("lists", GIVEN) else design,
-        "leader": listed(told),
+        "leader": listed(leaders),
         "runner_up": listed(list(dict.fromkeys(lead.runner_up or wording.NOTHING for lead in leads))),
         "lead": wording.NOTHING if not sizes else sizes[0] if sizes[0] == sizes[-1] else f"{sizes[0]}–{sizes[-1]}",
         "p": wording.p_value(max(lead.p for lead in tested)) if tested else wording.NOTHING,

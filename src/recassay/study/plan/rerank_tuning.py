@@ -75,8 +75,8 @@ def choose_settings(
     assert tune.metric is not None, "check_reranker_grid needs it"
     assert isinstance(system.model, Reranker), "check_reranker_grid refuses others"
     grid, model = tune.grid[system.name], system.model
-    asked = json.dumps([grid, tune.metric, tune.keep, tune.loss, tune.share], sort_keys=True)
-    key = digest_of(model_key(system.text, system.source, model, fold), str(ask), asked)
+    search = json.dumps([grid, tune.metric, tune.keep, tune.loss, tune.share], sort_keys=True)
+    key = digest_of(model_key(system.text, system.source, model, fold), str(ask), search)
     path = folder / FOUND / f"{key}.json"
     if manifest_of(folder).is_intact(path):
         choice: Choice = json.loads(path.read_text(encoding="utf-8"))

@@ -67,7 +67,7 @@ class Runner(ABC, Generic[AFold, Answer]):
     report: ReportProgress
     trust: bool = False  # whether pickles of another process may be read
     wait: bool = False  # for another process that uses the folder
-    asked: Mapping[str, Any] | None = None  # what is asked for, to recognise an unchanged study
+    arguments: Mapping[str, Any] | None = None  # the arguments of the run, to recognise an unchanged study
     read: dict[str, state.Stamp | None] = field(default_factory=dict)  # files, as they were before
     make_ahead: Callable[[Any, Logs], Failures] | None = None  # computes answers before the runner needs them
     failures_ahead: Failures = field(default_factory=dict)  # of make_ahead
@@ -176,8 +176,8 @@ class Runner(ABC, Generic[AFold, Answer]):
             if not locks.claim_folder(self.out, lock):  # again: another process may have begun a study there
                 write_text(locks.to_yaml(lock), self.out / locks.NAME)
             results = self._run_all(logs, manifest)
-            if self.asked is not None and not results.failures:  # a model that failed is tried again
-                state.store_state(self.out, self.asked, self.read)
+            if self.arguments is not None and not results.failures:  # a model that failed is tried again
+                state.store_state(self.out, self.arguments, self.read)
             return results
 
     def _tell(self, text: str) -> None:

@@ -99,12 +99,12 @@ def run_study(
     if not isinstance(values, Mapping | None):
         raise UsageError("U102", f"values must be a dict of parameters, got {values!r:.80}")
     backend = choose(execution=Execution(engine=engine))
-    asked = state.request(path, data=data, quick=quick, values=values)
+    request = state.request(path, data=data, quick=quick, values=values)
     plan = read_plan(path, data=data, quick=quick, values=values)
     folder = None if data is None else Path(data)
     runner = RUNNERS[type(plan)](plan, Path(out), folder, threads, progress or _silent, trust, wait)
     runner.record.command = run_command(path, out, data=data, quick=quick, values=values)
-    runner.asked = asked
+    runner.arguments = request
     if (tasks := backend.tasks()) is not None:
         runner.make_ahead = functools.partial(make_answers_ahead, tasks)
     return runner.run()

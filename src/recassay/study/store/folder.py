@@ -70,7 +70,7 @@ class StudyFolder:
     names: tuple[str, ...] = ()
     trust: bool = False  # whether pickles of another process may be read
     replaced: set[Path] = field(default_factory=set)  # runs that somebody else wrote, and that are scored
-    told: set[Path] = field(default_factory=set)  # replaced runs that a finding names
+    reported: set[Path] = field(default_factory=set)  # replaced runs that a finding names
     damaged: set[Path] = field(default_factory=set)  # files that are computed again
 
     @property
@@ -306,8 +306,8 @@ class StudyFolder:
 
     def newly_replaced(self) -> tuple[str, ...]:
         """Return the names of run files that somebody replaced and that no earlier call has returned."""
-        found = tuple(map(self.manifest.name_of, sorted(self.replaced - self.told)))
-        self.told |= self.replaced
+        found = tuple(map(self.manifest.name_of, sorted(self.replaced - self.reported)))
+        self.reported |= self.replaced
         return found
 
     def _set_aside(self, path: Path) -> None:

@@ -48,13 +48,13 @@ def stamps(paths: Iterable[Path]) -> dict[str, Stamp | None]:
     return {str(path): stamp(path) for path in paths}
 
 
-def store_state(out: Path, asked: Mapping[str, Any], read: Mapping[str, Stamp | None]) -> None:
+def store_state(out: Path, arguments: Mapping[str, Any], read: Mapping[str, Stamp | None]) -> None:
     """Record that a run has finished, so that :func:`changes` can tell later whether its results are up to date.
 
-    The record has the arguments of the run (``asked``, from :func:`request`), the stamps (size and time) of the files
-    it read, and those of all files that it wrote into the folder ``out``.
+    The record has the ``arguments`` of the run, from :func:`request`, the stamps (size and time) of the files it read,
+    and those of all files that it wrote into the folder ``out``.
     """
-    state = {"asked": asked, "read": read, "written": _written(out)}
+    state = {"arguments": arguments, "read": read, "written": _written(out)}
     (out / STATE).parent.mkdir(parents=True, exist_ok=True)
     (out / STATE).write_text(json.dumps(state, ensure_ascii=False), encoding="utf-8")
 
@@ -64,10 +64,10 @@ def forget_state(out: Path) -> None:
     (out / STATE).unlink(missing_ok=True)
 
 
-def changes(out: str | Path, asked: Mapping[str, Any]) -> list[str]:
+def changes(out: str | Path, arguments: Mapping[str, Any]) -> list[str]:
     """Return sentences on what has changed since the folder was written; an empty list if nothing has changed.
 
-    ``asked`` are the arguments of the run that is wanted now, from :func:`request`.
+    ``arguments`` are those of the run that is wanted now, from :func:`request`.
 
     >>> changes("no such folder", {})
     ['there are no finished results']
@@ -75,15 +75,15 @@ def changes(out: str | Path, asked: Mapping[str, Any]) -> list[str]:
     folder = Path(out)
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        before, read, written = state["asked"], state["read"], state["written"]
+        before, read, written = state["arguments"], state["read"], state["written"]
     except (OSError, ValueError, KeyError):
         return ["there are no finished results"]
-    told = [f"{name} changed" for name in asked if before.get(name) != asked[name]]
-    told += [f"{path} changed" for path, known in read.items() if stamp(Path(path)) != known]
+    found = [f"{name} changed" for name in arguments if before.get(name) != arguments[name]]
+    found += [f"{path} changed" for path, known in read.items() if stamp(Path(path)) != known]
     now = _written(folder)
-    told += [f"{name} in the folder changed" for name, known in written.items() if now.get(name) != known]
-    told += [f"{name} in the folder is new" for name in now if name not in written]
-    return told or _damaged(folder)
+    found += [f"{name} in the folder changed" for name, known in written.items() if now.get(name) != known]
+    found += [f"{name} in the folder is new" for name in now if name not in written]
+    return found or _damaged(folder)
 
 
 def _damaged(folder: Path) -> list[str]:
@@ -93,17 +93,17 @@ def _damaged(folder: Path) -> list[str]:
 
     manifest = Manifest.read(folder)
     states = {path: manifest.state(path) for path in (*files_read(folder), folder / PAGE)}
-    told = [f"{path.name} in the folder is damaged" for path in states if states[path] is State.CHANGED]
-    return told or ["the manifest of the folder is damaged"] * bool(manifest.damaged)
+    found = [f"{path.name} in the folder is damaged" for path in states if states[path] is State.CHANGED]
+    return found or ["the manifest of the folder is damaged"] * bool(manifest.damaged)
 
 
-def stored_results(out: str | Path, asked: Mapping[str, Any]) -> Results | None:
+def stored_results(out: str | Path, arguments: Mapping[str, Any]) -> Results | None:
     """Return the results in a folder if nothing has changed since they were written, else None.
 
-    ``asked`` are the arguments of the run that is wanted now, from :func:`request`.
+    ``arguments`` are those of the run that is wanted now, from :func:`request`.
     """
     folder = Path(out)
-    if changes(folder, asked):
+    if changes(folder, arguments):
         return None
     from recassay.comparison.verdict import Verdict
     from recassay.study.store.results import Results
