@@ -240,7 +240,7 @@ EXAMPLES: dict[str, str] = {
     "I355": """
         from recassay.data.synthetic.tastes import log
         fold = ra.split.random_sequences()(ra.split.sessions(gap=1e6)(log(users=50, items=40, events=600)))[0]
-        ra.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, lots: lots)
+        ra.generate(ra.models.sequence.Unigram(), fold, generator=lambda fitted, histories, k, uniforms: uniforms)
         """,
     "I356": """
         import polars as pl

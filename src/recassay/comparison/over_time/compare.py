@@ -33,7 +33,7 @@ SURE = (
     "Bounds hold at every event of every pair at once with a chance of {level:.4g}: watch them, and stop when you like."
 )
 
-WIDE = 10  # bounds that are so many times as wide as the last are left out of a picture: they would fill it
+WIDE = 10  # bounds more than this many times as wide as the last bounds are not drawn: they would fill the picture
 
 
 @dataclass(frozen=True, eq=False)
