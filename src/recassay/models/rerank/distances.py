@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,9 @@ from recassay.columnar.recoding import Recoding
 from recassay.data.distances import validated_distances
 from recassay.errors import InputError
 from recassay.models.rerank import _kernels
+from recassay.models.rerank.base import Reranker
 from recassay.models.rerank.context import RerankContext
 from recassay.naming.grammar import suggest
-
-if TYPE_CHECKING:
-    from recassay.models.rerank.dpp import DPP
-    from recassay.models.rerank.mmr import MMR
 
 OF_FEATURES = ("jaccard", "cosine")
 KNOWN = ("jaccard", "cosine", "training", "factors")
@@ -54,10 +50,21 @@ class ItemDistances:
         return int((sizes[rows] == 0).sum())  # row -1, an unknown item, reads the 0 at the end
 
 
-def require_known_distance(method: MMR | DPP) -> None:
-    """Raise U102 if the re-ranker's ``distance`` is an unknown name."""
-    if isinstance(method.distance, str) and method.distance not in KNOWN:
-        raise method.refuse("distance", "it is not a known distance", suggest(method.distance, KNOWN))
+class DistanceReranker(Reranker):
+    """A re-ranker that compares items by a distance; a subclass declares the parameter ``distance``."""
+
+    distance: object
+
+    def validate(self) -> None:
+        """Raise U102 for an unknown distance."""
+        super().validate()
+        if isinstance(self.distance, str) and self.distance not in KNOWN:
+            raise self.refuse("distance", "it is not a known distance", suggest(self.distance, KNOWN))
+
+    @property
+    def needs_items(self) -> bool:
+        """Return whether item features must still be given: the distance compares features, and there are none yet."""
+        return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
 
 
 def item_distances(distance: object, context: RerankContext) -> ItemDistances:

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 from recassay.columnar.layout import readonly
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import NORMS, Reranker
+from recassay.models.rerank.base import NORMS
 from recassay.models.rerank.candidates import Candidates, Float, Int64
 from recassay.models.rerank.context import RerankContext
-from recassay.models.rerank.distances import OF_FEATURES, ItemDistances, item_distances, require_known_distance
+from recassay.models.rerank.distances import DistanceReranker, ItemDistances, item_distances
 
 
 @dataclass(frozen=True, repr=False)
-class DPP(Reranker):
+class DPP(DistanceReranker):
     """DPP re-ranking: diversity is the gain in the log determinant of the similarities between the list's items.
 
     The similarity of two items is 1 - their distance, and 1 of an item to itself. The gain of an item is ln d, where d
@@ -37,16 +37,6 @@ class DPP(Reranker):
     name: ClassVar[str] = "DPP"
 
     distance: object = "jaccard"
-
-    def validate(self) -> None:
-        """Raise U102 for an unknown distance."""
-        super().validate()
-        require_known_distance(self)
-
-    @property
-    def needs_items(self) -> bool:
-        """Return whether item features must still be given: the distance compares features, and there are none yet."""
-        return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
 
     def prepare(self, context: RerankContext) -> GreedyDPP:
         """Return the re-ranker together with the distances between items."""

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import readonly
 from recassay.models.rerank import _kernels
-from recassay.models.rerank.base import NORMS, Reranker
+from recassay.models.rerank.base import NORMS
 from recassay.models.rerank.candidates import Candidates, Float, Int64
 from recassay.models.rerank.context import RerankContext
-from recassay.models.rerank.distances import OF_FEATURES, ItemDistances, item_distances, require_known_distance
+from recassay.models.rerank.distances import DistanceReranker, ItemDistances, item_distances
 from recassay.naming.departures import Departure
 
 FORMS = {
@@ -27,7 +27,7 @@ FORMS = {
 
 
 @dataclass(frozen=True, repr=False)
-class MMR(Reranker):
+class MMR(DistanceReranker):
     """MMR re-ranking: diversity is the distance to the items above, to the nearest, to the farthest, or their mean.
 
     Each of the first ``places`` ranks goes to the item among the first ``candidates`` that maximises
@@ -66,16 +66,6 @@ class MMR(Reranker):
     form: Literal["min", "max", "mean", "paper_text", "ranksys"] = "min"
     distance: object = "jaccard"
     bare: Literal["distant", "skip"] = "distant"
-
-    def validate(self) -> None:
-        """Raise U102 for an unknown distance."""
-        super().validate()
-        require_known_distance(self)
-
-    @property
-    def needs_items(self) -> bool:
-        """Return whether item features must still be given: the distance compares features, and there are none yet."""
-        return self.items is None and isinstance(self.distance, str) and self.distance in OF_FEATURES
 
     def prepare(self, context: RerankContext) -> GreedyMMR:
         """Return the re-ranker together with the distances between items."""
