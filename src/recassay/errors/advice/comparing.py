@@ -97,8 +97,8 @@ ADVICE: dict[str, Advice] = {
         "Name a folder of shared storage: `work='s3a://bucket/scratch'`, `--work hdfs:///tmp/scratch`.",
     ),
     "U231": Advice(
-        "Only some metrics of sequences use a primitive list or a matrix of similarities. None of the requested "
-        "metrics does, so the given data would change no number.",
+        "Only some metrics of sequences use item features, a matrix of similarities or a primitive list. None of the "
+        "requested metrics does, so the given data would change no number.",
         "Request a metric that uses it, such as `seq_serendipity(primitive='given')@5` or "
         "`seq_diversity(similarity='given')@5`, or leave the data out.",
     ),

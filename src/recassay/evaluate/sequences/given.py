@@ -28,8 +28,13 @@ from recassay.models.sequence import parse as parse_model
 from recassay.protocols.sequence import Sequence as SequenceProtocol
 
 GIVEN = "given"  # parameter value of a metric that uses an argument of the call
-USED_BY = {"similarities": ("similarity", "seq_diversity"), "primitive": ("primitive", "seq_serendipity")}
 PRIMITIVE = "primitive"
+# by argument of the call: a metric that uses it, and the parameter of metrics with the value that says so
+USED_BY = {
+    "items": ("seq_diversity", "similarity", "features"),
+    "similarities": ("seq_diversity", "similarity", GIVEN),
+    PRIMITIVE: ("seq_serendipity", PRIMITIVE, GIVEN),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +52,7 @@ class GivenData:
     columns: Columns = None
 
     def used_by(self, metrics: Mapping[str, SequenceMetric]) -> GivenData:
-        """Return the data without similarities or a primitive recommender if none of the metrics reads them."""
+        """Return the data without features, similarities or a primitive recommender that none of the metrics reads."""
         unused = {name: None for name in USED_BY if not _is_used(name, metrics)}
         return replace(self, **unused)
 
@@ -55,7 +60,7 @@ class GivenData:
         self, fold: SequenceFold, metrics: Mapping[str, SequenceMetric], *, threads: int | None
     ) -> SequenceContext:
         """Return the data in the form that metrics read; raise U231 for data that no metric uses."""
-        _raise_if_unused(metrics, similarities=self.similarities, primitive=self.primitive)
+        _raise_if_unused(metrics, items=self.items, similarities=self.similarities, primitive=self.primitive)
         features = None if self.items is None else read_items(self.items, columns=self.columns)
         primitive = None
         if self.primitive is not None:
@@ -126,13 +131,14 @@ def _length(metrics: Mapping[str, SequenceMetric]) -> int:
 
 
 def _is_used(name: str, metrics: Mapping[str, SequenceMetric]) -> bool:
-    return any(getattr(metric, USED_BY[name][0], "") == GIVEN for metric in metrics.values())
+    _, parameter, value = USED_BY[name]
+    return any(getattr(metric, parameter, "") == value for metric in metrics.values())
 
 
 def _raise_if_unused(chosen: Mapping[str, SequenceMetric], **given: Any) -> None:
     """Raise U231 for data that were ``given`` and that no chosen metric uses."""
     for name, one in given.items():
-        parameter, metric = USED_BY[name]
+        metric, parameter, value = USED_BY[name]
         if one is None or _is_used(name, chosen):
             continue
         near = [heading for heading, one in chosen.items() if hasattr(one, parameter)]
@@ -140,4 +146,4 @@ def _raise_if_unused(chosen: Mapping[str, SequenceMetric], **given: Any) -> None
         if near:
             what += f": {near[0]} takes {parameter}={getattr(chosen[near[0]], parameter)!r}"
         cut = chosen[near[0]].k if near else max((one.k or 0 for one in chosen.values()), default=0) or 5
-        raise UsageError("U231", what, where=", ".join(chosen), hint=f"{metric}({parameter}='given')@{cut}")
+        raise UsageError("U231", what, where=", ".join(chosen), hint=f"{metric}({parameter}='{value}')@{cut}")

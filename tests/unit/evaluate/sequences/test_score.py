@@ -130,6 +130,7 @@ class TestRefused:
             (None, {"primitive": ["d", "b"]}, "seq_serendipity@3 takes", "seq_serendipity(primitive='given')@3"),
             ("seq_diversity@3", {"similarities": np.eye(5)}, "takes similarity='training'", "similarity='given')@3"),
             ("seq_perplexity", {"similarities": np.eye(5)}, "no metric uses", "seq_diversity(similarity='given')@5"),
+            ("seq_diversity@3", {"items": {"a": ["x"]}}, "takes similarity='training'", "similarity='features')@3"),
         ],
     )
     def test_what_was_given_and_no_metric_asks_for(self, metrics, given, words, hint):
