@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from recassay.columnar.identity import SECOND, Keys, id_keys, mix, value_keys
 from recassay.columnar.layout import row_groups, rows_of_groups
 from recassay.columnar.order import lexsort_groups
 from recassay.columnar.time_kind import TimeKind
+from recassay.columnar.time_scale import TimeScale
 from recassay.columnar.vocabulary import Vocabulary
 from recassay.data.histories import Histories
 from recassay.data.interactions import Interactions
@@ -38,9 +39,9 @@ class Sequences(Displayable):
 
     ``users`` has the user of each sequence. ``times`` has the time of each row, if known, and ``kind`` is what the
     times can order (as ``times`` of :class:`~recassay.data.interactions.Interactions`); ``dates`` says whether they are
-    seconds of dates, not numbers of the log. Items are coded 0..n-1 in
-    ascending order of id. The vocabulary holds all items of the sequences that this part was taken from. ``removed``
-    counts, by reason, the rows that belong to no sequence.
+    seconds of dates, not numbers of the log. Items are coded 0..n-1 in ascending order of id. The vocabulary holds all
+    items of the sequences that this part was taken from. ``removed`` counts, by reason, the rows that belong to no
+    sequence.
 
     >>> frame = pl.DataFrame({"sequence_id": [1, 1, 1, 2, 2], "item_id": [*"babcc"]})
     >>> made = Sequences.from_frame(frame)
@@ -97,6 +98,11 @@ class Sequences(Displayable):
 
     def __len__(self) -> int:
         return int(self.offsets.size - 1)
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """Return the magnitude of the times."""
+        return TimeScale() if self.times is None else replace(TimeScale.of(pl.Series(self.times)), dates=self.dates)
 
     @property
     def n_items(self) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from recassay.columnar.time_scale import UNITS, TimeScale
 from recassay.data.interactions import Interactions
 from recassay.errors import InputError, UsageError
 
@@ -62,22 +63,27 @@ def has_dates(log: Interactions) -> bool:
     return log.timestamps is not None and log.timestamps.dtype.is_temporal()
 
 
-def parse_instant(at: float | str, where: str, *, dates: bool) -> float:
-    """Return the instant ``at`` on the scale of :func:`row_times`.
+def parse_instant(at: float | str, where: str, scale: TimeScale) -> float:
+    """Return the instant ``at`` on the scale of :func:`row_times`, for a log whose times have the magnitudes ``scale``.
 
-    Text is a date (UTC), and allowed if the times of the log are ``dates``. ``where`` names, in an error, what was
-    given the instant.
+    Text is a date (UTC). The times of the log must be dates then, or numbers since 1970, whose unit follows from their
+    magnitude; raise U102 for other numbers. ``where`` names, in an error, what was given the instant.
 
-    >>> parse_instant("1970-01-01T00:01", "", dates=True), parse_instant(7, "", dates=False)
-    (60.0, 7)
+    >>> milliseconds = TimeScale.of(pl.Series([1_600_000_000_000]))
+    >>> parse_instant("2020-09-13T12:26:40", "", milliseconds), parse_instant(7, "", TimeScale())
+    (1600000000000, 7)
     """
     if not isinstance(at, str):
         return at
-    if not dates:
-        what = f"'{at}' is a date, but the times of this log are plain numbers"
+    if (unit := scale.unit) is None and not scale.dates:
+        what = f"'{at}' is a date, but the times of this log are plain numbers, not times since 1970"
         raise UsageError("U102", what, where=where, hint="give the instant as a number in the unit of the log")
     try:
         read = datetime.fromisoformat(at)
     except ValueError:
         raise UsageError("U102", f"'{at}' is not a date", where=where, hint="write it as 2024-05-31") from None
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    read = read if read.tzinfo else read.replace(tzinfo=UTC)
+    if unit is None or scale.dates:
+        return read.timestamp()
+    parts = (read - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * UNITS[unit]
+    return parts // 10**6 if parts % 10**6 == 0 else parts / 10**6

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from recassay.columnar.time_kind import TimeKind, require_times
 from recassay.data.features import Features
 from recassay.data.interactions import Interactions
-from recassay.data.times import has_dates, parse_instant, row_times
+from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
 from recassay.naming.named import Named
 from recassay.naming.registry import Registry
@@ -245,7 +245,8 @@ class Rated(Filter):
 class Between(Filter):
     """Events from ``start`` on and before ``end``; either may be left out. Needs an order of all events.
 
-    Times are in the unit of the log for numbers, or a text such as '2024-05-31' if the times of the log are dates.
+    Times are numbers in the unit of the log, or a text such as '2024-05-31' if the log has dates, or numbers since
+    1970.
 
     >>> import polars as pl
     >>> log = Interactions.from_frame(pl.DataFrame({"user_id": [1] * 3, "item_id": [7, 8, 9], "timestamp": [1, 2, 3]}))
@@ -268,12 +269,14 @@ class Between(Filter):
         """Return ``global``: the log must have an order of all events."""
         return "global"
 
-    def kept(self, log: Interactions, facts: None) -> tuple[Rows, Mapping[str, int]]:
+    def facts(self, log: PartitionedLog) -> list[float | None]:
+        """Return ``start`` and ``end`` as numbers in the unit of the log; None where there is no limit."""
+        limits = (self.start, self.end)
+        return [None if at is None else parse_instant(at, str(self), log.time_scale) for at in limits]
+
+    def kept(self, log: Interactions, facts: list[float | None]) -> tuple[Rows, Mapping[str, int]]:
         """Return a mask of the rows inside the interval, and the number of the other rows by reason."""
-        time = row_times(log)
-        start, end = (
-            None if at is None else parse_instant(at, str(self), dates=has_dates(log)) for at in (self.start, self.end)
-        )
+        time, (start, end) = row_times(log), facts
         early = np.zeros(time.size, np.bool_) if start is None else time < start
         late = np.zeros(time.size, np.bool_) if end is None else time >= end
         removed = {"too early": int(np.count_nonzero(early)), "too late": int(np.count_nonzero(late & ~early))}

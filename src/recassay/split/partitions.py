@@ -21,6 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from recassay.columnar.time_kind import HasTimes
+from recassay.columnar.time_scale import TimeScale
 from recassay.columnar.vocabulary import Vocabulary, concat_ids
 from recassay.data.interactions import Interactions
 from recassay.errors import UsageError
@@ -32,6 +33,10 @@ Side = Literal["user", "item"]
 
 class PartitionedLog(Protocol):
     """A log whose rows are in partitions, each with all rows of some users: in memory or on a cluster."""
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """Return the magnitude of the times of all rows."""
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
         """Apply ``look`` to every partition and return the sum of the results.
@@ -67,6 +72,11 @@ class WholeLog:
     """A log in memory, as a partitioned log with one partition."""
 
     log: Interactions
+
+    @property
+    def time_scale(self) -> TimeScale:
+        """Return the magnitude of the times."""
+        return self.log.time_scale
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:
         """Return ``look(log)``: a log in memory is a single partition, with all rows of every user and every item."""

@@ -175,9 +175,9 @@ class LatestSequences(TimedSequences):
 class SequencesSince(TimedSequences):
     """The sequences that begin at the time ``at`` or later, for test. Needs an order of all events.
 
-    ``at`` is in the unit of the log, or a text such as '2017-12-01' if the times of the log are dates. Leakage: per
-    user, because a training sequence may end after ``at``. ``strict=True`` removes and counts training events at ``at``
-    or later, and events that are then alone in their sequence; leakage: none.
+    ``at`` is in the unit of the log, or a text such as '2017-12-01' if the times are dates or numbers since 1970.
+    Leakage: per user, because a training sequence may end after ``at``. ``strict=True`` removes and counts training
+    events at ``at`` or later, and events that are then alone in their sequence; leakage: none.
 
     >>> import polars as pl
     >>> rows = [(1, "a", 1), (1, "b", 4), (2, "c", 2), (2, "d", 3), (3, "a", 3), (3, "c", 5)]
@@ -194,7 +194,7 @@ class SequencesSince(TimedSequences):
 
     def folds(self, sequences: Sequences) -> tuple[SequenceFold, ...]:
         """Return one fold: the sequences that begin at the time or later are test."""
-        starts, at = self.starts_of(sequences), parse_instant(self.at, str(self), dates=sequences.dates)
+        starts, at = self.starts_of(sequences), parse_instant(self.at, str(self), sequences.time_scale)
         return self.cut(sequences, starts < at, at, "not before the cut")
 
 

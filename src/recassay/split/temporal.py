@@ -27,7 +27,7 @@ from recassay.columnar.order import Keys, float_from_key, ordered_keys, position
 from recassay.columnar.time_kind import TimeKind
 from recassay.data.fold import Leakage
 from recassay.data.interactions import Interactions
-from recassay.data.times import has_dates, parse_instant, row_times
+from recassay.data.times import parse_instant, row_times
 from recassay.errors import UsageError
 from recassay.split.base import RowAssignment, Split
 from recassay.split.boundaries import Boundary, find_boundaries
@@ -72,45 +72,36 @@ class GlobalTime(Split):
         return "global"
 
     def facts(self, log: PartitionedLog) -> TimeCut:
-        """Return the time at which test begins (None if ``at`` states it), and the boundary of validation."""
-        at: float | None = None
-        if self.quantile is not None:
+        """Return the time at which test begins, and the boundary of validation."""
+        if self.at is not None:
+            at = parse_instant(self.at, str(self), log.time_scale)
+        else:
+            assert self.quantile is not None
             at = float_from_key(find_boundaries(log, _clock, _at_quantile(self.quantile))[0].key)
         if not self.validation:
             return TimeCut(at)
-        return TimeCut(at, find_boundaries(log, partial(self._earlier, at), _at_quantile(1 - self.validation))[0])
+        return TimeCut(at, find_boundaries(log, partial(_times_before, at), _at_quantile(1 - self.validation))[0])
 
     def cuts(self, log: Interactions, facts: TimeCut) -> Iterator[RowAssignment]:
         """Yield one assignment: rows at or after the cut time are test, and the last rows before it are validation."""
-        time, at = row_times(log), self._instant(log, facts.at)
+        time, at = row_times(log), facts.at
         test, validation = time >= at, None
         if facts.validation is not None:
             validation = ~test & (ordered_keys(time) >= np.uint64(facts.validation.key))
         yield RowAssignment(test, validation, info={"cut": at})
 
-    def _instant(self, log: Interactions, found: float | None) -> float:
-        if found is not None:
-            return found
-        assert self.at is not None
-        return parse_instant(self.at, str(self), dates=has_dates(log))
-
-    def _earlier(self, found: float | None, log: Interactions) -> Keys:
-        """Return the times before the test part, as sort keys.
-
-        ``found`` is the time at which test begins if it is a quantile of the log; with None ``at`` is used.
-        """
-        time = row_times(log)
-        return ordered_keys(time[time < self._instant(log, found)])
-
 
 class TimeCut(NamedTuple):
-    """The time at which test begins, and the boundary at which validation begins.
+    """The time at which test begins, and the boundary at which validation begins."""
 
-    The time is None if the user stated it; it is then the same for every log.
-    """
-
-    at: float | None
+    at: float
     validation: Boundary | None = None
+
+
+def _times_before(at: float, log: Interactions) -> Keys:
+    """Return the times of the rows before ``at``, as sort keys."""
+    time = row_times(log)
+    return ordered_keys(time[time < at])
 
 
 def _clock(log: Interactions) -> Keys:
@@ -215,10 +206,11 @@ class Windows(Split):
 
     def facts(self, log: PartitionedLog) -> list[Window]:
         """Return the windows that get a fold: those with events in both the training and the test period."""
-        span, step = log.total(self._extent), self.length if self.step is None else self.step
+        span, step = log.total(_extent), self.length if self.step is None else self.step
         if span.low is None:
             return []
-        first = span.low + self.length if span.first is None else span.first
+        given = self.first
+        first = span.low + self.length if given is None else parse_instant(given, str(self), log.time_scale)
         count = int((span.high - first) // step) + 1
         if count > MOST_WINDOWS:
             what = f"a log can have at most {MOST_WINDOWS:,} windows, got {count:,}"
@@ -236,11 +228,6 @@ class Windows(Split):
             removed = {"later": time >= window.end, "earlier": early}
             test = (time >= window.begin) & (time < window.end)
             yield RowAssignment(test, removed=removed, info={"begin": float(window.begin)}, number=window.number)
-
-    def _extent(self, log: Interactions) -> TimeExtent:
-        time = row_times(log)
-        first = None if self.first is None else parse_instant(self.first, str(self), dates=has_dates(log))
-        return TimeExtent(time.min(), time.max(), first) if time.size else TimeExtent()
 
     def _window(self, number: int, begin: Any) -> Window:
         return Window(number, None if self.train is None else begin - self.train, begin, begin + self.length)
@@ -260,19 +247,20 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class TimeExtent:
-    """The earliest and the latest time of a log, and the start of the first window if the user stated it.
-
-    All are numbers in the unit of the log. The extents of disjoint groups of users add up.
-    """
+    """The earliest and the latest time of a log, in its unit. The extents of disjoint groups of users add up."""
 
     low: Any = None
     high: Any = None
-    first: float | None = None
 
     def __add__(self, other: TimeExtent) -> TimeExtent:
         if self.low is None or other.low is None:
             return other if self.low is None else self
-        return TimeExtent(min(self.low, other.low), max(self.high, other.high), self.first)
+        return TimeExtent(min(self.low, other.low), max(self.high, other.high))
+
+
+def _extent(log: Interactions) -> TimeExtent:
+    time = row_times(log)
+    return TimeExtent(time.min(), time.max()) if time.size else TimeExtent()
 
 
 def _earlier(windows: Sequence[Window], log: Interactions) -> NDArray[np.int64]:

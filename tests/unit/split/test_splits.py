@@ -39,7 +39,19 @@ def test_global_time_splits_at_a_time_or_a_quantile():
     assert (pairs(held.train), pairs(held.validation)) == (["Aa", "Ba", "Ca"], ["Ab"])
 
 
-def test_dates_are_accepted_for_logs_with_dates_only():
+@pytest.mark.parametrize("unit", [1, 1000, 10**6, 10**9])
+def test_dates_are_accepted_for_numbers_since_1970_of_any_unit(unit):
+    first = int(datetime(2020, 1, 1, tzinfo=UTC).timestamp())
+    times = [(first + 86_400 * (day - 1)) * unit for _, _, day in ROWS]
+    log = Interactions.from_frame(log_of().frame().with_columns(timestamp=pl.Series(times)))
+    fold = split.global_time(at="2020-01-04")(log)[0]
+    assert (pairs(fold.test), fold.how["cut"]) == (["Ac", "Bb"], (first + 3 * 86_400) * unit)
+    assert split.windows(length=2 * 86400 * unit, first="2020-01-02")(log)[0].how["begin"] == (first + 86_400) * unit
+    kept = split.filters.apply(log, "between(start='2020-01-02', end='2020-01-04T12:00+12:00')").log
+    assert sorted(set(kept.timestamps)) == [(first + 86_400 * day) * unit for day in (1, 2)]
+
+
+def test_dates_are_accepted_for_logs_with_dates():
     days = pl.Series([datetime(2020, 1, day, tzinfo=UTC) for _, _, day in ROWS])
     frame = log_of().frame().with_columns(timestamp=days)
     log = Interactions.from_frame(frame)
