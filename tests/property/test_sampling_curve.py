@@ -314,6 +314,20 @@ class TestCurve:
         ]
         assert "tau_a" in str(curve)
 
+    def test_the_rank_chart_has_uniform_samples_all_candidates_and_samples_by_popularity(self):
+        curve = ra.sampling_curve(RUNS, [5, 60], ["popularity", "uniform"], metric="hit@3 mrr@3", resamples=5)
+        chart = curve.exhibits()[-1]
+        assert chart.name == "rank-chart"
+        (hits, _) = chart.table.partition_by("metric", maintain_order=True)
+        order = ["60 uniform", "all", "60 popularity"]
+        assert hits["candidates"].unique(maintain_order=True).to_list() == order
+        for candidates, (by, size) in zip(order, [("uniform", 60), ("uniform", None), ("popularity", 60)], strict=True):
+            points = curve.points.filter(pl.col("size").eq_missing(pl.lit(size, pl.Int64)), by=by, metric="hit@3")
+            best = points.sort("mean", descending=True, maintain_order=True)["system"].to_list()
+            ranked = hits.filter(candidates=candidates)
+            assert sorted(best, key=dict(ranked.select("system", "rank").rows()).__getitem__) == best
+        assert set(curve.rank_chart(7).table["candidates"]) == {"5 uniform", "all", "5 popularity"}
+
     @pytest.mark.parametrize(
         ("arguments", "code"),
         [

@@ -111,4 +111,35 @@ class SamplingCurve:
                 orders.select("setting", "candidates", "tau_a", "low", "high", "agree", "swaps"),
                 y="tau_a", low="low", high="high", **axes,
             ),
+            *([self.rank_chart()] if self.orders["by"].n_unique() > 1 else []),
+        )  # fmt: skip
+
+    def rank_chart(self, size: int = 100) -> Exhibit:
+        """Return the rank of each system in uniform samples, among all candidates, and in samples by popularity.
+
+        The samples have ``size`` candidates, or the size next to it that was computed. Of several schemes with the same
+        weights (with and without replacement) the first is taken.
+        """
+        shown = min(self.points["size"].drop_nulls().unique(), key=lambda one: (abs(one - size), one))
+        first = pl.col("replace") == pl.col("replace").first().over("metric", "by")
+        drawn = self.points.filter(first, size=shown).with_columns(
+            candidates=pl.format("{} {}", pl.lit(f"{shown:,}"), "by")
+        )
+        full = self.points.filter(first, pl.col("size").is_null(), by=self.points["by"][0])
+        order = [f"{shown:,} uniform", "all", f"{shown:,} popularity"]
+        table = (
+            pl.concat([drawn, full.with_columns(candidates=pl.lit("all"))])
+            .with_columns(rank=pl.col("mean").rank("min", descending=True).over("metric", "candidates").cast(pl.Int64))
+            .sort(
+                "metric",
+                pl.col("candidates").replace_strict(order, range(3), return_dtype=pl.Int8),
+                maintain_order=True,
+            )
+        )
+        return Exhibit(
+            "rank-chart", "Who comes first in samples and among all candidates",
+            f"The rank of each system with {shown:,} candidates drawn uniformly (left), with all candidates, and with "
+            f"{shown:,} drawn by popularity (right). Where lines cross, two systems swap places.",
+            table.select("metric", "system", "candidates", "rank", "mean"),
+            x="candidates", y="rank", series="system", facet="metric", downwards=True,
         )  # fmt: skip

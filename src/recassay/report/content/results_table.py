@@ -45,6 +45,11 @@ class ResultTable:
         """Return the systems with the best mean; none for a single system or a metric without a better direction."""
         return self._best[metric]
 
+    def second(self, metric: str) -> frozenset[str]:
+        """Return the systems with the best mean below that of the best; none if there are fewer than three systems."""
+        best, rows = self._best[metric], [self.row(system, metric) for system in self.scores.systems]
+        return _best_of([row for row in rows if row.system not in best]) if best and len(rows) > 2 else frozenset()
+
     def reference(self, metric: str) -> str | None:
         """Return the system that others are compared with: the baseline, else the first of the best systems."""
         if self.comparison is None:
@@ -96,7 +101,7 @@ class ResultTable:
 
     @functools.cached_property
     def _best(self) -> dict[str, frozenset[str]]:
-        return {metric: _best_of(rows) for metric, rows in self.groups()}
+        return {metric: _best_of(rows) if len(rows) > 1 else frozenset() for metric, rows in self.groups()}
 
     @functools.cached_property
     def _pairs(self) -> dict[tuple[str, str, str], Row]:
@@ -108,7 +113,7 @@ class ResultTable:
 
 def _best_of(rows: list[Summary]) -> frozenset[str]:
     defined = [row for row in rows if not math.isnan(row.mean)]
-    if len(rows) < 2 or not defined or defined[0].higher_is_better is None:
+    if not defined or defined[0].higher_is_better is None:
         return frozenset()
     choose = max if defined[0].higher_is_better else min
     top = choose(row.mean for row in defined)

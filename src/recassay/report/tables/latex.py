@@ -40,10 +40,11 @@ SPECIAL = {
 
 
 def to_latex(scores: Scores, comparison: Comparison | None = None, *, digits: int = 4) -> str:
-    """Return a LaTeX table with a row of means and a row of intervals per system, the best in bold.
+    """Return a LaTeX table with a row of means and a row of intervals per system.
 
-    Superscript letters mark the systems that a system is significantly better than. The caption names the methods.
-    ``digits`` is the number of decimals.
+    The best mean of each metric is bold, the second best of three or more is underlined. Superscript letters mark the
+    systems that a system is significantly better than. The caption names the methods. ``digits`` is the number of
+    decimals.
     """
     table = ResultTable(scores, comparison)
     lines = [
@@ -78,7 +79,10 @@ def _rows(table: ResultTable, system: str, digits: int) -> list[str]:
         row = table.row(system, metric)
         mean = escape(wording.number(row.mean, digits))
         beaten = wording.joined(table.beaten(system, metric))
-        mean = rf"\textbf{{{mean}}}" if system in table.best(metric) else mean
+        if system in table.best(metric):
+            mean = rf"\textbf{{{mean}}}"
+        elif system in table.second(metric):
+            mean = rf"\underline{{{mean}}}"
         means.append(mean + (rf"\textsuperscript{{{beaten}}}" if beaten else ""))
         between = "" if math.isnan(row.low) else escape(wording.interval(row.low, row.high, digits))
         intervals.append(rf"{{\scriptsize {between}}}" if between else "")
@@ -90,7 +94,9 @@ def _named(table: ResultTable, system: str) -> str:
 
 
 def _caption(table: ResultTable) -> str:
-    parts = ["Means" + (", the best in bold." if any(map(table.best, table.scores.metrics)) else ".")]
+    bold = ", the best in bold" if any(map(table.best, table.scores.metrics)) else ""
+    underlined = ", the second best underlined" if any(map(table.second, table.scores.metrics)) else ""
+    parts = [f"Means{bold}{underlined}."]
     parts.append(wording.method(table.scores, table.comparison))
     if table.comparison:
         level = f"{1 - table.comparison.level:.4g}"

@@ -24,9 +24,9 @@ SYSTEM_WIDTH = 24
 def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
     """Return the shares of users that each system wins by cut-off, and results of pairs at the deepest cut-off."""
     note = (
-        f"Sudden Death over {contest.over()}; no system hits {contest.nobody():,} of them. Won: no competitor has its "
-        "first relevant item higher. Outright: nor as high. Hit: whatever the others do. With another competitor every "
-        f"number changes. {_settings(contest)}"
+        f"Sudden Death over {contest.over()}; no system hits {contest.nobody():,} of them. Won: no competitor has a "
+        "relevant item at a better rank. Outright: none has one at the same rank either. Hit: the system's own list "
+        f"has one. Another competitor would change the shares won. {_settings(contest)}"
     )
     parts: list[RenderableType] = [
         Text(f"Sudden death: {printable(title)}", style="bold"), _shares(contest), Text(),

@@ -285,10 +285,20 @@ class TestLatex:
         assert r" & {\scriptsize 0.4900\textendash{}0.5100} &" in text
         assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
 
+    def test_the_second_best_of_three_systems_is_underlined(self):
+        three = make({("a", "hit@1"): around(0.5), ("b", "hit@1"): around(0.4), ("c", "hit@1"): around(0.3)})
+        text = to_latex(three)
+        assert r"b & \underline{0.4000} \\" in text
+        assert text.count(r"\underline") == 1
+        two = make({("a", "hit@1"): around(0.5), ("b", "hit@1"): around(0.4)})
+        assert r"\underline" not in to_latex(two)
+
     def test_the_caption_names_the_methods(self, scores):
         used = replace(scores, settings={**scores.settings, "conventions": {"ties": "trec"}})
         caption = re.search(r"\\caption\{(.*)\}", to_latex(used, compare(used))).group(1)
-        assert caption.startswith("Means, the best in bold. 95 \\% bootstrap interval (BCa) over 40 users; paired")
+        assert caption.startswith(
+            "Means, the best in bold, the second best underlined. 95 \\% bootstrap interval (BCa) over 40 users; paired"
+        )
         assert caption.endswith("Conventions: ties=trec.")
 
     def test_every_special_character_is_escaped(self):
