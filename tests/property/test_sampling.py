@@ -80,11 +80,15 @@ def twin(scores, keys, weight, drawn, law, seeds, levels, level_keys):
             at = unit(mix(seed + mix(np.arange(drawn, dtype=np.uint64)))) * reach[-1]
             chosen = np.searchsorted(reach, at, side="right")
         else:
+            half = (drawn + 1) // 2 if law == _draws.MIXED else drawn
             number = unit(mix(seed ^ keys))
             if law == _draws.MASS:
-                with np.errstate(divide="ignore"):
-                    number = -np.log(number) / weight
-            chosen = np.argsort(number, kind="stable")[:drawn]
+                number = -np.log(number) / weight
+            chosen = np.argsort(number, kind="stable")[:half]
+            if law == _draws.MIXED:
+                number = -np.log(unit(mix(mix(np.array([seed ^ _draws.SECOND_HALF])) ^ keys))) / weight
+                number[chosen] = np.inf
+                chosen = np.append(chosen, np.argsort(number, kind="stable")[: drawn - half])
         check += int(sum(int(one) for one in mix(seed ^ keys[chosen])))
         lots = mix(mix(seed ^ keys[chosen] ^ _draws.TIES)).tolist()  # of an item, however often it was drawn
         mine = mix(mix(seed ^ level_keys ^ _draws.TIES)).tolist()
@@ -95,7 +99,7 @@ def twin(scores, keys, weight, drawn, law, seeds, levels, level_keys):
     return np.array(above), np.array(place), check % 2**64
 
 
-@given(st.integers(0, 2**32), st.integers(1, 30), st.integers(1, 4), st.sampled_from([0, 1, 2]), st.integers(0, 40))
+@given(st.integers(0, 2**32), st.integers(1, 30), st.integers(1, 4), st.sampled_from([0, 1, 2, 3]), st.integers(0, 40))
 @settings(max_examples=60, deadline=None)
 def test_the_kernel_is_its_twin(seed, candidates, relevant, law, drawn):
     rng = np.random.default_rng(seed)
@@ -195,6 +199,38 @@ def test_popular_candidates_without_replacement():
     with pytest.raises(UsageError) as caught:
         ra.judge(run, "AI-AR-NN(16, by='popularity', replace=False)", "mrr", method="sample", interval=None)
     assert caught.value.code == "U120"
+
+
+def test_half_of_a_mixed_sample_is_drawn_uniformly_and_half_by_popularity():
+    """The chance of each of 4 items in samples of 2: uniform first, then by the weights of the others."""
+    weight, n = np.array([1.0, 2.0, 3.0, 6.0]), 40_000
+    keys, seen = mix(np.arange(4, dtype=np.uint64)), np.zeros((2, 4))
+    for seed in mix(np.arange(100, n + 100, dtype=np.uint64)):
+        chosen = np.empty(2, np.int64)
+        _draws.pick_mixed(keys, weight, seed, chosen)
+        assert chosen[0] != chosen[1]
+        seen[[0, 1], chosen] += 1
+    second = [sum(weight[b] / (weight.sum() - weight[a]) / 4 for a in range(4) if a != b) for b in range(4)]
+    for found, chances in zip(seen / n, ([0.25] * 4, second), strict=True):
+        assert np.abs(found - chances).max() < 4 * np.sqrt(0.25 / n)
+
+
+def test_mixed_samples_are_drawn_and_have_no_closed_form():
+    run, text = played(100), "AI-1R-NN(4, by='mixed')"
+    assay = ra.judge(run, text, "mrr precision@1", method="sample", draws=200, interval=None)
+    uniform, popular = (
+        ra.judge(run, f"AI-1R-NN(4, by='{by}', replace=False)", "mrr", method="sample", draws=200, interval=None)
+        for by in ("uniform", "popularity")
+    )
+    low, high = sorted(one.rows[0].mean for one in (uniform, popular))
+    assert low - 0.02 < assay.rows[0].mean < high + 0.02
+    assert assay.rows[0].random == uniform.rows[0].random
+    with pytest.raises(UsageError, match="half by popularity has no closed form") as caught:
+        ra.judge(run, text, "mrr", interval=None)
+    assert caught.value.code == "U119"
+    with pytest.raises(UsageError, match="different items") as caught:
+        ra.designs.parse("AI-1R-NN(4, by='mixed', replace=True)")
+    assert caught.value.code == "U118"
 
 
 def test_judging_by_samples_gives_the_table_that_exact_judging_gives():

@@ -17,7 +17,7 @@ from recassay.naming.departures import Departure
 from recassay.naming.grammar import Value, parse_parameters, split, suggest
 from recassay.naming.named import check_type
 
-Sampling = Literal["uniform", "popularity"]
+Sampling = Literal["uniform", "popularity", "mixed"]
 Resample = Literal["per_user", "per_rating"]
 
 TITLES = {
@@ -61,7 +61,8 @@ DEPARTURES = {
 PARTS = (
     "AI, TI: candidates are all items, or the items with a test rating. AR, 1R: all relevant items of a user share one "
     "target set, or each has a set of its own. AN, NN(n): ranked against all non-relevant candidates, or n sampled "
-    "ones; by='popularity' draws them in proportion to their number of users in training; replace sets whether an item "
+    "ones; by='popularity' draws them in proportion to their number of users in training, by='mixed' half uniformly "
+    "and half by popularity, all different (Huang et al. 2018), with method='sample'; replace sets whether an item "
     "may be drawn twice (default: no for uniform, yes for popularity). Of 1R, t is the size of a target set, one more "
     "than n, and resample='per_rating' draws anew for each relevant item of a user, which have the same items by "
     "default: means stay, and the variance over draws falls. P and U remove the effect of popularity: P "
@@ -209,6 +210,9 @@ def _build(text: str, **given: Any) -> Design:
     if given.get("n") is None and given.get("resample") == "per_rating":
         what = "resample says how items are drawn, and the design takes all of them"
         raise UsageError("U118", what, where=text, hint="give n= or t=")
+    if given.get("by") == "mixed" and given.get("replace"):
+        what = "a mixed sample has different items: half are drawn uniformly, half by popularity from the others"
+        raise UsageError("U118", what, where=text, hint="leave replace out")
     for name, least in (("n", 1), ("bins", 2)):
         if given.get(name) is not None and given[name] < least:
             raise UsageError("U118", f"{name} must be at least {least}, got {given[name]}", where=text)

@@ -206,8 +206,11 @@ def _check_supported(standings: Standings, design: Design) -> None:
     elif design.base == "AI" and standings.how.get("name") == "uniform_items":
         why = "after a split by uniform_items only the candidates can be relevant, so all other items are misses"
         hint = "use test items as candidates: TI instead of AI"
-    elif design.by == "popularity" and design.n is not None and not standings.mass:
+    elif design.by != "uniform" and design.n is not None and not standings.mass:
         why, hint = "the standings have no popularity mass", "play the system again"
+    elif design.by == "mixed":
+        why = "a sample of which half is drawn uniformly and half by popularity has no closed form"
+        hint = "use method='sample' to draw samples"
     elif design.by == "popularity" and not design.with_replacement:
         why = "sampling by popularity without replacement has no closed form in the mass above an item"
         hint = "use method='sample' to draw samples, or replace=True, which has a closed form"

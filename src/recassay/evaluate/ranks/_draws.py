@@ -19,6 +19,8 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 UNIFORM, MASS, REPLACED = 0, 1, 2  # schemes: uniform, weighted without replacement, weighted with replacement
+MIXED = 3  # scheme: half uniform, half weighted, all different
+SECOND_HALF = np.uint64(0x9FB21C651E98DF25)  # makes the second half of a mixed draw independent of the first
 TIES = np.uint64(0x5851F42D4C957F2D)  # makes the order of ties independent of the draw
 
 
@@ -30,10 +32,10 @@ def draw(
     """Count the items above each relevant item of one target set in every draw; return a checksum of the drawn items.
 
     Candidates have ``scores``, ``keys`` (hashes of their ids) and weights ``weight``; relevant items have the scores
-    ``levels`` and the hashes ``level_keys``. Each draw takes ``drawn`` candidates by the ``scheme`` UNIFORM, MASS or
-    REPLACED. ``seeds[d]`` is a hash of seed, draw d and user. The outputs are ``above[d, r]``, the number of drawn
-    candidates above relevant item r (an item drawn twice counts twice), and ``place[d, r]``, the number of relevant
-    items above it. Equal scores are ordered by a hash that each item gets once per draw.
+    ``levels`` and the hashes ``level_keys``. Each draw takes ``drawn`` candidates by the ``scheme`` UNIFORM, MASS,
+    REPLACED or MIXED. ``seeds[d]`` is a hash of seed, draw d and user. The outputs are ``above[d, r]``, the number of
+    drawn candidates above relevant item r (an item drawn twice counts twice), and ``place[d, r]``, the number of
+    relevant items above it. Equal scores are ordered by a hash that each item gets once per draw.
     """
     check = np.uint64(0)
     chosen, tie = np.empty(drawn, np.int64), np.empty(levels.size, np.uint64)
@@ -41,6 +43,8 @@ def draw(
     for d in range(seeds.size):
         if scheme == REPLACED:
             pick_with_replacement(reach, seeds[d], chosen)
+        elif scheme == MIXED:
+            pick_mixed(keys, weight, seeds[d], chosen)
         else:
             pick_smallest(keys, weight, scheme, seeds[d], chosen)
         for r in range(levels.size):
@@ -78,6 +82,19 @@ def pick_smallest(keys: Keys, weight: Float, scheme: int, seed: np.uint64, chose
         if number[c] <= last and filled < chosen.size:
             chosen[filled] = c
             filled += 1
+
+
+@njit(nogil=True, cache=True)
+def pick_mixed(keys: Keys, weight: Float, seed: np.uint64, chosen: Int64) -> None:
+    """Write to ``chosen`` positions of different candidates: the first half drawn uniformly, the rest by ``weight``.
+
+    Of an odd number, one more is drawn uniformly. Hashes ``keys`` and ``seed`` give the random numbers.
+    """
+    half = (chosen.size + 1) // 2
+    pick_smallest(keys, weight, UNIFORM, seed, chosen[:half])
+    left = weight.copy()
+    left[chosen[:half]] = 0
+    pick_smallest(keys, left, MASS, mix(seed ^ SECOND_HALF), chosen[half:])
 
 
 @njit(nogil=True, cache=True)

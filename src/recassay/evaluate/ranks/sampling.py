@@ -39,6 +39,8 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
+SCHEMES = {"uniform": _draws.UNIFORM, "popularity": _draws.MASS, "mixed": _draws.MIXED}
+
 
 class SampledScores(NamedTuple):
     """The results of one system under one design, as means over draws, and a checksum of the drawn items.
@@ -209,13 +211,13 @@ class _DesignSampler:
 
     @property
     def scheme(self) -> int:
-        """Return how candidates are drawn: the constant UNIFORM, MASS (by popularity) or REPLACED.
+        """Return how candidates are drawn: the constant UNIFORM, MASS (by popularity), MIXED or REPLACED.
 
         REPLACED means by popularity with replacement.
         """
         if self.design.with_replacement:
             return _draws.REPLACED
-        return _draws.MASS if self.design.by == "popularity" and self.design.n is not None else _draws.UNIFORM
+        return SCHEMES[self.design.by] if self.design.n is not None else _draws.UNIFORM
 
     def candidates(self, query: int, of_bin: int) -> Int64:
         """Return the codes, ascending, of items that may be drawn for a query; with bins, only those in ``of_bin``."""
@@ -229,8 +231,8 @@ class _DesignSampler:
         return codes[self.bin[codes] == of_bin] if self.design.bins else codes
 
     def weight(self, codes: Int64) -> Float:
-        """Return the weight of each candidate in ``codes``: its popularity if draws are by popularity, else 1."""
-        by_mass = self.design.by == "popularity" and self.design.n is not None
+        """Return the weight of each candidate in ``codes``: its popularity if any draw is by popularity, else 1."""
+        by_mass = self.design.by != "uniform" and self.design.n is not None
         return self.standings.popularity[codes].astype(np.float64) if by_mass else np.ones(codes.size)
 
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
@@ -301,13 +303,14 @@ def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
 def _target_sets(standings: Standings, task: RankingTask, design: Design, short: Short) -> tuple[TargetSets, Design]:
     """Return the target sets of a design, and a design that has closed forms for their random and best values.
 
-    The two designs differ only in sampling by popularity without replacement. It draws only items with training users
-    and has no closed form. The value of a random order depends only on the sizes of sets, so the design with
-    replacement serves for it.
+    The two designs differ only in sampling by popularity without replacement and in mixed sampling, which have no
+    closed form. They draw by popularity only items with training users. The value of a random order depends only on
+    the sizes of sets, so the design by popularity with replacement serves for it.
     """
     if design.n is None or design.by == "uniform" or design.with_replacement:
         return target_sets(standings, design, short), design
-    groups = target_sets(standings, replace(design, replace=True), "all")
+    closed = replace(design, by="popularity", replace=True)
+    groups = target_sets(standings, closed, "all")
     known = task.pools((standings.popularity > 0).astype(np.int64))
     available = task.by_base(known)[design.base][groups.owner]
     lacking = available < design.n
@@ -315,4 +318,4 @@ def _target_sets(standings: Standings, task: RankingTask, design: Design, short:
         raise short_pool_error(standings, design, groups.owner, available, lacking)
     missing = int((groups.weight * lacking).sum())
     drawn = np.minimum(available, design.n)
-    return replace(groups, drawn=drawn, short=missing, level=None, whole=None), replace(design, replace=True)
+    return replace(groups, drawn=drawn, short=missing, level=None, whole=None), closed
