@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from recassay.evaluate.finished.read import FinishedScores, read_finished
     from recassay.evaluate.lists.score_sets import read_scores
     from recassay.evaluate.options import ConventionOptions, DesignOptions, Execution, GroupOptions, ReadOptions
+    from recassay.evaluate.ranks.sampled_ranks import sampled_ranks
     from recassay.evaluate.sequences.exhibits import (
         by_position,
         item_counts,
@@ -180,6 +181,7 @@ _HOMES = {
     "register": "extension",
     "rerank": "models.rerank.runs",
     "run_study": "study.run.study",
+    "sampled_ranks": "evaluate.ranks.sampled_ranks",
     "sampling_curve": "sampled.curve",
     "score": "api.score",
     "score_sequences": "evaluate.sequences.score",
@@ -286,6 +288,7 @@ __all__ = [
     "register",
     "rerank",
     "run_study",
+    "sampled_ranks",
     "sampling_curve",
     "score",
     "score_sequences",

@@ -61,8 +61,10 @@ def correct(
 
     ``ranks`` go from 1 to sample + 1. They are an array with an entry per case (a relevant item and its rank), or a
     table or file with the columns user_id, rank and optionally pool. Several systems are a dict of name to ranks, or a
-    list of files. ``pool`` is the number of candidates drawn from, without the relevant item: one number for all cases
-    or one per case. ``replace`` is whether a candidate could be drawn twice. Draws by popularity are not supported
+    list of files. From runs that ``play`` returned, one or several, the candidates are drawn here.
+
+    ``pool`` is the number of candidates drawn from, without the relevant item: one number for all cases or one per
+    case. ``replace`` is whether a candidate could be drawn twice. Draws by popularity are not supported
     (U151).
 
     ``prior`` has the probabilities of the full ranks 1, 2, ..., if you know them; it is rescaled to pools of other
@@ -74,7 +76,7 @@ def correct(
     [('rank', 0.3333, 0.8333), ('bias_variance', 0.4031, 0.8333)]
     """
     _check_sampling(by, sample)
-    systems = read_ranks(ranks, pool=pool, sample=sample, replace=replace, columns=columns)
+    systems = read_ranks(ranks, pool=pool, sample=sample, replace=replace, columns=columns, seed=seed)
     parsed, requested = parse_metrics(metrics), {str(one): one for one in REGISTRY.parse_list(estimators)}
     needed = requested | ({str(ORDER): ORDER} if len(systems) > 1 else {})
     pools = np.unique(np.concatenate([np.unique(system.pool) for system in systems.values()]))

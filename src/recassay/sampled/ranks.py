@@ -13,7 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from recassay.data.io import read_table, run_sources
 from recassay.data.io.roles import POOL, RANK, USER
+from recassay.data.run import Run
 from recassay.errors import InputError
+from recassay.evaluate.ranks.judge import named
+from recassay.evaluate.ranks.sampled_ranks import sampled_ranks
 
 Int64 = NDArray[np.int64]
 Pool = int | ArrayLike | None
@@ -40,16 +43,17 @@ class Ranks:
 
 
 def read_ranks(
-    source: object, *, pool: Pool, sample: int, replace: bool, columns: str | Mapping[str, str] | None = None
-) -> dict[str, Ranks]:
+    source: object, *, pool: Pool, sample: int, replace: bool, columns: str | Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> dict[str, Ranks]:  # fmt: skip
     """Return the ranks of each system by name; raise I311 unless all have the same users and cases.
 
     An array is a system with one case per entry, in the same order for every system. A table has the columns user_id
     and rank, and pool if it is not given here. Several systems are a dict by name, or a list of files. ``sample``
-    candidates were drawn for each case.
+    candidates were drawn for each case. From runs that ``play`` returned, they are drawn here, by ``seed``.
     """
     found: dict[str, Ranks] = {}
-    for name, ranks in _sources(source):
+    for name, ranks in _drawn(source, sample, replace, seed) or _sources(source):
         found[name] = _ranks(name, ranks, pool, sample, replace, columns)
         first_name, first = next(iter(found.items()))
         if not (first.users.equals(found[name].users) and np.array_equal(first.cases, found[name].cases)):
@@ -62,6 +66,16 @@ def read_ranks(
     if not found:
         raise InputError("I103", "there are no ranks", hint="give an array, a table, or a dict of name to ranks")
     return found
+
+
+def _drawn(source: Any, sample: int, replace: bool, seed: int) -> list[tuple[str, pl.DataFrame]]:
+    """Return the ranks of played runs among drawn candidates, by name; nothing for any other source."""
+    given = list(source.values()) if isinstance(source, Mapping) else source
+    given = given if isinstance(given, list | tuple) else [given]
+    if not given or not all(isinstance(one, Run) for one in given):
+        return []
+    design = f"AI-1R-NN({sample}, replace=True)" if replace else f"AI-1R-NN({sample})"
+    return [(name, sampled_ranks(run, design=design, seed=seed)) for name, run in named(source)]
 
 
 def _sources(source: Any) -> Iterator[tuple[str, Any]]:

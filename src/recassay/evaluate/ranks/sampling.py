@@ -6,9 +6,9 @@ order of rows or the other users. The sets of a smaller design are subsets of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,12 +80,28 @@ def sample(
     """
     if draws < 1:
         raise UsageError("U102", f"draws must be at least 1, got {draws}", hint="such as draws=20")
-    source = _source(run)
+    source = source_of(run)
     assert run.standings is not None  # a run with a source was played
+    samplers = [
+        DesignSampler.of(run.standings, source.task, design, metrics, short, draws, threads) for design in designs
+    ]
+    sums = draw_all(samplers, source, run.name, seed, threads=threads, progress=progress)
+    return [
+        SampledScores(sampler.result(users), f"{total:016x}") for sampler, total in zip(samplers, sums, strict=True)
+    ]
+
+
+def draw_all(
+    samplers: Sequence[DesignSampler], source: RunSource, name: str, seed: int, *, threads: int | None,
+    progress: Progress | None = None,
+) -> list[int]:  # fmt: skip
+    """Draw the candidates of all designs in one pass over the scores of the run ``name``; store what they give.
+
+    Return a checksum of the drawn items for each of ``samplers``.
+    """
     task = source.task
-    samplers = [_DesignSampler.of(run.standings, task, design, metrics, short, draws, threads) for design in designs]
-    hashes = _Hashes.of(task, seed, draws)
-    scorer = block_scorer(task, source.fitted, run.name)
+    hashes = _Hashes.of(task, seed, max((sampler.draws for sampler in samplers), default=0))
+    scorer = block_scorer(task, source.fitted, name)
 
     def work(begin: int, end: int) -> list[np.uint64]:
         scores = score_queries(scorer, task.block_rows, begin, end)
@@ -93,13 +109,10 @@ def sample(
 
     with threadpool_limits(1):
         checks = each_block(work, task.users.size, size=BLOCK_ROWS, threads=threads, progress=progress)
-    sums = [sum(int(check[number]) for check in checks) % 2**64 for number in range(len(samplers))]
-    return [
-        SampledScores(sampler.result(users), f"{total:016x}") for sampler, total in zip(samplers, sums, strict=True)
-    ]
+    return [sum(int(check[number]) for check in checks) % 2**64 for number in range(len(samplers))]
 
 
-def _source(run: Run) -> RunSource:
+def source_of(run: Run) -> RunSource:
     """Return the fitted system and the task of a run; raise U122 if the system gives no scores."""
     source = run.source
     if not (isinstance(source, RunSource) and gives_scores(source.fitted)):
@@ -128,7 +141,7 @@ class _Hashes:
 
 
 @dataclass(frozen=True, eq=False)
-class _DesignSampler:
+class DesignSampler:
     """The evaluation of one design by sampling: its target sets (``groups``), and ``moments`` filled block by block.
 
     ``moments`` holds, per metric, the mean and the variance over draws of each target set.
@@ -149,7 +162,7 @@ class _DesignSampler:
     def of(
         cls, standings: Standings, task: RankingTask, design: Design, metrics: Mapping[str, Metric], short: Short,
         draws: int, threads: int | None,
-    ) -> _DesignSampler:  # fmt: skip
+    ) -> Self:  # fmt: skip
         """Return the sampler of a design, whose means and variances are still empty (NaN).
 
         Raise U121 for a metric that is not computed from target sets.
