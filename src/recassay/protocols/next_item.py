@@ -9,6 +9,7 @@ import numpy as np
 
 from recassay.data.fold import Fold
 from recassay.data.interactions import Interactions
+from recassay.data.times import row_times
 from recassay.data.truth import Truth
 from recassay.errors import InputError
 from recassay.naming.departures import Departure
@@ -24,6 +25,9 @@ class NextItem(UserProtocol):
     sees the validation item in the history of the query, but has not learned from it. Items of the history, revealed
     ones included, are not candidates; ``keep_seen=True`` keeps them. ``on="validation"`` takes the validation items as
     the relevant ones, and reveals nothing.
+
+    After a split by time, a user can have several test events. ``several="first"`` takes the earliest one as the next
+    item and leaves the later ones out; with ``"error"`` such users raise I341, and so do two earliest events at once.
 
     Lists have ``k`` items; ``bins`` is the number of popularity bins (0: none). Where a design samples by popularity,
     the weight of an item is its number of users in ``training``, or in ``all`` parts, as in some published code.
@@ -57,26 +61,31 @@ class NextItem(UserProtocol):
     popularity: Literal["training", "all"] = "training"
     equal_mass: bool = False
     bins_from: Literal["all", "training"] = "all"
+    several: Literal["error", "first"] = "error"
 
     def target_fold(self, fold: Fold) -> Fold:
-        """Return the fold with the part named by ``on`` as its test part.
+        """Return the fold with the next item of each user as its test part, from the part named by ``on``.
 
-        Raise I341 unless each user has exactly one item there.
+        Raise I341 if a user has several items there that could be the next one.
         """
         part = fold.test if self.on == "test" else fold.validation
         if part is None:
             raise InputError("I341", "the fold has no validation part", where=str(self), hint="last(n=1, validation=1)")
+        if self.several == "first":
+            part = _earliest_of_each_user(part)
         several = np.bincount(part.users, minlength=part.n_users) > 1
         if several.any():
             user = part.user_vocabulary.decode(part.users[several[part.users]])[0]
+            what = "events at once" if self.several == "first" else "events"
             raise InputError(
                 "I341",
-                f"{int(several.sum()):,} users have several events in the {self.on} part, the first is {user!r}: which "
+                f"{int(several.sum()):,} users have several {what} in the {self.on} part, the first is {user!r}: which "
                 "of them came next is unknown",
                 where=str(self),
-                hint="split with last(n=1, validation=1), or use the protocol ranking()",
+                hint="split with last(n=1, validation=1), or use the protocol ranking()"
+                + ("" if self.several == "first" else "; several='first' takes the earliest event"),
             )
-        return fold if self.on == "test" else replace(fold, test=part, validation=None)
+        return replace(fold, test=part, validation=fold.validation if self.on == "test" else None)
 
     def revealed(self, fold: Fold) -> Interactions | None:
         """Return the validation events, which systems see before test queries; None if they are what is predicted."""
@@ -86,3 +95,11 @@ class NextItem(UserProtocol):
         """Return the next item of each user."""
         test = self.target_fold(fold).test
         return Truth.from_frame(test.frame().select("user_id", "item_id"), origin=test.origin)
+
+
+def _earliest_of_each_user(part: Interactions) -> Interactions:
+    """Return the events of each user at the user's earliest time."""
+    times = row_times(part)
+    first = np.full(part.n_users, times.max(initial=0), times.dtype)
+    np.minimum.at(first, part.users, times)
+    return part.take(times == first[part.users])

@@ -48,6 +48,22 @@ def test_users_with_too_few_events_get_no_query():
     assert next_item().truth(FOLD).frame().rows() == [("a", "s", 1.0), ("b", "p", 1.0)]
 
 
+def test_the_first_of_several_test_events_can_be_the_next_item():
+    fold = ra.split.global_time(at=2)(LOG)[0]
+    with pytest.raises(InputError, match="several='first' takes the earliest") as caught:
+        next_item().truth(fold)
+    assert caught.value.code == "I341"
+    first = next_item(several="first")
+    assert first.truth(fold).frame().rows() == [("a", "q", 1.0), ("b", "r", 1.0)]
+    run = ra.play(Repeats(None), fold, first)
+    assert run.standings.pairs == 2
+    assert first.truth(FOLD).frame().equals(next_item().truth(FOLD).frame())
+    rows = [("a", "p", 1), ("a", "q", 3), ("a", "r", 3), ("b", "p", 1), ("b", "q", 4)]
+    tied = Interactions.from_frame(pl.DataFrame(rows, ["user_id", "item_id", "timestamp"], orient="row"))
+    with pytest.raises(InputError, match="1 users have several events at once in the test part, the first is 'a'"):
+        first.truth(ra.split.global_time(at=2)(tied)[0])
+
+
 def test_revealed_items_are_in_the_history_and_no_candidates():
     run = ra.play(Repeats(None), FOLD, next_item())
     # a had p q, then r: s follows; b had q, then r: s follows, and p is what is asked for
