@@ -25,7 +25,7 @@ from recassay.data.standings import Standings
 from recassay.data.truth import Truth
 from recassay.errors import UsageError
 
-Noun = Literal["truth", "run", "log", "items", "fold", "model", "protocol", "scores", "played run"]
+Noun = Literal["truth", "run", "log", "items", "fold", "model", "protocol", "scores", "played run", "played stream"]
 
 NEEDED = {"items": "a table of item features", "scores": "scores of systems", "played run": "a run with standings"}
 KINDS = {
@@ -87,6 +87,7 @@ ELSE: dict[Noun, str] = {
     "protocol": "give ra.protocols.ranking(), next_item() or prequential()",
     "scores": SCORE,
     "played run": PLAY,
+    "played stream": "play a model on a log: stream = ra.play(model, log, ra.protocols.prequential())",
 }
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.identity import id_keys, value_keys
 from recassay.data.io.write import atomic, json_text
+from recassay.data.nouns import wrong_noun
 from recassay.errors import InputError, UsageError
 from recassay.naming.grammar import suggest
 from recassay.results.timing import Timing
@@ -163,8 +164,12 @@ class Played(Protocol):
 
 
 def outcomes_of(one: Outcomes | Played) -> Outcomes:
-    """Return the outcomes of a played stream; outcomes are returned as they are."""
-    return one if isinstance(one, Outcomes) else one.outcomes
+    """Return the outcomes of a played stream; outcomes are returned as they are. Raise U124 for anything else."""
+    if isinstance(one, Outcomes):
+        return one
+    if not isinstance(found := getattr(one, "outcomes", None), Outcomes):
+        raise wrong_noun(one, "played stream")
+    return found
 
 
 def is_error(metric: str) -> bool:

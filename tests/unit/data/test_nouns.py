@@ -65,6 +65,9 @@ WRONG = {
     "a log among the parameters of a split": (lambda: ra.split.random(LOG), "random(...)(log)"),
     "scores for played runs": (lambda: ra.judge(SCORES, "TI-AR-AN", "hit@1"), "not their scores"),
     "a model for its played run": (lambda: ra.judge(POPULAR, "TI-AR-AN", "hit@1"), "let a model recommend first"),
+    "a number for a played run": (lambda: ra.judge(5, "TI-AR-AN", "hit@1"), "let a model recommend first"),
+    "a list for a played stream": (lambda: ra.over_time([], "recall@10"), "ra.protocols.prequential()"),
+    "a log for a played stream": (lambda: ra.over_time(LOG, "recall@10"), "ra.protocols.prequential()"),
     "a run for its scores": (lambda: ra.compare(RUN), "score runs first"),
     "a list of scores": (lambda: ra.compare([SCORES, SCORES]), "score all runs in one call"),
     "scores under designs": (

@@ -150,7 +150,7 @@ def named(runs: System | Iterable[System] | Mapping[str, System]) -> Iterator[tu
         items = ((None, one) for one in (runs if isinstance(runs, Iterable) else [runs]))
     seen = set()
     for given, one in items:
-        if not isinstance(one, Run | Standings) and kind_of(one):
+        if not isinstance(one, Run | Standings) and (kind_of(one) or not hasattr(one, "name")):
             raise wrong_noun(one, "played run")
         name = given or one.name
         if name in seen:

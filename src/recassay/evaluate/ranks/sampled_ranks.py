@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from recassay.columnar.layout import row_groups
 from recassay.data.io.roles import ITEM, POOL, RANK, USER
+from recassay.data.nouns import wrong_noun
 from recassay.data.run import Run
 from recassay.designs.grammar import parse
 from recassay.errors import UsageError
@@ -37,6 +38,8 @@ def sampled_ranks(
     >>> sampled_ranks(run, 20).columns, sampled_ranks(run, 20).height
     (['user_id', 'item_id', 'rank', 'pool'], 300)
     """
+    if not isinstance(run, Run):
+        raise wrong_noun(run, "played run")
     if (sample is None) == (design is None):
         raise UsageError("U102", "give either sample= or design=", hint="sampled_ranks(run, 100)")
     parsed = parse(f"AI-1R-NN({sample})" if design is None else design)

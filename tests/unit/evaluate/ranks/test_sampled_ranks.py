@@ -59,6 +59,12 @@ def test_runs_are_corrected_by_drawing_their_ranks():
     assert (of_svd["mean"] - full).abs().min() < (of_svd["sampled"] - full).abs().max()
 
 
+@pytest.mark.parametrize("value", [FOLD, 5, [POPULAR, SVD]])
+def test_only_a_played_run_has_ranks(value):
+    with pytest.raises(UsageError, match="U124.* a run with standings is needed"):
+        ra.sampled_ranks(value, 5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
