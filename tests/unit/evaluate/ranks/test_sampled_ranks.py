@@ -61,7 +61,7 @@ def test_runs_are_corrected_by_drawing_their_ranks():
 
 @pytest.mark.parametrize("value", [FOLD, 5, [POPULAR, SVD]])
 def test_only_a_played_run_has_ranks(value):
-    with pytest.raises(UsageError, match="U124.* a run with standings is needed"):
+    with pytest.raises(UsageError, match=r"U124.* a run with standings is needed"):
         ra.sampled_ranks(value, 5)
 
 
