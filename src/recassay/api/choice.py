@@ -16,8 +16,8 @@ DEFAULT = Execution()
 def choose(*inputs: Any, execution: Execution = DEFAULT) -> Backend:
     """Return the back end that carries out a call with these inputs.
 
-    It is the engine that ``execution`` names; else Spark if an input, or a member of one, is a Spark table. If
-    ``execution`` limits the memory, it is the back end for files larger than memory.
+    The engine that ``execution`` names comes first; else Spark, if an input or a member of an input is a Spark table;
+    else the back end for files larger than memory, if ``execution`` limits the memory; else the local one.
 
     >>> choose({"mine": {"ann": ["x"]}}).name
     'local'

@@ -75,7 +75,7 @@ def evaluate(
     strictest that the times of the log allow: ``global_time(quantile=0.8)`` for times that order all events,
     ``last(n=1)`` for orders within users, ``random(test=0.2)`` without times. ``references`` adds systems that every
     good system must beat, Popular and ItemKNN (UserKNN where the library implicit is not installed); their names mark
-    them as references.
+    them as references. ``items`` are item features.
 
     >>> from recassay.data.synthetic.tastes import log
     >>> made = log(users=80, items=60, events=2_000, seed=1)
@@ -98,7 +98,10 @@ def evaluate(
 
 
 def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> tuple[Fold, str]:
-    """Return the fold to evaluate on, and a text that says how it was made."""
+    """Return the fold to evaluate on, and a text that says how it was made.
+
+    ``log`` is a log, anything that readers accept, or a fold, which is returned as it is.
+    """
     from dataclasses import replace
 
     if isinstance(log, Fold):

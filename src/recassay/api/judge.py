@@ -44,10 +44,11 @@ def judge(
 ) -> DesignScores:
     """Return the scores of systems under every target-set design: exact means over all draws, with intervals.
 
-    ``runs`` are results of :func:`~recassay.play`, so that the rank of every relevant item is known. ``users`` says
-    whether users without a relevant test item count 0 where all relevant items of a user are ranked together. ``short``
-    says what happens to users with fewer candidates than a design draws: ``error``, or ``all`` to take all their
-    candidates. ``variance=False`` leaves out the variance over draws, and is quicker.
+    A target set is the set of candidates that relevant items are ranked in; a design says how it is made. ``runs`` are
+    results of :func:`~recassay.play`, so that the rank of every relevant item is known. ``users`` says whether users
+    without a relevant test item count 0 where all relevant items of a user are ranked together. ``short`` says what
+    happens to users with fewer candidates than a design draws: ``error``, or ``all`` to take all their candidates.
+    ``variance=False`` leaves out the variance over draws, and is quicker.
 
     ``method="sample"`` draws target sets as papers do, ``draws`` times and the same for every system, and ranks them.
     It is slower and noisy, but is the only method for ``by='popularity', replace=False``. The scores of the systems are

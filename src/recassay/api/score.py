@@ -140,7 +140,7 @@ def score(
 
 
 def _refuse_groups(request: ScoreRequest, backend: str) -> None:
-    """Raise U217 where groups make no sense or cannot be made: for samples of users, and of items in chunks."""
+    """Raise U217 for groups with ``until``, a growing sample of users, or groups of items outside of memory."""
     if request.until is not None:
         raise UsageError(
             "U217",

@@ -203,7 +203,11 @@ class _Search:
         )
 
     def _duel(self, heading: str, prepared: PreparedRun, made: Run) -> float | None:
-        """Return outright wins minus outright losses against weight 0; None unless the criterion is Sudden Death."""
+        """Return the share of users whom ``made`` wins outright against weight 0, minus the share whom it loses.
+
+        ``made`` is the re-ranked run, and ``heading`` the criterion. The result is None unless the criterion is Sudden
+        Death: who shows a user a relevant item at the better rank?
+        """
         found = SUDDEN_DEATH.fullmatch(heading)
         if found is None:
             return None
@@ -218,7 +222,7 @@ class _Search:
 
 
 def criterion(text: str) -> str:
-    """Return the name of a criterion, a metric or Sudden Death at a cut-off; raise an error for an unknown metric."""
+    """Return the name of a criterion: a metric, or ``sudden_death@10``; raise an error for an unknown metric."""
     return text if SUDDEN_DEATH.fullmatch(text) else next(iter(parse_metrics(text)))
 
 
