@@ -64,7 +64,8 @@ class Backend(Protocol):
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
         """Return the scores of systems under every target-set design of a request.
 
-        ``played`` maps the name of a system to what :meth:`play` returned.
+        A design says which candidates relevant items are ranked against. ``played`` maps the name of a system to what
+        :meth:`play` returned.
         """
 
     def compare(

@@ -26,7 +26,7 @@ class ColumnStore:
         self._files: dict[Column, IO[bytes]] = {}
 
     def add(self, part: PartialResult) -> None:
-        """Append the values of some users to the columns."""
+        """Append the values of the users in ``part`` to the columns."""
         for key in part.columns:
             if key not in self._files:
                 self._files[key] = self._new(key)
@@ -40,8 +40,8 @@ class ColumnStore:
     def _new(self, key: Column) -> IO[bytes]:
         """Return a new file for the column ``key``.
 
-        Metrics have separate columns for the values in the best and worst order of ties. Such a column starts as a copy
-        of the plain one: the users before had no ties, so their values are the same in any order.
+        A metric has extra columns for its values in the best and in the worst order of ties. An extra column starts as
+        a copy of the metric's plain column: the users so far had no ties, so their values are the same in any order.
         """
         file: IO[bytes] = tempfile.TemporaryFile(prefix="recassay-")  # noqa: SIM115 (it stays open while it is filled)
         kind, heading = key

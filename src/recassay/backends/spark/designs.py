@@ -68,9 +68,9 @@ def judge_on_spark(
 ) -> DesignScores:
     """Return the scores of systems, whose recommendations were computed on Spark, under every target-set design.
 
-    ``judge_here`` evaluates the standings (ranks of relevant items) of up to ``few`` users, in one task. With more
-    users, all tasks evaluate their own users, and findings look at a sample of about ``few`` users, drawn by their ids.
-    Values go to a folder within ``work``.
+    Up to ``few`` users are evaluated in one task, by ``judge_here`` from their standings (ranks of relevant items).
+    With more users, every task evaluates its own users, and findings look at a sample of about ``few`` users, drawn by
+    their ids. Values go to a folder within ``work``.
     """
     first, *others = runs.values()
     for other in others:
@@ -135,7 +135,7 @@ class _JudgeInOneTask:
 
 
 class FolderOwner:
-    """A token that the scores of all designs share; when none of them holds it any more, their folder is removed."""
+    """A token that keeps the folder of values alive: all scores share it; with the last one the folder is removed."""
 
 
 class WeightColumn(NamedTuple):
@@ -149,8 +149,8 @@ class WeightColumn(NamedTuple):
 class DesignSums:
     """Totals over users of the scores under each design; those of disjoint groups of users add up.
 
-    ``pooled`` has them by number of the design and system. ``weighs`` are the columns of weights in which some weight
-    is not 1; ``uneven`` those in which a user with a value has such a weight.
+    ``pooled`` has the totals by design (its number) and system. ``weighs`` are the columns of weights in which some
+    weight is not 1; ``uneven`` those in which a user with a value has a weight other than 1.
     """
 
     pooled: Mapping[tuple[int, str], DesignTotals]
@@ -166,9 +166,10 @@ class DesignSums:
 class DesignTask:
     """The work of a task: to evaluate its users under every design.
 
-    ``zeros`` says whether there are users without a relevant item. ``alone`` and ``together`` are the numbers of target
-    sets in each popularity bin over all users: ``alone`` if each relevant item has a set of its own, ``together`` if
-    those of a user share one.
+    ``zeros`` says whether there are users without a relevant item. A target set is what a system ranks: relevant items
+    among candidates of their popularity bin. ``alone`` and ``together`` are the numbers of target sets in each bin over
+    all users: ``alone`` if each relevant item has a set of its own, ``together`` if the relevant items of a user share
+    one.
     """
 
     request: JudgeRequest
@@ -246,7 +247,8 @@ def _in_all_tasks(
 ) -> DesignScores:
     """Return the scores of all users under all designs; the users are spread over the tasks of Spark.
 
-    Up to ``few`` users have their intervals resampled. Values go to Parquet files in a folder within ``work``.
+    Intervals are resampled if there are at most ``few`` users, else computed from sums. Values go to Parquet files in a
+    folder within ``work``.
     """
     first = next(iter(runs.values()))
     spark, played = session_of(first.rows), first.played

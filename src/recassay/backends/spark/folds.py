@@ -74,7 +74,7 @@ def label_of(number: int) -> str:
 
 
 def cut(log: SparkLog, split: Split) -> tuple[SparkFold, ...]:
-    """Return the folds that a split makes of a log, with the same counts as for a log in memory."""
+    """Return the folds that a split makes of a log, with the same counts of rows as for a log in memory."""
     queue = _user_places(log, split) if split.orders_users else None
     cutter = Cutter(split, None if split.orders_users else split.facts(log))
     found = log.summed(cutter.count, queue)

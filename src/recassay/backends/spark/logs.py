@@ -106,7 +106,7 @@ class SparkLog(Remote):
         return look(self._empty()) if found is None else found
 
     def where(self, keep: Keep) -> SparkLog:
-        """Return the log with only the rows that ``keep`` selects."""
+        """Return the log with only the rows that the filter ``keep`` selects."""
         return replace(self, keeps=(*self.keeps, keep))
 
     def bare(self) -> SparkLog:
@@ -206,7 +206,8 @@ class SparkFiltered:
 class UserRows(NamedTuple):
     """The rows of some users in a task, as a table and as a log.
 
-    ``places`` are the positions of these users in the order that a split asked for, else None.
+    ``places`` are the positions of these users among all users in the order of a split; None if the split needs no
+    order.
     """
 
     frame: pl.DataFrame

@@ -33,9 +33,10 @@ class MeansAndFindings(NamedTuple):
 def means_and_findings(
     kept: StoredValues, job: Job, totals: ScoringTotals, uncertainty: Uncertainty, few: int = LARGE
 ) -> MeansAndFindings:
-    """Return means, intervals and findings from the stored values; at most ``few`` users are evaluated in one task.
+    """Return means, intervals and findings from the stored values.
 
-    With more users they come from sums over users. ``totals`` are the counts over all users.
+    Up to ``few`` users are evaluated in one task, as on one machine; with more users the results come from sums over
+    users. ``totals`` are the counts over all users.
     """
     tallies = totals.tallies
     for tally in tallies.values():

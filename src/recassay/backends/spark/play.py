@@ -235,7 +235,7 @@ def _empty_rows(log: SparkTable) -> pl.DataFrame:
 
 
 def _lists(rows: DataFrame) -> DataFrame:
-    """Return a table with a row for each item of each list, from a table with a row for each user."""
+    """Return a table with a row for each listed item, from a table with a row (a whole list) for each user."""
     from pyspark.sql import functions as F  # noqa: N812
 
     pairs = F.posexplode(F.arrays_zip(F.col(LISTED), F.col(WORTH)))

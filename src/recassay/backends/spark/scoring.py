@@ -39,9 +39,9 @@ ORDERS = ("pessimistic", "optimistic")
 
 
 class Key(NamedTuple):
-    """The name of a stored column of values.
+    """The name of a stored column of values: the system, and what the values are.
 
-    It is the system, and a pair of the kind of value (such as value or weight) and the metric's heading.
+    ``column`` is a pair: the kind (``value``, ``weight``, ...) and the metric's heading, such as ``ndcg@10``.
     """
 
     system: str
@@ -53,7 +53,7 @@ class ScoringTask:
     """The work of a task: to score the lists of its users and to yield the values.
 
     ``nan``, ``keep_scores`` and ``negative`` say how runs and truth are read. ``origins`` says where each table comes
-    from. ``placed`` names the systems whose rows are in the order of their files.
+    from. ``placed`` names the systems whose rows have positions in files, which can order their lists.
     """
 
     job: Job
@@ -221,7 +221,7 @@ def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
 
 
 def read_totals(spark: SparkSession, folder: str) -> ScoringTotals:
-    """Return the totals of all tasks; tasks add them up first, so that few rows reach the driver."""
+    """Return the sum of the totals of all tasks; tasks add them up first, so that few rows reach the driver."""
     rows = read_own(spark, folder, f"{TALLY} binary").where(f"{TALLY} is not null")
     packed = rows.coalesce(TOGETHER).mapInArrow(carry_errors(_added), f"{TALLY} binary").collect()
     found = sorted((_unpacked(bytes(row[0])) for row in packed), key=_first_user)

@@ -123,7 +123,10 @@ class PlayedTotals:
 
 
 def rows_of_run(run: Run, everyone: pl.Series, about: StandingsSchema) -> pl.DataFrame:
-    """Return the standings and lists of a run as a table with a row for each user of ``everyone``, queried or not."""
+    """Return the standings and lists of a run as a table with a row for each user of ``everyone``, queried or not.
+
+    Standings are the ranks of relevant items among candidates. ``about`` says which columns the table has.
+    """
     standings = run.standings
     assert standings is not None, "it was played"
     numbers: dict[str, NDArray[Any]] = {ITEMS: standings.item, TIES: standings.tie_relevant}
@@ -169,7 +172,8 @@ def rows_of_run(run: Run, everyone: pl.Series, about: StandingsSchema) -> pl.Dat
 def standings_from_rows(rows: pl.DataFrame, about: StandingsSchema, unlisted: int = 0) -> Standings:
     """Return the standings in the rows of a table that :func:`rows_of_run` made, whose users ascend.
 
-    ``about`` has what all users share, and ``unlisted`` is the number of relevant items that no list holds.
+    ``about`` says what all users share, such as the vocabulary; ``unlisted`` is the number of pairs of a user and a
+    relevant item that is not in the user's list.
     """
     queried = rows.filter(ASKED)
     lengths = queried[ITEMS].list.len().fill_null(0).to_numpy().astype(np.int64)
@@ -211,9 +215,10 @@ def standings_from_rows(rows: pl.DataFrame, about: StandingsSchema, unlisted: in
 
 
 def _masses(what: str, base: str) -> list[str]:
-    """Return the columns that hold ``Standings.tied_masses`` or ``pool_masses`` for a base set of candidates.
+    """Return the columns that hold ``Standings.tied_masses`` or ``pool_masses`` for a base set.
 
-    ``what`` is ``tied`` or ``pool``.
+    ``what`` is ``tied`` or ``pool``, and ``base`` the items that candidates come from: ``AI`` (all) or ``TI`` (with a
+    test rating).
     """
     return [f"masses_{what}_{base}_{place}" for place in range(WIDTH)]
 

@@ -32,7 +32,8 @@ def means_from_sums(
 ) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
     """Return means, intervals and findings of all systems from sums over the stored values.
 
-    ``tallies`` are the counts over the users of each system. Intervals are resampled for at most ``few`` users.
+    ``tallies`` are the counts of users and lists of each system. Intervals are resampled if there are at most ``few``
+    users, else computed from sums.
     """
     metrics = job.unit_metrics
     keys = [key for key in kept.keys if key in kept.there]
@@ -56,7 +57,7 @@ def bounds_of_stored(
 ) -> Bounds:
     """Return the bounds of the confidence intervals of the means of all columns that have stored values.
 
-    Intervals are resampled for at most ``few`` users.
+    Intervals are resampled if there are at most ``few`` users, else computed from sums.
     """
     if uncertainty.method is None:
         return {}
@@ -135,7 +136,7 @@ def _reordered(sums: ColumnSums, system: str) -> tuple[str, ...]:
 
 
 def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnSums:
-    """Return the sums of the values in ``columns``, those of some users."""
+    """Return the sums over users of the values in ``columns``."""
     named = {key: _defined_values(metrics, key, columns) for key in columns if key.column[0] != "weight"}
     totals = {key: Totals.of(values, weights) for key, (values, weights) in named.items()}
     return ColumnSums(totals, {key: columns[key].size - named[key][0].size for key in named})
@@ -144,9 +145,9 @@ def _column_sums(metrics: Mapping[str, UnitMetric], columns: Columns) -> ColumnS
 def _column_variation(
     metrics: Mapping[str, UnitMetric], totals: Mapping[Key, Totals], plain: bool, columns: Columns
 ) -> ColumnVariation:
-    """Return the sums for confidence intervals of the values in ``columns``, those of some users.
+    """Return the sums for confidence intervals of the values of some users, given in ``columns``.
 
-    ``totals`` are the sums over all users, and ``plain`` ignores weights.
+    ``totals`` are the sums of values and weights over all users. With ``plain`` weights are ignored.
     """
     found = {}
     for key, total in totals.items():
@@ -178,7 +179,7 @@ def _standard_errors(kept: StoredValues, metrics: Mapping[str, UnitMetric], sums
 def _bounds(
     kept: StoredValues, metrics: Mapping[str, UnitMetric], sums: ColumnSums, uncertainty: Uncertainty, few: int
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the interval bounds of every mean: from sums, or by resampling for at most ``few`` users."""
+    """Return the interval bounds of every mean: resampled if there are at most ``few`` users, else from sums."""
     if uncertainty.method is None:
         return {}
     method = uncertainty.method

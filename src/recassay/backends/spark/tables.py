@@ -117,9 +117,9 @@ def spark_table(
 
 
 def _several_tables_remark(frame: DataFrame, names: Sequence[str], found: Mapping[str, str], role: Role) -> Remarks:
-    """Return the remark R003 if a column such as ``model`` has several values, as if the rows came from several tables.
+    """Return the remark R003 if a column such as ``model`` has several values for a user, as in mixed tables.
 
-    ``found`` are the columns that are read, by canonical name.
+    ``names`` are all columns, and ``found`` those that are read, by canonical name; ``role`` says what the table is.
     """
     remarks: Remarks = {}
     for name in grouping_columns(names, found, role):
@@ -140,7 +140,7 @@ def _read_parquet(spark: SparkSession, source: Any) -> DataFrame:
 
 
 def read_own(spark: SparkSession, folder: str, schema: str) -> DataFrame:
-    """Return columns of files that were written here; ``schema`` saves the job in which Spark would look for them."""
+    """Return columns of files that recassay wrote; ``schema`` saves the job in which Spark would look for them."""
     return spark.read.schema(schema).parquet(folder)
 
 
