@@ -34,10 +34,7 @@ TARGET_SET_COLUMN = "rho"  # a column that only summary rows of target sets have
 
 
 class TieRange(NamedTuple):
-    """The mean of a metric in the worst and in the best order of tied rows.
-
-    ``reach`` is half the width of the interval of the mean.
-    """
+    """The mean of a metric in the worst and in the best order of tied rows; ``reach`` is half its interval's width."""
 
     worst: float
     best: float
@@ -77,7 +74,8 @@ class Facts:
 class DesignFacts:
     """What checks examine about systems under target-set designs: the scores, and the standings of each system.
 
-    Standings count the candidates that are ranked above each relevant item.
+    A design says which candidates a relevant item is ranked against. Standings count the candidates that a system ranks
+    above each relevant item.
     """
 
     assay: DesignScores
@@ -103,7 +101,10 @@ class SampledFacts:
 
 @dataclass(frozen=True, eq=False)
 class ApproximationFacts:
-    """The ways to draw candidates (``schemes``) for which a sampling curve is approximate, and the reason."""
+    """What checks examine about sampling curves: ``schemes`` are the ways to draw candidates with an approximate curve.
+
+    Their values are the reasons. A curve shows metrics under sampled candidates by sample size.
+    """
 
     schemes: tuple[str, ...]
     why: str
@@ -344,10 +345,10 @@ def check(
     about: type = Facts,
     count: Callable[[CheckInput], Any] | None = None,
 ) -> Callable[[Callable[[Any], Answer]], Check]:
-    """Return a decorator that registers a function, which looks for a problem in facts, as a check.
+    """Return a decorator that registers a function, which looks for a problem in facts of class ``about``, as a check.
 
-    The function returns a text, or (severity, text), if there is the problem, else None. ``needs``, ``about`` and
-    ``count`` are those of :class:`Check`.
+    The function returns a text, or (severity, text), if there is the problem, else None. The check does not apply where
+    a field in ``needs`` is None. ``count`` counts in lists or truth what is then in ``facts.counted``.
     """
 
     def register(ask: Callable[[Any], Answer]) -> Check:

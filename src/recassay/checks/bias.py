@@ -25,8 +25,8 @@ CEILING = 0.5  # below this maximum a mean mostly measures the number of relevan
 class DesignSwap(NamedTuple):
     """Two systems that two designs order differently.
 
-    ``leads`` are the differences, first system minus second, under the two designs; ``sure`` says whether both are
-    significant.
+    ``leads`` are the differences of their means, first system minus second, under the two designs; ``sure`` says
+    whether both are significant.
     """
 
     metric: str
@@ -61,7 +61,7 @@ def orders_disagree(facts: DesignFacts) -> tuple[Severity, str] | None:
 
 
 def design_swaps(facts: DesignFacts) -> list[DesignSwap]:
-    """Return the pairs of systems that two designs order differently; the first one leads under the first design."""
+    """Return the pairs of systems that two designs order differently; the first system leads under the first design."""
     assay, found = facts.assay, []
     for metric, (a, b) in itertools.product(assay.metrics, itertools.combinations(assay.systems, 2)):
         leads = {design: mean_lead(assay.scores(design), metric, a, b) for design in assay.designs}

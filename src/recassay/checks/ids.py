@@ -73,7 +73,7 @@ def empty_ids(facts: Facts) -> str | None:
 class UnmatchedIds:
     """Text ids to compare between run and truth: all items of both, and users that only one of them has.
 
-    Only the first 10,000 such users of each are kept.
+    Of the users that only one has, the first 10,000 are kept.
     """
 
     truth_users: pl.Series
@@ -170,10 +170,11 @@ def _keyed(ids: pl.Series, fold_case: bool) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class IdOverlap:
-    """The number of rows of a run, and of those whose item is in the truth of any user.
+    """The number of rows of a run, and how many of their items are in the truth of any user.
 
-    A partition of the users whose own truth has enough of the items needs only counts. Otherwise ``listed`` keeps how
-    often it lists each item, to be looked up in the truth of all partitions, whose items are ``judged``.
+    A partition where enough rows have an item in the partition's own truth keeps counts only. Any other partition also
+    keeps how often it lists each item (``listed``); these items are looked up in the truth of all partitions, whose
+    items are ``judged``.
     """
 
     rows: int
@@ -206,7 +207,7 @@ def _overlap(given: CheckInput) -> IdOverlap:
 
 
 def _known(items: NDArray[np.int32], judged: NDArray[np.int32]) -> int:
-    """Return the number of rows whose item is in the truth, or a lower bound that already reaches the threshold."""
+    """Return the number of rows whose item is in the truth, or of only the first rows if these are enough already."""
     first = max(FIRST_LOOK, items.size // 32)
     known = int(np.isin(items[:first], judged).sum())
     return known if known >= COMMON * items.size else known + int(np.isin(items[first:], judged).sum())

@@ -74,10 +74,10 @@ def _signs(given: CheckInput) -> OrderSigns:
 
 @check("R004", "Scores that look like ranks", "warning", count=_signs)
 def scores_like_ranks(facts: Facts) -> tuple[Severity, str] | None:
-    """In every list the scores are 1, 2, 3 and so on, and the highest is ranked first. If they are ranks, it is last.
+    """In every list the scores are 1, 2, 3 and so on, and the highest is ranked first, as if a rank of 3 were the best.
 
     The severity is warning if the rows are in ascending order, as ranks usually are, and info for any other order.
-    Lists written with the highest score first are not reported.
+    Lists whose rows go from the highest score to the lowest are not reported.
     """
     found: OrderSigns = facts.counted["R004"]
     if found.lists < MANY_LISTS or found.rank_like < found.lists:

@@ -75,9 +75,9 @@ def silent_arm(facts: LiveFacts) -> str | None:
 def ratio_mismatch(facts: LiveFacts) -> str | None:
     """The numbers of units by arm contradict the stated shares: a sample ratio mismatch.
 
-    The p-value is valid at any time, however often you look. With a broken assignment the arms have different kinds
-    of
-    users, so their differences mean nothing until the cause is found.
+    The p-value is valid at any time, however often you look. With a broken assignment the arms have different kinds of
+    users, so their differences mean nothing until the cause is found. Units are users, or exposures, as the evaluation
+    assigns them to arms.
     """
     if facts.mismatch > MISMATCH:
         return None
