@@ -242,7 +242,10 @@ def _testing(context: typer.Context, sources: list[str], options: dict[str, Any]
 
 
 def _groups(sources: list[str]) -> tuple[tuple[str, GroupScores], ...]:
-    """Return the means by group in a folder of results, each with its place as text; none if there are several."""
+    """Return the means by group in a folder of results, each with its data set, split and so on as text.
+
+    Groups are of users or of items. The result is empty unless there is one source, a folder of results.
+    """
     from recassay.report.folder.read import SUMMARY, read_results
 
     return read_results(sources[0]).groups if len(sources) == 1 and (Path(sources[0]) / SUMMARY).is_file() else ()
@@ -270,7 +273,7 @@ def _show(
 
 
 def _show_groups(screen: Console, groups: tuple[tuple[str, GroupScores], ...], *, details: bool) -> None:
-    """Print the means by group with details, else a line that says that there are some."""
+    """Print the means by group of users or items if ``details``; else only a line saying that the folder has them."""
     from rich.text import Text
 
     from recassay.report.tables.groups import groups_text

@@ -24,7 +24,13 @@ def compare_finished(
     table: str,
     as_json: bool,
 ) -> None:
-    """Print the conclusions that a table of means supports, and write them to the folder ``output`` if it is given."""
+    """Rank the systems of a table of means over its data sets, test their differences, and print the results.
+
+    ``source`` is the table, with a row per system and data set, and ``columns`` names its columns. ``metrics`` are
+    those to use (None: all), and ``smaller`` names metrics of which less is better. Means that differ by at most
+    ``rope`` count as equal in the Bayesian test, which draws ``resamples`` samples. ``table`` is the format, text or
+    csv. The results are also written to the folder ``output``, unless it is None.
+    """
     from recassay.evaluate.finished.conclude import RESAMPLES, conclude
     from recassay.evaluate.finished.read import read_finished
     from recassay.report.content.csv_text import csv_text

@@ -373,7 +373,7 @@ def _command() -> str:
 def _end(watcher: Watcher, output: Path | None, as_json: bool, fail_on: str | None) -> None:
     """Print the results, and write them if there is an output folder.
 
-    Exit with status 1 if an arm was found to be harmful, or a finding is at least as severe as ``fail_on``.
+    Exit with status 1 if an arm was found to be harmful, or if a finding is at least as severe as ``fail_on``.
     """
     from recassay.live.results import watched
 
