@@ -30,7 +30,8 @@ def count_bits(word: np.uint64) -> int:
 def shared_members(masks: Words, offsets: Int64, codes: Int32, one: int, other: int) -> int:
     """Return the number of members that the sets numbered ``one`` and ``other`` have in common.
 
-    ``masks``, ``offsets`` and ``codes`` hold all sets, see the module.
+    Set s has the members ``codes[offsets[s]:offsets[s + 1]]``, ascending, and as bits of the word ``masks[s]``;
+    ``masks`` is empty if a word cannot hold all members.
     """
     if masks.size:
         return count_bits(masks[one] & masks[other])
@@ -64,8 +65,9 @@ def is_empty_set(offsets: Int64, row: int) -> bool:
 def distance(masks: Words, offsets: Int64, codes: Int32, one: int, other: int, cosine: bool) -> float:
     """Return the distance of the sets numbered ``one`` and ``other``; 1 if one of them is empty.
 
-    It is the cosine distance if ``cosine``, else the Jaccard distance. ``masks``, ``offsets`` and ``codes`` hold all
-    sets, see the module.
+    It is the cosine distance if ``cosine``, else the Jaccard distance. Set s has the members
+    ``codes[offsets[s]:offsets[s + 1]]``, ascending, and as bits of the word ``masks[s]``; ``masks`` is empty if a word
+    cannot hold all members.
     """
     if is_empty_set(offsets, one) or is_empty_set(offsets, other):
         return 1.0
@@ -127,8 +129,8 @@ def mean_shares(
     """Write to ``out[q]`` the weighted mean of the feature shares of the items ``rows[starts[q]:stops[q]]``.
 
     The features of an item have equal shares that sum to 1. ``rows`` are rows of the feature table: row r has the
-    features ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``. ``weight`` has a number per place in
-    ``rows``; an empty one weights all items equally. Without any feature the row of ``out`` is NaN.
+    features ``feature_codes[feature_offsets[r]:feature_offsets[r + 1]]``. ``weight`` has a number for each element of
+    ``rows``; if it is empty, all items weigh the same. Without any feature the row of ``out`` is NaN.
     """
     for query in range(starts.size):
         total = 0.0

@@ -84,9 +84,9 @@ class GroupedRows:
 class _Moves:
     """The moves that bring the rows of a table into groups: first into partitions of groups, then into the groups.
 
-    ``codes`` is the group of each row in the original order, plus ``low``; ``partitioned`` has the same after the first
-    move. A partition holds 2^``shift`` neighbouring groups. ``offsets`` are the bounds of the groups, and ``starts``
-    (blocks of rows, partitions) is the place at which the rows of a block begin within a partition.
+    ``codes`` is the group of each row in the original order, plus ``low``; ``partitioned`` has the codes of the rows in
+    their order after the first move. A partition holds 2^``shift`` neighbouring groups. ``offsets`` are the bounds of
+    the groups, and ``starts`` (blocks of rows, partitions) is where the rows of a block begin in a partition.
     """
 
     codes: NDArray[np.int32]

@@ -67,8 +67,9 @@ def require_times(
 ) -> None:
     """Raise an error if the times of a log are weaker than ``needs`` (I385) or cannot be right (I387, I388).
 
-    ``where`` names the operation that needs times, ``missing`` is the error code for a log without times, and
-    ``instead`` suggests an alternative in the hint.
+    Kinds from weak to strong are: positions in each user's history (user), one order of all events (global), and
+    instants (clock). ``where`` names the operation that needs times, ``missing`` is the error code for a log without
+    times, and ``instead`` suggests an alternative in the hint.
     """
     if needs is None:
         return
@@ -88,7 +89,8 @@ def require_times(
 def require_order(kind: TimeKind | None, needs: TimeKind | None, where: object, origin: str, instead: str = "") -> None:
     """Raise I385 if times of this ``kind`` are weaker than ``needs``.
 
-    For the message, ``where`` names the operation that needs times, ``origin`` the log, and ``instead`` an alternative.
+    The kind says what times can order: the events of each user, all events, or also durations between them. For the
+    message, ``where`` names the operation that needs times, ``origin`` the log, and ``instead`` an alternative.
     """
     if kind is None or needs is None or STRENGTH[kind] >= STRENGTH[needs]:
         return
@@ -137,7 +139,7 @@ class Positions:
     """Statistics of a column of small whole numbers that tell whether they are positions or times.
 
     The statistics of disjoint groups of users add up. ``n`` is the number of values, ``low`` and ``high`` their minimum
-    and maximum. ``lows`` are the minimum and maximum over users of a user's lowest value. ``gapless`` is True if the
+    and maximum. ``lows`` are the smallest and the largest of the users' lowest values. ``gapless`` is True if the
     values of each user are consecutive and distinct. ``several`` counts users with more than one event. ``digest`` is a
     sum of hashed values, modulo 2^64. ``whole`` is True if all values are whole numbers, ``calendar`` if all are years
     or dates.
