@@ -43,10 +43,10 @@ class MeansTable:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two systems compared over all blocks; ``p`` is from Nemenyi's test, or None if only two systems are compared.
+    """Two systems compared over all blocks (data sets); ``p`` is from Nemenyi's test, or None if only two are ranked.
 
-    ``difference`` and ``rank_difference`` are a - b of mean and mean rank; ``worse``, ``equivalent`` and ``better`` are
-    the probabilities of the Bayesian signed-rank test for a.
+    ``difference`` and ``rank_difference`` are a - b of mean and mean rank. ``worse``, ``equivalent`` and ``better`` are
+    the probabilities, from the Bayesian signed-rank test, that a is worse than b, practically equal, or better.
     """
 
     a: str
@@ -83,7 +83,7 @@ class MeanRanks:
 
     @property
     def name(self) -> str:
-        """Return the metric and its setting as a short text."""
+        """Return the metric and its setting (the split, the design, ...) as a short text."""
         values = [str(value) for value in self.setting.values() if value not in (None, GIVEN)]
         return ", ".join([self.metric, *values])
 
@@ -114,7 +114,7 @@ class Across(Displayable):
     seed: int
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per metric, setting and pair of systems."""
+        """Return a row per metric, setting and pair of systems; data sets of a setting share the split and so on."""
         rows = [
             {"metric": one.metric, **one.setting, "blocks": len(one.blocks), **asdict(pair)}
             for one in self.rankings
@@ -123,9 +123,10 @@ class Across(Displayable):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def ranks(self) -> pl.DataFrame:
-        """Return a row per metric, setting and system: the mean rank, and bounds half the critical difference away.
+        """Return a row per metric, setting and system: the mean rank over data sets, and bounds around it.
 
-        Two systems differ significantly where their bounds do not overlap.
+        A setting is what the data sets share, such as the split or the design. The bounds are half of Nemenyi's
+        critical difference away, so two systems differ significantly where their bounds do not overlap.
         """
         rows = []
         for one in self.rankings:
@@ -215,7 +216,7 @@ def _ranking(
     """Return the ranking of systems over the blocks (usually data sets) by one metric, with its tests.
 
     ``setting`` holds the coordinates that all blocks share. The result is None unless there are two blocks with two
-    systems in common and the metric has a better direction. ``alpha`` is the level of Nemenyi's test; ``rope``,
+    systems in common and more, or less, of the metric is better. ``alpha`` is the level of Nemenyi's test; ``rope``,
     ``seed`` and ``samples`` are for the Bayesian test.
     """
     blocks = {name: [one for one in parts if metric in one.unit_metrics] for name, parts in blocks.items()}

@@ -154,10 +154,10 @@ def compare(
     The difference of unit i is d_i = a_i - b_i; for a weighted metric w_i a_i / mean(w) - w_i b_i / mean(w), whose mean
     is the difference of the two weighted means. A unit that is undefined for either system is dropped from the pair and
     counted. p-values are corrected over all pairs of one metric (``family="metric"``) or of all metrics (``"all"``).
-    The interval is the paired bootstrap of the difference. ``significant`` says p_adjusted <= 1 - level.
-    The leader of every metric is tested against the runner-up (``leads``), also if there is a baseline.
-    The same units in the same order give the same bits, whatever the threads and the other systems. ``progress`` is
-    called with (blocks done, blocks in total) in each round of resampling.
+    The interval is the paired bootstrap of the difference. ``significant`` says p_adjusted <= 1 - level. By every
+    metric the best system is tested against the second best (``leads``), also if there is a baseline. The same units in
+    the same order give the same bits, whatever the threads and the other systems. ``progress`` is called with (blocks
+    done, blocks in total) in each round of resampling.
 
     >>> from types import SimpleNamespace
     >>> hits = {"als": np.array([1.0, 1, 1, 0, 1, 1]), "pop": np.array([0.0, 1, 0, 0, 0, 0])}
@@ -205,7 +205,8 @@ class FirstTwo(NamedTuple):
 def leaders(scores: ComparableScores) -> dict[str, FirstTwo]:
     """Return the two best systems by each metric that says how good a system is.
 
-    A metric is left out if it only describes lists, has no better direction, or has fewer than two defined means.
+    A metric is left out if it only describes lists, if neither more nor less of it is better, or if fewer than two of
+    its means are defined.
     """
     found: dict[str, FirstTwo] = {}
     rows: dict[str, list[Summary]] = {}
@@ -235,10 +236,7 @@ def judges(metric: str) -> bool:
 def _other_pairs(
     pair_metrics: Iterable[PairMetric], first_two: Mapping[str, FirstTwo], systems: Sequence[str]
 ) -> list[PairMetric]:
-    """Return all pairs of systems that are not among ``pair_metrics``, by each metric in ``first_two``.
-
-    They are tested too, because the p-value of the leader against the runner-up is adjusted over all pairs.
-    """
+    """Return, for each metric of ``first_two``, the pairs of systems that are not in ``pair_metrics``."""
     chosen = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
     every = (PairMetric(metric, a, b) for metric in first_two for a, b in itertools.combinations(systems, 2))
     return [one for one in every if (one.metric, frozenset((one.a, one.b))) not in chosen]
@@ -270,7 +268,7 @@ class _Plan(NamedTuple):
 def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterable[list[PairMetric]]:
     """Yield batches of pairs that are compared on the same units, each of at most BATCH_VALUES values.
 
-    Pairs whose systems share weights are in batches of their own.
+    Pairs whose two systems have the same weights of units are not mixed with other pairs.
     """
     groups: dict[tuple[bytes, int, bool], list[PairMetric]] = {}
     for pair_metric in pair_metrics:
@@ -312,7 +310,7 @@ def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
 
 
 def _bounds(batch: list[PairedUnits], differences: Differences, plan: _Plan) -> tuple[Floats, Floats, Floats]:
-    """Return the difference of every pair with its lower and upper bound, NaN for pairs that are not reported."""
+    """Return the difference of every pair, and its lower and upper bound (NaN for pairs that are not reported)."""
     how = plan.how
     values, weights = differences.matrix, None
     ratios = [paired.ratio for paired in batch if paired.ratio is not None]
@@ -329,9 +327,9 @@ def _bounds(batch: list[PairedUnits], differences: Differences, plan: _Plan) -> 
 
 
 def _stack(batch: list[PairedUnits], plan: _Plan) -> Differences:
-    """Return the differences of all pairs of a batch, with each system stored as one column for all its pairs.
+    """Return the differences of all pairs of a batch; each system is stored once, as a column that its pairs share.
 
-    A single pair is stored as one column of differences.
+    If the whole comparison has a single pair, its differences are stored as one column.
     """
     if plan.pairs == 1:
         largest = np.array([largest_magnitude(paired.shares_a, paired.shares_b) for paired in batch])

@@ -183,8 +183,8 @@ def _axes(given: ScoreSet, along: str | Iterable[str] | None) -> list[str]:
 def _settings(orders: Mapping[Key, _Order], axis: str) -> Iterator[tuple[str, dict[Any, _Order]]]:
     """Yield groups of orders that differ only in the coordinate ``axis``.
 
-    Each comes with a text that names the other coordinates, as far as they vary. A group maps the values of ``axis`` to
-    orders.
+    Each group comes with a text: the values of the other coordinates, as far as these vary. A group maps the values of
+    ``axis`` to orders of systems.
     """
     found: dict[tuple[Any, ...], dict[Any, _Order]] = {}
     for (place, metric), order in orders.items():

@@ -56,7 +56,7 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
     """Return a row per system: its Pareto front, and the systems that dominate it.
 
     One system dominates another if its means are nowhere worse and somewhere better. No system dominates front 1, only
-    front 1 dominates front 2, and so on. ``metrics`` are by default all that have a better direction.
+    front 1 dominates front 2, and so on. ``metrics`` are by default all of which more, or less, is better.
 
     >>> from types import SimpleNamespace as Row
     >>> rows = [Row(system=name, metric="precision", mean=mean, higher_is_better=True) for name, mean in
@@ -73,9 +73,7 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
 
 
 def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the number of the Pareto front of each row of a table, from 1, and a matrix: row i dominates row j.
-
-    More is better in every column.
+    """Return the number of the Pareto front of each row of a table, from 1, and a matrix: does row i dominate row j?
 
     >>> fronts(np.array([[0.4, 0.1], [0.2, 0.3], [0.1, 0.1]]))[0].tolist()
     [1, 1, 2]

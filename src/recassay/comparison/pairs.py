@@ -44,8 +44,8 @@ class PairMetric(NamedTuple):
 class PairedUnits:
     """The units on which two systems are compared, with each unit's contribution to the mean of either system.
 
-    ``dropped`` counts units where a system has no value. ``ratio`` has the differences and the weights of the units, if
-    both systems have the same weights, else None.
+    ``dropped`` counts units where a system has no value. If both systems have the same weights, ``ratio`` has the
+    weighted difference and the weight of each unit, else None.
     """
 
     pair_metric: PairMetric

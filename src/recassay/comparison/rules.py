@@ -23,7 +23,7 @@ DEFAULTS: dict[str, Value] = {"ties": "share", "users": "with_relevant", "loop":
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of Sudden Death.
+    """The rules of Sudden Death: the system that shows a user a relevant item at the best rank wins that user.
 
     ties:   ``share``: every system with the earliest hit wins the user; ``split``: each wins an equal part
     users:  only those ``with_relevant`` items, or ``all`` users of the truth and of the runs; nobody wins a user

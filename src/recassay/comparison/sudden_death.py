@@ -65,7 +65,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def earliest(self) -> NDArray[np.int32]:
-        """Return, for each user, the rank of the first hit of any system."""
+        """Return, for each user, the rank of the first hit (relevant item) of any system."""
         return np.asarray(self.first.min(axis=0))
 
     @functools.cached_property
@@ -83,7 +83,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def counted(self) -> NDArray[np.bool_]:
-        """Return whether each user counts under the rules."""
+        """Return whether each user counts: users with relevant items do, others only with the rule ``users="all"``."""
         everyone = self.rules.users == "all"
         return np.ones(self.units.len(), np.bool_) if everyone else self.has_relevant
 
@@ -100,7 +100,10 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def _tallies(self) -> dict[str, Floats]:
-        """Return counts of users (systems, cut-offs): users ``won``, won alone (``outright``), and with a ``hit``."""
+        """Return numbers of users (systems, cut-offs): ``won``, won alone (``outright``), and with a relevant item.
+
+        The last is ``hit``.
+        """
         places = self.deepest + 1
         tallies = {kind: np.zeros((len(self.competitors), places)) for kind in ("won", "outright", "hit")}
         inside = np.minimum(self.first, places)  # one place behind the last stands for none
@@ -134,16 +137,20 @@ class SuddenDeath(Displayable):
         return self._of("outright", system, at)
 
     def hit(self, system: str, at: int | None = None) -> float:
-        """Return the share of users for whom a system has a hit, whatever the others do (1-call)."""
+        """Return the share of users to whom a system shows a relevant item, whatever the others do (1-call)."""
         return self._of("hit", system, at)
 
     def nobody(self, at: int | None = None) -> int:
-        """Return the number of counted users for whom no system has a hit."""
+        """Return the number of counted users to whom no system shows a relevant item down to the cut-off ``at``."""
         hit = self.earliest <= self.rules.depth(self._cutoff(at))
         return self.n - int(hit.sum())
 
     def values(self, system: str, at: int | None = None) -> Floats:
-        """Return for each user the part that a system wins, between 0 and 1; NaN for users that do not count."""
+        """Return the part (0 to 1) of each user that a system wins down to a cut-off; NaN for users that do not count.
+
+        Under the rule ``ties="split"``, k systems that are equally early win 1 / k each, else 1 each. By default users
+        without relevant items do not count.
+        """
         own = self.first[self._line(system)]
         wins = (own == self.earliest) & (own <= self.rules.depth(self._cutoff(at)))
         won = wins / self.winners if self.rules.ties == "split" else wins.astype(np.float64)
@@ -151,7 +158,10 @@ class SuddenDeath(Displayable):
         return np.asarray(won)
 
     def scores(self, at: int | Iterable[int] | None = None) -> Scores:
-        """Return the values per user as scores; a user of several folds has their weighted mean."""
+        """Return the part of each user that each system wins, as a metric for each cut-off in ``at`` (default: all).
+
+        A user of several folds has the mean over the folds where the user counts, weighted by their number.
+        """
         cutoffs = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
         keys = [(system, cutoff) for cutoff in cutoffs for system in self.competitors]
         values = {(system, self.rules.heading(cutoff)): self._per_user(system, cutoff) for system, cutoff in keys}
@@ -175,7 +185,7 @@ class SuddenDeath(Displayable):
         return vocabulary.decode(np.arange(vocabulary.size, dtype=np.int32)), codes
 
     def _per_user(self, system: str, at: int) -> tuple[Floats, Floats | None]:
-        """Return each user's mean over folds, NaN if not counted, and the number of folds (None without repeats)."""
+        """Return the part won of each user as mean over folds (NaN: not counted), and the folds (None: one for all)."""
         values, (users, codes) = self.values(system, at), self._users
         if codes is None:
             return values, None
@@ -187,17 +197,9 @@ class SuddenDeath(Displayable):
         bounds = self._bounds(at)
         return [
             Summary(
-                system=system,
-                metric=self.rules.heading(at),
-                mean=self.share(system, at),
-                n=self.n,
-                missing=self.missing.get(system, 0),
-                short=self.short.get(system, 0),
-                duplicate=0,
-                undefined=self.units.len() - self.n,
-                low=low,
-                high=high,
-                parameters=dataclasses.asdict(self.rules),
+                system=system, metric=self.rules.heading(at), mean=self.share(system, at), n=self.n,
+                missing=self.missing.get(system, 0), short=self.short.get(system, 0), duplicate=0,
+                undefined=self.units.len() - self.n, low=low, high=high, parameters=dataclasses.asdict(self.rules),
                 accompanying={
                     "outright": self.outright(system, at),
                     "hit": self.hit(system, at),
@@ -205,7 +207,7 @@ class SuddenDeath(Displayable):
                 },
             )
             for system, (low, high) in zip(self.competitors, bounds, strict=True)
-        ]
+        ]  # fmt: skip
 
     def _bounds(self, at: int) -> list[tuple[float, float]]:
         how = self.confidence
@@ -224,31 +226,23 @@ class SuddenDeath(Displayable):
     def summary(self, at: int | Iterable[int] | None = None) -> pl.DataFrame:
         """Return a row per cut-off and system: the score with its interval, shares won outright and shared, and counts.
 
-        ``hit`` is the share of users with a hit of the system (1-call), ``nobody`` counts users without any hit.
+        ``hit`` is the share of users to whom the system shows a relevant item, ``nobody`` counts those without one.
         """
         cutoffs = self.at if at is None else (at,) if isinstance(at, int) else tuple(at)
         rows = [
             {
-                "at": cutoff,
-                "system": row.system,
-                NAME: row.mean,
-                "low": row.low,
-                "high": row.high,
-                "outright": row.accompanying["outright"],
-                "shared": self._shared(row.system, cutoff),
-                "hit": row.accompanying["hit"],
-                "nobody": int(row.accompanying["nobody"]),
-                "n": row.n,
-                "missing": row.missing,
-                "short": row.short,
+                "at": cutoff, "system": row.system, NAME: row.mean, "low": row.low, "high": row.high,
+                "outright": row.accompanying["outright"], "shared": self._shared(row.system, cutoff),
+                "hit": row.accompanying["hit"], "nobody": int(row.accompanying["nobody"]),
+                "n": row.n, "missing": row.missing, "short": row.short,
             }
             for cutoff in cutoffs
             for row in self._rows(cutoff)
-        ]
+        ]  # fmt: skip
         return pl.DataFrame(rows)
 
     def _shared(self, system: str, at: int) -> float:
-        """Return the share of users that a system wins together with others, each counted as 1."""
+        """Return the share of users that a system wins together with others; a user counts 1 even if wins are split."""
         if self.rules.ties == "share":
             return self.share(system, at) - self.outright(system, at)
         depth = self.rules.depth(self._cutoff(at))
@@ -256,7 +250,7 @@ class SuddenDeath(Displayable):
         return float(together.sum()) / self.n if self.n else float("nan")
 
     def curve(self, *, interval: bool = True) -> Exhibit:
-        """Return the score at every cut-off from 1 to the deepest."""
+        """Return the Sudden Death score (share of users won) of each system at every cut-off from 1 to the deepest."""
         rows = []
         for at in range(1, self.deepest + 1):
             bounds = self._bounds(at) if interval else [(float("nan"), float("nan"))] * len(self.competitors)
@@ -278,8 +272,9 @@ class SuddenDeath(Displayable):
     def duels(self, at: int | None = None) -> pl.DataFrame:
         """Return a row per ordered pair of systems: the share of users for whom one has its first hit before the other.
 
-        ``wins`` and ``losses`` are first hits at an earlier and a later rank, ``together`` at the same rank,
-        ``neither`` no hit by either. Unlike the score, these shares do not depend on the other competitors.
+        A hit is a relevant item at a rank up to ``at``. ``wins`` and ``losses`` are shares of users with the first hit
+        at an earlier and a later rank, ``together`` at the same rank, ``neither`` without a hit of either. Unlike the
+        score, these shares do not depend on the other competitors.
         """
         depth, n = self.rules.depth(self._cutoff(at)), max(self.n, 1)
         rows: list[dict[str, Any]] = []
@@ -358,7 +353,10 @@ class SuddenDeath(Displayable):
         )
 
     def change(self, before: SuddenDeath, at: int | None = None) -> pl.DataFrame:
-        """Return a row per system: its share of users in the results ``before``, in these, and the difference."""
+        """Return a row per system: the share of users it wins in the results ``before``, in these, and the difference.
+
+        The system that shows a user a relevant item first wins the user; ``at`` is the cut-off (default: the deepest).
+        """
         before = before.aligned_with(self)
         rows = [(name, before.share(name, at), self.share(name, at)) for name in self.competitors]
         return pl.DataFrame(rows, ["system", "before", "after"], orient="row").with_columns(

@@ -211,7 +211,8 @@ def _relative_to_baseline(
 def _quadrant(diversity: float, accuracy: float) -> str:
     """Return text on whether a change gains or loses accuracy and diversity, or gains one and loses the other.
 
-    ``diversity`` and ``accuracy`` are changes from the baseline, positive if better.
+    ``diversity`` and ``accuracy`` are changes from the baseline, positive if better. No change (0) takes the side of
+    the other number; if both are 0, all is as before.
 
     >>> _quadrant(0.1, 0.0), _quadrant(0.1, -0.1), _quadrant(-0.1, 0.0)
     ('gains both', 'pays accuracy', 'loses both')
@@ -231,7 +232,9 @@ def _oriented(points: pl.DataFrame) -> Floats:
 
 
 def _dominated(points: Floats) -> float:
-    """Return the area of all positions right of and above 0 that some of the points (n, 2) is not worse than.
+    """Return the area between 0 and some points (n, 2): all positions that at least one point equals or exceeds.
+
+    Only positions right of and above 0 count.
 
     >>> _dominated(np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5], [-1.0, 9.0]]))
     3.0

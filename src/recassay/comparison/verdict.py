@@ -92,7 +92,7 @@ class Verdict:
 
     @property
     def systems(self) -> frozenset[str]:
-        """Return the systems that the verdict is about: every leader and runner-up."""
+        """Return the systems that the verdict names: every best and second best system."""
         return frozenset(name for lead in self.leads for name in (lead.leader, lead.runner_up) if name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,11 +124,7 @@ def verdict_of(leads: Iterable[Lead], *, level: float = 0.95, metric: str | None
 
 
 def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Iterator[Lead]:
-    """Yield the best system, with its test, by every metric that says how good a system is.
-
-    ``scores`` are those of one ``place``: a data set, split and seed. ``comparison`` has the tests of ``scores``, or is
-    None if nothing was tested.
-    """
+    """Yield the best system by every metric that says how good a system is, with its test against the second best."""
     tests = {} if comparison is None else {test.row.metric: test for test in comparison.leads}
     two = leaders(scores)
     for metric, (first, second, higher) in two.items():

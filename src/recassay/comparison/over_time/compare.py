@@ -193,7 +193,7 @@ def compare_over_time(
 
     * **When was one ahead?** Signed McNemar over windows (``window``, ``how``, ``by`` and ``fading`` as for
       :func:`~recassay.comparison.over_time.curves.over_time`; ``continuity`` corrects the statistic, ``exact`` its
-      p). It describes the stream. For metrics that are not 0 or 1 there are only the two curves.
+      p). It describes the stream. For metrics that are not 0 or 1 there is no such test, only the curve of each system.
     * **Is one better overall?** One test of all paired events (McNemar's for metrics of 0 or 1, else Student's
       t, or the ``test`` named), its p adjusted over all pairs by ``correction``. It assumes independent events.
     * **Since when is that certain?** Bounds of the mean difference so far. They hold at all events and for all pairs at

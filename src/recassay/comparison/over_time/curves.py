@@ -25,7 +25,8 @@ Floats = NDArray[np.float64]
 class Errors(NamedTuple):
     """The computation of an error metric from averages of a column, such as rmse from absolute errors.
 
-    ``before`` is applied to the column ``column``, such as squaring, and ``after`` to its averages, such as the root.
+    ``before``, such as squaring, is applied to the values of ``column``; ``after``, such as the root, to the averages
+    of the results.
     """
 
     column: str
@@ -148,7 +149,7 @@ def exhibit(curves: Iterable[Curve], name: str = "over-time") -> Exhibit:
 
 
 def _thinned_curve(curve: Curve) -> pl.DataFrame:
-    """Return a few hundred points of a curve, and one at each mark."""
+    """Return a few hundred points of a curve for a figure, among them one at each marked event."""
     table = thinned(curve.table).with_columns(mark=pl.lit(None, pl.String))
     if curve.marks:
         events, texts = zip(*curve.marks, strict=True)
@@ -170,7 +171,7 @@ def thinned(table: pl.DataFrame, points: int = SHOWN) -> pl.DataFrame:
 
 
 def moments_of(times: pl.Series | None, system: str) -> TimeValues:
-    """Return the times of scored events as non-decreasing numbers; raise an error if a time decreases."""
+    """Return the times of scored events as non-decreasing numbers; raise I383 if a time decreases or there are none."""
     where = f"outcomes of {system}"
     if times is None:
         what = "these outcomes have no times, so there is no window of time"

@@ -31,9 +31,9 @@ class StreamSignificanceOptions:
 class Duel:
     """Comparison of two systems on a stream: in windows, over all events, and with bounds that hold at every event.
 
-    ``paired`` are the values of both systems, and ``past`` is the window of past events for each event. ``signed`` is
-    McNemar's test in each window, None for a metric whose values are not 0 and 1. ``test`` and ``p`` are the test over
-    all events.
+    ``paired`` are the values of both systems, and ``past`` has for each event the window of events that ends with it.
+    ``signed`` is McNemar's test in each window, None for a metric whose values are not 0 and 1. ``test`` and ``p`` are
+    the test over all events.
     """
 
     paired: Paired
@@ -45,7 +45,11 @@ class Duel:
 
     @classmethod
     def of(cls, paired: Paired, options: WindowOptions, bounds: AnytimeBounds, how: StreamSignificanceOptions) -> Duel:
-        """Return the comparison of a pair in windows and over all events."""
+        """Return the comparison of a pair in the windows that ``options`` describe, and over all events.
+
+        ``bounds`` are those of the mean difference so far. ``how`` says how McNemar's test is made in windows, and
+        which test is made over all events.
+        """
         past = paired.past_windows(options)
         a, b = paired.values_a, paired.values_b
         signed = None
@@ -60,13 +64,21 @@ class Duel:
         return cls(paired, past, signed, bounds, test, float(p[0]))
 
     def better(self, sign: NDArray[np.integer]) -> pl.Series:
-        """Return, for each sign of a difference a - b, the name of the better system; null where the sign is 0."""
+        """Return the name of the better system for each sign (-1, 0, 1) of a difference a - b; null for 0.
+
+        For an error metric the better system is the one with less.
+        """
         names = [self.paired.b, None, self.paired.a]
         named = pl.Series("better", names[::-1] if is_error(self.paired.metric) else names, dtype=pl.String)
         return named.gather(sign.astype(np.int64) + 1)
 
     def curve(self) -> pl.DataFrame:
-        """Return a row per paired event: the window up to that event, and the bounds of the mean difference so far."""
+        """Return a row per paired event, on the window that ends there and on all events so far.
+
+        About the window: the mean of each system, the number ``n`` of events, and whether the window is ``partial``;
+        for a metric of 0 and 1 also the events at which only one system was right, signed McNemar, its p and the better
+        system. About all events so far: the mean ``difference`` with its bounds ``low`` and ``high``.
+        """
         columns: dict[str, Any] = {
             "mean_a": self.past.means(self.paired.values_a),
             "mean_b": self.past.means(self.paired.values_b),

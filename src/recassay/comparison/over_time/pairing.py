@@ -88,7 +88,7 @@ class Paired:
 
     @property
     def binary(self) -> bool:
-        """Return whether all values are 0 or one other number, as McNemar's test needs (right or wrong)."""
+        """Return whether all values are 0 or one other number (wrong or right), as McNemar's test needs."""
         values = np.concatenate([self.values_a, self.values_b])
         return bool(np.isin(values, (0.0, values.max())).all())
 

@@ -47,8 +47,9 @@ def signed_mcnemar(
 ) -> Signed:
     """Return McNemar's test in the window of each paired event; where a and b differ, the larger value counts as right.
 
-    ``past`` has the windows. p is exact if fewer than 25 events distinguish the two; always with ``exact=True``,
-    never with ``exact=False``. ``correction`` is the continuity correction of the statistic.
+    ``past`` has the windows, ``alpha`` is the level of ``claim``. p is exact if fewer than 25 events distinguish the
+    two; always with ``exact=True``, never with ``exact=False``. ``correction`` is the continuity correction of the
+    statistic.
 
     >>> from recassay.comparison.over_time.windows import windows
     >>> a, b = np.array([1.0, 1, 0, 1, 1, 1]), np.array([0.0, 1, 0, 0, 0, 1])
