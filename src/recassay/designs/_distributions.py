@@ -22,9 +22,9 @@ def hit_probabilities(
 ) -> tuple[int, int]:
     """Fill ``probs[y - first]`` with P(y of ``q`` draws hit ``gap`` of ``rest`` candidates); return (first, last).
 
-    The distribution is hypergeometric, or binomial with ``replace``; ``gap`` and ``rest`` may then be masses. ``first``
-    and ``last`` are the ends of the range of y: negligible probabilities are left out, and ``last`` is at most
-    ``most``. If no y is left, ``last`` is less than ``first``. ``logs[x]`` is log(x!).
+    The distribution is hypergeometric, or with ``replace`` binomial; with ``replace``, ``gap`` and ``rest`` may be
+    masses. ``first`` and ``last`` are the ends of the range of y: negligible probabilities are left out, and ``last``
+    is at most ``most``. If no y is left, ``last`` is less than ``first``. ``logs[x]`` is log(x!).
     """
     if q <= 0 or gap <= 0 or gap >= rest:
         y = q if q > 0 and gap > 0 else 0

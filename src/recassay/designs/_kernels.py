@@ -43,18 +43,7 @@ def joint_moments(
 ) -> None:  # fmt: skip
     """Fill ``moments`` (queries, 2, metrics) with the mean and the second moment of each metric's sum of credits.
 
-    The sum runs over a query's relevant items; an item at rank r (from 1) adds share * credit[r - 1]. Only queries with
-    ``begin`` <= number < ``end`` and ``chosen`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs (query,
-    relevant item) of query q, best first. Per pair, ``above`` and ``tied`` are the numbers of candidates above it and
-    tied with it, or their masses, and ``ties`` is the number of other relevant items tied with it. Per query, ``pool``
-    is the number or mass of all candidates, ``drawn`` is how many of them are sampled, and ranks beyond ``limit`` have
-    no credit.
-
-    With ``replace``, candidates are drawn with replacement; those that tie with pair p then form the classes
-    ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass ``mass[c]`` each. With ``apart``, each
-    relevant item has a target set of its own, so relevant items do not count in each other's ranks. With
-    ``only_first``, only the best relevant item gets credit. ``share`` is (pairs, metrics), ``credit`` is (metrics,
-    ranks), and ``logs[x]`` is log(x!).
+    They are over random draws of candidates and random orders of ties.
     """
     metrics, most = credit.shape
     states, next_states = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
@@ -256,8 +245,10 @@ def separate_moments(
 ) -> None:  # fmt: skip
     """Fill ``moments`` like :func:`joint_moments`, but item by item: faster, without the covariances of credits.
 
-    The means are the same. The second moment is the sum of the items' own second moments, which equals that of the sum
-    only if a single item gets credit. All arguments are those of :func:`joint_moments`, and ``parts[x]`` is 1 / x.
+    A metric is a sum over a query's relevant items: share * credit[r - 1] for an item at rank r, which is random. The
+    means are the same as there. The second moment is the sum of the items' own second moments, which equals that of the
+    sum only if a single item gets credit. The arguments have the names and meanings of those of :func:`joint_moments`;
+    ``parts[x]`` is 1 / x.
     """
     probs, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     own, ones = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])

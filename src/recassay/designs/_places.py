@@ -142,9 +142,10 @@ def masses_above(
 ) -> tuple[Float, Float]:
     """Return the possible masses above the ``i``-th of ``m`` tied relevant items, and their probabilities.
 
-    ``number`` and ``mass`` are the classes of the candidates that tie with these items, and ``above`` is the mass above
-    all of them. Left out are positions of negligible probability, and positions with so much mass above that the
-    probability of ``most`` or fewer hits in ``q`` draws from the mass ``pool`` is negligible. ``logs[x]`` is log(x!).
+    The mass of a candidate is its weight in draws. Class c has ``number[c]`` candidates of mass ``mass[c]`` each that
+    tie with these items, in random order; ``above`` is the mass above all of them. Left out are positions of negligible
+    probability, and positions with so much mass above that the probability of ``most`` or fewer hits in ``q`` draws
+    from the mass ``pool`` is negligible. ``logs[x]`` is log(x!).
     """
     n = 0
     for c in range(number.size):
@@ -251,9 +252,10 @@ def position_probability(k: float, n: int, i: int, m: int) -> float:
 
 @njit(nogil=True, cache=True)
 def is_out_of_reach(gap: float, pool: float, q: int, most: int) -> bool:
-    """Return whether P(at most ``most`` of ``q`` draws hit the mass ``gap`` of ``pool``) is negligible.
+    """Return whether a relevant item almost surely has more than ``most`` sampled candidates above it.
 
-    A Chernoff bound is used.
+    Each of ``q`` draws is above the item with probability ``gap`` / ``pool``, the mass above it by the whole mass. The
+    answer is yes if a Chernoff bound of the probability of ``most`` or fewer is below exp(-UNSEEN).
     """
     mean = q * gap / pool
     return mean > most and (mean - most) * (mean - most) > 2 * UNSEEN * mean

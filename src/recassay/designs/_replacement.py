@@ -30,7 +30,7 @@ def pass_repeated_ties(
 
     Return the lowest and the highest state reached.
 
-    ``states[low:high + 1]`` are moved to ``next_states`` and set to 0; walks beyond the last rank with credit are added
+    ``states[low:high + 1]`` are moved to ``next_states`` and set to 0; those beyond the last rank with credit are added
     to ``done``. If it takes too many steps, ``done`` becomes NaN. Class c has ``numbered[c]`` candidates of mass
     ``masses[c]`` each, and ``rest`` is the mass of all candidates not passed yet. In state x, x of ``q`` draws have
     been passed.

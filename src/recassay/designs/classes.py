@@ -52,7 +52,7 @@ class Classes:
         return cls(offsets, number[: offsets[-1]], mass[: offsets[-1]])
 
     def take(self, rows: Int64) -> Classes:
-        """Return the classes of the rows with the given numbers, in the order of ``rows``."""
+        """Return the classes of the given rows, in the order of ``rows``."""
         lengths = np.diff(self.offsets)[rows]
         offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
         at = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])

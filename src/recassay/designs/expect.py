@@ -57,10 +57,11 @@ class DesignResult:
     """The results of one system under one design: ``outcomes`` by metric (``ndcg@10``), and statistics of target sets.
 
     ``sets`` is the number of sets, and ``short`` the number of those with fewer candidates than the design draws.
-    ``users`` is the number of users in the mean; ``zeros`` of them have no relevant item and count 0. ``rho`` is the
-    mean share of relevant items in a set. It is the exact precision of a random order, unless draws may repeat an item.
-    ``t`` is the harmonic mean of the sizes of the sets. Both are over the users in the mean: a user without a relevant
-    item has a set of non-relevant ones. ``bins`` is a table of the popularity bins (None if the design has none).
+    ``users`` is the number of users in the mean; ``zeros`` of them have no relevant item and count 0. A target set
+    holds the candidates that relevant items are ranked in. ``rho`` is the mean share of relevant items in a set: the
+    exact precision of a random order, unless draws may repeat an item. ``t`` is the harmonic mean of the sizes of the
+    sets. Both are over the users in the mean; the set of a user without a relevant item has only other items. ``bins``
+    is a table of the popularity bins (None if the design has none).
     """
 
     design: Design
@@ -88,10 +89,11 @@ def expect(
     """Return the expected value of every metric under a design, computed exactly, without drawing samples.
 
     ``standings`` have, for each relevant item, the numbers of candidates ranked above it and tied with it. With
-    ``users="all"``, users without a relevant item count 0 in AR designs. With ``short="all"``, a user with fewer
+    ``users="all"``, users without a relevant item count 0 where all relevant items of a user share a target set (AR
+    designs without bins); with ``users="with_relevant"``, they are left out. With ``short="all"``, a user with fewer
     candidates than the design draws gets all of them; with ``"error"``, such a user raises U120. Without ``variance``,
-    the variances are NaN. ``random_orders`` is a cache of the values of random orders: pass the same one for all
-    systems that answer the same queries, so that they are computed once.
+    the variances are NaN. ``random_orders`` is a cache of each metric's value when all items are in random order: pass
+    the same one for all systems that answer the same queries, so that they are computed once.
     """
     groups = target_sets(standings, design, short)
     moments = group_moments(standings, design, groups, metrics, variance, threads, random_orders)
@@ -109,8 +111,9 @@ def group_moments(
 ) -> dict[str, CreditMoments]:
     """Return mean and variance of every metric in every group of target sets, by metric name.
 
-    Without ``variance``, only means are computed where that is cheaper. ``chance`` is a cache of the values of random
-    orders: pass the same one for systems that answer the same queries.
+    Without ``variance``, only means are computed where that is cheaper. ``groups`` are the target sets of the design,
+    the candidates that relevant items are ranked in. ``chance`` is a cache of each metric's value when items are in
+    random order: pass the same one for systems that answer the same queries.
     """
     formulas = {heading: formula_of(metric) for heading, metric in metrics.items()}
     credited = {heading: formula for heading, formula in formulas.items() if isinstance(formula, Credit)}
@@ -131,8 +134,8 @@ def pool_moments(
 ) -> DesignResult:
     """Return the result of a design: the means of all metrics over target sets, and statistics of the sets.
 
-    ``moments`` are the values of each metric per group of sets. With ``users="all"``, users without a relevant item
-    count 0. Without ``variance``, the variance of each mean is NaN.
+    ``moments`` have the mean and variance of each metric in each group of target sets (``groups``). With
+    ``users="all"``, users without a relevant item count 0. Without ``variance``, the variance of each mean is NaN.
     """
     zeros = users_without_relevant(standings, design, groups, users)
     found = DesignTotals.of(design, groups, moments, zeros, sizes_without_relevant(standings, design, zeros))
@@ -142,7 +145,10 @@ def pool_moments(
 
 
 def users_without_relevant(standings: Standings, design: Design, groups: TargetSets, users: Users) -> int:
-    """Return the number of users without a relevant item who count 0 in the means; 0 unless ``users`` is "all"."""
+    """Return the number of users without a relevant item who count 0 in the means.
+
+    It is 0 unless ``users`` is "all", and in designs with bins or with a target set for each relevant item.
+    """
     if users != "all" or design.relevant != "AR" or design.bins:
         return 0
     return max(standings.users, standings.queries.len()) - groups.owner.size
@@ -166,7 +172,8 @@ def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> 
 def query_means(groups: TargetSets, moments: CreditMoments, queries: int) -> tuple[Float, Float]:
     """Return (value, weight) of each query: the mean of the metric over the query's target sets, and its weight.
 
-    The value is NaN if the metric is defined in none of its target sets.
+    A target set holds the candidates that relevant items are ranked in. ``queries`` is the number of queries. The value
+    is NaN if the metric is defined in none of the query's sets.
     """
     defined = ~np.isnan(moments.mean)
     weight = np.where(defined, groups.weight, 0.0)

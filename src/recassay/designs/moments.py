@@ -27,7 +27,7 @@ STEPS = 400_000  # further down they are computed jointly if a set takes at most
 
 @dataclass(frozen=True, eq=False)
 class CreditMoments:
-    """Mean and variance of one metric, with an entry per group of target sets.
+    """Mean and variance of one metric, with an entry per group of target sets (the candidates items are ranked in).
 
     ``mean`` and ``variance`` are over random draws and random orders of ties. ``random`` is the mean if all items are
     in random order, and ``best`` the largest possible value.
@@ -51,8 +51,8 @@ def credit_moments(
     """Return, by name, mean and variance of all metrics that sum a credit for the rank of each relevant item.
 
     Metrics whose credit ends at the same rank are computed together. Without ``variance``, only means are computed
-    where that is cheaper. ``random_orders`` caches the values of random orders for the next system with the same
-    queries.
+    where that is cheaper. ``random_orders`` caches the value of each metric for items in random order, for the next
+    system with the same queries.
     """
     apart = design.relevant == "1R"
     relevant = np.ones_like(groups.relevant) if apart else groups.relevant
@@ -174,7 +174,7 @@ def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: boo
 
 
 def _unequal(standings: Standings, groups: TargetSets, credit: Credit) -> NDArray[np.bool_]:
-    """Return whether each group has tied items of unequal weight; the variance of such a group is unknown."""
+    """Return whether each group has tied items of unequal weight, such as gain; its variance is then unknown."""
     assert credit.weight is not None
     weight = credit.weight(standings.popularity[standings.item[groups.order]])
     same = np.isclose(weight, _shares(standings, groups, credit, apart=False), rtol=1e-12, atol=0.0)

@@ -25,10 +25,10 @@ Number = TypeVar("Number", int, ExactSum)
 class MetricTotals:
     """Weighted sums of one metric over the target sets in which it is defined.
 
-    ``weights`` is the sum of the weights; ``values``, ``random`` (values of a random order) and ``best`` (largest
-    possible values) are weighted sums. ``variance`` is weighted by squared weights. ``undefined`` is the number of
-    groups in which the metric is undefined. ``by_bin`` has (weighted sum of values, sum of weights) for each popularity
-    bin.
+    ``weights`` is the sum of the weights; ``values``, ``random`` (values if items are in random order) and ``best``
+    (largest possible values) are weighted sums. ``variance`` is weighted by squared weights. ``undefined`` is the
+    number of groups in which the metric is undefined. ``by_bin`` has (weighted sum of values, sum of weights) for each
+    popularity bin.
     """
 
     weights: ExactSum
@@ -74,10 +74,10 @@ class DesignTotals:
     ``sets`` is the number of sets, and ``short`` the number of those with fewer candidates than the design draws.
     ``owners`` is the number of users with a relevant item, and ``zeros`` the number of users without one who count 0.
 
-    ``weights`` is the sum of the weights of the groups, and ``shares`` the weighted sum of the shares of relevant
-    items. ``sized`` is the weighted number of sets and ``inverse`` the weighted sum of 1 / size; both include sets
-    without a relevant item. ``bins`` has, for each bin, the number of sets and the sum of 1 / size. ``metrics`` has the
-    sums of each metric by name.
+    A group is a set of relevant items ranked among the same candidates. ``weights`` is the sum of the weights of the
+    groups, and ``shares`` the weighted sum of the shares of relevant items. ``sized`` is the weighted number of sets
+    and ``inverse`` the weighted sum of 1 / size; both include sets without a relevant item. ``bins`` has, for each bin,
+    the number of sets and the sum of 1 / size. ``metrics`` has the sums of each metric by name.
     """
 
     sets: int

@@ -25,7 +25,7 @@ Short = Literal["error", "all"]
 
 @dataclass(frozen=True, eq=False)
 class TargetSets:
-    """The target sets of a design, in groups.
+    """The target sets of a design (the candidates that relevant items are ranked in), in groups.
 
     A group has the relevant items of one query (or of one query and popularity bin, or a single one if each has sampled
     candidates of its own). All relevant items of a group are ranked against the same candidates.
@@ -60,11 +60,12 @@ class TargetSets:
 
 
 def target_sets(standings: Standings, design: Design, short: Short, whole: Float | None = None) -> TargetSets:
-    """Return the target sets of a design; queries without a relevant item have none.
+    """Return the target sets of a design: the candidates that each relevant item is ranked in.
 
-    With ``short="all"``, a user with fewer candidates than the design draws gets all of them; with ``"error"``, such a
-    user raises U120. If the standings are those of a chunk of the users, ``whole`` is the number of sets in each
-    popularity bin over all users.
+    Queries without a relevant item have none. With ``short="all"``, a user with fewer candidates than the design draws
+    gets all of them; with ``"error"``, such a user raises U120. In designs with popularity bins, the weights of sets
+    need the number of sets in each bin over all users: ``whole`` gives these numbers if the standings are those of a
+    chunk of the users.
     """
     _check_supported(standings, design)
     query = row_groups(standings.offsets)
@@ -100,10 +101,11 @@ def target_sets(standings: Standings, design: Design, short: Short, whole: Float
 
 
 def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classes | None, Classes | None]:
-    """Return the masses of the candidates tied with each pair, and of all candidates of each group, in classes.
+    """Return the masses (weights in a draw) of the candidates tied with each pair, and of all candidates of each group.
 
-    A class is a number of candidates of equal mass. Both results are None unless candidates are drawn with replacement.
-    If the standings have no masses of single candidates, all tied candidates are assumed to have equal mass.
+    They are in classes: a number of candidates of equal mass. Both results are None unless candidates are drawn with
+    replacement. If the standings have no masses of single candidates, all tied candidates are assumed to have equal
+    mass.
     """
     if not design.with_replacement:
         return None, None
@@ -131,9 +133,9 @@ def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """Numbers (or masses) of the candidates above each relevant item, tied with it and in total (``pool``).
+    """Numbers (or masses) of the candidates ranked above each relevant item, tied with it and in total (``pool``).
 
-    ``number`` is how many candidates can be drawn for the item.
+    ``number`` is how many candidates can be drawn to rank the item against.
     """
 
     above: Float
