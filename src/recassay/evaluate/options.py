@@ -74,8 +74,9 @@ class ConventionOptions:
 
     None leaves a choice to the ``profile`` (the conventions of another library), or to the default.
 
-    ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own. The
-    others are those of :class:`~recassay.metrics.align.Conventions`.
+    ``relevant_from``, ``missing`` and ``no_relevant`` are defaults of every metric that does not state its own.
+    ``order``, ``ties``, ``precision`` and ``duplicates`` say how lists are read, see
+    :class:`~recassay.metrics.align.Conventions`.
     """
 
     profile: str | None = None
@@ -157,8 +158,9 @@ class Execution:
 class DesignOptions:
     """Options of :func:`~recassay.judge`: which users count, and how candidates are drawn.
 
-    ``users`` and ``short`` decide about users without a relevant item and users with too few candidates. ``method`` is
-    ``exact`` (closed form) or ``sample`` (``draws`` random draws). ``variance`` requests the variance over draws.
+    ``users`` says whether users without a relevant item count 0, ``short`` whether users with fewer candidates than a
+    design draws are an error or get all of them. ``method`` is ``exact`` (closed form) or ``sample`` (``draws`` random
+    draws). ``variance`` requests the variance over draws.
     """
 
     users: Users = "all"

@@ -21,12 +21,13 @@ def contest(
     a: Int32, b: Int32, relevant_a: Bool, relevant_b: Bool, coins: NDArray[np.uint64], examined: Float, cascade: bool,
     clicked: Float, out: Float,
 ) -> None:  # fmt: skip
-    """Write to ``out`` (users, 2) the chances that list a, and list b, gets more clicks, on average over the drafts.
+    """Write to ``out`` (users, 2) the probability that list a gets more clicks than b, and the reverse, over drafts.
 
-    ``a`` and ``b`` (users, places) are item codes, -1 behind the end of a list, and ``relevant_a`` and ``relevant_b``
-    mark relevant items. ``coins`` (users or 1, drafts) has a bit per round: 1 if a chooses first. ``examined`` is the
-    chance of a look at each place (the position-based model) if not ``cascade``, and ``clicked`` are the chances of a
-    click on another and on a relevant item that is looked at.
+    A draft mixes the two lists: they take turns to add an item. ``a`` and ``b`` (users, places) are item codes, -1
+    behind the end of a list, and ``relevant_a`` and ``relevant_b`` mark relevant items. ``coins`` (users or 1, drafts)
+    has a bit per round: 1 if a chooses first. ``clicked`` are the probabilities of a click on an item that is looked
+    at: another one, and a relevant one. With ``cascade`` the reader stops at the first click; else ``examined`` is the
+    probability that the reader looks at each place.
     """
     places = a.shape[1]
     shown, team, click = np.empty(places, np.int32), np.empty(places, np.bool_), np.empty(places)
@@ -52,8 +53,9 @@ def draft(
 ) -> int:  # fmt: skip
     """Return the length of the list that a and b draft, and write its items, teams and chances of a click.
 
-    The team with fewer items chooses its best item that is not shown yet; if both have as many, bit n // 2 of ``coin``
-    decides at place n. If a list has no item left, the other one chooses.
+    The list that has placed fewer items chooses its best item that is not ``shown`` yet; if both have placed as many,
+    bit n // 2 of ``coin`` decides at place n (1: a). If a list has no item left, the other one chooses. ``team`` is
+    True for items that a chose; ``clicked`` are the probabilities of a click on another and on a relevant item.
     """
     next_a, next_b, size_a, size_b = 0, 0, 0, 0
     for place in range(shown.size):
@@ -90,7 +92,10 @@ def skip_shown(items: Int32, begin: int, shown: Int32) -> int:
 
 @njit(nogil=True, cache=True)
 def first_click(team: Bool, click: Float) -> tuple[float, float]:
-    """Return the chances that the first click, the only one of the cascade model, is on an item of a, and of b."""
+    """Return the chances that the first click is on an item of a, and of b.
+
+    ``team`` is True for items of a, and ``click`` has the chance of a click on each item if the reader gets that far.
+    """
     left, of_a, of_b = 1.0, 0.0, 0.0
     for place in range(click.size):
         if team[place]:
@@ -103,7 +108,10 @@ def first_click(team: Bool, click: Float) -> tuple[float, float]:
 
 @njit(nogil=True, cache=True)
 def more_clicks(team: Bool, click: Float) -> tuple[float, float]:
-    """Return the chances that a gets more clicks than b, and b more than a, for independent clicks at every place."""
+    """Return the chances that a gets more clicks than b, and b more than a, for independent clicks at every place.
+
+    ``team`` is True for items of a, and ``click`` has the chance of a click on each item.
+    """
     middle = click.size
     chance = np.zeros(2 * middle + 1)  # of each difference of clicks, from -middle on
     chance[middle] = 1.0

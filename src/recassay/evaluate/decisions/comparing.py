@@ -99,9 +99,10 @@ def _refuse_without_shared_users(place: Place, scores: Scores) -> None:
 def comparison_facts(
     scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None, testing: SignificanceOptions
 ) -> ComparisonFacts:
-    """Return the input of the checks of comparisons: counts of tests, claims and seeds, and systems that are beaten.
+    """Return what checks of comparisons examine: counts of tests, claims and seeds, and systems that are beaten.
 
-    A claim is a significant difference; a beaten system is one that a non-personalised system is better than.
+    A claim is a significant difference; a beaten system is significantly worse than one that is not personalised.
+    ``found`` has the comparison of the systems in each place (data set, split, ...).
     """
     rows = [row for comparison in found.values() for row in comparison.rows if not np.isnan(row.p)]
     claims = [row for row in rows if row.p <= testing.alpha]
@@ -135,7 +136,7 @@ def _models(folder: Path | None) -> dict[str, dict[str, Any]]:
 
 
 def _seeds(scores: ScoreSet) -> dict[str, int]:
-    """Return, for each system with a seed parameter, the number of seeds it was trained with.
+    """Return, for each system with a seed parameter, the number of seeds in the scores.
 
     Systems that are not personalised are left out.
     """
@@ -157,7 +158,8 @@ def _kind(system: str, models: Mapping[str, Mapping[str, Any]]) -> str | None:
 def _beaten(scores: ScoreSet, found: Mapping[Place, Comparison], baseline: str | None) -> Iterator[BeatenSystem]:
     """Yield significant wins of non-personalised systems (chance, popularity) over others, under accuracy metrics.
 
-    With a ``baseline`` only wins over the baseline count.
+    ``found`` has the comparison of the systems in each place (data set, split, ...). With a ``baseline`` only wins over
+    the baseline count.
     """
     models = _models(scores.folder)
     easy = {system for system in scores.systems if _kind(system, models) is not None}

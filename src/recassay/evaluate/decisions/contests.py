@@ -73,9 +73,9 @@ def _findings(folder: Path) -> tuple[Finding, ...]:
 
 
 def _pooled(path: tuple[str, ...], folds: dict[str, SuddenDeath]) -> tuple[str, SuddenDeath]:
-    """Return the name and the result of Sudden Death over all ``folds`` with the same ``path``.
+    """Return the name and the result of Sudden Death over all ``folds`` that differ only in the fold.
 
-    The path is data set, split, ..., seed without the fold.
+    ``path`` is what they share: data set, split, ..., seed.
     """
     first, *others = folds.values()
     if not others:

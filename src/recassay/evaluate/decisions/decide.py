@@ -52,7 +52,7 @@ class Decision:
 
     @property
     def exhibits(self) -> tuple[Exhibit, ...]:
-        """Return the exhibits (tables with a figure) for a report."""
+        """Return the tables with a figure that a report shows."""
         return () if self.across is None else (self.across.exhibit(),)
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,10 +103,10 @@ def decide(
 ) -> Decision:
     """Compare systems in every place (data set, split, ...), and measure how far the results agree between places.
 
-    Systems are ranked across data sets if there are several, or across ``by``. Orders of systems are compared along
-    every coordinate with two or more values, or along ``by`` only. Differences up to ``rope`` do not matter. With
-    ``power`` the users needed to detect the difference ``wanted`` are computed. ``sudden_death`` has the cut-offs of
-    Sudden Death, or all of its options.
+    Systems are ranked over the values of ``by``, by default over data sets if there are several. Orders of systems are
+    compared between the values of ``by``, by default of every coordinate with two or more values. Differences up to
+    ``rope`` do not matter. With ``power`` the users needed to detect the difference ``wanted`` are computed.
+    ``sudden_death`` has the cut-offs of Sudden Death, or all of its options.
     """
     check_rope(rope)
     testing = SignificanceOptions(test, correction, effect, level, seed, resamples)

@@ -75,9 +75,9 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
     """Rank every system under every metric, and mark the metrics that are close to what a system optimises.
 
     All ``scores`` are of the same systems; scores of Sudden Death may be among them, which no system optimises.
-    ``objectives`` names what a system optimises: a metric (``"ild(distance='cosine')"``) or a re-ranker (``"MMR"``
-    or ``"DPP"``, with distance jaccard by default, ``"xQuAD"``, ``"SPAD"``, ``"Calibrated"``). Without it, system
-    names are read as re-rankers.
+    ``objectives`` names what a system optimises: a metric (``"ild(distance='cosine')"``) or a re-ranker (``"MMR"`` or
+    ``"DPP"``, with distance jaccard by default, ``"xQuAD"``, ``"SPAD"``, ``"Calibrated"``). Without it, a system whose
+    name is that of a re-ranker, such as ``MMR(of='ALS()')``, optimises what the re-ranker does.
 
     >>> made = {"mf": {"ann": ["x", "y"]}, "mmr": {"ann": ["y", "x"]}}
     >>> items = pl.DataFrame({"item_id": ["x", "y"], "tags": [["a"], ["b"]]})
@@ -127,9 +127,10 @@ def home_and_away(*scores: Scores, objectives: Mapping[str, str] | None = None) 
 
 
 def _objectives(systems: tuple[str, ...], stated: Mapping[str, str] | None) -> dict[str, Kind]:
-    """Return what each system optimises (a kind of diversity), for systems whose objective some metric measures.
+    """Return what each system optimises, as a kind of diversity; systems with other objectives are left out.
 
-    ``stated`` are the objectives that the user gave; without them, system names are read as re-rankers.
+    ``stated`` are the objectives that the user gave; without them, a system is taken for the re-ranker that its name
+    begins with, such as ``MMR(of='ALS()')``.
     """
     if stated is None:
         named = {name: _kind_of_reranker(name) for name in systems}

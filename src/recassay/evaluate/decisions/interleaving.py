@@ -77,7 +77,7 @@ class Interleaving:
     __repr__ = __str__
 
     def exhibit(self) -> Exhibit:
-        """Return a chart of the pairs: ``delta`` of each system of a row against each system of a column."""
+        """Return a chart of the pairs: how much the system of a row is preferred (``delta``) to that of a column."""
         summary = self.summary()
         turned = summary.rename({"a": "b", "b": "a"}).with_columns(delta=-pl.col("delta"))
         table = pl.concat([summary.select("a", "b", "delta"), turned.select("a", "b", "delta")])
@@ -166,7 +166,7 @@ class _Lists:
     def add(self, run: Run) -> None:
         """Keep the first items of a run; raise an error for an id type that never matches, or an item twice in a list.
 
-        A name that is taken is U109.
+        Raise U109 for a second run of the same name.
         """
         if run.name in self.tops:
             raise UsageError("U109", f"two systems are named '{run.name}'", hint="give them as a dict of name to run")
@@ -200,7 +200,11 @@ class _Lists:
 
 
 def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[np.uint64]:
-    """Return the coins of all drafts: (1, drafts) for every sequence of coins, or ``draws`` drawn ones of each user."""
+    """Return the coins of all drafts, which decide who chooses first in each round.
+
+    Without ``draws`` they are (1, drafts), every sequence of coins; else (users, ``draws``), drawn from ``seed`` and
+    the user id.
+    """
     if draws is None:
         return np.arange(2 ** ((at + 1) // 2), dtype=np.uint64)[None]
     salt = np.uint64(derive_seed(seed, "interleaving") % 2**64)

@@ -137,7 +137,7 @@ def _refuse_unknown(chosen: tuple[str, ...] | None, known: Iterable[str]) -> Non
 
 
 def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
-    """Return finding C012 for systems with the same first hit for every user: probably one run under two names."""
+    """Return finding C012 for systems with the same first relevant rank for every user: one run under two names?"""
     lines = dict(zip(contest.competitors, contest.first, strict=True))
     alike = [
         (", in Sudden Death", a, b)
@@ -148,13 +148,16 @@ def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
 
 
 def _of_lists(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield those of the findings that are about lists, which also hold for Sudden Death of the same lists."""
+    """Yield the findings that are about lists, such as missing ones; they hold for any use of these lists."""
     codes = {check.code for check in LIST_CHECKS}
     return (finding for finding in findings if finding.code in codes)
 
 
 def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> FirstHits:
-    """Return the first hits stored in scores; raise U205 without them, or if ``relevant_from`` differs from theirs."""
+    """Return the ranks of first relevant items stored in scores; raise U205 if there are none.
+
+    Raise U205 too if they were found with another ``relevant_from`` than the one given.
+    """
     hits = scores if isinstance(scores, FirstHits) else scores.first_hits
     if hits is None:
         what = "these scores do not have the rank of each user's first relevant item"
@@ -167,7 +170,7 @@ def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> First
 
 
 def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: tuple[str, ...] | None) -> SuddenDeath:
-    """Return Sudden Death at the cut-offs ``at``, computed from the first hits stored in scores.
+    """Return Sudden Death at the cut-offs ``at``, from the ranks of first relevant items stored in scores.
 
     ``chosen`` names the systems that compete (None: all).
     """

@@ -26,8 +26,8 @@ RESAMPLES = 2_000
 class RuleWinner:
     """The order of systems under one rule that combines their means on several data sets.
 
-    ``scores`` has a score per system (more is better). ``share`` is the share of resamples of the data sets in which
-    ``winner`` is first. ``dropping`` maps a data set to the system that is first without it, where that is not
+    ``scores`` has a score per system (more is better). ``share`` says in how large a share of resamples of the data
+    sets ``winner`` is first. ``dropping`` maps a data set to the system that is first without it, where that is not
     ``winner``.
     """
 
@@ -61,11 +61,11 @@ class FinishedRanking:
 
     @property
     def name(self) -> str:
-        """Return the metric and its setting as a short text."""
+        """Return the metric and its setting (the split, the cut-off, ...) as a short text."""
         return ", ".join([self.metric, *self.setting.values()])
 
     def leader(self) -> str:
-        """Return the system that is first by mean rank, or by value on the only data set."""
+        """Return the system that wins under the first rule: by mean rank, or by value on the only data set."""
         return self.winners[0].winner
 
     def sentence(self) -> str:
@@ -194,10 +194,10 @@ def conclude(
 ) -> FinishedConclusions:
     """Return the conclusions that means without values per user allow, for each metric and setting.
 
-    With two or more data sets, they are the winner under each rule of :mod:`recassay.stats.aggregation`, in which share
-    of resamples of the data sets it stays first, which single data set decides, and the tests of ``ra.across``. Within
-    one data set no difference can be tested, because the values of users are not there. ``rope`` is the largest
-    difference that does not matter.
+    With two or more data sets, there are the winner under each rule of :mod:`recassay.stats.aggregation` (mean rank,
+    mean, ...), in how large a share of resamples of the data sets it stays first, which single data set decides, and
+    the tests of ``ra.across``. Within one data set no difference can be tested, because the values of users are not
+    there. ``rope`` is the largest difference that does not matter.
 
     >>> from recassay.evaluate.finished.read import read_finished
     >>> rows = [("a", "x", 0.5), ("b", "x", 0.4), ("a", "y", 0.3), ("b", "y", 0.2), ("a", "z", 0.1), ("b", "z", 0.9)]
@@ -237,9 +237,10 @@ def _conclude_one(
     seed: int,
     resamples: int,
 ) -> FinishedRanking:
-    """Rank the systems of a table by each rule, with resampled winners, and by mean rank with tests.
+    """Rank the systems of a table by each rule, with the share of resamples that the winner wins, and by mean rank.
 
-    ``table`` has means (data sets, systems). ``rope`` is the largest difference that does not matter.
+    ``table`` has means (data sets, systems); its data sets are resampled. ``setting`` names what they share. Mean ranks
+    come with tests, in which differences up to ``rope`` do not matter.
     """
     winners, undefined = [], []
     options = ResamplingOptions(seed=seed, resamples=resamples)

@@ -56,7 +56,7 @@ class FinishedScores:
         return tuple(self.frame[DATASET].unique(maintain_order=True).to_list())
 
     def tables(self, metric: str) -> dict[tuple[str, ...], MeansTable]:
-        """Return the means of one metric for each setting, as a table (data sets, systems)."""
+        """Return the means of one metric for each setting (split, cut-off, ...), as a table (data sets, systems)."""
         if metric not in self.higher:
             raise UsageError("U101", f"there is no metric '{metric}' in this table", hint=suggest(metric, self.metrics))
         rows = self.frame.filter(pl.col(METRIC) == metric)
@@ -192,7 +192,10 @@ def _without_missing(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]
 
 
 def _averaged(frame: pl.DataFrame, settings: tuple[str, ...], where: str) -> pl.DataFrame:
-    """Return the means over folds or seeds; raise I314 if a value is given twice and no column tells the two apart."""
+    """Return the means over folds or seeds; raise I314 if a value is given twice and no column tells the two apart.
+
+    ``settings`` are the columns within whose values means are taken.
+    """
     key = [SYSTEM, DATASET, METRIC, *settings]
     if "repeat" not in frame.columns:
         twice = frame.filter(frame.select(key).is_duplicated())

@@ -39,7 +39,7 @@ Key = tuple[str, str]  # system, metric
 
 
 class GroupColumn(NamedTuple):
-    """The values of one system under one metric in a group: positions among all users (ascending), values, weights."""
+    """The values of one system under one metric in a group: positions of its users among all users, values, weights."""
 
     places: Places
     values: Values
@@ -100,11 +100,11 @@ def whole_columns(scores: Scores) -> dict[Key, GroupColumn]:
 
 @dataclass(frozen=True, eq=False)
 class ItemGroups:
-    """The relevant items of each group: a truth per group, and the values of the runs that were judged against them.
+    """The relevant items of each group: a truth per group, and the values of the runs that were judged against it.
 
-    ``places`` are the positions, among all users, of those with relevant items in the group. ``ungrouped`` are the ids
-    of relevant items in no group, ``left_out`` says by metric why it has no value by group, and ``parts`` has the
-    values per group.
+    ``places`` are, for each group, the positions of its users among all users; a user is in the groups of the user's
+    relevant items. ``ungrouped`` are the ids of relevant items in no group, ``left_out`` says by metric why it has no
+    value by group, and ``parts`` has the values per group.
     """
 
     memberships: Memberships
@@ -159,7 +159,7 @@ class ItemGroups:
         return replace(folds[0], truths=(), places=tuple(places), ungrouped=ungrouped, parts=columns)
 
     def judge(self, name: str, run: Run) -> None:
-        """Judge a run against the relevant items of every group."""
+        """Add the values of a run against the relevant items of every group."""
         for truth, places, part in zip(self.truths, self.places, self.parts, strict=True):
             if places.size:
                 values, weights = self.job.unit_values(run, truth)
@@ -215,9 +215,11 @@ def why_no_item_groups(metric: object) -> str:
 def _pooled_group(
     folds: Sequence[Columns], places: Sequence[Places], size: int, metrics: Mapping[str, UnitMetric]
 ) -> dict[Key, tuple[Values, Values]]:
-    """Return values and weights of all ``size`` users in one group, by the systems that have values in each fold.
+    """Return, for one group of items, values and weights of all ``size`` users, pooled over folds.
 
-    ``places`` are the positions of each fold's users among all users. A fold may have no relevant item of the group.
+    ``folds`` are the values of each fold by system and metric, empty if the fold has no relevant item of the group;
+    ``places`` are the positions of each fold's users among all users. Only systems with values in every other fold are
+    returned.
     """
     filled = [(columns, at) for columns, at in zip(folds, places, strict=True) if columns]
     keys = [key for key in (filled[0][0] if filled else ()) if all(key in columns for columns, _ in filled)]
@@ -245,8 +247,8 @@ def _group_scores(
 ) -> GroupScores:
     """Return the mean of every system in each group under each metric, and the gaps between groups, tested.
 
-    ``whole`` has the values of all users; ``parts`` the values of each group, and ``places`` the positions of its users
-    among all users. ``kind`` says whether the groups are of users or of items.
+    ``whole`` has the values of all users by system and metric; ``parts`` the values of each group, and ``places`` the
+    positions of the group's users among all users. ``kind`` says whether the groups are of users or of items.
     """
     sizes = [of.size for of in places]
     disjoint = np.unique(np.concatenate(places)).size == sum(sizes)
@@ -322,9 +324,10 @@ def _compared(
 def _gap(
     rows: list[GroupRow], means: list[GroupMean], higher: bool | None, rules: GroupRules, *, disjoint: bool
 ) -> Iterator[GroupGap]:
-    """Yield the gap between the best and the worst group of one system by one metric; nothing without two groups.
+    """Yield the gap of one system by one metric, the mean of its best group minus that of the worst, with a test.
 
-    ``higher`` says whether more is better, and ``disjoint`` whether no user is in two groups.
+    Yield nothing if fewer than two groups have a mean. ``means`` are the means of the groups, and ``rows`` their
+    results. ``higher`` says whether more is better, and ``disjoint`` whether no user is in two groups.
     """
     known = [at for at, row in enumerate(rows) if not math.isnan(row.mean)]
     if len(known) < 2:

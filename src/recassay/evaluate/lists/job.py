@@ -93,7 +93,7 @@ class Job:
         return replace(self, metrics=metrics)
 
     def with_train(self, train: Interactions) -> Job:
-        """Return a copy with another training log, or with the rows of some of its users."""
+        """Return a copy with ``train`` as the training log: another one, or the rows of some of its users."""
         return replace(self, context=replace(self.context, train=train))
 
     def judge(self, run: Run, truth: Truth) -> Judgement:
@@ -116,7 +116,7 @@ class Job:
         return PartialResult(truth.queries, columns, self._tally(alignment, values))
 
     def _first_hits(self, alignment: Alignment) -> dict[Column, Values]:
-        """Return the rank of each user's first relevant item and the list length; nothing unless these are kept."""
+        """Return the rank of each user's first relevant item and the list length; nothing unless the job keeps them."""
         least = self.first_hits_from
         if least is None:
             return {}
@@ -133,7 +133,7 @@ class Job:
     def combine(self, name: str, columns: Columns, tally: PartialCounts) -> Judgement:
         """Return the evaluation of the run ``name`` from ``columns``, the values of all users.
 
-        ``tally`` has the counts of its parts, added up.
+        ``tally`` has the counts of the lists and users of all its parts, added up.
         """
         rows, findings = self.summarise(name, ColumnMeans(self.unit_metrics, columns), tally)
         values: ValuesByHeading = {heading: column for (kind, heading), column in columns.items() if kind == "value"}
@@ -146,7 +146,10 @@ class Job:
     def summarise(
         self, name: str, means: MetricMeans, tally: PartialCounts
     ) -> tuple[tuple[Summary, ...], tuple[Finding, ...]]:
-        """Return the summary rows (means with counts) and the findings; raise for input that cannot be evaluated."""
+        """Return the summary rows (means with counts) and the findings; raise for input that cannot be evaluated.
+
+        ``name`` is the run, ``means`` its means by metric, and ``tally`` the counts of its lists and users.
+        """
         tally.raise_if_unusable(self.conventions)
         rows = tuple(self._summary(name, heading, metric, tally, means) for heading, metric in self.metrics.items())
         facts = Facts(
@@ -163,7 +166,7 @@ class Job:
         return rows, diagnose(facts)
 
     def values(self, run: Run, truth: Truth) -> ValuesByHeading:
-        """Return only the values of all users, by metric; metrics without a value per user are left out."""
+        """Return only the values of all users, by metric heading; metrics without a value per user are left out."""
         return self.values_and_exposures(run, truth, whole=True)[0]
 
     def unit_values(self, run: Run, truth: Truth) -> tuple[ValuesByHeading, ValuesByHeading]:
@@ -177,7 +180,7 @@ class Job:
     ) -> tuple[ValuesByHeading, dict[str, Exposure]]:
         """Return two dicts by metric: the values of all users, and how often each item was recommended.
 
-        The second has only metrics of the catalogue.
+        The second has only metrics of the catalogue, such as coverage. ``whole`` says that ``truth`` has all users.
         """
         alignment = align(run, truth, self.conventions, whole=whole)
         bind(self.metrics.values(), alignment, self.context)
@@ -304,6 +307,9 @@ def cumulative_progress(report: Report | None, stage: str, of: int) -> Progress 
 
 
 def _tie_range(means: MetricMeans, heading: str) -> TieRange:
-    """Return the means in the worst and the best order of ties, and twice the standard error of the mean."""
+    """Return the means in the worst and the best order of ties, with about half the width of the mean's interval.
+
+    This is twice the standard error.
+    """
     pair = means.mean(heading, "pessimistic"), means.mean(heading, "optimistic")
     return TieRange(min(pair), max(pair), 2 * means.error(heading))

@@ -35,9 +35,10 @@ Addable = TypeVar("Addable")
 class PartialCounts:
     """Counts from the evaluation of some of the users, such as the number of short lists; they add up over parts.
 
-    ``short`` lists are counted by metric, ``addends`` are sums by metric from which further numbers are computed, and
-    ``exposures`` say how often items are recommended. ``unmatched`` has, by error code, the error to raise if ids never
-    match, or None once the run shares an item with the log (or with the features).
+    ``short`` is the number of lists shorter than the cut-off, by metric. ``addends`` are sums over users, by metric,
+    from which numbers beside the mean are computed, and ``exposures`` say how often items are recommended.
+    ``unmatched`` has, by error code, the error to raise if ids never match, or None once the run shares an item with
+    the log (or with the features).
     """
 
     alignment: AlignmentCounts
@@ -66,7 +67,7 @@ class PartialCounts:
         )
 
     def raise_if_unusable(self, conventions: Conventions) -> None:
-        """Raise for input that cannot be evaluated; call it on the sum of all parts, as one part cannot decide it."""
+        """Raise for input that cannot be evaluated; call it on the sum of all parts, as one part cannot show it."""
         raise_if_unusable(self.alignment, self.shared_ids, conventions)
         for error in self.unmatched.values():
             if error is not None:

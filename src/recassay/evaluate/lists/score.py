@@ -43,12 +43,16 @@ NO_GROUPS = GroupOptions()
 
 @runtime_checkable
 class GroupsInTasks(Protocol):
-    """Scores whose values are elsewhere, and which compute means by group of users there."""
+    """Scores whose values are on a cluster, where means by group of users are computed."""
 
     def groups_in_tasks(
         self, memberships: Memberships, metrics: Mapping[str, UnitMetric], how: Uncertainty, rules: GroupRules
     ) -> GroupScores:
-        """Return the means of the scores by group of users."""
+        """Return the means of the scores by group of users.
+
+        ``memberships`` say who is in which group, ``metrics`` are those with a value per user, ``how`` describes the
+        intervals, and ``rules`` say which groups are reported and how they are tested.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +186,7 @@ def score_in_memory(request: ScoreRequest) -> Scores:
 
 
 def item_groups(request: ScoreRequest, job: Job, truth: Truth) -> list[ItemGroups]:
-    """Return the groups of items that a request asks for, ready to judge runs."""
+    """Return the groups of items that a request asks for, ready to judge runs; an empty list if it asks for none."""
     items = request.inputs.items
     if request.groups.by_item and items is None:
         what = f"groups by '{request.groups.by_item[0]}' need the table of items"

@@ -18,10 +18,10 @@ TRUTH = "truth"  # key of the settings of scores: fingerprint and counts of the 
 def join_scorings(scorings: Iterable[tuple[str, ScoreSet]]) -> ScoreSet:
     """Return several named sets of scores as one set.
 
-    Scores of the same truth are joined. The truth is the same if its fingerprint is. Tables have no fingerprint: their
-    scores are joined if they are for the same data set, split, protocol, design and seed, add systems, have the same
-    users, and agree on the systems they share. Other scores become data sets with the names of their sources. Raise
-    I324 for systems that were scored on different truths, U218 for different metrics.
+    Scores of the same truth become one set of systems. Truths are the same if their fingerprints are. Tables have no
+    fingerprint: their scores are joined if they are for the same data set, split, protocol, design and seed, have the
+    same users, agree on the systems they share, and one adds systems to the other. Other scores become data sets with
+    the names of their sources. Raise I324 for systems that were scored on different truths, U218 for different metrics.
     """
     sheets: dict[Place, Scores] = {}
     sources: dict[Place, str] = {}

@@ -196,7 +196,10 @@ def _malformed(path: Path, error: Exception) -> InputError:
 
 
 def _add_axes(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with all coordinates (dataset, ..., seed) as columns, and a column ``unit``, by default user."""
+    """Return the table with all coordinates (dataset, split, ..., seed) and ``unit`` as columns.
+
+    ``unit`` says what a row's value belongs to, by default a user.
+    """
     lower = {name.lower(): name for name in frame.columns}
     renamed = {lower[axis]: axis for axis in (*AXES, FOLD, UNIT) if axis in lower}
     frame = frame.rename(renamed)

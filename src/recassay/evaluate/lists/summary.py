@@ -35,8 +35,8 @@ def assemble(
 ) -> Scores:
     """Return the scores of all systems, with intervals and findings.
 
-    ``judged`` has the evaluation of each system by name, ``units`` are the users of the truth, and ``cells`` limits how
-    many values are resampled at once.
+    ``judged`` has the evaluation of each system by name, ``units`` are the users of the truth, and ``cells`` is the
+    largest number of values that are resampled at once.
     """
     per_unit = {(name, heading): column for name, result in judged.items() for heading, column in result.values.items()}
     weights = {(name, heading): column for name, result in judged.items() for heading, column in result.weights.items()}
@@ -139,7 +139,10 @@ def interval_bounds(
 
 
 def _raised(columns: list[Values], powers: Values) -> Values:
-    """Return the columns side by side in one table, each raised to its power; in memory, each is contiguous."""
+    """Return the columns side by side in one table, each raised to its power.
+
+    In memory the values of a column are next to each other.
+    """
     raised = (
         values if power == 1 else elementary.power(values, power) for values, power in zip(columns, powers, strict=True)
     )

@@ -38,7 +38,8 @@ Rows = NDArray[np.int64]
 class Until:
     """The precision at which no more users are drawn: ``width`` is the largest half-width of any interval.
 
-    Users are drawn from ``strata`` groups by activity, at the confidence ``level``, in the random order of ``seed``.
+    Users are drawn in the random order of ``seed`` from ``strata`` groups by activity; ``level`` is the confidence
+    level of the intervals.
     """
 
     width: float
@@ -138,7 +139,7 @@ class _ColumnBounds:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return the bounds of the mean, on the metric's own scale."""
+        """Return the bounds of the mean, on the metric's own scale (they are computed on values scaled to 0..1)."""
         low, high = self.values.low, self.values.high
         if self.defined is not None:
             low = low / self.defined.high if self.defined.high > 0 else 0.0
@@ -231,8 +232,8 @@ def _activity(job: Job, truth: Truth) -> NDArray[np.int64]:
 def _next_size(drawn: int, n_users: int, needed: list[float]) -> int:
     """Return how many users to have drawn in total after the next block.
 
-    It is the largest estimate in ``needed``, within the limits of growth. ``drawn`` users of ``n_users`` are drawn so
-    far.
+    ``needed`` are the estimates of the users needed for each mean; the largest counts, within limits of how fast the
+    sample may grow. ``drawn`` users of ``n_users`` are drawn so far.
     """
     if not drawn:
         return min(FIRST_USERS, n_users)
@@ -241,10 +242,10 @@ def _next_size(drawn: int, n_users: int, needed: list[float]) -> int:
 
 
 def _values(job: Job, truth: Truth, run: Run, list_rows: Rows, block: list[Rows]) -> list[dict[str, Values]]:
-    """Return, for each stratum, the values of the users of a block by metric, in the random order of the stratum.
+    """Return, for each stratum, the values of the users drawn next by metric, in the order in which they were drawn.
 
-    ``block`` has the row numbers of these users for each stratum, and ``list_rows`` the row of each user's list in the
-    run.
+    ``block`` has the row numbers of these users in the truth for each stratum (users of similar activity), and
+    ``list_rows`` the row of each user's list in the run.
     """
     users = np.sort(np.concatenate(block))
     values = replace(job, progress=None).values(_lists_at(run, list_rows[users]), truth.take(users))

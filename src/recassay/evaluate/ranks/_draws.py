@@ -31,11 +31,12 @@ def draw(
 ) -> np.uint64:  # fmt: skip
     """Count the items above each relevant item of one target set in every draw; return a checksum of the drawn items.
 
-    Candidates have ``scores``, ``keys`` (hashes of their ids) and weights ``weight``; relevant items have the scores
-    ``levels`` and the hashes ``level_keys``. Each draw takes ``drawn`` candidates by the ``scheme`` UNIFORM, MASS,
-    REPLACED or MIXED. ``seeds[d]`` is a hash of seed, draw d and user. The outputs are ``above[d, r]``, the number of
-    drawn candidates above relevant item r (an item drawn twice counts twice), and ``place[d, r]``, the number of
-    relevant items above it. Equal scores are ordered by a hash that each item gets once per draw.
+    A target set holds relevant items and the candidates drawn to rank them against. Candidates have ``scores``,
+    ``keys`` (hashes of their ids) and weights ``weight``; relevant items have the scores ``levels`` and the hashes
+    ``level_keys``. Each draw takes ``drawn`` candidates by the ``scheme`` UNIFORM, MASS, REPLACED or MIXED.
+    ``seeds[d]`` is a hash of seed, draw d and user. The outputs are ``above[d, r]``, the number of drawn candidates
+    above relevant item r (an item drawn twice counts twice), and ``place[d, r]``, the number of relevant items above
+    it. Equal scores are ordered by a hash that each item gets once per draw.
     """
     check = np.uint64(0)
     chosen, tie = np.empty(drawn, np.int64), np.empty(levels.size, np.uint64)

@@ -113,12 +113,13 @@ def read_block(
 def add_up(
     over: Counts, equal: Counts, cells: Int64, relevant: Int32, member: Bool, bins: Int32, above: Counts, tied: Counts
 ) -> None:
-    """Sum counts per cell of items over base sets and popularity bins; write the sums to ``above`` and ``tied``.
+    """Sum the counts of items in cells over base sets and popularity bins; write the sums to ``above`` and ``tied``.
 
-    ``over`` and ``equal`` (pairs, cells) are the counts of items that score above the pair's item and equal to it. Cell
-    c has the positions ``cells[c]:cells[c + 1]`` of a score row, and ``relevant`` is the position of each pair's item.
-    Column b of the output sums the cells with ``member[b, c]`` (base set b). The columns after these, one per row of
-    ``bins`` (the bin of each cell), sum the cells in the same bin as the pair's item.
+    A cell is a range of items; a base set holds the items that candidates come from. ``over`` and ``equal`` (pairs,
+    cells) are the counts of items that score above the pair's item and equal to it. Cell c has the positions
+    ``cells[c]:cells[c + 1]`` of a score row, and ``relevant`` is the position of each pair's item. Column b of the
+    output sums the cells with ``member[b, c]`` (base set b). The columns after these, one per row of ``bins`` (the bin
+    of each cell), sum the cells in the same bin as the pair's item.
     """
     for pair in range(relevant.size):
         own = np.searchsorted(cells, relevant[pair], side="right") - 1
@@ -138,7 +139,8 @@ def add_up(
 def count(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
     """Write to column ``cell`` of ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each level.
 
-    ``levels`` (descending) are the scores of relevant items, one per row of ``above`` and ``tied``.
+    ``levels`` (descending) are the scores of relevant items, one per row of ``above`` and ``tied``; ``line`` has the
+    scores of a cell, a range of items.
     """
     if levels.size > FEW:
         count_all(line, levels, above, tied, cell)
@@ -265,7 +267,7 @@ def list_masses(line: Scores, weight: Int32, level: float, cells: Int64, inside:
 
 @njit(nogil=True, cache=True)
 def add_mass(row: Float, powers: Float, mass: float) -> None:
-    """Add one item of weight ``mass`` to ``row`` (number of items, then their weights) and to the ``powers`` sums."""
+    """Add an item of weight ``mass`` to ``row`` (number of items, then their weights), and its powers to ``powers``."""
     row[0] += 1
     if row[0] <= FEW_MASSES:
         row[int(row[0])] = mass

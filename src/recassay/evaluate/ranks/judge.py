@@ -36,7 +36,7 @@ Expected = Callable[[str, Design, Callable[[], DesignResult]], DesignResult]  # 
 
 
 def compute_again(_system: str, _design: Design, compute: Callable[[], DesignResult]) -> DesignResult:
-    """Return the result of a system under a design, computed."""
+    """Return the result of a system under a design by computing it; a study may look it up instead."""
     return compute()
 
 
@@ -63,7 +63,8 @@ class JudgeRequest:
 def judge_in_memory(played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
     """Return the scores of systems under every design of a request, with everything in memory.
 
-    ``played`` has the runs or standings of the systems, by name.
+    A design says which candidates relevant items are ranked against. ``played`` has the runs or standings (ranks of
+    relevant items) of the systems, by name.
     """
     systems = standings_by_name(played)
     metrics, options, uncertainty = request.metrics, request.options, request.uncertainty
@@ -232,7 +233,10 @@ def _scores(
     how: Uncertainty,
     threads: int | None,
 ) -> Scores:
-    """Return the scores of all systems under one design, with intervals from resamples that all systems share."""
+    """Return the scores of all systems under one design, with intervals from resamples that all systems share.
+
+    ``systems`` has their standings (ranks of relevant items) by name, and ``judged`` their results under the design.
+    """
     first, any_one = next(iter(systems.values())), next(iter(judged.values()))
     units, places = first.queries, np.arange(first.queries.len())
     if any_one.zeros and first.everyone is not None:
@@ -269,7 +273,7 @@ def summary_of(name: str, heading: str, judged: DesignResult, metric: Metric, bo
 def to_all_units(
     values: Float, weights: Float, places: NDArray[np.int64], size: int, *, zeros: bool
 ) -> tuple[Float, Float]:
-    """Return (values, weights) of all ``size`` users, from the values and weights of those at the positions ``places``.
+    """Return (values, weights) of all ``size`` users, from those of the users at the positions ``places``.
 
     The other users have no query: with ``zeros`` they count as 0 with weight 1, else they are NaN with weight 0.
     """

@@ -48,7 +48,10 @@ def play_fold(request: PlayRequest) -> Run:
 
 
 def ranking_task(fold: Fold, protocol: UserProtocol) -> RankingTask:
-    """Return the queries of a protocol on a fold, with the items to rank; all systems can share it."""
+    """Return what systems must do under a protocol on a fold: the users to query, and the items to rank.
+
+    All systems can share it.
+    """
     return RankingTask.of(
         protocol.target_fold(fold),
         relevant_from=protocol.relevant_from,

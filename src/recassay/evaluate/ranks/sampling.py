@@ -67,7 +67,8 @@ def sample(
     """Return the scores of a played run on randomly drawn target sets, for each design, from one pass over its scores.
 
     Values are means over ``draws``. Each draw also orders tied items at random. The variance is that of the result of a
-    single draw. ``users`` and ``short`` say what happens to users without a relevant item and with too few candidates.
+    single draw. With ``users="all"`` a user without a relevant item counts 0 where all relevant items of a user share a
+    target set, with ``short="all"`` a user with too few candidates gets all of them.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
@@ -144,7 +145,8 @@ class _Hashes:
 class DesignSampler:
     """The evaluation of one design by sampling: its target sets (``groups``), and ``moments`` filled block by block.
 
-    ``moments`` holds, per metric, the mean and the variance over draws of each target set.
+    A target set holds relevant items and the candidates drawn to rank them against. ``moments`` holds, per metric, the
+    mean and the variance over draws of each target set.
     """
 
     standings: Standings
@@ -165,7 +167,8 @@ class DesignSampler:
     ) -> Self:  # fmt: skip
         """Return the sampler of a design, whose means and variances are still empty (NaN).
 
-        Raise U121 for a metric that is not computed from target sets.
+        ``short`` says whether a user with too few candidates is an error or gets all of them. Raise U121 for a metric
+        that is not computed from sampled candidates.
         """
         groups, closed = _target_sets(standings, task, design, short)
         formulas = {name: formula_of(metric) for name, metric in metrics.items()}
@@ -218,7 +221,7 @@ class DesignSampler:
         return check
 
     def seeds(self, hashes: _Hashes, query: int, items: NDArray[np.integer]) -> Keys:
-        """Return a hash per draw for a target set: that of the query, or of query and item if each item has its own."""
+        """Return a hash per draw for a query, or for a query and one item if each relevant item has its own draws."""
         of_query = hashes.users[query]
         return mix(of_query ^ hashes.items[items[0]]) if self.design.resample == "per_rating" else of_query
 
@@ -251,8 +254,8 @@ class DesignSampler:
     def store(self, low: int, high: int, above: Int64, place: Int64) -> None:
         """Store the mean and variance over draws of every metric, for the target sets from ``low`` up to ``high``.
 
-        ``above`` (draws, pairs) is the number of drawn candidates above each relevant item, and ``place`` the number of
-        relevant items above it.
+        A target set holds relevant items and the candidates drawn to rank them against. ``above`` (draws, pairs) is the
+        number of drawn candidates above each relevant item, and ``place`` the number of relevant items above it.
         """
         groups = self.groups
         offsets = groups.offsets[low : high + 1]
@@ -278,7 +281,11 @@ class DesignSampler:
                 moments.variance[low:high] = value.var(axis=0, ddof=1)
 
     def result(self, users: Users) -> DesignResult:
-        """Return the results of the design: values per query, and means over the target sets of all queries."""
+        """Return the results of the design: values per query, and means over all queries of the values stored so far.
+
+        With ``users="all"``, users without a relevant item count 0 in the means of designs in which all relevant items
+        of a user are ranked together; else they are left out.
+        """
         return pool_moments(self.standings, self.design, self.groups, self.moments, users, self.draws > 1)
 
 
@@ -314,11 +321,12 @@ def _places_of(lists: PlacesByQuery, query: int) -> NDArray[np.int32]:
 
 
 def _target_sets(standings: Standings, task: RankingTask, design: Design, short: Short) -> tuple[TargetSets, Design]:
-    """Return the target sets of a design, and a design that has closed forms for their random and best values.
+    """Return the candidates to rank each relevant item against (target sets), and a design with closed forms.
 
-    The two designs differ only in sampling by popularity without replacement and in mixed sampling, which have no
-    closed form. They draw by popularity only items with training users. The value of a random order depends only on
-    the sizes of sets, so the design by popularity with replacement serves for it.
+    The second design gives the random and the best value of the sets. It differs from the first only in sampling by
+    popularity without replacement and in mixed sampling, which have no closed form. They draw by popularity only items
+    with training users. The value of a random order depends only on the sizes of sets, so the design by popularity with
+    replacement serves for it. ``short`` says whether a user with too few candidates is an error or gets all of them.
     """
     if design.n is None or design.by == "uniform" or design.with_replacement:
         return target_sets(standings, design, short), design

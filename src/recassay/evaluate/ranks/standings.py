@@ -79,11 +79,11 @@ def score_queries(scorer: BlockScorer, row: NDArray[np.int64], begin: int, end: 
 def standings_of_lists(
     task: RankingTask, run: Run, *, popularity: bool = True, threads: int | None = None
 ) -> Standings:
-    """Return the ranks of relevant items from the ranked lists of ``run``: items that a list lacks tie at its end.
+    """Return the standings (ranks of relevant items) of ranked lists: items that a list lacks tie at its end.
 
     A user's training items are excluded, whether or not they are listed, because a list may lack an item for any
-    reason. Rows that tie in the run tie here. Users of the run without a query are ignored. ``popularity`` is as in
-    :func:`compute_standings`.
+    reason. Rows that tie in the run tie here. Users of the run without a query are ignored. With ``popularity`` the
+    standings also have the total popularity of the items above each relevant item.
     """
     standings, _ = _standings_and_top(
         task, _list_scorer(task, run), run.name, k=0, popularity=popularity, threads=threads
@@ -101,9 +101,10 @@ def _standings_and_top(
     threads: int | None,
     progress: Progress | None = None,
 ) -> tuple[Standings, Run | None]:
-    """Return the standings of a system and its top k lists, from one pass over all blocks of queries.
+    """Return the standings (ranks of relevant items) of a system and its top k lists, from one pass over all queries.
 
-    ``scorer`` returns the scores of a block; blocks run over threads.
+    ``scorer`` returns the scores of a block of queries; blocks run over threads. With ``popularity`` the standings also
+    have the total popularity of the items above each relevant item.
     """
     n_pairs, n, n_bases = task.relevant.places.size, task.users.size, len(task.bases)
     relevant, tie_relevant, bottom = (
@@ -188,9 +189,9 @@ def _binned_standings(
 ) -> BinnedStandings:
     """Return the counts of candidates in the popularity bin of each relevant item, for ``m`` bins, and the bin's size.
 
-    ``relevant`` is the position of each pair's item in score rows, ``pools`` (queries, cells) the number of candidates
-    of each query in each cell of items, and ``above`` and ``tied`` those that score above the pair's item or equal to
-    it.
+    ``relevant`` is the position of each pair's item in score rows. ``pools`` (queries, cells) is the number of
+    candidates of each query in each cell, a range of items of one bin. ``above`` and ``tied`` are the numbers of
+    candidates of the bin that score above the pair's item and equal to it.
     """
     bin_of_cell = task.bins[m]
     own = bin_of_cell[np.searchsorted(task.cells, relevant, side="right") - 1]
@@ -239,7 +240,10 @@ def _factor_scorer(task: RankingTask, fitted: Any, name: str) -> BlockScorer:
 
 
 def _missing_factors(task: RankingTask, fitted: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64]]:
-    """Return a mask of users without factors (None if all have some), and the positions in score rows of such items."""
+    """Return a mask of users without factors (None if all have some), and the positions of items without factors.
+
+    Positions are those in score rows.
+    """
     if not isinstance(fitted, MissesFactors):
         return None, np.empty(0, np.int64)
     users = fitted.missing_users

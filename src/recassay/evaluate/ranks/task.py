@@ -26,7 +26,10 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PlacesByQuery:
-    """Some items of each query, by their positions in score rows: query q has ``places[offsets[q]:offsets[q + 1]]``."""
+    """A set of items for each query (relevant ones, for example), as positions in score rows.
+
+    Query q has ``places[offsets[q]:offsets[q + 1]]``.
+    """
 
     offsets: Int64
     places: Int32
@@ -134,15 +137,24 @@ class RankingTask:
         return self.train.user_vocabulary.decode(self.users)
 
     def by_base(self, counts: Int64) -> dict[str, Int64]:
-        """Return counts per cell of items (n, cells) summed over the cells of each base set."""
+        """Return counts by range of items (n, cells) summed over the items that designs take candidates from.
+
+        There is a sum for each base set: AI (all items) and TI (items with a test rating).
+        """
         return {base: counts @ inside for base, inside in zip(self.bases, self.member, strict=True)}
 
     def pools(self, weight: Int64) -> Int64:
-        """Return the total ``weight`` (by item code) of each query's non-relevant candidates in each cell of items."""
+        """Return the total ``weight`` (by item code) of each query's candidates in each cell, a range of items.
+
+        Candidates are neither relevant nor in the user's training profile.
+        """
         return self._candidate_weight(weight).astype(np.int64)
 
     def _candidate_weight(self, weight: NDArray[Any]) -> Float:
-        """Return what :meth:`pools` returns, for weights that need not be whole numbers."""
+        """Return the total weight of each query's candidates in each cell (range of items), as fractional numbers.
+
+        Candidates are neither relevant nor in the user's training profile; ``weight`` is by item code.
+        """
         n_cells, weight = self.cells.size - 1, weight[self.item]
         cell = np.repeat(np.arange(n_cells), np.diff(self.cells))
         whole = np.bincount(cell, weights=weight, minlength=n_cells)
@@ -154,7 +166,10 @@ class RankingTask:
 
     @functools.cached_property
     def others(self) -> dict[str, Int64]:
-        """Return, for each base set, the number of candidates of every user who has no query."""
+        """Return the number of candidates of every user without a query, by base set.
+
+        A base set is AI (all items) or TI (items with a test rating).
+        """
         idle = np.setdiff1d(np.arange(self.train.user_vocabulary.size), self.users)
         offsets, profile = self.past.by_user
         owner, found = row_groups(offsets), {}
@@ -168,7 +183,11 @@ class RankingTask:
 
     @functools.cached_property
     def pool_masses(self) -> dict[str, Float]:
-        """Return the weights of the candidates of each query, by base set, in the form of ``Standings.pool_masses``."""
+        """Return a description of the weights of each query's candidates, by base set: AI (all) or TI (tested items).
+
+        A row is the number of candidates, then their weights if there are at most seven, else the sums of their powers
+        1 to 4.
+        """
         mass = self.weight.astype(np.float64)
         sums = [
             self._candidate_weight((mass > 0).astype(float)),
@@ -192,10 +211,11 @@ class RankingTask:
 def _labels(
     fold: Fold, bins: tuple[int, ...], equal_mass: bool, bins_from: Literal["training", "all"]
 ) -> tuple[Int64, tuple[int, ...]]:
-    """Return two things: labels of all items, and the numbers of bins that are not above the number of tested items.
+    """Return labels of all items, and the numbers of bins that are not above the number of tested items.
 
-    Row 0 of the labels says whether an item lacks a test rating (0 or 1); each further row has its bin for one of the
-    numbers of bins, -1 for an item without a test rating.
+    Row 0 of the labels says whether an item lacks a test rating (0 or 1); each further row has its popularity bin for
+    one of the numbers in ``bins``, -1 for an item without a test rating. With ``equal_mass`` bins have equal numbers of
+    ratings, else of items; ``bins_from`` says whether training ratings or all are counted.
     """
     tested = fold.test.item_events > 0
     candidates = np.flatnonzero(tested)

@@ -235,7 +235,7 @@ def by_position(
 
 
 def _values_by_position(known: SequenceContext, made: Generated, metric: SequenceMetric, threads: int | None) -> Values:
-    """Return the values of a metric by position (n, k), or (1, k) for a metric of all lists together.
+    """Return the values of a metric by position (n sequences, k), or (1, k) for a metric of all lists together.
 
     ``known`` is the data that metrics read, and ``made`` the generated sequences.
     """

@@ -231,7 +231,10 @@ class DirectPredictor(Predictor):
     def _query(
         self, prefixes: Prefixes, kind: type, query: Callable[[Int32, Int64, slice], NDArray[Any]]
     ) -> NDArray[Any]:
-        """Call ``query`` with the last items of each prefix, block by block; return the results as one array."""
+        """Call ``query`` with the last items of each prefix, block by block; return the results as one array.
+
+        ``kind`` is the type of the results.
+        """
         results: NDArray[Any] = np.empty(len(prefixes), kind)
         length, memory = prefixes.length, self.fitted.memory
 

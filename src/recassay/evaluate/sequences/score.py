@@ -42,7 +42,7 @@ Timed = Callable[[str, str], AbstractContextManager[object]]  # from the name of
 
 
 def not_timed(_system: str, _what: str) -> AbstractContextManager[None]:
-    """Return a context that does nothing."""
+    """Return a context that measures nothing, in place of one that measures times."""
     return nullcontext()
 
 
@@ -107,10 +107,11 @@ def scored(
     threads: int | None,
     timed: Timed = not_timed,
 ) -> Scores:
-    """Return the scores of generated sequences, as :func:`score_sequences`.
+    """Return the scores of generated sequences: a value per test sequence, means with intervals and counts.
 
-    ``timed(system, what)`` is the context in which a system is judged: ``what`` is ``diversity`` for the metrics that
-    compare all items of a list with each other, and ``judge`` for all others.
+    ``given`` holds features, similarities and obvious items for metrics that read them. ``timed(system, what)`` is the
+    context in which a system is judged, so that it can be timed: ``what`` is ``diversity`` for the metrics that compare
+    all items of a list with each other, and ``judge`` for all others.
     """
     systems = generated_by_system(fold, generated)
     shortest = min((made for runs in systems.values() for made in runs), key=lambda made: made.k)
@@ -153,7 +154,7 @@ def sequence_metrics(metrics: Metrics, shortest: Generated) -> dict[str, Sequenc
 class _SystemResult:
     """The results of one system with one seed.
 
-    By heading: ``values`` and ``weights`` of all sequences, the ``means``, and the number of ``short`` lists.
+    By metric heading: ``values`` and ``weights`` of all sequences, the ``means``, and the number of ``short`` lists.
     """
 
     values: dict[str, Values]
@@ -180,7 +181,7 @@ class _Job:
     def columns(self) -> dict[str, PerSequence]:
         """Return the metrics with values per sequence, by heading.
 
-        A metric that is a function of the mean of another metric is replaced by that other metric.
+        A metric computed from the mean of another one, such as perplexity, is replaced by that one.
         """
         parts = {heading: one.part if isinstance(one, FunctionOfMean) else one for heading, one in self.metrics.items()}
         return {heading: one for heading, one in parts.items() if isinstance(one, PerSequence)}

@@ -25,7 +25,7 @@ CHECKPOINT_SECONDS = 60.0
 class CheckpointOptions:
     """The file of a stream's checkpoint (None: no checkpoint), and how often it is written at most.
 
-    ``trust`` allows reading a pickle of another process, which can run any code.
+    ``trust`` allows reading a pickle that another process wrote; reading a pickle can run any code.
     """
 
     path: str | Path | None = None

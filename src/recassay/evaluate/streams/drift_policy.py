@@ -30,7 +30,7 @@ class QueryBlock:
 
     The learner is updated up to each position in ``learn_after``. Per event of the block, ``n_learned`` counts the
     ``events`` learned before it, and ``n_revealed`` the events of the whole stream that were available by then.
-    ``known_users`` holds, per query, the number of users learned so far: codes below it are known.
+    ``known_users`` holds, per query, the number of users learned so far: user codes below this number are known.
     """
 
     events: StreamEvents

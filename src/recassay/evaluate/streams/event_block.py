@@ -57,6 +57,6 @@ def list_table(block: EventBlock, lists: Int32, rows: Int64, ids: pl.Series) -> 
 def known_items(block: EventBlock, before: int, rows: Int64) -> Int64:
     """Return how many different items had occurred before each of ``rows`` (positions in the block).
 
-    ``before`` is their number before the block.
+    ``before`` is the number of items that had occurred before the block.
     """
     return np.asarray(np.maximum.accumulate(np.append(before, block.items.astype(np.int64) + 1))[rows])

@@ -70,8 +70,9 @@ def run_learner(
 ) -> None:
     """Let the learner process a block: in compiled code if it can, else query by query with ``answer``.
 
-    ``learn_after`` are the positions among ``events`` up to which the learner is updated, one after the other.
-    ``answer`` is :func:`recommend` or :func:`predict`. Results are written to ``output``, a row per query.
+    In turn, the learner learns ``events`` up to each position in ``learn_after`` and answers the queries that are due
+    before the next one. ``answer`` is :func:`recommend` or :func:`predict`. Results are written to ``output``, a row
+    per query.
     """
     if answer is not recommend or not isinstance(learner, WalksStream):
         step_by_step(learner, name, events, learn_after, queries, output, answer)

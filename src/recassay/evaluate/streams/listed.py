@@ -51,7 +51,7 @@ class ListedMetrics:
         self.unmatched: dict[str, InputError | None] = {}
 
     def __call__(self, moments: Moments) -> dict[str, Values]:
-        """Return the value of each metric for every event in ``moments``, by metric heading."""
+        """Return the value of each metric for the lists of some events (``moments``), by metric heading."""
         alignment = align(moments.run, moments.truth, whole=False)
         timed = {heading: one for heading, one in self.metrics.items() if hasattr(one, "bind_at")}
         bind(

@@ -249,7 +249,7 @@ class Player:
         return self.drift_policy.range_length if isinstance(self.learner, WalksStream) else 1
 
     def _recoded(self, queries: QueryBlock, query: int, event: int) -> QueryBlock:
-        """Return the block in the codes of the learner after a reset, from query ``query`` and event ``event`` on."""
+        """Return the part of a block from ``query`` and ``event`` on, in the codes of the learner after a reset."""
         assert self.recoder is not None, "the learner was reset"
         return self.recoder.recode_block(queries, query, event, seen=self.catalogue is None)
 
@@ -326,7 +326,7 @@ class Player:
         return np.flatnonzero(left)
 
     def _known_users(self, users: Int32, learned: Int64) -> Int64:
-        """Return the number of users known before each event: ``learned`` ones, or those seen in the stream."""
+        """Return how many users are known before each event: ``learned`` if ``known="model"``, else all seen so far."""
         if self.protocol.known == "model":
             return learned
         met = np.maximum.accumulate(np.append(self.n_users, users.astype(np.int64) + 1))
@@ -342,7 +342,7 @@ class Player:
         self.chunks.asking.pop()  # the model got no query
 
     def _keep(self, block: EventBlock, output: WalkOutput, rows: Int64, values: dict[str, Float], unseen: int) -> None:
-        """Add the results of queries (``rows`` of the block) and count them; ``unseen`` are for unlearned items."""
+        """Add the results of queries (``rows`` of the block), and count them; in ``unseen`` the item is not learned."""
         counts, kept, answered = self.counts, np.ones(rows.size, np.bool_), rows.size
         if self.metrics is None:
             kept = ~np.isnan(values[ERROR])
@@ -377,7 +377,7 @@ class Player:
         return {heading: own[heading] for heading in self.metrics.metrics}
 
     def _values_of_ranks(self, block: EventBlock, output: WalkOutput, rows: Int64) -> dict[str, Float]:
-        """Return the value of each query under each metric of its item's rank, or its hits by relaxed matching."""
+        """Return the value of each query under each metric of its item's rank; with relaxed matching, of its hits."""
         assert self.metrics is not None, "these queries are for items"
         users, items, at = block.users[rows], block.items[rows], self.protocol.at
         if self.recent_lists is not None:

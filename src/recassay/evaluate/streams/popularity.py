@@ -25,10 +25,10 @@ Int64 = NDArray[np.int64]
 class BlockPopularity:
     """Popularity before each event of a block; items are stream codes, and a row is a position in the block.
 
-    ``counts`` is the number of users of each item at the start of the block. ``items`` are the items of the events, and
-    ``is_first`` says whether the event is its user's first with the item; only such events count. ``pairs`` and
-    ``users`` are the numbers of distinct (user, item) pairs and of users before each row and at the end. ``tops[m]``
-    are the ``m`` most popular items at the start.
+    Popularity is the number of users who have taken an item; ``counts`` has it at the start of the block. ``items`` are
+    the items of the events, and ``is_first`` says whether the event is its user's first with the item; only such events
+    count. ``pairs`` and ``users`` are the numbers of distinct (user, item) pairs and of users before each row and at
+    the end. ``tops[m]`` are the ``m`` most popular items at the start.
     """
 
     counts: Int64
@@ -55,7 +55,7 @@ class BlockPopularity:
         return np.asarray(self.counts[items] + before - since)
 
     def least(self, row: int) -> int:
-        """Return the number of users of the rarest item, among the items that any user had taken before a row."""
+        """Return the smallest number of users of any item, among items that some user had taken before a row."""
         items = np.arange(self.counts.size, dtype=np.int32)
         counts = self.at(np.full(items.size, row), items)
         return int(counts[counts > 0].min(initial=np.iinfo(np.int64).max))
@@ -78,8 +78,9 @@ class BlockPopularity:
     def _top(self, m: int) -> tuple[tuple[int, ...], dict[int, Int64], tuple[int, ...]]:
         """Return how the set of the ``m`` most popular items changes within the block.
 
-        The result is a tuple: the set at the start; the entries (key 1) and exits (key -1) of items, each an ascending
-        array of (item, row) pairs encoded as numbers; and the set at the end.
+        The result is a tuple: the set at the start; the changes, by 1 for items that enter the set and -1 for those
+        that leave; and the set at the end. Changes are an ascending array of pairs (item, row from which it holds),
+        each encoded as one number.
         """
         members, counts = list(self.tops[m]), self.counts.copy()
         entered, left = list[tuple[int, int]](), list[tuple[int, int]]()

@@ -14,7 +14,7 @@ Int64 = NDArray[np.int64]
 class Queue:
     """The events in stream order that wait to be learned, each with the number of times it is learned.
 
-    This number is 1, or 0 or more in bootstrap copies of a model.
+    The number is 1, except in bootstrap copies of a model, where it is drawn.
 
     >>> queue = Queue()
     >>> events = StreamEvents(np.array([0, 1, 0]), np.array([0, 0, 1]), np.ones(3))

@@ -50,7 +50,7 @@ class Regime:
         return revealed
 
     def n_learned(self, n_revealed: Int64) -> Int64:
-        """Return how many of the revealed events are learned: at most ``learn_until``."""
+        """Return how many of the events that may be learned (``n_revealed``) are learned: at most ``learn_until``."""
         last = self.protocol.learn_until
         return n_revealed if last is None else np.minimum(n_revealed, last)
 

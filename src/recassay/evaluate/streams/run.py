@@ -119,7 +119,7 @@ def _walk(
     """Process the rest of the stream with ``player``, write checkpoints to ``file``, and return the final state.
 
     ``copied`` is the protocol if there are several copies of the model, else None; ``number`` is the number of this
-    copy, and ``state`` what a checkpoint holds.
+    copy. ``state`` has what a checkpoint holds besides the player.
     """
     done, n_read, total = state["done"], 0, 0
     for batch in given.batches():
@@ -191,7 +191,7 @@ def _count_training(given: StreamSource, protocol: Prequential, number: int) -> 
 
 
 def _refuse_unfit(given: StreamSource, protocol: Prequential) -> None:
-    """Raise U192 if the protocol needs something that the stream cannot give, such as a second reading."""
+    """Raise U192 if the protocol needs something that the stream cannot give, such as reading it a second time."""
     unfit = {
         "match": protocol.match in ("future", "window") and not given.in_memory,
         "all_but": protocol.all_but is not None and not given.in_memory,

@@ -90,7 +90,7 @@ class StreamMetrics:
 
 
 def _reads_lists(metric: Metric) -> bool:
-    """Return whether a metric has no formula by rank that streams could use, and is measured on lists."""
+    """Return whether a metric is measured on whole lists, because no function of one rank gives it on streams."""
     formula = metric.rank_formula()
     if isinstance(formula, JudgedFormula):
         return False  # it needs judged items that are not relevant
@@ -126,14 +126,21 @@ def _reads_relevance(metric: Metric) -> bool:
 
 
 def _formula(metric: Metric) -> Credit | PairFormula:
-    """Return the formula of a checked metric; it is not kept, because a checkpoint cannot store its functions."""
+    """Return how a checked metric is computed from ranks; it is not kept, as a checkpoint cannot store its functions.
+
+    The result is a sum of credits for ranks, or a function of the pairs of items in the wrong order (AUC).
+    """
     formula = metric.rank_formula()
     assert isinstance(formula, Credit | PairFormula), "StreamMetrics.of refuses other metrics"
     return formula
 
 
 def _formula_of_event(heading: str, metric: Metric, protocol: Prequential) -> Credit | PairFormula:
-    """Return the formula of a metric for events with one relevant item; raise U192 if it has none."""
+    """Return how a metric is computed from the rank of an event's one relevant item; raise U192 if it cannot be.
+
+    A ``Credit`` gives a value for a rank, a ``PairFormula`` for the number of items above and below (AUC). ``heading``
+    is the metric as text, for the error.
+    """
     formula = metric.rank_formula()
     defaults = metric.defaults()
     ignored = {name for name in metric.list_parameters & set(defaults) if metric.parameters[name] != defaults[name]}
@@ -156,7 +163,7 @@ def _formula_of_event(heading: str, metric: Metric, protocol: Prequential) -> Cr
 def _values(formula: Credit | PairFormula, shown: WalkOutput) -> Values:
     """Return the value of each query under a metric's formula, from the rank of its item; 0 if it was not a candidate.
 
-    ``shown`` holds the ranks and the numbers of candidates.
+    ``shown`` holds the ranks and the numbers of candidates. The value is NaN for AUC without other candidates.
     """
     is_candidate = shown.position > 0
     values = np.zeros(is_candidate.size)
@@ -189,7 +196,7 @@ class RecentLists:
 
 
 class UpcomingItems:
-    """The items that each event's user takes from then on, within ``reach`` events of the user or without limit."""
+    """The items that the user of each event takes from that event on, in the user's next ``reach`` events or all."""
 
     def __init__(self, users: Int32, items: Int32, reach: int | None, *, exclude: bool) -> None:
         self.n_items = int(items.max(initial=-1)) + 1
