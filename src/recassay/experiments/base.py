@@ -23,8 +23,8 @@ from recassay.results.exhibit import Exhibit
 class Trial:
     """The input of experiments: a fold, the systems fitted on it, and their recommendations.
 
-    ``models`` are unfitted models, ``fitted`` the fitted ones and ``runs`` their recommendations, all by name. ``ask``
-    is the protocol, which says what each system must recommend.
+    ``models`` are unfitted models, ``fitted`` the fitted ones and ``runs`` their recommendations, all by name of the
+    system. ``ask`` is the protocol, which says what each system must recommend.
     """
 
     fold: Fold
@@ -44,10 +44,10 @@ class Trial:
 
 
 class Experiment(Named):
-    """Base of experiments: a frozen description that, called on a trial, returns exhibits (tables with a figure)."""
+    """Base of experiments: a frozen description that, called on fitted systems, returns tables with a figure."""
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Run the experiment on the fold and the systems in ``trial``; return tables with a figure (exhibits)."""
         raise NotImplementedError(f"{type(self).__name__} must say what it does")
 
 

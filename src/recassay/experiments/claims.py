@@ -54,7 +54,8 @@ class DiversityClaims(Experiment):
     ``ours`` and ``literal`` each name three systems, MMR, xQuAD and SPAD in this order, that re-rank the system
     ``base``. ``literal`` are variants that follow the paper to the letter; they may be left out. A claim about all
     cut-offs from 1 to ``at`` holds if it holds at each of them. A claim about most weights holds if it holds at more
-    than half of 1/``steps``, 2/``steps``, ..., 1. ``subprofiles`` is the metric of subprofiles (tastes of a user).
+    than half of 1/``steps``, 2/``steps``, ..., 1. ``subprofiles`` is the metric of how many tastes of a user (groups of
+    similar items) a list serves.
     """
 
     name: ClassVar[str] = "diversity_claims"
@@ -76,7 +77,7 @@ class DiversityClaims(Experiment):
         parse_metric(heading_at(self.subprofiles, 10))
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return a table of the claims, with the share of cases in which each holds for the systems in ``trial``."""
         forms = {name: Trio(*text.split()) for name, text in (("ours", self.ours), ("literal", self.literal)) if text}
         known = rerankers(trial, self)
         for name in itertools.chain(*forms.values()):
@@ -108,7 +109,7 @@ class DiversityClaims(Experiment):
         )  # fmt: skip
 
     def _claims(self, trial: Trial, trio: Trio) -> Iterator[Claim]:
-        """Yield the claims of the paper about the three re-rankers, with the number of cases in which each holds."""
+        """Yield the claims of the paper about three re-rankers (``trio``), with the number of cases where one holds."""
         systems = (self.base, *trio)
         diversity = {"ild": trio.mmr, "alpha_ndcg": trio.xquad, self.subprofiles: trio.spad}
         curves = self._curves(trial, systems, (*diversity, *RELEVANCE))
@@ -138,7 +139,7 @@ class DiversityClaims(Experiment):
         yield _always("Sudden Death puts SPAD farther ahead than 1-call", farther)
 
     def _curves(self, trial: Trial, systems: tuple[str, ...], metrics: tuple[str, ...]) -> Curves:
-        """Return the means of the systems at every cut-off, as a list for each (system, metric)."""
+        """Return the means of the systems at every cut-off from 1 on, as a list for each (system, metric)."""
         headings = [heading_at(metric, k + 1) for metric in metrics for k in range(self.at)]
         runs = {name: trial.runs[name] for name in systems}
         scores: Scores = score(

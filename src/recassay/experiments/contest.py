@@ -14,7 +14,7 @@ from recassay.results.exhibit import Exhibit
 class Contest(Experiment):
     """The share of users to whom a system is the first to recommend a relevant item, at every cut-off from 1 to ``at``.
 
-    Systems that rank it equally high all win the user, or equal parts of the user with ``ties="split"``.
+    Systems that rank a relevant item equally high all win the user, or equal parts of the user with ``ties="split"``.
     ``competitors`` are the names of the systems that compete, by default all; shares depend on them. A second exhibit
     has pairwise results at the deepest cut-off: the share of users for whom one system has a hit before the other.
     """
@@ -28,7 +28,7 @@ class Contest(Experiment):
     competitors: str = ""
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return the share of users that each system in ``trial`` wins at every cut-off, and a table of all pairs."""
         how = {
             "competitors": self.competitors.split() or None,
             "ties": self.ties,

@@ -35,7 +35,7 @@ class Cutoffs(Experiment):
             parse_metric(heading_at(metric, self.at))
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return a figure of the mean of each system in ``trial`` at every cut-off, one panel per metric."""
         headings = {heading_at(metric, k): (metric, k) for metric in split(self.metrics) for k in range(1, self.at + 1)}
         scores = score(
             dict(trial.runs), trial.ask.truth(trial.fold), list(headings), train=trial.fold.train,

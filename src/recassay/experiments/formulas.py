@@ -51,7 +51,7 @@ class Formulas(Experiment):
     k: int = 10
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return two tables: published formulas beside exact and measured precision, and equation 3 with the bounds."""
         heading = f"precision@{self.k}"
         metric = {heading: parse_metric(heading)}
         facts = _Facts.of(trial)
@@ -98,11 +98,12 @@ class Formulas(Experiment):
         t: dict[str, float],
         measured: dict[str, dict[str, float]],
     ) -> Iterator[dict[str, Any]]:
-        """Yield rows of the measured value of a system beside equation 3 (AR) or the bounds of section 5.1 (1R).
+        """Yield rows of the measured precision of a system beside equation 3 (AR) or the bounds of section 5.1 (1R).
 
-        ``base`` is the base set: AI, all items as candidates, or TI, only items with a test rating. ``sums`` are the
-        means of :meth:`_list_popularity`, ``t`` has the harmonic mean size of target sets for AR and 1R, and
-        ``measured`` the measured values of all systems.
+        In AR designs all relevant items of a user are ranked together, in 1R designs each on its own. ``base`` says
+        what candidates are: AI, all items, or TI, items with a test rating. ``sums`` are the means of
+        :meth:`_list_popularity`, ``t`` has the harmonic mean size of target sets (what is ranked together) for AR and
+        1R, and ``measured`` the measured values of all systems.
         """
         shallow, deep = sums
         candidates = facts.n_items if base == "AI" else int(facts.tested.sum())
@@ -119,10 +120,11 @@ class Formulas(Experiment):
                 yield {**row, "what": "bounds", "value": (low + high) / 2, "low": low, "high": high}
 
     def _list_popularity(self, facts: _Facts, score: Score, base: str) -> tuple[float, float]:
-        """Return how many positive training ratings the top items of a list have, at two depths, as means over users.
+        """Return how many positive ratings the top items of a list have in the log, at two depths, as means over users.
 
-        The list ranks the candidates of user u by ``score``. The first depth is k. The second is k - 1 plus the user's
-        number of relevant test items.
+        Ratings of the training part count too. The list ranks the candidates of user u by ``score``; ``base`` says what
+        candidates are: AI, all items, or TI, items with a test rating. The first depth is k. The second is k - 1 plus
+        the user's number of relevant test items.
         """
         log = facts.train
         offsets, profile = log.by_user
@@ -148,8 +150,9 @@ class Formulas(Experiment):
 class _Facts:
     """Counts of a log, in the symbols of the paper: ``share`` is sigma, ``positive`` |PR|, ``liked_by`` |PR(i)|.
 
-    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating, and ``test_users``
-    are the users with one.
+    PR are the positive ratings of the whole log, and sigma is the share of all ratings that is in the test part.
+    ``relevant`` is |PR_test(u)|. ``tested`` marks the items with a test rating, and ``test_users`` are the users with
+    one.
     """
 
     train: Any

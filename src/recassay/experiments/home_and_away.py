@@ -35,7 +35,10 @@ class Homes(Experiment):
         parse_metrics(self.metrics)
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return the rank of each system in ``trial`` under every metric, and its mean rank at home and elsewhere.
+
+        A metric is home for a system that optimises what it measures.
+        """
         runs, truth = dict(trial.runs), trial.ask.truth(trial.fold)
         scores = score(
             runs, truth, self.metrics, train=trial.fold.train, items=trial.fold.items, interval=None,

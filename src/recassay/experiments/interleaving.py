@@ -31,7 +31,7 @@ class InterleavedPairs(Experiment):
     seed: int = 0
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibit."""
+        """Return a chart of the pairs of systems in ``trial``: how much the system of a row is preferred."""
         found = interleave(
             dict(trial.runs), trial.ask.truth(trial.fold), self.at, click=self.click, persistence=self.persistence,
             draws=self.draws, resamples=self.resamples, seed=self.seed,

@@ -37,7 +37,7 @@ class Percentiles(Experiment):
     train: Literal["global", "per_bin"] = "global"
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return a figure of the mean of each system in ``trial`` in every bin of item popularity."""
         tables = self._per_bin(trial) if self.train == "per_bin" else self._within_bins(trial)
         return (
             Exhibit(

@@ -80,7 +80,7 @@ class Popularity(Experiment):
         return f"{self.design}({self.n})" if self.design.upper().endswith("NN") else self.design
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return figures of the systems in ``trial`` on logs of steeper and steeper popularity, and of these logs."""
         whole = whole_log(trial.fold)
         tables, curves, counts = [], [], []
         for alpha, log in self.logs(whole):

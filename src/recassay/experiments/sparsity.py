@@ -47,7 +47,7 @@ class Sparsity(Experiment):
             raise self.refuse("n", "it must be at least 1", "n=99")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return figures of the metric of each system in ``trial`` by the share of test ratings removed, with fits."""
         base = "AI" if self.freeze else "TI"
         designs = [f"{base}-AR-AN", f"{base}-1R-NN({self.n})"]
         tables, bounds = [], []
@@ -82,7 +82,10 @@ class Sparsity(Experiment):
 
 
 def _bounds(run: Run, design: str, k: int, threads: int | None) -> dict[str, float]:
-    """Return 1R precision with its lower and upper bound, which follow from AR precision on the same target sets."""
+    """Return 1R precision (each relevant item ranked on its own) with its lower and upper bound.
+
+    The bounds follow from AR precision, where all relevant items of a user are ranked together.
+    """
     assert run.standings is not None, "a run that was played has standings"
     found = precision_bounds(run.standings, parse(design), k, short="all", threads=threads)
     return {"mean": found.value, "low": found.lower, "high": found.upper}
@@ -100,8 +103,8 @@ def _bounds_exhibit(rows: list[dict[str, Any]], design: str, metric: str) -> Exh
 class TargetSize(Experiment):
     """1R precision (one relevant item per target set) as target sets grow: it is about proportional to 1/t.
 
-    Sizes t go from ``smallest`` to ``largest`` in equal steps, in closed form from one pass. The bounds follow from
-    AR precision on the same sets; they narrow with more items.
+    Sizes t go from ``smallest`` to ``largest`` in equal steps, in closed form from one pass. The bounds follow from AR
+    precision, where the relevant items of a user share such a set; the bounds narrow with more items in a set.
     """
 
     name: ClassVar[str] = "target_size"
@@ -121,7 +124,7 @@ class TargetSize(Experiment):
         parse(f"{self.base}-1R-AN")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return figures of the precision of each system in ``trial`` by the size of target sets, with fitted lines."""
         rows = []
         for t in np.unique(np.linspace(self.smallest, self.largest, self.sizes).round().astype(int)).tolist():
             design = parse(f"{self.base}-1R-NN({t - 1})")

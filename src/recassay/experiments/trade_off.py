@@ -40,7 +40,11 @@ class Costs(Experiment):
         parse_metrics([self.accuracy, self.diversity])
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return figures of accuracy against diversity for the re-rankers in ``trial`` at every weight.
+
+        For each system that is re-ranked there are: the points, the share of weights that gain both or pay with one,
+        and the hypervolume of the points.
+        """
         bases: dict[str, dict[str, FittedReranker]] = {}
         for name, fitted in rerankers(trial, self).items():
             bases.setdefault(base_of(name, trial), {})[name] = fitted
@@ -72,7 +76,8 @@ class Costs(Experiment):
 def _exhibits(costs: TradeOff, *, several: bool) -> Sequence[Exhibit]:
     """Return the exhibits of a trade-off: points, the share of weights per quadrant, and hypervolumes.
 
-    Their names contain the baseline if there are ``several``.
+    A quadrant says whether accuracy and diversity are gained or lost. The names contain the baseline if there are
+    ``several`` trade-offs.
     """
     shares = costs.share_of_weights()
     met = [name for name in QUADRANTS if name != "as before" or shares[name].sum()]

@@ -53,7 +53,7 @@ class Weight(Experiment):
             raise self.refuse("validation", "it must be a share between 0 and 1", "validation=0.2")
 
     def __call__(self, trial: Trial) -> tuple[Exhibit, ...]:
-        """Run the experiment and return its exhibits."""
+        """Return a figure of the metrics at every weight of the re-ranker, with the weight chosen on held-out data."""
         known = rerankers(trial, self)
         if self.system not in known:
             what = f"there is no re-ranker '{self.system}' among the systems"
@@ -97,8 +97,9 @@ def choose_on_validation(
 ) -> Weights:
     """Return the choice of a re-ranker's parameters on the test part of ``held``, a fold of training data.
 
-    The model that it re-ranks is fitted on the training part of ``held``. ``best``, ``keep``, ``loss`` and ``grid`` are
-    those of :func:`~recassay.choose_weight`.
+    The model that it re-ranks is fitted on the training part of ``held``. ``grid`` has the values to try by parameter.
+    The mean of ``best`` should be best, among values that lose at most a share ``loss`` of the mean that ``keep`` has
+    at weight 0.
     """
     base = fitted_on_fold(model.base_model(), held)
     candidates = [int(count) for count in grid.get("candidates", ())]
