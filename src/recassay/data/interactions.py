@@ -255,7 +255,10 @@ def _times_and_ratings(frame: pl.DataFrame) -> tuple[pl.Series | None, NDArray[n
 
 
 def _counted_items(items: pl.Series, ids: pl.Series, where: str) -> NDArray[np.int32]:
-    """Return the codes of items in ``ids``, the items that were counted earlier; raise I421 if one is missing there."""
+    """Return the code of each row's item: its position in ``ids``, the items that were counted earlier.
+
+    Raise I421 if a row has an item that was not counted.
+    """
     vocabulary, codes = Vocabulary.encode(items)
     found = Recoding.between(vocabulary, ids)(codes)
     new = found < 0

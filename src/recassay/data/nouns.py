@@ -124,7 +124,10 @@ def wrong_noun(value: Any, needed: Noun, where: str = "") -> UsageError:
 
 
 def require_noun(value: Any, needed: Noun, *allowed: str) -> None:
-    """Raise U124 if a value is known to be neither of the kind ``needed`` nor of one of the kinds ``allowed``."""
+    """Raise U124 if a value is of another known kind than ``needed`` or one of ``allowed``.
+
+    A value of unknown kind, such as a table or a path, passes.
+    """
     kind = kind_of(value)
     if kind and kind not in (f"a {needed}", *allowed):
         raise wrong_noun(value, needed)

@@ -18,9 +18,9 @@ class OrderSigns:
     """Counts over the lists of a run that tell whether they may be in reverse order; counts of two parts add up.
 
     ``lists`` counts lists with three items or more. ``rank_like`` counts those whose scores are, in any order,
-    consecutive whole numbers from 0 or 1, and ``ascending`` those of them in which these scores ascend in row order.
-    ``pairs`` counts neighbours in lists ordered by rank. In ``contrary`` of these pairs, found in ``contrary_lists``
-    lists, the lower-ranked item has the higher score.
+    consecutive whole numbers from 0 or 1, and ``ascending`` those whose scores are such numbers in row order. ``pairs``
+    counts adjacent items in lists ordered by rank. In ``contrary`` of these pairs, found in ``contrary_lists`` lists,
+    the lower-ranked item has the higher score.
 
     >>> OrderSigns(2, 1) + OrderSigns(3, 3, 3)
     OrderSigns(lists=5, rank_like=4, ascending=3, pairs=0, contrary=0, contrary_lists=0)
@@ -38,10 +38,11 @@ class OrderSigns:
 
 
 def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered: pl.Series) -> OrderSigns:
-    """Return counts of the lists whose scores look like ranks, and of those in which they ascend.
+    """Return how many lists have scores that look like ranks, and in how many of these the scores ascend.
 
-    ``given`` are the scores in row order, ``ordered`` the same scores in descending order within each list. Lists whose
-    highest score comes first are not suspicious, whatever their scores.
+    ``given`` are the scores in row order, ``ordered`` the same scores in descending order within each list. Lists of
+    fewer than three items are not counted. A list whose rows go from the highest score to the lowest is no reason for
+    suspicion.
 
     >>> count_rank_like_scores(np.array([0, 3, 6]), pl.Series([1.0, 2, 3, 2, 0, 1]), pl.Series([3.0, 2, 1, 2, 1, 0]))
     OrderSigns(lists=2, rank_like=2, ascending=1, pairs=0, contrary=0, contrary_lists=0)
@@ -66,7 +67,10 @@ def count_rank_like_scores(offsets: NDArray[np.int64], given: pl.Series, ordered
 
 
 def count_contrary_scores(offsets: NDArray[np.int64], scores: pl.Series) -> OrderSigns:
-    """Return counts of the neighbours in lists ordered by rank, and of those whose scores are in the opposite order.
+    """Return counts of adjacent items in lists ordered by rank, and of those whose scores are in the opposite order.
+
+    ``pairs`` are all adjacent items, ``contrary`` those where the lower-ranked item has the higher score, and
+    ``contrary_lists`` the lists with such items.
 
     >>> count_contrary_scores(np.array([0, 3, 5]), pl.Series([0.9, 0.5, 0.7, 0.1, 0.1]))
     OrderSigns(lists=0, rank_like=0, ascending=0, pairs=3, contrary=1, contrary_lists=1)

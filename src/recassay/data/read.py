@@ -230,10 +230,11 @@ def each_run(source: object, own_columns: Mapping[str, Columns] | None = None, *
 def read_with_shared_names(
     read: Callable[[Columns], Found], columns: Columns, own: Columns = None, *, option: str = "--columns"
 ) -> Found:
-    """Return ``read(columns)``, the table that ``read`` makes with column names that were given for the runs.
+    """Return the table that ``read`` makes, with the right column names.
 
-    If the table lacks columns of these names, it is read with the default names. ``own`` are column names for this
-    table alone, which it must have; ``option`` is the option of the command line that gives them.
+    ``own`` are names for this table alone, which must have columns of these names. Without them ``columns``, the names
+    given for the runs, are tried first, then the default names. ``option`` is the option of the command line that names
+    this table's columns, for errors.
     """
     if own is not None:
         return read(own)

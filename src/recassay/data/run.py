@@ -38,10 +38,11 @@ class Run(Displayable):
 
     The items of query q are ``items[offsets[q]:offsets[q + 1]]``. ``order`` says what the lists were ordered by: rank,
     score or row. ``tied`` marks rows whose score or rank equals that of the previous row of the list; None if there are
-    none. :meth:`with_ties_broken` orders them. ``standings`` hold the ranks of relevant items among all candidates.
-    ``source`` is the fitted system, if it made the run in this process. ``rows`` is the position (from 0) of each row
-    in its list as it was read. It is None if lists are in the order they were read, or if that order is unknown; then
-    ``has_row_order`` is False. ``remarks`` are texts about the run's file that findings quote, by finding code.
+    no such rows. :meth:`with_ties_broken` orders tied rows. ``standings`` hold the ranks of relevant items among all
+    candidates. ``source`` is the fitted system, if it made the run in this process. ``rows`` is the position (from 0)
+    of each row in its list as it was read. It is None if lists are in the order they were read, or if that order is
+    unknown; then ``has_row_order`` is False. ``remarks`` are texts about the run's file that findings quote, by finding
+    code.
 
     >>> run = Run.from_frame(pl.DataFrame({"user_id": [1, 1], "item_id": [5, 9], "score": [0.1, 0.7]}), "mine")
     >>> run.queries.to_list(), run.items.tolist(), run.order

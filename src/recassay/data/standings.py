@@ -99,7 +99,11 @@ class Standings(Displayable):
         return int(self.offsets[-1])
 
     def frame(self) -> pl.DataFrame:
-        """Return a table with a row per pair of a query and a relevant item, and its counts for every base set."""
+        """Return a table with a row per relevant item of a query: how many candidates score above it, and the same.
+
+        There are counts for each base set, the items that candidates come from: all items (AI), those with a test
+        rating (TI), and those the user rated low (rated).
+        """
         query = np.repeat(np.arange(self.queries.len()), self.relevant)
         columns: dict[str, pl.Series] = {
             "user_id": self.queries.gather(query),

@@ -76,8 +76,9 @@ def save(path: Path, value: object, shared: Mapping[str, object] | None = None) 
 def load(path: Path, shared: Mapping[str, object] | None = None, *, trust: bool = False) -> Any:
     """Return the value in an archive or in a pickle.
 
-    Raise U236 for a pickle of another process unless ``trust``. Raise ValueError or what NumPy, JSON or pickle raise if
-    the file is damaged or of another version.
+    ``shared`` has, by name, the objects that :func:`save` left out of the file, which are put in their places. Raise
+    U236 for a pickle that another process wrote, unless ``trust``: reading a pickle can run any code. Raise ValueError
+    or what NumPy, JSON or pickle raise if the file is damaged or of another version.
     """
     with path.open("rb") as file:
         begin = file.read(len(ZIP))
@@ -91,7 +92,7 @@ def load(path: Path, shared: Mapping[str, object] | None = None, *, trust: bool 
 def save_archive(path: Path, value: object, shared: Mapping[str, object] | None = None) -> None:
     """Write a value as an archive; raise :class:`NotStorableError` if an archive cannot hold it.
 
-    The file is written completely or not at all.
+    The file is written completely or not at all. ``shared`` names objects that are left out of the file.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +109,10 @@ def save_archive(path: Path, value: object, shared: Mapping[str, object] | None 
 
 
 def load_archive(path: Path, shared: Mapping[str, object] | None = None) -> Any:
-    """Return the value in an archive; no code in the file runs, whatever it holds."""
+    """Return the value in an archive; no code in the file runs, whatever it holds.
+
+    ``shared`` has, by name, the objects that were left out of the file.
+    """
     # np.load leaves a path open if the archive is damaged; an open file is closed here in any case.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as members:
         document = json.loads(bytes(members[STATE]))
@@ -118,7 +122,7 @@ def load_archive(path: Path, shared: Mapping[str, object] | None = None) -> Any:
 def save_pickle(path: Path, value: object, shared: Mapping[str, object] | None = None) -> None:
     """Write a value as a pickle, and remember that this process wrote it.
 
-    The file is written completely or not at all.
+    The file is written completely or not at all. ``shared`` names objects that are left out of the file.
     """
     buffer = io.BytesIO()
     _Pickler(buffer, shared or {}).dump(value)
@@ -129,7 +133,10 @@ def save_pickle(path: Path, value: object, shared: Mapping[str, object] | None =
 
 
 def load_pickle(path: Path, shared: Mapping[str, object] | None = None, *, trust: bool = False) -> Any:
-    """Return the value in a pickle; raise U236 if another process wrote it and the user does not trust it."""
+    """Return the value in a pickle; raise U236 if another process wrote it, unless ``trust``.
+
+    ``shared`` has, by name, the objects that were left out of the file.
+    """
     content = path.read_bytes()
     if not trust and _digest(content) not in _written_here:
         raise UsageError(

@@ -73,7 +73,7 @@ def _pandas(source: Any, where: str) -> Table:
         )
 
     def sample(some: Sequence[str]) -> pl.DataFrame:
-        """Return the first rows; columns of mixed types are left out."""
+        """Return the first rows of the columns named in ``some``; columns that mix types are left out."""
         found = []
         for name in some:
             with contextlib.suppress(InputError):
@@ -222,9 +222,9 @@ def _frame_of_records(records: list[Mapping[str, Any]], where: str) -> pl.DataFr
 
 
 def _series(name: str, values: list[Any], where: str) -> pl.Series:
-    """Return a column of Python values.
+    """Return the column ``name`` with these values, typed as they are.
 
-    Integers and fractions may be mixed; raise I202 for any other mixture of types.
+    Integers and fractions may be mixed; raise I202, naming the table (``where``), for any other mixture of types.
     """
     try:
         return pl.Series(name, values, strict=True)

@@ -16,7 +16,7 @@ Wanted = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is open but not yet read; ``read`` returns at least the wanted columns, under their own names."""
+    """A table that is open but not yet read; ``read`` returns at least the wanted columns, under the table's names."""
 
     names: list[str]
     read: Callable[[Wanted], pl.DataFrame]

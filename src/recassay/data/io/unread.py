@@ -161,7 +161,9 @@ def remark_on_mixed_tables(frame: pl.DataFrame, user: str, group: str, role: Rol
 
 
 def grouping_columns(names: Sequence[str], found: Mapping[str, str], role: Role) -> list[str]:
-    """Return the unread columns of a run or a truth whose names, such as model or fold, suggest several tables in one.
+    """Return columns that are not read and whose names, such as model or fold, suggest several tables in one.
+
+    ``names`` are all columns of a run or a truth, and ``found`` those that are read, by canonical name.
 
     >>> from recassay.data.io.roles import ROLES
     >>> grouping_columns(["user", "item", "Model", "title"], {"user_id": "user", "item_id": "item"}, ROLES["run"])

@@ -35,9 +35,11 @@ def power_law(
     values: Mapping[float, float] = VALUES,
     seed: int = 0,
 ) -> Interactions:
-    """Return a log of about ``ratings`` ratings; users are drawn without replacement, rating values from ``values``.
+    """Return a log of about ``ratings`` ratings, in which item popularity follows a power law and users are random.
 
-    Logs that differ only in alpha, c1 or c2 draw users in the same order; an item with more ratings draws more of them.
+    Items have the numbers of ratings of :func:`item_counts`. The users of an item are drawn without replacement; rating
+    values are drawn from ``values``, which maps each value to its weight. Logs that differ only in alpha, c1 or c2 draw
+    the users of an item in the same order, so an item with more ratings keeps its users and gets more.
 
     >>> log = power_law(users=50, items=5, ratings=100, alpha=1.4, c1=2, c2=1)
     >>> log.item_events.tolist()

@@ -145,7 +145,10 @@ class ItemSampler:
 
 
 def event_times(who: Codes, users: int, seed: int) -> Codes:
-    """Return times in seconds: each user is active during one interval of the log, uniformly within it."""
+    """Return the times of events in seconds: each user is active in one interval of the log, uniformly within it.
+
+    ``who`` is the user of each event.
+    """
     rng = derive(seed, "synthetic", "times")
     interval = SPAN * rng.random((users, 3)).min(axis=1)  # Beta(1, 3)
     begin = rng.random(users) * (SPAN - interval)
