@@ -40,7 +40,10 @@ class LocalBackend:
         return play_fold(request)
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
-        """Return the scores under every target-set design, for the results of :meth:`play` by system name."""
+        """Return the scores under every design of a request, for the results of :meth:`play` by system name.
+
+        A design says which candidates relevant items are ranked against.
+        """
         from recassay.evaluate.ranks.judge import judge_in_memory
 
         return judge_in_memory(played, request)

@@ -190,7 +190,7 @@ class RerankFacts:
 class CutoffFacts:
     """The list lengths that metrics without a cut-off were computed on, by metric and system.
 
-    None stands for a whole target set.
+    None stands for all candidates.
     """
 
     places: Mapping[str, Mapping[str, tuple[int | None, ...]]]

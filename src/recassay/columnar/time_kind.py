@@ -51,7 +51,7 @@ class HasTimes(Protocol):
 
     @property
     def times(self) -> TimeKind | None:
-        """Return the kind of times: what they can order (see the module)."""
+        """Return what the times can order: instants (clock), all events (global), or events of one user (user)."""
 
     @property
     def origin(self) -> str:

@@ -114,7 +114,12 @@ class Comparison(Displayable):
 
 @dataclass(frozen=True)
 class SignificanceOptions:
-    """Options of the tests; the names and meanings are those of the keywords of :func:`recassay.compare`."""
+    """Options of the tests of differences.
+
+    ``test`` and ``effect`` name the test and the effect size, and ``correction`` how p-values are corrected. A
+    difference is significant if its corrected p is at most 1 - ``level``. Resampling tests draw ``resamples`` with
+    ``seed``.
+    """
 
     test: str = "permutation"
     correction: str = "holm"
@@ -236,7 +241,10 @@ def judges(metric: str) -> bool:
 def _other_pairs(
     pair_metrics: Iterable[PairMetric], first_two: Mapping[str, FirstTwo], systems: Sequence[str]
 ) -> list[PairMetric]:
-    """Return, for each metric of ``first_two``, the pairs of systems that are not in ``pair_metrics``."""
+    """Return, for each metric of ``first_two``, the pairs of systems that are not in ``pair_metrics``.
+
+    They are tested too, because the p-value of the best system against the second best is adjusted over all pairs.
+    """
     chosen = {(metric, frozenset((a, b))) for metric, a, b in pair_metrics}
     every = (PairMetric(metric, a, b) for metric in first_two for a, b in itertools.combinations(systems, 2))
     return [one for one in every if (one.metric, frozenset((one.a, one.b))) not in chosen]

@@ -75,6 +75,8 @@ def pareto(scores: Scores, metrics: Iterable[str] | None = None) -> pl.DataFrame
 def fronts(table: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the number of the Pareto front of each row of a table, from 1, and a matrix: does row i dominate row j?
 
+    More is better in every column.
+
     >>> fronts(np.array([[0.4, 0.1], [0.2, 0.3], [0.1, 0.1]]))[0].tolist()
     [1, 1, 2]
     """

@@ -15,7 +15,7 @@ from recassay.stats.resampling import Floats
 
 
 class ComparableScores(Protocol):
-    """A protocol for the values that a comparison reads: one per system, metric and unit, over the same units."""
+    """A protocol for the values that a comparison reads: one per system, metric and unit (usually a user)."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -23,13 +23,13 @@ class ComparableScores(Protocol):
 
     @property
     def unit_metrics(self) -> tuple[str, ...]:
-        """Return the metrics that have a value per unit."""
+        """Return the metrics that have a value per unit, usually per user."""
 
     def values(self, system: str, metric: str) -> Floats:
-        """Return one value per unit, NaN where undefined."""
+        """Return one value per unit (usually a user), NaN where undefined."""
 
     def weights(self, system: str, metric: str) -> Floats | None:
-        """Return one weight per unit, or None if all units have equal weight."""
+        """Return one weight per unit (usually a user), or None if all units have equal weight."""
 
 
 class PairMetric(NamedTuple):
@@ -56,17 +56,17 @@ class PairedUnits:
 
     @property
     def infinite(self) -> int:
-        """Return the number of units with an infinite value."""
+        """Return the number of units (usually users) with an infinite value."""
         return int(np.count_nonzero(np.isinf(self.shares_a) | np.isinf(self.shares_b)))
 
     @property
     def differences(self) -> Floats:
-        """Return the contribution of each unit to the difference of the means."""
+        """Return the contribution of each unit (usually a user) to the difference of the means."""
         return _less(self.shares_a, self.shares_b)
 
 
 def pair_up(scores: ComparableScores, pair_metric: PairMetric) -> PairedUnits:
-    """Return the units on which both systems of a pair are defined."""
+    """Return the units (usually users) on which both systems of a pair are defined."""
     metric, a, b = pair_metric
     keep = common_units(scores, pair_metric)
     values_a, values_b = scores.values(a, metric)[keep], scores.values(b, metric)[keep]
@@ -87,13 +87,16 @@ def _less(a: Floats, b: Floats) -> Floats:
 
 
 def common_units(scores: ComparableScores, pair_metric: PairMetric) -> Flags:
-    """Return a mask of the units that have a value for both systems."""
+    """Return a mask of the units (usually users) that have a value for both systems."""
     metric, a, b = pair_metric
     return ~(np.isnan(scores.values(a, metric)) | np.isnan(scores.values(b, metric)))
 
 
 def shared_weights(scores: ComparableScores, pair_metric: PairMetric, keep: Flags) -> Floats | None:
-    """Return the weights of the kept units if both systems have the same ones, else None."""
+    """Return the weights of the units that ``keep`` marks, if both systems have the same weights there, else None.
+
+    Units are usually users.
+    """
     metric, a, b = pair_metric
     weights_a, weights_b = _kept(scores.weights(a, metric), keep), _kept(scores.weights(b, metric), keep)
     if weights_a is None or weights_b is None or not np.array_equal(weights_a, weights_b):
@@ -106,7 +109,7 @@ def _kept(weights: Floats | None, keep: Flags) -> Floats | None:
 
 
 def _shares(values: Floats, weights: Floats | None) -> Floats:
-    """Return numbers per unit whose plain mean is the (weighted) mean: v, or w v / mean(w) with weights."""
+    """Return numbers per unit (user) whose plain mean is the (weighted) mean: v, or w v / mean(w) with weights."""
     if weights is None:
         return values
     mean = weights.mean() if weights.size else np.nan

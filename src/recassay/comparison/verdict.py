@@ -22,9 +22,9 @@ NUMBERS = ("mean", "low", "high", "difference", "difference_low", "difference_hi
 class Lead:
     """The best system by one metric on one data set, split and seed, and the test against the runner-up.
 
-    ``place`` has the data set, split and seed. ``difference`` is leader minus runner-up, over the units where both are
-    defined, and ``p`` is adjusted over all ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse`` and
-    ``unclear`` sort the other systems by their comparison with the ``baseline``, if there is one.
+    ``place`` has the data set, split and seed. ``difference`` is leader minus runner-up, over the users for whom both
+    are defined, and ``p`` is adjusted over all ``pairs`` of systems, NaN if nothing was tested. ``better``, ``worse``
+    and ``unclear`` sort the other systems by their comparison with the ``baseline``, if there is one.
     """
 
     place: Place
@@ -124,7 +124,11 @@ def verdict_of(leads: Iterable[Lead], *, level: float = 0.95, metric: str | None
 
 
 def leads_at(place: Place, scores: Scores, comparison: Comparison | None) -> Iterator[Lead]:
-    """Yield the best system by every metric that says how good a system is, with its test against the second best."""
+    """Yield the best system by every metric that says how good a system is, with its test against the second best.
+
+    ``scores`` are those of one ``place``: a data set, split and seed. ``comparison`` has the tests of ``scores``, or is
+    None if nothing was tested.
+    """
     tests = {} if comparison is None else {test.row.metric: test for test in comparison.leads}
     two = leaders(scores)
     for metric, (first, second, higher) in two.items():

@@ -43,7 +43,20 @@ def joint_moments(
 ) -> None:  # fmt: skip
     """Fill ``moments`` (queries, 2, metrics) with the mean and the second moment of each metric's sum of credits.
 
-    They are over random draws of candidates and random orders of ties.
+    Both are over random draws of candidates and random orders of ties.
+
+    The sum runs over a query's relevant items; an item at rank r (from 1) adds share * credit[r - 1]. Only queries with
+    ``begin`` <= number < ``end`` and ``chosen`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs (query,
+    relevant item) of query q, best first. Per pair, ``above`` and ``tied`` are the numbers of candidates above it and
+    tied with it, or their masses, and ``ties`` is the number of other relevant items tied with it. Per query, ``pool``
+    is the number or mass of all candidates, ``drawn`` is how many of them are sampled, and ranks beyond ``limit`` have
+    no credit.
+
+    With ``replace``, candidates are drawn with replacement; those that tie with pair p then form the classes
+    ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass ``mass[c]`` each. With ``apart``, each
+    relevant item has a target set of its own, so relevant items do not count in each other's ranks. With
+    ``only_first``, only the best relevant item gets credit. ``share`` is (pairs, metrics), ``credit`` is (metrics,
+    ranks), and ``logs[x]`` is log(x!).
     """
     metrics, most = credit.shape
     states, next_states = np.zeros((most + 1, 1 + 2 * metrics)), np.zeros((most + 1, 1 + 2 * metrics))
@@ -219,10 +232,10 @@ def random_order_sums(
 ) -> None:
     """Fill ``out[s]`` with the expected sum of credits of target set s if all its items are in random order.
 
-    Only the best ``items`` relevant items of a set get credit. Set s has ``relevant[s]`` relevant items and
-    ``drawn[s]`` others, ``credit[r - 1]`` is the credit at rank r, and ranks beyond ``limit[s]`` have none. With
-    ``by_place``, the credit of the i-th relevant item is multiplied by i. In a set of S items, R of them relevant, the
-    i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) / C(S, R).
+    Set s has ``relevant[s]`` relevant items and ``drawn[s]`` others, which are ranked together. ``credit[r - 1]`` is
+    what a relevant item at rank r adds to the sum; only the best ``items`` relevant items of a set add, and none beyond
+    rank ``limit[s]``. With ``by_place``, the credit of the i-th relevant item is multiplied by i. In a set of S items,
+    R of them relevant, the i-th relevant one has rank p with probability C(p-1, i-1) C(S-p, R-i) / C(S, R).
     """
     for row in range(relevant.size):
         n_relevant, others = relevant[row], drawn[row]
@@ -243,12 +256,20 @@ def separate_moments(
     drawn: Int64, level: Int64, number: Int64, mass: Float, replace: bool, apart: bool, only_first: bool, share: Float,
     credit: Float, limit: Int64, logs: Float, parts: Float, moments: Float,
 ) -> None:  # fmt: skip
-    """Fill ``moments`` like :func:`joint_moments`, but item by item: faster, without the covariances of credits.
+    """Fill ``moments`` (queries, 2, metrics) with each metric's mean, and the sum of its items' second moments.
 
-    A metric is a sum over a query's relevant items: share * credit[r - 1] for an item at rank r, which is random. The
-    means are the same as there. The second moment is the sum of the items' own second moments, which equals that of the
-    sum only if a single item gets credit. The arguments have the names and meanings of those of :func:`joint_moments`;
-    ``parts[x]`` is 1 / x.
+    This is :func:`joint_moments` item by item: faster, without the covariances of credits, over random draws of
+    candidates and random orders of ties. The means are the same. The second moments are equal only if a single item
+    gets credit: an item at rank r (from 1) gets share * credit[r - 1], and a metric is the sum over a query's items.
+
+    Queries with ``begin`` <= number < ``end`` and ``chosen`` are computed. ``offsets[q]:offsets[q + 1]`` are the pairs
+    (query, relevant item) of query q. Per pair, ``above`` and ``tied`` are the numbers (or masses) of candidates above
+    it and tied with it, ``ties`` that of tied relevant items. Per query, ``pool`` is the number (or mass) of
+    candidates, ``drawn`` how many are sampled, and ranks beyond ``limit`` have no credit. With ``replace``, candidates
+    that tie with pair p form the classes ``level[p]:level[p + 1]``, and class c has ``number[c]`` candidates of mass
+    ``mass[c]`` each. With ``apart``, relevant items do not count in each other's ranks; with ``only_first``, only the
+    best gets credit. ``share`` is (pairs, metrics), ``credit`` (metrics, ranks), ``logs[x]`` is log(x!), ``parts[x]``
+    is 1 / x.
     """
     probs, more = np.zeros(drawn[begin:end].max() + 3), np.zeros(drawn[begin:end].max() + 3)
     own, ones = np.zeros((2, credit.shape[0])), np.ones(credit.shape[0])

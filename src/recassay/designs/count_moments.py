@@ -25,7 +25,8 @@ Float = NDArray[np.float64]
 def count_moments(standings: Standings, design: Design, groups: TargetSets, metric: Metric) -> CreditMoments:
     """Return the mean and variance, per group of target sets, of a metric computed from counts: AUC, bpref or infAP.
 
-    bpref and infAP compare judged items, so they need all candidates: a design that samples candidates raises U121.
+    A target set holds what relevant items are ranked among. bpref and infAP compare judged items, so they need all
+    candidates: a design that samples candidates raises U121.
     """
     formula = formula_of(metric)
     assert not isinstance(formula, Credit), "moments_of handles credits"
@@ -86,7 +87,8 @@ def _number_in_tie(groups: TargetSets) -> Float:
 def _judged_moments(formula: JudgedFormula, standings: Standings, groups: TargetSets) -> CreditMoments:
     """Return the moments of bpref or infAP over random orders of ties, with an entry per group of target sets.
 
-    The variance is 0, or NaN (no closed form) if judged items tie.
+    A target set holds what relevant items are ranked among. The variance is 0, or NaN (no closed form) if judged items
+    tie.
     """
     group = row_groups(groups.offsets)
     before = np.arange(group.size) - groups.offsets[group]

@@ -28,11 +28,12 @@ Users = Literal["all", "with_relevant"]
 class MetricOutcome:
     """The result of one metric for one system under one design.
 
-    ``values`` and ``weights`` have an entry per query of the standings; a value is NaN if the query has no target set
-    or the metric is undefined. ``zeros`` more users count with a value of 0. ``mean`` is over all of them. ``variance``
-    is that of the mean, over random draws and random orders of ties (NaN if it has no closed form). ``random`` is the
-    mean if all items are in random order, and ``best`` the largest possible mean. ``undefined`` is the number of groups
-    of target sets in which the metric is undefined, and ``by_bin`` the mean in each popularity bin.
+    ``values`` and ``weights`` have an entry per query. A target set holds the candidates that relevant items are ranked
+    in; a value is NaN if the query has no target set or the metric is undefined. ``zeros`` more users count with a
+    value of 0. ``mean`` is over all of them. ``variance`` is that of the mean, over random draws and random orders of
+    ties (NaN if it has no closed form). ``random`` is the mean if all items are in random order, and ``best`` the
+    largest possible mean. ``undefined`` is the number of groups of target sets in which the metric is undefined, and
+    ``by_bin`` the mean in each popularity bin.
     """
 
     values: Float
@@ -135,7 +136,8 @@ def pool_moments(
     """Return the result of a design: the means of all metrics over target sets, and statistics of the sets.
 
     ``moments`` have the mean and variance of each metric in each group of target sets (``groups``). With
-    ``users="all"``, users without a relevant item count 0. Without ``variance``, the variance of each mean is NaN.
+    ``users="all"``, users without a relevant item count 0. Without ``variance``, the variance of each mean is NaN. A
+    target set holds the candidates that relevant items are ranked in.
     """
     zeros = users_without_relevant(standings, design, groups, users)
     found = DesignTotals.of(design, groups, moments, zeros, sizes_without_relevant(standings, design, zeros))
@@ -157,7 +159,7 @@ def users_without_relevant(standings: Standings, design: Design, groups: TargetS
 def sizes_without_relevant(standings: Standings, design: Design, zeros: int) -> NDArray[np.int64]:
     """Return the sizes above 0 of the target sets of the ``zeros`` users without a relevant item.
 
-    Such a set holds only non-relevant candidates. The array is empty if ``zeros`` is 0.
+    The candidates in such a set are all not relevant. The array is empty if ``zeros`` is 0.
     """
     if not zeros or design.base not in standings.pool:
         return np.empty(0, np.int64)
@@ -187,8 +189,8 @@ def result_of_totals(
 ) -> DesignResult:
     """Return the result of a design from sums over its target sets (``found``).
 
-    ``columns`` has, by metric, (values, weights) of the queries. Without ``variance``, the variance of each mean is
-    NaN.
+    A target set holds the candidates that relevant items are ranked in. ``columns`` has, by metric, (values, weights)
+    of the queries. Without ``variance``, the variance of each mean is NaN.
     """
     outcomes = {
         heading: MetricOutcome(

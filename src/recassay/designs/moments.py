@@ -101,10 +101,11 @@ def credit_sums(
 ) -> tuple[Float, Float]:
     """Return means and second moments (groups, metrics) of the sums of ``share`` x credit over relevant items.
 
-    ``share`` (pairs of query and relevant item, metrics) is a factor of each item's credit, ``table`` (metrics, ranks)
-    is the credit at each rank, and ranks beyond ``limit`` (per group) have none. With ``only_first``, only the best
-    relevant item of a group gets credit. A second moment is NaN if it is not wanted (``variance``) or would cost too
-    much.
+    A group is a set of relevant items ranked among the same candidates; the moments are over random draws of candidates
+    and orders of ties. ``share`` (pairs of query and relevant item, metrics) is a factor of each item's credit,
+    ``table`` (metrics, ranks) is the credit at each rank, and ranks beyond ``limit`` (per group) have none. With
+    ``only_first``, only the best relevant item of a group gets credit. A second moment is NaN if it is not wanted
+    (``variance``) or would cost too much.
     """
     n, apart, again = groups.owner.size, design.relevant == "1R", design.with_replacement
     limited = bool((limit < table.shape[1]).any())
@@ -147,7 +148,8 @@ def credit_sums(
 def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
     """Return whether the second moment of each group takes at most STEPS steps to compute.
 
-    ``ranks`` is the number of ranks that have credit. Without ``variance``, all entries are false.
+    A group is a set of relevant items ranked among the same candidates, and ``ranks`` the number of ranks at which an
+    item counts. Without ``variance``, all entries are false.
     """
     if not variance:
         return np.zeros(groups.owner.size, np.bool_)
@@ -162,9 +164,10 @@ def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
 
 
 def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: bool) -> Float:
-    """Return the factor of each relevant item's credit, such as its share of the user's total gain.
+    """Return the factor by which each relevant item counts, such as its share of the user's total gain.
 
-    It is 1 if ``apart``: then each relevant item has a target set of its own. Tied items get the mean of their weights.
+    A metric sums the factor times a credit for the item's rank. It is 1 if ``apart``: then each relevant item is ranked
+    on its own. Tied items get the mean of their weights.
     """
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])
@@ -189,9 +192,10 @@ def _norm(
     relevant: NDArray[np.int64],
     apart: bool,
 ) -> Float:
-    """Return for each group the number by which the sum of credits of one target set is divided.
+    """Return for each group the number by which the sum of credits for ranks is divided, such as that of a best list.
 
-    ``relevant`` is the number of relevant items of each set. With ``apart``, each relevant item has a set of its own.
+    A group is ranked among the same candidates. ``relevant`` is the number of relevant items that are ranked together;
+    with ``apart``, each is ranked on its own.
     """
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])
@@ -203,7 +207,8 @@ def _norm(
 def _best(credit: Credit, relevant: NDArray[np.int64], table: Float, limit: NDArray[np.int64]) -> Float:
     """Return for each group the sum of credits, before division by the norm, if all relevant items have the top ranks.
 
-    ``table`` is the credit at each rank; ranks beyond ``limit`` (per group) have none.
+    ``relevant`` is the number of relevant items ranked together, ``table`` is the credit at each rank, and ranks beyond
+    ``limit`` (per group) have none.
     """
     part = {"each": 1.0, "first": 0.0, "place": 1.0}[credit.part]
     steps = np.arange(1, table.size + 1) * 1.0 if credit.part == "place" else np.full(table.size, part)

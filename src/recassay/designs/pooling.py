@@ -41,7 +41,10 @@ class MetricTotals:
 
     @classmethod
     def of(cls, groups: TargetSets, moments: CreditMoments) -> MetricTotals:
-        """Return the sums over the given target sets; ``moments`` are the metric's values in each of their groups."""
+        """Return the sums over the given target sets; ``moments`` are the metric's values in each of their groups.
+
+        A target set holds the candidates that relevant items are ranked in.
+        """
         defined = ~np.isnan(moments.mean)
         weight, bins = groups.weight[defined], groups.bin[defined]
         weighted = weight * moments.mean[defined]
@@ -102,8 +105,8 @@ class DesignTotals:
     ) -> DesignTotals:
         """Return the sums over the target sets of a chunk of users; ``moments`` are each metric's values per group.
 
-        ``zeros`` is the number of users without a relevant item who count 0, and ``bare`` are the sizes of their target
-        sets.
+        A target set holds the candidates that relevant items are ranked in. ``zeros`` is the number of users without a
+        relevant item who count 0, and ``bare`` are the sizes of their target sets.
         """
         apart = design.relevant == "1R"
         relevant = np.ones_like(groups.relevant) if apart else groups.relevant

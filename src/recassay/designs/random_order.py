@@ -25,10 +25,10 @@ GROUPS_PER_BLOCK = 256
 
 @dataclass(frozen=True)
 class RandomOrders:
-    """A cache of the expected sums of credits in random order, before division by the metric's normaliser.
+    """A cache of the value of each metric if all items are in random order, before division by its normaliser.
 
-    Only the last result is kept. Systems that answer the same queries have the same target sets, so the sums are
-    computed once for all of them.
+    Such a value is the expected sum, over relevant items, of a credit for the rank. Only the last result is kept.
+    Systems that answer the same queries rank the same candidates, so the sums are computed once for all of them.
     """
 
     _last: dict[bytes, Float] = field(default_factory=dict)
@@ -39,8 +39,9 @@ class RandomOrders:
     ) -> Float:  # fmt: skip
         """Return the expected sum of each credit in each group (credits, groups) if all items are in random order.
 
-        ``relevant`` is the number of relevant items in each target set, ``table`` (credits, ranks) the credit at each
-        rank, and ranks beyond ``limit`` (per group) have none.
+        A credit is what a relevant item adds at its rank. ``relevant`` is the number of relevant items ranked together
+        in each group, ``table`` (credits, ranks) the credit at each rank, and ranks beyond ``limit`` (per group) have
+        none.
         """
         if groups.whole is None:
             rows = zip(credits, table, strict=True)
@@ -62,7 +63,8 @@ def _with_replacement(
     """Return the expected sums (credits, groups) of credits in random order, for draws with replacement.
 
     A random order is computed as one in which all candidates tie with all relevant items. Groups with equal numbers are
-    computed once. The arguments are those of ``RandomOrders.sums``.
+    computed once. ``relevant`` is the number of relevant items ranked together in each group, ``table`` (credits,
+    ranks) what a relevant item adds at each rank, and ranks beyond ``limit`` (per group) add nothing.
     """
     assert groups.whole is not None
     whole = groups.whole
@@ -106,7 +108,8 @@ def _with_replacement(
 def _without_replacement(credit: Credit, relevant: Int64, groups: TargetSets, table: Float, limit: Int64) -> Float:
     """Return the expected sum (one per group) of one credit in random order, for draws without replacement.
 
-    The arguments are those of ``RandomOrders.sums``; ``table`` (ranks) is the credit at each rank.
+    ``relevant`` is the number of relevant items ranked together in each group, ``table`` (ranks) what a relevant item
+    adds at each rank, and ranks beyond ``limit`` (per group) add nothing.
     """
     drawn = groups.drawn
     sizes = relevant + drawn

@@ -122,8 +122,9 @@ def _classes(standings: Standings, design: Design, owner: Int64) -> tuple[Classe
 def sets_in_bins(design: Design, of_bin: Int64, sizes: Int64) -> Float:
     """Return the number of target sets in each popularity bin (a single number 1 if the design has no bins).
 
-    ``of_bin`` is the bin of each group and ``sizes`` its number of relevant items. The results for chunks of users add
-    up to the result for all users.
+    A target set holds the candidates that relevant items are ranked in: all of a group, or one each. ``of_bin`` is the
+    bin of each group and ``sizes`` its number of relevant items. The results for chunks of users add up to the result
+    for all users.
     """
     if not design.bins:
         return np.ones(1)
@@ -196,7 +197,7 @@ def begins_level(ties: NDArray[np.int32], offsets: Int64) -> NDArray[np.bool_]:
 
 
 def _check_supported(standings: Standings, design: Design) -> None:
-    """Raise U119 if the standings do not have what the design needs."""
+    """Raise U119 if the standings (ranks of relevant items) do not have the counts that the design needs."""
     why = hint = ""
     if design.bins and design.bins not in standings.percentiles:
         have = ", ".join(map(str, standings.percentiles)) or "none"

@@ -74,7 +74,7 @@ class Costs(Experiment):
 
 
 def _exhibits(costs: TradeOff, *, several: bool) -> Sequence[Exhibit]:
-    """Return the exhibits of a trade-off: points, the share of weights per quadrant, and hypervolumes.
+    """Return figures of a trade-off: points, the share of weights per quadrant, and hypervolumes.
 
     A quadrant says whether accuracy and diversity are gained or lost. The names contain the baseline if there are
     ``several`` trade-offs.

@@ -55,7 +55,10 @@ class SparkBackend:
         return play_on_spark(request)
 
     def judge(self, played: Mapping[str, Any], request: JudgeRequest) -> DesignScores:
-        """Return the scores under every target-set design, for the results of :meth:`play` by system name."""
+        """Return the scores under every design of a request, for the results of :meth:`play` by system name.
+
+        A design says which candidates relevant items are ranked against.
+        """
         runs = {name: one for name, one in played.items() if isinstance(one, SparkRun)}
         if len(runs) < len(played):
             other = next(name for name in played if name not in runs)

@@ -68,9 +68,9 @@ def judge_on_spark(
 ) -> DesignScores:
     """Return the scores of systems, whose recommendations were computed on Spark, under every target-set design.
 
-    Up to ``few`` users are evaluated in one task, by ``judge_here`` from their standings (ranks of relevant items).
-    With more users, every task evaluates its own users, and findings look at a sample of about ``few`` users, drawn by
-    their ids. Values go to a folder within ``work``.
+    A design says which candidates relevant items are ranked against. Up to ``few`` users are evaluated in one task, by
+    ``judge_here`` from their standings (ranks of relevant items). With more users, every task evaluates its own users,
+    and findings look at a sample of about ``few`` users, drawn by their ids. Values go to a folder within ``work``.
     """
     first, *others = runs.values()
     for other in others:

@@ -107,7 +107,7 @@ class CutTotals:
 class Cutter:
     """A split with all it must know about the whole log, so that it can label the rows of any group of users.
 
-    ``facts`` is what :meth:`Split.facts` returned.
+    ``facts`` are the statistics of the whole log that :meth:`Split.facts` returned.
     """
 
     split: Split

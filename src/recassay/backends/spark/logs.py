@@ -60,7 +60,7 @@ def spark_log(source: Any, *, columns: Columns = None, times: str | None = None)
 class FilterOfUsers:
     """A filter with all it must know about the whole log, so that it can select rows of any group of users.
 
-    ``facts`` is what :meth:`Filter.facts` returned.
+    ``facts`` are the statistics of the whole log that :meth:`Filter.facts` returned.
     """
 
     filter: Filter

@@ -72,7 +72,7 @@ class SparkRun(SparkTable):
         return self.about.name
 
     def here(self) -> Run:
-        """Load lists and standings of all users into this process and return them as a run."""
+        """Load lists and ranks of relevant items of all users into this process and return them as a run."""
         with translate_errors():
             rows = pl.DataFrame(self.rows.orderBy(USER).toArrow())
         lists = rows.filter(pl.col(LISTED).list.len() > 0).select(USER, pl.col(LISTED).alias(ITEM), WORTH)

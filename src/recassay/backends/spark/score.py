@@ -83,9 +83,10 @@ def score_tables(request: ScoreRequest, *, few: int = LARGE) -> StoredScores:
 
 
 def read_side_table(spark: SparkSession, source: Any, role: str, columns: Columns, own: Columns = None) -> SparkTable:
-    """Return a table other than a run, such as the truth.
+    """Return the Spark table of the truth, the training log or the like; ``role`` says which of them.
 
-    The column names of the runs apply to it if it has such columns; ``own`` are names for this table alone.
+    ``own`` are column names for this table alone. Without them ``columns``, the names given for the runs, apply if the
+    table has such columns, else the default names.
     """
     if isinstance(source, SparkTable):
         return source
@@ -209,7 +210,10 @@ def _runs_at(path: str | Path) -> list[tuple[str, str | Path]]:
 
 
 def _settled(job: Job, truth: SparkTable, negative: str) -> Job:
-    """Return the job with metric parameters filled in that depend on the whole truth, such as the largest gain."""
+    """Return the job with metric parameters filled in that depend on the whole truth, such as the largest gain.
+
+    ``negative`` says how negative gains of the truth are read.
+    """
     facts = truth_statistics(truth, job.metrics.values(), negative)
     job = job.resolved(facts)
     if any(isinstance(metric, CatalogueMetric) and metric.catalogue == "truth" for metric in job.metrics.values()):

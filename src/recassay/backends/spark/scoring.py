@@ -197,9 +197,8 @@ def has_whole_scores(run: SparkTable) -> bool:
 def with_order(run: SparkTable, conventions: Conventions) -> SparkTable:
     """Return a run with the columns that order its lists; raise U228 if nothing orders them.
 
-    The position of a row in its files is dropped unless it decides the order, as it takes more bytes than the rest of
-    the row. It would also tell which row of a repeated item is the last, which is asked for only if an item repeats
-    (I319).
+    The position of a row in its files is dropped unless the conventions read it, as it takes more bytes than the rest
+    of the row.
     """
     lacks = None
     if not {"rank", "score"} & set(run.columns):
@@ -261,7 +260,10 @@ def column_name(place: int) -> str:
 
 
 def values_schema(keys: Sequence[Key]) -> str:
-    """Return the columns of values as the end of a schema; it begins with a comma if there are any."""
+    """Return the part of a schema, as text, that declares a column for each of ``keys``.
+
+    It follows other columns, so it begins with a comma; it is empty without keys.
+    """
     return "".join(f", {column_name(place)} double" for place in range(len(keys)))
 
 

@@ -91,7 +91,10 @@ class PlayedTotals:
 
     @classmethod
     def of(cls, standings: Standings, users: int) -> PlayedTotals:
-        """Return the counts over some users, from their standings; ``users`` is their number, queried or not."""
+        """Return the counts over some users, from the ranks of their relevant items; ``users`` is their number.
+
+        Users who were not queried count too.
+        """
         query, item_keys = row_groups(standings.offsets), np.arange(standings.popularity.size, dtype=np.uint64)
         keys = pair_keys(query.astype(np.int32), standings.item, id_keys(standings.queries), item_keys, 1)
         alone, together = {}, {}

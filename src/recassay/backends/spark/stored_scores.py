@@ -84,7 +84,7 @@ class StoredScores(Remote, Scores):
         )  # fmt: skip
 
     def frame(self, **identity: str | int | None) -> pl.DataFrame:
-        """Return values per unit as a table; this reads all values into this process."""
+        """Return the values of all users as a table; this reads all values into this process."""
         return self.here().frame(**identity)
 
     def write(self, path: str | Path, **identity: str | int | None) -> None:
@@ -117,7 +117,10 @@ class StoredScores(Remote, Scores):
         )
 
     def compare_in_tasks(self, testing: SignificanceOptions, baseline: str | None, family: str) -> Comparison:
-        """Return the comparison of every pair of systems, computed by a task for each metric."""
+        """Return the comparison of every pair of systems, or of each with ``baseline``, by a task for each metric.
+
+        p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
+        """
         pairs_of(self.systems, baseline)
         found = self._each_metric(partial(_compare_one_metric, self.systems, self.rows, testing, baseline))
         rows = [list(one.rows) for one in found]
@@ -129,7 +132,11 @@ class StoredScores(Remote, Scores):
     def groups_in_tasks(
         self, memberships: Memberships, metrics: Mapping[str, UnitMetric], how: Uncertainty, rules: GroupRules
     ) -> GroupScores:
-        """Return the means of these scores by group of users, computed by a task for each metric."""
+        """Return the means of these scores by group of users, computed by a task for each metric.
+
+        ``memberships`` say who is in which group, ``metrics`` are those with a value per user, ``how`` describes the
+        intervals, and ``rules`` say which groups are reported and how they are tested.
+        """
         work = partial(_groups_of_one_metric, self.systems, memberships, metrics, how, rules)
         found = self._each_metric(work)
         key = lambda one: self.systems.index(one.system)  # noqa: E731 (metrics are in order already)

@@ -191,9 +191,10 @@ def compare_over_time(
 
     The result answers three questions:
 
-    * **When was one ahead?** Signed McNemar over windows (``window``, ``how``, ``by`` and ``fading`` as for
-      :func:`~recassay.comparison.over_time.curves.over_time`; ``continuity`` corrects the statistic, ``exact`` its
-      p). It describes the stream. For metrics that are not 0 or 1 there is no such test, only the curve of each system.
+    * **When was one ahead?** Signed McNemar over windows: ``window`` is their length, ``how`` says whether they move or
+      fade (by ``fading``), ``by`` whether scored events, all events or times are counted. ``continuity`` corrects the
+      statistic; ``exact`` says whether p is exact. It describes the stream. For metrics that are not 0 or 1 there is no
+      such test, only the curve of each system.
     * **Is one better overall?** One test of all paired events (McNemar's for metrics of 0 or 1, else Student's
       t, or the ``test`` named), its p adjusted over all pairs by ``correction``. It assumes independent events.
     * **Since when is that certain?** Bounds of the mean difference so far. They hold at all events and for all pairs at

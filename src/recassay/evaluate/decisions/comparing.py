@@ -38,7 +38,7 @@ class PlaceComparisons:
     findings: tuple[Finding, ...] = ()
 
     def frame(self) -> pl.DataFrame:
-        """Return a row per place (in columns dataset, split, protocol, design, seed), metric and pair of systems."""
+        """Return a row per data set, split, protocol, design and seed (a place), metric and pair of systems."""
         return pl.concat([place.stamped(comparison.frame()) for place, comparison in self.comparisons.items()])
 
     def to_dicts(self) -> list[dict[str, Any]]:

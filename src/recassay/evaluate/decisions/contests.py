@@ -36,8 +36,9 @@ def sudden_deaths(
 ) -> dict[str, SuddenDeath]:
     """Return the result of Sudden Death between the systems in a folder of results, by name.
 
-    In the folder of ``recassay score -o`` there is one, from the stored first hits, by the conventions of its scores.
-    In a study there is one for all folds with the same systems, and relevant items come from the standings of the runs.
+    The system that shows a user a relevant item first wins the user. In the folder of ``recassay score -o`` there is
+    one result, from the stored ranks of first relevant items, by the conventions of its scores. In a study there is one
+    for all folds with the same systems, and relevant items come from the stored ranks of the runs.
     """
     stated: dict[str, Any] = {**asdict(options), "competitors": options.competitors or None}
     stated |= {"level": level, "seed": seed, "threads": threads}

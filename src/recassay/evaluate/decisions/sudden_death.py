@@ -199,7 +199,7 @@ def _cutoffs(at: int | Iterable[int]) -> tuple[int, ...]:
 
 
 def _played_truth(runs: Any) -> Truth:
-    """Return the relevant items of played runs, from their standings; raise U205 if a run has no standings."""
+    """Return the relevant items of played runs, stored with their ranks; raise U205 if a run has no such ranks."""
     given = [runs] if isinstance(runs, Run) else list(runs) if isinstance(runs, list | tuple) else []
     played = {run.name: run.standings for run in given if isinstance(run, Run) and run.standings is not None}
     if not played or len(played) < len(given):

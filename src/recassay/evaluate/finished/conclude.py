@@ -150,7 +150,7 @@ class FinishedConclusions:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def exhibit(self) -> Exhibit:
-        """Return the rank of each system under every rule as an exhibit, from which a picture is drawn."""
+        """Return a figure (with its table) of the rank of each system under every rule."""
         names = pl.concat_str("metric", *self.rankings[0].setting, separator=", ")
         place = pl.col("place")
         table = self.frame().with_columns(place.cast(pl.Float64), ranking=names, label=place.cast(pl.String))

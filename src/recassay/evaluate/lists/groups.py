@@ -39,7 +39,10 @@ Key = tuple[str, str]  # system, metric
 
 
 class GroupColumn(NamedTuple):
-    """The values of one system under one metric in a group: positions of its users among all users, values, weights."""
+    """The values of one system under one metric in a group.
+
+    They are the positions of the group's users among all users (ascending), values, and weights.
+    """
 
     places: Places
     values: Values

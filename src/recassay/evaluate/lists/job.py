@@ -45,9 +45,9 @@ Report = Callable[[str, int, int], None]  # stage, done, of
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """The evaluation of one run: values and weights per unit by metric name, summary rows and findings.
+    """The evaluation of one run: values and weights of all users by metric name, summary rows and findings.
 
-    The run itself can be released.
+    It does not hold the run, which can be released.
     """
 
     values: ValuesByHeading

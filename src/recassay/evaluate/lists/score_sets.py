@@ -288,7 +288,7 @@ def _summary(
     higher: bool | None,
     stored: Mapping[str, Any],
 ) -> Summary:
-    """Return a row of the summary: the stored row if there is one, else one computed from the values per unit."""
+    """Return a row of the summary: the stored row if there is one, else one computed from the values of users."""
     values, weight = per_unit[system, metric], weights.get((system, metric))
     defined = ~np.isnan(values)
     mean = float("nan")

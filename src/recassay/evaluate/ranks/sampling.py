@@ -66,9 +66,10 @@ def sample(
 ) -> list[SampledScores]:
     """Return the scores of a played run on randomly drawn target sets, for each design, from one pass over its scores.
 
-    Values are means over ``draws``. Each draw also orders tied items at random. The variance is that of the result of a
-    single draw. With ``users="all"`` a user without a relevant item counts 0 where all relevant items of a user share a
-    target set, with ``short="all"`` a user with too few candidates gets all of them.
+    A target set holds the relevant items and the candidates drawn to rank them against. Values are means over
+    ``draws``. Each draw also orders tied items at random. The variance is that of the result of a single draw. With
+    ``users="all"`` a user without a relevant item counts 0 where all relevant items of a user share a target set, with
+    ``short="all"`` a user with too few candidates gets all of them.
 
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
@@ -292,7 +293,7 @@ class DesignSampler:
 def sampled_values(
     credit: Credit, ranks: Int64, place: Int64, starts: Int64, relevant: Int64, separate: bool, popularity: Int64
 ) -> Float:
-    """Return the value (draws, sets) of each target set in each draw.
+    """Return the value (draws, sets) of each target set (what is ranked together) in each draw.
 
     ``ranks`` (draws, pairs) are the ranks of the relevant items of each set. With ``separate``, each relevant item is
     ranked in a set of its own, and the value is the mean over these. ``place`` is the number of relevant items above

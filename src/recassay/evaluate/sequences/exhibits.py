@@ -158,7 +158,7 @@ def _ranked_shares(counts: NDArray[np.int64]) -> pl.DataFrame:
 
 
 def parallel_view(scores: Scores, metrics: Iterable[str] | None = None) -> Exhibit:
-    """Return an exhibit with a line per system over metrics, each scaled from its worst (0) to its best (1) system."""
+    """Return a figure with a line per system over metrics, each scaled from its worst (0) to its best (1) system."""
     rows: list[dict[str, Any]] = []
     for metric in scores.metrics if metrics is None else metrics:
         own = [scores.row(system, metric) for system in scores.systems]

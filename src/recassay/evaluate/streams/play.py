@@ -174,7 +174,8 @@ class Player:
     ) -> tuple[int, EventBlock, QueryBlock]:
         """Return the number of queued events that a block learns, its events and its queries.
 
-        ``order`` is the rank of each item's id among all ids; ``given`` marks events that are not scored.
+        ``repeats`` says how often each event is learned, ``order`` is the rank of each item's id among all ids, and
+        ``given`` marks events that are not scored. ``upcoming``, the later items, and ``begin`` serve relaxed matching.
         """
         protocol, queue, (users, items, values) = self.protocol, self.queue, events
         n_before, repeated = self.history.consume(users, items)
