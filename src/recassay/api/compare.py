@@ -34,9 +34,10 @@ def compare(
     The difference of unit (user) i is d_i = a_i - b_i; for a weighted metric w_i a_i / mean(w) - w_i b_i / mean(w),
     whose mean is the difference of the two weighted means. A unit that is undefined for either system is dropped from
     the pair and counted. p-values are corrected over all pairs of one metric (``family="metric"``) or of all metrics
-    (``"all"``). The interval is the paired bootstrap of the difference. ``significant`` says p_adjusted <= 1 - level.
-    The same units in the same order give the same bits, whatever the threads and the other systems. ``progress`` is
-    called with (blocks done, blocks in total) in each round of resampling.
+    (``"all"``). The interval is the paired bootstrap of the difference. ``test``, ``correction`` and ``effect`` name
+    the test, the correction of p-values and the effect size. ``significant`` says p_adjusted <= 1 - level. The same
+    units in the same order give the same bits, whatever the threads and the other systems. ``progress`` is called with
+    (blocks done, blocks in total) in each round of resampling.
 
     ``testing`` and ``execution`` hold these keywords in groups, for callers that pass them on.
 

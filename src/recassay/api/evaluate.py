@@ -100,7 +100,8 @@ def evaluate(
 def _fold(log: Any, split: str | Split | None, columns: Columns, items: Any) -> tuple[Fold, str]:
     """Return the fold to evaluate on, and a text that says how it was made.
 
-    ``log`` is a log, anything that readers accept, or a fold, which is returned as it is.
+    ``log`` is a log, anything that readers accept, or a fold, which is returned as it is. ``split`` divides a log; None
+    takes the strictest split that its times allow.
     """
     from dataclasses import replace
 

@@ -173,7 +173,7 @@ class _Search:
         return points, rows
 
     def evaluate(self, prepared: PreparedRun, weight: float) -> _WeightResult:
-        """Return the means of the metrics on the run re-ranked with this weight."""
+        """Return the means of the metrics on the run (``prepared`` for re-ranking) re-ranked with this weight."""
         made = prepared.rerank(weight=weight, threads=self.execution.threads)
         duels = {heading: self._duel(heading, prepared, made.run) for heading in self.headings}
         scored = [heading for heading, duel in duels.items() if duel is None]

@@ -77,7 +77,10 @@ class Backend(Protocol):
         family: str,
         execution: Execution,
     ) -> Comparison:
-        """Return the comparison of every pair of systems, or of every system and the baseline."""
+        """Return the comparison of every pair of systems, or of every system and the baseline.
+
+        p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
+        """
 
     def tasks(self) -> Tasks | None:
         """Return a function that spreads independent work over machines; None if all work is done in this process."""

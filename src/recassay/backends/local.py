@@ -57,7 +57,10 @@ class LocalBackend:
         family: str,
         execution: Execution,
     ) -> Comparison:
-        """Return the comparison of every pair of systems."""
+        """Return the comparison of every pair of systems, or of each with ``baseline``.
+
+        p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
+        """
         from recassay.comparison.compare import compare
 
         return compare(

@@ -250,8 +250,9 @@ def rank_means(
 ) -> MeanRanks:
     """Return the systems of a table of means in order of their mean rank, with the tests of their pairs.
 
-    The values of the table have no NaN. ``alpha`` is the level of Nemenyi's test; ``rope``, ``seed`` and ``samples``
-    are for the Bayesian test.
+    The values of the table have no NaN. ``setting`` names what its data sets share, such as the split, and ``higher``
+    says whether more is better. ``alpha`` is the level of Nemenyi's test; ``rope``, ``seed`` and ``samples`` are for
+    the Bayesian test.
     """
     turned = table.values if higher else -table.values
     ranks = np.mean([mid_ranks(-row) for row in turned], axis=0)

@@ -253,7 +253,10 @@ def _other_pairs(
 def leads_of(
     first_two: Mapping[str, FirstTwo], rows: Iterable[Row], testing: SignificanceOptions
 ) -> tuple[LeadTest, ...]:
-    """Return the test of the two best systems of each metric, given the rows of all pairs."""
+    """Return the test of the two best systems of each metric, given the rows of all pairs.
+
+    ``first_two`` names these systems by metric.
+    """
     by_metric: dict[str, list[Row]] = {}
     for row in rows:
         by_metric.setdefault(row.metric, []).append(row)
@@ -290,7 +293,10 @@ def _batches(scores: ComparableScores, pair_metrics: list[PairMetric]) -> Iterab
 
 
 def _compare_batch(batch: list[PairedUnits], plan: _Plan) -> list[Row]:
-    """Return a row per pair of a batch; ``p_adjusted`` and ``significant`` are set when the family is complete."""
+    """Return a row per pair of a batch; ``p_adjusted`` and ``significant`` are set once all rows of a family are there.
+
+    A family is the pairs whose p-values are corrected together; ``plan`` has the options of tests.
+    """
     how, testing = plan.how, plan.testing
     differences = _stack(batch, plan)
     tested = run_test(testing.test, differences, how)

@@ -52,7 +52,7 @@ class Rules:
         return str(Expression(NAME, stated, at))
 
     def depth(self, at: int) -> int:
-        """Return the last rank that counts at a cut-off."""
+        """Return the last rank that counts at the cut-off ``at``: the cut-off, or one less with ``loop="printed"``."""
         return at - 1 if self.loop == "printed" else at
 
 

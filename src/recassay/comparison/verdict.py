@@ -76,9 +76,9 @@ class Lead:
 class Verdict:
     """The best system on every data set, split and seed, by the main metric under the main design.
 
-    These leads come first, and ``others`` are the leads by other metrics and designs. The main metric is the first one
-    that says how good a system is; the main design of a data set, split and seed is its first one. ``level`` is the
-    confidence level of the tests.
+    A lead is the best system there, with its test against the second best; ``others`` are the leads by other metrics
+    and designs. The main metric is the first one that says how good a system is; the main design of a data set, split
+    and seed is its first one. ``level`` is the confidence level of the tests.
     """
 
     leads: tuple[Lead, ...]

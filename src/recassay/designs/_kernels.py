@@ -144,9 +144,9 @@ def pass_ties(
     and those of walks beyond the last rank with credit to ``done``. Return the lowest and the highest state reached.
 
     ``q`` of ``rest`` candidates remain to be drawn, without replacement. ``place`` is the number of relevant items
-    above these, and ranks from ``top`` on (counted from 0) have no credit. ``share`` (items, metrics) and ``credit``
-    (metrics, ranks) are the factors of a credit. With ``apart``, relevant items do not count in each other's ranks.
-    ``logs[x]`` is log(x!); ``probs``, ``inner`` and ``outer`` are scratch space.
+    above these, and ranks from ``top`` on (counted from 0) have no credit. A relevant item at a rank adds its credit to
+    each metric: ``share`` (items, metrics) times ``credit`` (metrics, ranks). With ``apart``, relevant items do not
+    count in each other's ranks. ``logs[x]`` is log(x!); ``probs``, ``inner`` and ``outer`` are scratch space.
     """
     n_tied, bottom, peak = share.shape[0], top, -1
     first, last = hit_probabilities(tied, rest, q, False, q, logs, probs)
@@ -206,9 +206,9 @@ def add_credit_separately(
 
     Each item is computed on its own. Products of the credits of two items are not computed, so the second moment of
     their sum is unknown. ``x`` sampled candidates are above the tie, and ``y`` are in it; a relevant item gets credit
-    only if at most ``room`` of these are above it. ``place`` is the number of relevant items above the tie. ``share``
-    (items, metrics) and ``credit`` (metrics, ranks) are the factors of a credit; ranks from ``top`` on (counted from 0)
-    have none. With ``apart``, relevant items do not count in each other's ranks.
+    only if at most ``room`` of these are above it. ``place`` is the number of relevant items above the tie. The credit
+    of an item at a rank, which it adds to each metric, is ``share`` (items, metrics) times ``credit`` (metrics, ranks);
+    ranks from ``top`` on (counted from 0) have none. With ``apart``, relevant items do not count in each other's ranks.
     """
     n_tied, metrics = share.shape[0], credit.shape[0]
     for item in range(n_tied):

@@ -98,8 +98,9 @@ def next_relevant(
 
     ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above; that part of it
     goes to ``here[i + 1, x]``. ``to_go`` tied candidates remain. ``place`` is the number of relevant items above the
-    tie. ``share`` (tied relevant items, metrics) and ``credit`` (metrics, ranks) are the factors of a credit. With
-    ``apart``, relevant items do not count in each other's ranks. ``state`` is scratch space.
+    tie. The credit of an item at a rank, which it adds to each metric, is ``share`` (tied relevant items, metrics)
+    times ``credit`` (metrics, ranks). With ``apart``, relevant items do not count in each other's ranks. ``state`` is
+    scratch space.
     """
     n_tied, top, width = share.shape[0], here.shape[1], state.size
     for i in range(n_tied):

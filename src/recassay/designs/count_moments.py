@@ -52,7 +52,8 @@ def count_moments(standings: Standings, design: Design, groups: TargetSets, metr
 def _pair_moments(formula: PairFormula, design: Design, groups: TargetSets) -> CreditMoments:
     """Return mean and variance of a metric that is a share of pairs (relevant, non-relevant item), such as AUC.
 
-    The mean does not depend on the number of sampled candidates.
+    ``formula`` gives the share from the number of pairs in the wrong order. The mean does not depend on the number of
+    sampled candidates.
 
     With b_i of N candidates above the i-th relevant item, R N pairs and q candidates drawn, the mean is share(sum
     E[b_i], R N). Var(sum X_i) = K (N sum_ij E[min(b_i, b_j)] - E[(sum b_i)^2]) + (q / N)^2 Var(sum b_i), with K = q /

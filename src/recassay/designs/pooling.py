@@ -142,7 +142,7 @@ class DesignTotals:
 
     @property
     def users(self) -> int:
-        """Return the number of users in the mean."""
+        """Return the number of users whose values are in the means."""
         return self.owners + self.zeros
 
     @property

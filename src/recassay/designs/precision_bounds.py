@@ -55,6 +55,9 @@ def precision_bounds(
 ) -> PrecisionBounds:
     """Return the precision at n under a 1R design (one relevant item per set), with its bounds from the AR design.
 
+    A 1R design ranks each relevant item on its own, the AR design all relevant items of a user together. With
+    ``short="all"``, users with fewer candidates than the design draws get all of them.
+
     >>> import recassay as ra
     >>> from recassay.data.synthetic.tastes import log
     >>> fold = ra.split.random(test=0.2, seed=7)(log(users=200, items=80, events=4_000, seed=1))[0]

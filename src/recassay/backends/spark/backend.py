@@ -81,7 +81,10 @@ class SparkBackend:
         family: str,
         execution: Execution,
     ) -> Comparison:
-        """Return the comparison of every pair of systems, made by a task for each metric."""
+        """Return the comparison of every pair of systems, or of each with ``baseline``, by a task for each metric.
+
+        p-values are corrected over the pairs of one metric, or with ``family="all"`` of all metrics.
+        """
         if not isinstance(scores, StoredScores):
             what = f"Spark compares scores that it computed, not {type(scores).__name__}"
             raise UsageError("U228", what, hint="leave out engine, or score with engine='spark'")

@@ -114,7 +114,7 @@ def _runs(spark: SparkSession, request: ScoreRequest) -> dict[str, SparkTable]:
 
 
 def sources_of(runs: Any) -> dict[str, Any]:
-    """Return runs by name: of a table, a dict of tables, or paths; local paths may be globs and folders."""
+    """Return the runs by name, given as a table, a dict of tables, or paths; local paths may be globs and folders."""
     if is_spark_frame(runs):
         return {"run": runs}
     tables = [one for one in _each(runs) if isinstance(one, SparkTable)]
@@ -245,7 +245,10 @@ def new_folder(spark: SparkSession, work: str | Path | None) -> Iterator[tuple[s
 
 
 def truth_statistics(truth: SparkTable, metrics: Iterable[Metric], negative: str) -> TruthStatistics:
-    """Return the statistics of the whole truth, added up over the users of all tasks."""
+    """Return the statistics of the whole truth, added up over the users of all tasks.
+
+    ``negative`` says how negative gains are read.
+    """
     chosen, where = tuple(metrics), truth.where  # tasks must not carry the table itself
 
     def facts(pieces: Iterator[UserChunk]) -> Iterator[pl.DataFrame]:

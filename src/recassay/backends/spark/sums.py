@@ -166,7 +166,10 @@ def _defined_values(metrics: Mapping[str, UnitMetric], key: Key, columns: Column
 
 
 def _standard_errors(kept: StoredValues, metrics: Mapping[str, UnitMetric], sums: ColumnSums) -> dict[Key, float]:
-    """Return the standard error of the mean for each metric whose value depends on the order of ties."""
+    """Return the standard error of the mean for each metric whose value depends on the order of ties.
+
+    ``kept`` are the stored values, and ``sums`` their sums over users.
+    """
     systems = dict.fromkeys(key.system for key in sums.totals)
     wanted = [Key(system, ("value", heading)) for system in systems for heading in _reordered(sums, system)]
     if not wanted:

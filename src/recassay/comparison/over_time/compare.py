@@ -199,7 +199,8 @@ def compare_over_time(
       t, or the ``test`` named), its p adjusted over all pairs by ``correction``. It assumes independent events.
     * **Since when is that certain?** Bounds of the mean difference so far. They hold at all events and for all pairs at
       once with probability 1 - alpha, whatever the stream does, so one may stop as soon as they exclude 0.
-      ``largest`` is the largest possible difference at one event.
+      ``largest`` is the largest possible difference at one event. The bounds are tightest where the sum of squared
+      differences is ``tuned_for``.
 
     >>> a = Outcomes("a", np.arange(12), {"hit@1": np.array([1.0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1, 0])}, events=12)
     >>> b = Outcomes("b", np.arange(12), {"hit@1": np.array([0.0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1])}, events=12)

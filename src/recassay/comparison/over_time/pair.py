@@ -124,7 +124,7 @@ class Duel:
         return None if self.bounds.decided is None else int(self.paired.event[self.bounds.decided])
 
     def row(self) -> dict[str, Any]:
-        """Return the comparison over all events as a row of :meth:`OverTime.summary`."""
+        """Return the comparison over all events as a row: the test, its p, and the bounds of the mean difference."""
         a, b = self.paired.values_a, self.paired.values_b
         at = self.bounds.decided
         ahead = np.sign([0.0 if at is None else self.bounds.mean[at]])

@@ -70,7 +70,10 @@ def _fault(data: mmap.mmap) -> str | None:
 
 
 def _fault_of_pages(data: mmap.mmap, about: dict[int, Any], most: int) -> tuple[str | None, int]:
-    """Return what is impossible in the pages of a column chunk, or None, and how many more pages may be looked at."""
+    """Return what is impossible in the pages of a column chunk, or None, and how many more pages may be looked at.
+
+    ``about`` are the chunk's fields in the file's footer, and ``most`` is how many pages may be looked at.
+    """
     at = about.get(DICTIONARY_AT) or about[DATA_AT]
     left = about[VALUES]
     while left > 0 and most > 0 and at < len(data):

@@ -64,10 +64,10 @@ def nearest(
 def mine(offsets: Int64, liked: Int32, near: Int32, users: Int32) -> tuple[Int64, Int64, Int32]:
     """Return the subprofiles of each of ``users`` in three arrays: user_offsets, set_offsets and members.
 
-    The user in row u of ``users`` has the subprofiles s from ``user_offsets[u]`` to ``user_offsets[u + 1]``, and s has
-    the items ``members[set_offsets[s]:set_offsets[s + 1]]``. A user is a code v of the log with the liked items
-    ``liked[offsets[v]:offsets[v + 1]]``, or -1 if unknown. ``near[i]`` are the nearest neighbours of item i, padded
-    with -1.
+    A subprofile is a group of similar items that a user likes. The user in row u of ``users`` has the subprofiles s
+    from ``user_offsets[u]`` to ``user_offsets[u + 1]``, and s has the items ``members[set_offsets[s]:set_offsets[s +
+    1]]``. A user is a code v of the log with the liked items ``liked[offsets[v]:offsets[v + 1]]``, or -1 if unknown.
+    ``near[i]`` are the nearest neighbours of item i, padded with -1.
     """
     room, longest = 0, 0
     for user in users:
@@ -137,8 +137,9 @@ def _build_sets(mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: I
 def _is_inside_another(place: int, mine: Int32, near: Int32, place_of: Int32, start: Int64, sets: Int32) -> bool:
     """Return whether the set numbered ``place`` is part of a larger set, or equal to one with a lower number.
 
-    A set can only be inside sets that contain its own item, which are those around the item's neighbours. The other
-    arguments are those of :func:`_build_sets`, after its call.
+    Set p belongs to the item ``mine[p]`` and is ``sets[start[p]:start[p + 1]]``, as :func:`_build_sets` writes it. A
+    set can only be inside sets that contain its own item, which are those around the item's neighbours ``near``.
+    ``place_of[i]`` is the position of item i in ``mine``, -1 if it is not there.
     """
     size = start[place + 1] - start[place]
     for item in near[mine[place]]:
@@ -207,11 +208,11 @@ def aspects(
 ) -> tuple[Int64, Int32]:
     """Return, for each row of some lists, the ascending numbers of the user's subprofiles that its item is close to.
 
-    The first result has the offsets of the rows in the second, which has the numbers. List u is for user u and has the
-    items ``items[offsets[u]:offsets[u + 1]]``; -1 is an unknown item. User u has the subprofiles s from
-    ``user_offsets[u]`` to ``user_offsets[u + 1]``, numbered from 0, and s has the items
-    ``members[set_offsets[s]:set_offsets[s + 1]]``. An item is close to a subprofile if it is in ``close[i]``, the
-    nearest neighbours of i, for one of its items i.
+    A subprofile is a group of similar items that a user likes. The first result has the offsets of the rows in the
+    second, which has the numbers. List u is for user u and has the items ``items[offsets[u]:offsets[u + 1]]``; -1 is an
+    unknown item. User u has the subprofiles s from ``user_offsets[u]`` to ``user_offsets[u + 1]``, numbered from 0, and
+    s has the items ``members[set_offsets[s]:set_offsets[s + 1]]``. An item is close to a subprofile if, for one of its
+    items i, it is in ``close[i]``, the nearest neighbours of i.
     """
     head = np.full(close.shape[0], -1, np.int64)  # the last row of an item in this list
     before = np.full(items.size, -1, np.int64)  # the previous row with the same item

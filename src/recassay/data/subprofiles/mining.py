@@ -94,7 +94,8 @@ class Subprofiles:
 
         List u is for user u of the block and has the items ``items[offsets[u]:offsets[u + 1]]``, in codes of the log;
         -1 is an item that the log does not have, close to no subprofile. The first result has the offsets of the rows
-        in the second, which has the numbers 0, 1, ... of the user's subprofiles, ascending.
+        in the second, which has the numbers 0, 1, ... of the user's subprofiles, ascending. A subprofile is a group of
+        similar items that the user likes.
         """
         return _kernels.aspects(
             readonly(self.offsets), readonly(self.set_offsets), readonly(self.items), readonly(self.close),

@@ -18,9 +18,10 @@ def drifting(
 ) -> Interactions:
     """Return a log of distinct (user, item) events in order of time, with ``changes`` abrupt changes.
 
-    Changes are evenly spaced: the k-th is at event k * events / (changes + 1), counted from 0 (:func:`change_points`).
-    Between changes users and items follow the distributions of :func:`~recassay.data.synthetic.tastes.log`. At a change
-    item popularity, item topics and user tastes are drawn again; the activity of users stays the same.
+    The larger ``exponent``, the more unequal is the popularity of items. Changes are evenly spaced: the k-th is at
+    event k * events / (changes + 1), counted from 0 (:func:`change_points`). Between changes users and items follow the
+    distributions of :func:`~recassay.data.synthetic.tastes.log`. At a change item popularity, item topics and user
+    tastes are drawn again; the activity of users stays the same.
 
     >>> made = drifting(users=50, items=40, events=600, changes=2, seed=1)
     >>> len(made), made.n_users, change_points(600, 2)

@@ -59,8 +59,8 @@ def power_law(
 def item_counts(*, users: int, items: int, ratings: int, alpha: float, c1: float, c2: float) -> Counts:
     """Return the number of ratings of each item, most popular first, at most one per user.
 
-    Fractions are rounded to whole numbers by the largest remainder method. Ratings beyond one per user go to the other
-    items in proportion.
+    The k-th item has ratings in proportion to (c2 + k)^-``alpha``, and ``c1`` more. Fractions are rounded to whole
+    numbers by the largest remainder method. Ratings beyond one per user go to the other items in proportion.
 
     >>> item_counts(users=100, items=5, ratings=100, alpha=2, c1=2, c2=1).tolist()
     [48, 22, 14, 9, 7]

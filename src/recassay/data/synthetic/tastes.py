@@ -32,7 +32,8 @@ Codes = NDArray[np.int64]
 def log(*, users: int, items: int, events: int, exponent: float = 1.0, seed: int = 0) -> Interactions:
     """Return a synthetic log, drawn from tastes of users and popularity of items, in order of time; ids count from 1.
 
-    A user has an item at most once, and at most half of the items. Every user has events; an item may have none.
+    The larger ``exponent``, the more unequal is the popularity of items. A user has an item at most once, and at most
+    half of the items. Every user has events; an item may have none.
 
     >>> made = log(users=50, items=40, events=600, seed=1)
     >>> len(made), made.n_users, made.fingerprint == log(users=50, items=40, events=600, seed=1).fingerprint

@@ -137,7 +137,10 @@ def _refuse_unknown(chosen: tuple[str, ...] | None, known: Iterable[str]) -> Non
 
 
 def _copies(contest: SuddenDeath) -> tuple[Finding, ...]:
-    """Return finding C012 for systems with the same first relevant rank for every user: one run under two names?"""
+    """Return finding C012 for systems with the same first relevant rank for every user: one run under two names?
+
+    ``contest`` has the ranks.
+    """
     lines = dict(zip(contest.competitors, contest.first, strict=True))
     alike = [
         (", in Sudden Death", a, b)
@@ -172,7 +175,7 @@ def _kept_hits(scores: Scores | FirstHits, relevant_from: float | None) -> First
 def _on_first_hits(hits: FirstHits, at: tuple[int, ...], rules: Rules, chosen: tuple[str, ...] | None) -> SuddenDeath:
     """Return Sudden Death at the cut-offs ``at``, from the ranks of first relevant items stored in scores.
 
-    ``chosen`` names the systems that compete (None: all).
+    ``chosen`` names the systems that compete (None: all); ``rules`` say, for example, who wins a tie.
     """
     _refuse_unknown(chosen, hits.by_system)
     own = {name: one for name, one in hits.by_system.items() if chosen is None or name in chosen}
@@ -277,7 +280,10 @@ def _rank_metric(metrics: Sequence[str]) -> str:
 def _on_streams(
     streams: Sequence[Outcomes], at: tuple[int, ...], rules: Rules, metric: str | None, by: str
 ) -> SuddenDeath:
-    """Return Sudden Death between outcomes of a stream, by event or by user; raise I382 if their events differ."""
+    """Return Sudden Death between outcomes of a stream, by event or by user; raise I382 if their events differ.
+
+    ``at`` are the cut-offs: ranks, or ``by="user"`` events of a user. ``rules`` say, for example, who wins a tie.
+    """
     if by not in ("event", "user"):
         raise UsageError("U107", f"by={by!r} is not known", hint=suggest(by, ("event", "user")))
     reference, first = streams[0], dict[str, Ranks]()

@@ -76,7 +76,8 @@ def user_groups(
 ) -> GroupScores:
     """Return the means of ``scores`` by group of users.
 
-    ``memberships`` say who is in which group, and ``metrics``, by heading, are those with a value per user.
+    ``memberships`` say who is in which group, and ``metrics``, by heading, are those with a value per user. ``rules``
+    say which groups are reported and how they are tested.
     """
     places = memberships.places(scores.units, "user")
     whole = whole_columns(scores)
@@ -171,7 +172,11 @@ class ItemGroups:
                 )
 
     def scores(self, whole: Scores, uncertainty: Uncertainty, rules: GroupRules) -> GroupScores:
-        """Return the means of all runs by group of items; ``whole`` has the values of all relevant items."""
+        """Return the means of all runs by group of items.
+
+        ``whole`` has the scores for all relevant items; ``rules`` say which groups are reported and how they are
+        tested.
+        """
         columns = {key: column for key, column in whole_columns(whole).items() if key[1] in self.job.metrics}
         found = _group_scores(
             "items", self.memberships, columns, self.parts, self.places, self.job.unit_metrics, uncertainty, rules,
@@ -251,7 +256,8 @@ def _group_scores(
     """Return the mean of every system in each group under each metric, and the gaps between groups, tested.
 
     ``whole`` has the values of all users by system and metric; ``parts`` the values of each group, and ``places`` the
-    positions of the group's users among all users. ``kind`` says whether the groups are of users or of items.
+    positions of the group's users among all users. ``kind`` says whether ``memberships``, which say what is in which
+    group, are of users or of items; ``rules`` say which groups are reported and how they are tested.
     """
     sizes = [of.size for of in places]
     disjoint = np.unique(np.concatenate(places)).size == sum(sizes)
@@ -316,7 +322,10 @@ def _row(key: Key, group: str, column: GroupColumn, value: float, bounds: tuple[
 def _compared(
     rows: list[GroupRow], means: list[GroupMean], everybody: GroupMean, rules: GroupRules
 ) -> Iterator[GroupRow]:
-    """Yield the rows of one system and metric with their difference from the mean of all users."""
+    """Yield the rows of one system and metric, one per group, with their difference from the mean of all users.
+
+    ``means`` are the means of the groups, and ``everybody`` that of all users.
+    """
     against = [difference(one, everybody, level=rules.level) for one in means]
     corrected = adjust(np.array([found.p for found in against]), rules.correction).tolist()
     alpha = round(1 - rules.level, 12)

@@ -71,7 +71,8 @@ def _refuse_other_systems(
 ) -> None:
     """Raise I324 if ``scores`` have no system in common with earlier scores of the same split, design and so on.
 
-    Scores with common systems may come from another data set; without one, nothing can be compared.
+    ``sheets`` are the earlier scores by place (data set, split, design, ...), and ``sources`` their names. Scores with
+    common systems may come from another data set; without one, nothing can be compared.
     """
     for at, earlier in sheets.items():
         if at.without("dataset") != place.without("dataset") or set(earlier.systems) & set(scores.systems):
@@ -135,7 +136,7 @@ def _refuse_other_metrics(one: Scores, other: Scores, where: str) -> None:
 
 
 def _settings(one: Scores, other: Scores, metrics: list[str]) -> list[tuple[str, Any, Any]]:
-    """Return name and both values of each setting in which two scorings differ, if both have recorded settings."""
+    """Return the name and both values of each setting in which two scorings differ, if both recorded their settings."""
     if not (one.settings and other.settings):
         return []
     pairs = [(metric, *(of.settings.get("metrics", {}).get(metric) for of in (one, other))) for metric in metrics]

@@ -65,9 +65,9 @@ class Until:
 def score_until(job: Job, truth: Truth, runs: Mapping[str, Run], target: Until, profile: str | None) -> Scores:
     """Return the scores of random users, drawn until every interval is narrow enough or all users are drawn.
 
-    Metrics need a bounded value per user and equal weights. If no metric is defined for users without a relevant item,
-    those users are not drawn. In the result, ``settings["until"]`` holds the number of users drawn and the number of
-    all users.
+    ``target`` says how narrow, and from how many groups by activity users are drawn. Metrics need a bounded value per
+    user and equal weights. If no metric is defined for users without a relevant item, those users are not drawn. In the
+    result, ``settings["until"]`` holds the number of users drawn and the number of all users.
     """
     for heading, metric in job.metrics.items():
         _check_metric(heading, metric)
@@ -200,7 +200,8 @@ def _has_relevant(truth: Truth, relevant_from: float) -> NDArray[np.bool_]:
 def _strata(job: Job, truth: Truth, target: Until) -> list[Rows]:
     """Return for each stratum, by increasing activity, the row numbers of its users in random order.
 
-    There are at most as many strata as users.
+    A stratum is a group of users of similar activity; there are at most as many strata as users. ``target`` has their
+    number.
     """
     queries = truth.queries
     salt = np.uint64(derive_seed(target.seed, "until") & 0xFFFFFFFFFFFFFFFF)

@@ -154,9 +154,9 @@ def count(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) ->
 
 @njit(nogil=True, cache=True)
 def count_four(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write what :func:`count_one` writes, for the first four ``levels`` at once, reading every score only once.
+    """Write to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of the first four ``levels``.
 
-    Rows 0 to 3 of ``above`` and ``tied`` are for these levels; the column is ``cell``.
+    Every score is read only once. Rows 0 to 3 of the outputs are for these levels, and ``cell`` is their column.
     """
     a, b, c, d = levels[0], levels[1], levels[2], levels[3]
     over_a, over_b, over_c, over_d = np.int32(0), np.int32(0), np.int32(0), np.int32(0)
@@ -193,9 +193,10 @@ def count_one(line: Scores, level: float, above: Int32, tied: Int32, cell: int) 
 
 @njit(nogil=True, cache=True)
 def count_all(line: Scores, levels: Scores, above: Int32, tied: Int32, cell: int) -> None:
-    """Write what :func:`count_one` writes, for many descending ``levels``, to column ``cell`` of the outputs.
+    """Write to ``above`` and ``tied`` how many scores of ``line`` exceed, and equal, each of many ``levels``.
 
-    For each item of ``line``, a binary search finds the first level that is not above its score.
+    Levels descend; there is a row of the outputs for each, and ``cell`` is the column. For each score of ``line``, a
+    binary search finds the first level that is not above it.
     """
     above[:, cell] = 0
     tied[:, cell] = 0

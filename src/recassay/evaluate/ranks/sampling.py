@@ -198,7 +198,8 @@ class DesignSampler:
     def draw(self, table: NDArray[np.floating], begin: int, end: int, hashes: _Hashes) -> np.uint64:
         """Draw candidates for the queries from ``begin`` up to ``end``, and store mean and variance of their metrics.
 
-        ``table`` has a row of scores for each of these queries. Return a checksum of the drawn items.
+        ``table`` has a row of scores for each of these queries, and ``hashes`` decide the draws. Return a checksum of
+        the drawn items.
         """
         groups, check = self.groups, np.uint64(0)
         low, high = np.searchsorted(groups.owner, [begin, end])

@@ -187,7 +187,7 @@ class _Job:
         return {heading: one for heading, one in parts.items() if isinstance(one, PerSequence)}
 
     def only(self, *, diversity: bool) -> _Job:
-        """Return the job with only the metrics that compare the items of a list with each other, or all others."""
+        """Return the job with only the metrics that compare the items of a list (``diversity``), or with all others."""
         metrics = {
             heading: metric
             for heading, metric in self.metrics.items()
