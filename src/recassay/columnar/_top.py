@@ -48,10 +48,10 @@ def top_k(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
 
 @njit(nogil=True, cache=True)
 def top_few(line: Scores, ids: Int32, items: Int32, values: Scores) -> None:
-    """Write what :func:`top_k` writes, by keeping the list sorted while the row is read; faster for small k.
+    """Write the positions and scores of the k highest scores of a row to ``items`` and ``values``, best first.
 
-    ``line`` are the scores of the row, and ``ids`` order equal scores. ``items`` and ``values`` receive positions and
-    scores.
+    They are those of :func:`top_k`. The list is kept sorted while the row is read, which is faster for small k.
+    ``line`` are the scores of the row, and ``ids`` order equal scores.
     """
     k, size, bar = items.size, 0, score_reached_by(line, items.size)
     items[:] = -1

@@ -114,8 +114,9 @@ def consistency(
     """Compare the order of systems between all values of a coordinate, one coordinate at a time.
 
     ``along`` is one or several of metric, design, split, dataset and seed; by default all that have two values. A swap
-    is certain if both leads occur in at least ``level`` of the resamples. The interval of tau is the middle ``level``
-    of the resampled values; it shows how stable the agreement is, and lies below tau where systems are close.
+    (one system leads under one value, the other under the other value) is certain if both leads occur in at least
+    ``level`` of the resamples. The interval of tau is the middle ``level`` of the resampled values; it shows how stable
+    the agreement is, and lies below tau where systems are close.
 
     >>> values = {"a": [0.9, 0.8, 0.7, 0.9], "b": [0.1, 0.2, 0.1, 0.3]}
     >>> per_unit = {(name, "mrr"): np.array(one) for name, one in values.items()}

@@ -35,9 +35,10 @@ def pass_repeated_ties(
     ``masses[c]`` each, and ``rest`` is the mass of all candidates not passed yet. In state x, x of ``q`` draws have
     been passed.
 
-    ``place`` is the number of relevant items above the tied ones. ``share`` (tied relevant items, metrics) and
-    ``credit`` (metrics, ranks) are the factors of a credit, and ranks from ``top`` on (counted from 0) have none. With
-    ``apart``, relevant items do not count in each other's ranks. ``logs[x]`` is log(x!), ``probs`` scratch space.
+    ``place`` is the number of relevant items above the tied ones. The credit of an item at a rank, which it adds to
+    each metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks), and ranks from ``top``
+    on (counted from 0) have none. With ``apart``, relevant items do not count in each other's ranks. ``logs[x]`` is
+    log(x!), ``probs`` scratch space.
     """
     n_tied, width = share.shape[0], states.shape[1]
     number, mass = numbered.copy(), masses.copy()

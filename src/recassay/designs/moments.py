@@ -166,8 +166,8 @@ def _cheap(groups: TargetSets, ranks: int, variance: bool) -> NDArray[np.bool_]:
 def _shares(standings: Standings, groups: TargetSets, credit: Credit, apart: bool) -> Float:
     """Return the factor by which each relevant item counts, such as its share of the user's total gain.
 
-    A metric sums the factor times a credit for the item's rank. It is 1 if ``apart``: then each relevant item is ranked
-    on its own. Tied items get the mean of their weights.
+    A metric sums the factor times a credit for the item's rank. The factor is 1 if ``apart``: then each relevant item
+    is ranked on its own. Tied items get the mean of their weights.
     """
     if credit.weight is not None and not apart:
         weight = credit.weight(standings.popularity[standings.item[groups.order]])
