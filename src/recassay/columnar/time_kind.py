@@ -59,7 +59,7 @@ class HasTimes(Protocol):
 
     @property
     def time_scale(self) -> TimeScale:
-        """Return the magnitude of the times."""
+        """Return the counts, minima and maxima of the times by magnitude, which reveal wrong units."""
 
 
 def require_times(

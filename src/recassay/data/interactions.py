@@ -88,7 +88,7 @@ class Interactions(Displayable):
 
     @property
     def time_scale(self) -> TimeScale:
-        """Return the magnitude of the times."""
+        """Return the counts, minima and maxima of the times by magnitude, which reveal wrong units."""
         return TimeScale.of(self.timestamps)
 
     @property

@@ -48,7 +48,7 @@ class Percentiles(Experiment):
         )  # fmt: skip
 
     def _within_bins(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a table per system, a row per bin, of systems fitted on the whole training part."""
+        """Return a table with a row per bin for each system; systems are those fitted on the whole training part."""
         inside = f"bins={self.bins}" + ("" if self.n is None else f", n={self.n}")
         design, metric = parse(f"P1R({inside})"), {self.metric: parse_metric(self.metric)}
         tables = []
@@ -64,7 +64,7 @@ class Percentiles(Experiment):
         return tables
 
     def _per_bin(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a table per bin, a row per system, of systems fitted on the ratings of the bin's items."""
+        """Return a table with a row per system for each bin; systems are fitted anew on the ratings of its items."""
         design = parse("TI-1R-AN" if self.n is None else f"TI-1R-NN({self.n})")
         metric, found = {self.metric: parse_metric(self.metric)}, []
         ask: Any = trial.ask

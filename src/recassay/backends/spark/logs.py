@@ -91,7 +91,7 @@ class SparkLog(Remote):
 
     @property
     def time_scale(self) -> TimeScale:
-        """Return the magnitudes of the times."""
+        """Return the counts, minima and maxima of the times by magnitude, which reveal wrong units."""
         return TimeScale() if self.time_facts is None else self.time_facts.scale
 
     def total(self, look: Callable[[Interactions], Found], whole: Side = "user") -> Found:

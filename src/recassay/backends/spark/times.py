@@ -44,7 +44,7 @@ class LogTimes:
 
     @cached_property
     def scale(self) -> TimeScale:
-        """Return the magnitudes of the times, see :class:`TimeScale`, from one pass over their column."""
+        """Return the counts, minima and maxima of the times by magnitude, from one pass over their column."""
         if not self.there:
             return TimeScale()
         kind = self.table.kind(TIMESTAMP)

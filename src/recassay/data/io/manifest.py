@@ -184,10 +184,10 @@ class Manifest:
         return target
 
     def write(self, only: Iterable[Path] | None = None) -> None:
-        """Write ``manifest.json`` with the newest checksum of every existing file, and start the log again from it.
+        """Write ``manifest.json`` with the newest checksum of every existing file, and a new log that begins with them.
 
-        ``only`` limits ``manifest.json`` to these files; files in ``cache`` are never listed in it. The logs of other
-        processes are removed.
+        A log is a file of checksums as they are recorded. ``only`` limits ``manifest.json`` to these files; files in
+        ``cache`` are never listed in it. The logs of other processes are removed.
         """
         there = {name: listed[-1] for name, listed in self.entries.items() if (self.folder / name).is_file()}
         names = None if only is None else {self.name_of(path) for path in only}
@@ -307,7 +307,7 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 
 def _append(log: Path, line: str) -> None:
-    """Append a line to a log in a single write, and flush it to the disk."""
+    """Append a line to a log of checksums in a single write, and flush it to the disk."""
     log.parent.mkdir(parents=True, exist_ok=True)
     is_new = not log.exists()
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)

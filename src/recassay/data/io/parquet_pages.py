@@ -97,7 +97,7 @@ def _fault_of_pages(data: mmap.mmap, about: dict[int, Any], most: int) -> tuple[
 
 
 class _Reader:
-    """A reader of the compact protocol of Thrift from byte ``at`` on; fields come by number."""
+    """A reader of the compact protocol of Thrift from byte ``at`` on; fields have numbers in place of names."""
 
     def __init__(self, data: bytes | mmap.mmap, at: int = 0) -> None:
         self.data, self.at, self.depth = data, at, 0

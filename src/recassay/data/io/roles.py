@@ -39,7 +39,7 @@ class Role:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return every column that has a meaning."""
+        """Return the names of the required and the optional columns."""
         return (*self.required, *self.optional)
 
 
