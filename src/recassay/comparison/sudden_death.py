@@ -70,7 +70,7 @@ class SuddenDeath(Displayable):
 
     @functools.cached_property
     def winners(self) -> NDArray[np.int16]:
-        """Return, for each user, the number of systems whose first hit has the earliest rank, whatever the cut-off."""
+        """Return, for each user, how many systems show the first relevant item at the best rank, at any cut-off."""
         found = np.zeros(self.earliest.size, np.int16)
         for own in self.first:
             found += own == self.earliest
@@ -129,11 +129,11 @@ class SuddenDeath(Displayable):
         return float(counted) / self.n if self.n else float("nan")
 
     def share(self, system: str, at: int | None = None) -> float:
-        """Return the Sudden Death score: the share of users that a system wins, at the deepest cut-off by default."""
+        """Return the share of users that a system wins (shows the first relevant item to) down to a cut-off."""
         return self._of("won", system, at)
 
     def outright(self, system: str, at: int | None = None) -> float:
-        """Return the share of users that a system wins alone (outright win)."""
+        """Return the share of users that a system wins alone: no other system shows a relevant item as early."""
         return self._of("outright", system, at)
 
     def hit(self, system: str, at: int | None = None) -> float:
@@ -295,14 +295,14 @@ class SuddenDeath(Displayable):
         how: SignificanceOptions | None = None,
         baseline: str | None = None,
     ) -> Comparison:
-        """Test every pair of systems, by default with McNemar's test, or by permutation if users are won in part."""
+        """Test for each pair of systems who wins more users, by McNemar's test, or by permutation if wins are split."""
         test = "mcnemar" if self.rules.ties == "share" and self.folds == 1 else "permutation"
         how = how or SignificanceOptions(test, level=self.confidence.level, seed=self.confidence.seed)
         at = at if isinstance(at, tuple) else self._cutoff(at)
         return compare(self.scores(at), how, baseline=baseline, threads=self.threads)
 
     def over_time(self, window: int, at: int | None = None) -> Exhibit:
-        """Return the score in a moving window of events, in stream order; the first point is at the first full window.
+        """Return the share of events won in a moving window, in stream order; the first point is at the first full one.
 
         >>> from recassay.comparison.rules import NEVER
         >>> first = np.array([[1, 1, NEVER], [2, 1, 1]], np.int32)

@@ -63,15 +63,15 @@ def hit_probabilities(
 def hit_probabilities_from_zero(
     gap: float, rest: float, q: int, again: bool, least: float, most: int, logs: Float, parts: Float, chances: Float
 ) -> int:
-    """Fill ``chances[y]`` for y = 0..last with the probabilities of :func:`hit_probabilities`; return last.
+    """Fill ``chances[y]`` for y = 0..last with P(y of ``q`` draws hit ``gap`` of ``rest`` candidates); return last.
 
-    At most the numbers of hits below ``most`` are computed. This is three times as fast: each probability is one
-    product from the one before, starting at 0 hits. If the probability of 0 hits is too small to start from, return
-    ``ALL_NEGLIGIBLE`` if the probabilities of all y < ``most`` are negligible, else -1 (nothing is computed).
+    At most the numbers of hits below ``most`` are computed, and negligible probabilities are left out. This is three
+    times as fast as :func:`hit_probabilities`: each probability is one product from the one before, starting at 0 hits.
+    If the probability of 0 hits is too small to start from, return ``ALL_NEGLIGIBLE`` if the probabilities of all y <
+    ``most`` are negligible, else -1 (nothing is computed).
 
-    ``q`` draws may hit ``gap`` of ``rest`` candidates. With ``again``, candidates are drawn with replacement, and
-    ``least`` is then the log of the probability that one draw misses. ``logs[x]`` is log(x!), and ``parts[x]`` is 1 /
-    x, used in place of a division.
+    With ``again``, candidates are drawn with replacement, and ``least`` is then the log of the probability that one
+    draw misses. ``logs[x]`` is log(x!), and ``parts[x]`` is 1 / x, used in place of a division.
     """
     outside = int(rest - gap)
     if (q > outside and not again) or outside <= 0:

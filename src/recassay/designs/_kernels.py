@@ -113,9 +113,11 @@ def pass_candidates(
 ) -> tuple[int, int]:  # fmt: skip
     """Pass ``gap`` of the ``rest`` candidates not passed yet: move each state's probability to the states that follow.
 
-    ``states[low:high + 1]`` are moved to ``next_states`` and set to 0. Walks that reach ``top`` are added to ``done``.
-    In state x, x of ``q`` draws have been passed, so q - x remain, with replacement if ``replace``. ``logs[x]`` is
-    log(x!), and ``probs`` is scratch space. Return the lowest and the highest state reached.
+    A walk goes down the ranking; in state x it has passed x of the ``q`` sampled candidates. Row x of ``states`` has
+    the probability of state x and the moments of the metrics so far. ``states[low:high + 1]`` are moved to
+    ``next_states`` and set to 0; walks that reach ``top`` are added to ``done``. With ``replace``, candidates are drawn
+    with replacement. ``logs[x]`` is log(x!), and ``probs`` is scratch space. Return the lowest and the highest state
+    reached.
     """
     bottom, peak = top, -1
     for x in range(low, high + 1):
@@ -140,8 +142,9 @@ def pass_ties(
 ) -> tuple[int, int]:  # fmt: skip
     """Pass ``tied`` candidates that tie with ``len(share)`` relevant items, in random order, and credit these items.
 
-    The walk starts in one ``state``, with ``x`` sampled candidates passed; its moments are added to ``next_states``,
-    and those of walks beyond the last rank with credit to ``done``. Return the lowest and the highest state reached.
+    A walk goes down the ranking and carries a probability and the moments of the metrics so far. It starts in one
+    ``state``, with ``x`` sampled candidates passed; its moments are added to ``next_states``, and those of walks beyond
+    the last rank with credit to ``done``. Return the lowest and the highest state reached.
 
     ``q`` of ``rest`` candidates remain to be drawn, without replacement. ``place`` is the number of relevant items
     above these, and ranks from ``top`` on (counted from 0) have no credit. A relevant item at a rank adds its credit to
@@ -179,9 +182,10 @@ def pass_ties(
 def pass_to_next_relevant(inner: Float, outer: Float, y: int, room: int, left: int, done: Float) -> None:
     """Move the walk from one tied relevant item to the next, past some of the ``y`` sampled candidates of the tie.
 
-    ``inner[p]`` is the state after p of these candidates have been passed; its probability is moved to ``outer[p']``,
-    the states at the next relevant item, p' >= p. ``left`` relevant items remain, the next one included. Walks that
-    have passed more than ``room`` of the candidates are added to ``done``.
+    The walk goes down the ranking. ``inner[p]`` is the state (its probability and the moments so far) after p of these
+    candidates have been passed; its probability is moved to ``outer[p']``, the states at the next relevant item, p' >=
+    p. ``left`` relevant items remain, the next one included. Walks that have passed more than ``room`` of the
+    candidates are added to ``done``.
     """
     for passed in range(room + 1):
         if inner[passed, 0] == 0:
@@ -204,11 +208,12 @@ def add_credit_separately(
 ) -> None:
     """Add the mean credit of each tied relevant item to ``state``, and set the second moments in ``state`` to NaN.
 
-    Each item is computed on its own. Products of the credits of two items are not computed, so the second moment of
-    their sum is unknown. ``x`` sampled candidates are above the tie, and ``y`` are in it; a relevant item gets credit
-    only if at most ``room`` of these are above it. ``place`` is the number of relevant items above the tie. The credit
-    of an item at a rank, which it adds to each metric, is ``share`` (items, metrics) times ``credit`` (metrics, ranks);
-    ranks from ``top`` on (counted from 0) have none. With ``apart``, relevant items do not count in each other's ranks.
+    ``state`` is a probability and the moments of the metrics so far. Each item is computed on its own. Products of the
+    credits of two items are not computed, so the second moment of their sum is unknown. ``x`` sampled candidates are
+    above the tie, and ``y`` are in it; a relevant item gets credit only if at most ``room`` of these are above it.
+    ``place`` is the number of relevant items above the tie. The credit of an item at a rank, which it adds to each
+    metric, is ``share`` (items, metrics) times ``credit`` (metrics, ranks); ranks from ``top`` on (counted from 0) have
+    none. With ``apart``, relevant items do not count in each other's ranks.
     """
     n_tied, metrics = share.shape[0], credit.shape[0]
     for item in range(n_tied):

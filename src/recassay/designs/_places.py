@@ -69,13 +69,13 @@ UNIT_SCALE = 1 / np.array([np.prod([a - b for b in UNIT_NODES if b != a]) for a 
 
 @njit(nogil=True, cache=True)
 def fill_classes(table: Float, offsets: Int64, number: Int64, mass: Float) -> None:
-    """Write the classes of candidates of equal mass in row r of ``table`` to positions ``offsets[r]:offsets[r + 1]``.
+    """Write, for each row of ``table``, groups ("classes") of candidates of equal mass, the weight in a draw.
 
-    ``number`` gets the number of candidates of each class, ``mass`` the mass of each of them, and ``offsets`` (rows +
-    1) is filled too. A row of ``table`` is the number of masses, followed by the masses themselves if there are at most
-    FEW, else by their sums of powers 1 to 4. Up to FEW masses are kept as they are. More are replaced by two classes
-    with the same sums of masses and of squares, and nearly the same sums of cubes and fourth powers (see
-    ``two_classes``).
+    The classes of row r get the positions ``offsets[r]:offsets[r + 1]``. ``number`` gets the number of candidates of
+    each class, ``mass`` the mass of each of them, and ``offsets`` (rows + 1) is filled too. A row of ``table`` is the
+    number of masses, followed by the masses themselves if there are at most FEW, else by their sums of powers 1 to 4.
+    Up to FEW masses are kept as they are. More are replaced by two classes with the same sums of masses and of squares,
+    and nearly the same sums of cubes and fourth powers (see ``two_classes``).
     """
     filled = 0
     for row in range(table.shape[0]):
@@ -212,10 +212,11 @@ def spread_over_nodes(where: float, chance: float, chances: Float) -> None:
 def masses_above_in_one_class(
     n: int, mass: float, above: float, i: int, m: int, q: int, pool: float, most: int
 ) -> tuple[Float, Float]:
-    """Return (masses, probabilities) like ``masses_above``, for ``n`` tied candidates, each of mass ``mass``.
+    """Return the possible masses above a relevant item among ``n`` tied candidates of equal mass, with probabilities.
 
-    ``above`` is the mass above all tied items, and the position is that of the ``i``-th of ``m`` tied relevant items.
-    ``q`` draws are made from the mass ``pool``, and ``most`` is the largest number of hits above that matters.
+    The item is the ``i``-th of ``m`` tied relevant items, ``mass`` is the mass (weight in draws) of each candidate, and
+    ``above`` the mass above all tied items. ``q`` draws are made from the mass ``pool``, and ``most`` is the largest
+    number of hits above that matters.
     """
     size = 1.0 / (q * mass / pool + (m + 1.0) / n)  # number of positions over which the distribution is smooth
     largest = -1

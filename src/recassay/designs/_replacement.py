@@ -30,10 +30,10 @@ def pass_repeated_ties(
 
     Return the lowest and the highest state reached.
 
-    ``states[low:high + 1]`` are moved to ``next_states`` and set to 0; those beyond the last rank with credit are added
-    to ``done``. If it takes too many steps, ``done`` becomes NaN. Class c has ``numbered[c]`` candidates of mass
-    ``masses[c]`` each, and ``rest`` is the mass of all candidates not passed yet. In state x, x of ``q`` draws have
-    been passed.
+    A state is a probability and the moments of the metrics so far. ``states[low:high + 1]`` are moved to
+    ``next_states`` and set to 0; those beyond the last rank with credit are added to ``done``. If it takes too many
+    steps, ``done`` becomes NaN. Class c has ``numbered[c]`` candidates of mass ``masses[c]`` each, and ``rest`` is the
+    mass of all candidates not passed yet. In state x, x of ``q`` draws have been passed.
 
     ``place`` is the number of relevant items above the tied ones. The credit of an item at a rank, which it adds to
     each metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks), and ranks from ``top``
@@ -97,11 +97,11 @@ def next_relevant(
 ) -> None:  # fmt: skip
     """Move the part of each state whose next tied item is relevant to the state after it, and add its credit.
 
-    ``here[i, x]`` is the state after i of the tied relevant items, with x sampled candidates above; that part of it
-    goes to ``here[i + 1, x]``. ``to_go`` tied candidates remain. ``place`` is the number of relevant items above the
-    tie. The credit of an item at a rank, which it adds to each metric, is ``share`` (tied relevant items, metrics)
-    times ``credit`` (metrics, ranks). With ``apart``, relevant items do not count in each other's ranks. ``state`` is
-    scratch space.
+    A state is a probability and the moments of the metrics so far. ``here[i, x]`` is the state after i of the tied
+    relevant items, with x sampled candidates above; that part of it goes to ``here[i + 1, x]``. ``to_go`` tied
+    candidates remain. ``place`` is the number of relevant items above the tie. The credit of an item at a rank, which
+    it adds to each metric, is ``share`` (tied relevant items, metrics) times ``credit`` (metrics, ranks). With
+    ``apart``, relevant items do not count in each other's ranks. ``state`` is scratch space.
     """
     n_tied, top, width = share.shape[0], here.shape[1], state.size
     for i in range(n_tied):
@@ -130,9 +130,10 @@ def next_candidate(
 ) -> None:
     """Move the part of each state whose next tied item is one given candidate to the states after it.
 
-    That candidate, of mass ``mass``, is the next item with probability ``chance``. ``here[i, x]`` is the state after i
-    of the tied relevant items, with x sampled candidates above. It goes to ``there[i, x + y]`` if y of the ``q - x``
-    draws left hit the candidate. ``rest`` is the mass of all candidates not passed yet.
+    That candidate, of mass ``mass``, is the next item with probability ``chance``. A state is a probability and the
+    moments of the metrics so far. ``here[i, x]`` is the state after i of the tied relevant items, with x sampled
+    candidates above. It goes to ``there[i, x + y]`` if y of the ``q - x`` draws left hit the candidate. ``rest`` is the
+    mass of all candidates not passed yet.
 
     Walks beyond the last rank with credit are added to ``done``. ``logs[x]`` is log(x!), ``probs`` scratch space.
     """
@@ -173,7 +174,8 @@ def merge_classes(number: Int64, mass: Float) -> tuple[Int64, Float]:
 def credit_state(state: Float, share: Float, credit: Float, place: int, top: int) -> None:
     """Add the credit of a relevant item at rank ``place`` (from 0) to the first and second moments in ``state``.
 
-    The credit is share * credit[:, place], by metric; ranks from ``top`` on have none.
+    The credit, which the item adds to each metric, is share * credit[:, place]; ranks from ``top`` on have none.
+    ``state`` is a probability, then the moments of the metrics.
     """
     if place >= top:
         return

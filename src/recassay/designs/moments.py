@@ -192,7 +192,7 @@ def _norm(
     relevant: NDArray[np.int64],
     apart: bool,
 ) -> Float:
-    """Return for each group the number by which the sum of credits for ranks is divided, such as that of a best list.
+    """Return for each group the number by which the sum of credits for ranks is divided, such as a best list's sum.
 
     A group is ranked among the same candidates. ``relevant`` is the number of relevant items that are ranked together;
     with ``apart``, each is ranked on its own.

@@ -20,7 +20,7 @@ def install_verb(load: Callable[[], Callable[..., Any]]) -> None:
 
 class _CallableModule(ModuleType):
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """Evaluate models on a log; see ``recassay.api.evaluate.evaluate``."""
+        """Fit models on a part of a log, score them on the rest, test all pairs: ``recassay.api.evaluate.evaluate``."""
         return _verbs[0]()(*arguments, **options)
 
 

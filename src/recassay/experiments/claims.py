@@ -109,7 +109,7 @@ class DiversityClaims(Experiment):
         )  # fmt: skip
 
     def _claims(self, trial: Trial, trio: Trio) -> Iterator[Claim]:
-        """Yield the claims of the paper about three re-rankers (``trio``), with the number of cases where one holds."""
+        """Yield the claims of the paper about three re-rankers (``trio``) and the number of cases where each holds."""
         systems = (self.base, *trio)
         diversity = {"ild": trio.mmr, "alpha_ndcg": trio.xquad, self.subprofiles: trio.spad}
         curves = self._curves(trial, systems, (*diversity, *RELEVANCE))

@@ -64,7 +64,7 @@ class Percentiles(Experiment):
         return tables
 
     def _per_bin(self, trial: Trial) -> list[pl.DataFrame]:
-        """Return a table with a row per system for each bin; systems are fitted anew on the ratings of its items."""
+        """Return a table with a row per system for each bin; systems are fitted on the ratings of the bin's items."""
         design = parse("TI-1R-AN" if self.n is None else f"TI-1R-NN({self.n})")
         metric, found = {self.metric: parse_metric(self.metric)}, []
         ask: Any = trial.ask

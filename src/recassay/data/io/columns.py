@@ -115,7 +115,8 @@ def resolve(
     The user's choice comes first, then the exact canonical name, then the known aliases. These are in tiers of
     decreasing preference: the first tier with a match counts, and raise I203 if it has several. Raise I201 for a
     required column without a match; its hint suggests a choice for all columns. ``numeric_columns`` and
-    ``time_columns`` return which of some columns hold numbers or times.
+    ``time_columns`` return which of some columns hold numbers or times; ``by_position`` says that names are made up, so
+    columns are taken by position.
 
     >>> from recassay.data.io.roles import ROLES
     >>> resolve(["userId", "movieId", "rating"], ROLES["truth"], {}, where="ratings.csv")

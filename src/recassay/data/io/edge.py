@@ -69,7 +69,7 @@ def _is_own_mistake(error: BaseException) -> bool:
     """Return whether an exception comes from a mistake in recassay's code, not from a library or from a file's content.
 
     A function written in C has no frame in the traceback, so what it raises about content, such as ``int("x")``, is
-    told by its type.
+    recognised by its type.
     """
     if isinstance(error, ABOUT_CONTENT):
         return False
@@ -114,9 +114,9 @@ def _guarded(function: Callable[..., Result], where: str) -> Callable[..., Resul
 
 
 def regular_file(path: Path) -> Path | None:
-    """Return the file at a path, or a copy of what a pipe or standard input (``-``) holds; None for a folder.
+    """Return the file at a path, or a copy of what a pipe or standard input (``-``) holds.
 
-    The result is also None if there is nothing. Raise I119 for a device.
+    Return None for a folder, and if there is nothing at the path. Raise I119 for a device.
     """
     path = Path("/dev/stdin") if str(path) == STDIN else path
     with reading(str(path)[:200]):

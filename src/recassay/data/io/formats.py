@@ -240,7 +240,10 @@ def json_lines(head: Head, role: Role) -> Table:
 
 
 def _key_columns(content: object, names: list[str]) -> list[str]:
-    """Return the id columns that come from the keys of JSON objects; JSON writes even integer keys as text."""
+    """Return which id columns come from the keys of JSON objects, where even integers are written as text.
+
+    ``content`` is the document, and ``names`` are the columns found in it.
+    """
     if not isinstance(content, dict) or list(content) == names:
         return []
     return [USER, ITEM] if all(isinstance(value, dict) for value in content.values()) else [USER]

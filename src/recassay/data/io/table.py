@@ -51,6 +51,8 @@ def column_names(count: int) -> list[str]:
 def table_of_frame(frame: pl.DataFrame, where: str, *, by_position: bool = False, ordered: bool = False) -> Table:
     """Return a table for a frame that is already in memory.
 
+    ``by_position`` says that its column names are made up, ``ordered`` that the order of its rows has a meaning.
+
     >>> table_of_frame(pl.DataFrame({"user": [1]}), "here").names
     ['user']
     """

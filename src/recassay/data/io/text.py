@@ -119,8 +119,9 @@ def _attempts(
 ) -> Iterator[Types]:
     """Yield the column types to try one after another: as guessed from the first lines, then as all lines have them.
 
-    Ids that looked like integers are measured one column at a time, so that text in one column does not make text of
-    the other.
+    ``guesses`` are the guessed types, ``safe`` those in which ids are text, and ``above`` is the number of lines above
+    the data. Ids that looked like integers are measured one column at a time, so that text in one column does not make
+    text of the other.
     """
     yield guesses
     if guesses == safe:

@@ -30,8 +30,8 @@ before_replacing: list[Callable[[Path, Path], None]] = []
 def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path next to the target; it replaces the target at the end, or is deleted on an exception.
 
-    The bytes reach the disk before the replacement, so a crash leaves the old file or the new one. U111 if the folder
-    cannot be written to.
+    The bytes reach the disk before the replacement, so a crash leaves the old file or the new one. Raise U111 if the
+    folder cannot be written to.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +161,10 @@ def write_json(content: object, path: str | Path) -> None:
 
 
 def json_text(content: object, *, indent: int | None = None) -> str:
-    """Return JSON as :func:`write_json` writes it."""
+    """Return content as JSON text, with keys in their given order and NaN as null.
+
+    An infinite number raises ValueError; ``indent`` is the number of blanks per level.
+    """
     return json.dumps(_plain(content), indent=indent, ensure_ascii=False, allow_nan=False)
 
 

@@ -213,7 +213,7 @@ def _coins(users: pl.Series, at: int, draws: int | None, seed: int) -> NDArray[n
 
 
 def _validate(at: int, click: str, draws: int | None, chances: dict[str, float]) -> None:
-    """Raise an error for a length, a click model, a number of drafts or a probability that makes no sense."""
+    """Raise an error for an impossible length, click model, number of drafts, or probability in ``chances``."""
     if not isinstance(at, int | np.integer) or isinstance(at, bool) or not 1 <= at <= MOST_PLACES:
         what = f"the length of the mixed list must be 1 to {MOST_PLACES}, got {at!r}"
         raise UsageError("U103", what, where="at", hint="at=10")

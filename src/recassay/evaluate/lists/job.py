@@ -203,7 +203,7 @@ class Job:
         )
 
     def _exposures(self, alignment: Alignment) -> dict[str, Exposure]:
-        """Return how often each item was recommended, for each metric of the catalogue."""
+        """Return how often each item was recommended, for each metric of the catalogue, such as coverage."""
         return {
             heading: exposure_of(alignment, self.context, metric.catalogue, metric.k)
             for heading, metric in self.metrics.items()

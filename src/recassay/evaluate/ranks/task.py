@@ -77,12 +77,12 @@ class RankingTask:
     ) -> RankingTask:
         """Return the task of a fold; test ratings of at least ``relevant_from`` are relevant, by default all.
 
-        ``bins`` are numbers of popularity bins; those that exceed the number of items with a test rating are left out.
-        ``mask_seen=False`` keeps a user's training items among the candidates. This is a diagnostic: popular items are
-        masked more often, so a system that recommends them meets weaker competition. ``revealed`` are events known
-        before the queries, in addition to the training part. ``popularity`` says from which part the weights of items
-        are counted. ``equal_mass`` and ``bins_from`` say how items are divided into bins, as in the protocol
-        ``ranking``.
+        The task is the users to query and the items to rank. ``bins`` are numbers of popularity bins; those that exceed
+        the number of items with a test rating are left out. ``mask_seen=False`` keeps a user's training items among the
+        candidates. This is a diagnostic: popular items are masked more often, so a system that recommends them meets
+        weaker competition. ``revealed`` are events known before the queries, in addition to the training part.
+        ``popularity`` says from which part the weights of items are counted. With ``equal_mass``, bins have equal
+        numbers of ratings, else of items; ``bins_from`` says in which parts they are counted.
         """
         train, test = fold.train, fold.test
         past = train if revealed is None else train.concat(revealed)

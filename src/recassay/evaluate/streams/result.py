@@ -71,7 +71,10 @@ class Stream(Displayable):
         return self.outcomes.counts
 
     def over_time(self, metric: str, **options: Any) -> Curve:
-        """Return the curve of :func:`recassay.over_time`, with each alarm marked and notes on events left out."""
+        """Return the average of a metric along the stream, with each alarm marked and notes on events left out.
+
+        ``options`` are the window and other keywords of :func:`recassay.over_time`.
+        """
         curve = over_time(self.outcomes, metric, **options).marked(alarm.mark for alarm in self.alarms)
         return replace(curve, notes=tuple(found.detail for found in diagnose(StreamFacts.of(self.outcomes))))
 
