@@ -114,6 +114,11 @@ def test_a_folder_of_score_is_compared(recassay, scores):
     assert answer.code == 0
     assert "Sudden Death over 3 users" in answer.out
     assert "Duels within 5 ranks" in answer.out
+    words = ("score", "truth.csv", "a.run.csv", "b.run.csv", "-m", "ndcg@2", "--relevant-from", 2, "-o", "none")
+    assert recassay(*words).code == 0
+    nobody = recassay("compare", "none", "--sudden-death", 5).out
+    assert "Nobody can be won: no user has a relevant item. Rules: relevant from 2." in nobody
+    assert "nan" not in nobody
     pathlib.Path("out/first-hits.parquet").unlink()
     refused = recassay("compare", "out", "--sudden-death", 5)
     assert (refused.code, refused.out) == (2, "")

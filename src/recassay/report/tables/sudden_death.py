@@ -28,8 +28,11 @@ def sudden_death_text(contest: SuddenDeath, title: str) -> RenderableType:
         "relevant item at a better rank. Outright: none has one at the same rank either. Hit: the system's own list "
         f"has one. Another competitor would change the shares won. {_settings(contest)}"
     )
+    head = Text(f"Sudden death: {printable(title)}", style="bold")
+    if not contest.n:
+        return Group(head, Text(f"Nobody can be won: no user has a relevant item. {_settings(contest)}"), Text())
     parts: list[RenderableType] = [
-        Text(f"Sudden death: {printable(title)}", style="bold"), _shares(contest), Text(),
+        head, _shares(contest), Text(),
         Text(note, style="dim"), Text(),
     ]  # fmt: skip
     if len(contest.competitors) > 1:
