@@ -24,6 +24,7 @@ from typing import IO
 from .flip import STUDIES, outputs
 
 LONGEST = 300  # seconds until a study counts as one that hangs
+SOON = 60  # seconds that Java may go on
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 NETWORKS = """study: networks
 data: {generate: "log(users=60, items=40, events=900)"}
@@ -69,10 +70,12 @@ def run(
 def ended(process: subprocess.Popen[str]) -> str:
     """Return how a process ended: "done", "killed", a code, or the last line of what it raised.
 
-    What it started and left behind, such as Java, is killed.
+    What it started, such as Java, must end soon after it; what is left is killed.
     """
     try:
         process.wait(timeout=LONGEST)
+        if not _group_ends(process.pid):
+            return f"FAULT left a process behind for {SOON} s"
     except subprocess.TimeoutExpired:
         return f"FAULT not ended after {LONGEST} s"
     finally:
@@ -86,6 +89,18 @@ def ended(process: subprocess.Popen[str]) -> str:
     if process.returncode < 0 or "KeyboardInterrupt" in err:
         return "killed"
     return "FAULT " + (err.strip().splitlines() or ["nothing said"])[-1][:120]
+
+
+def _group_ends(group: int) -> bool:
+    """Return whether every process of a group ends soon."""
+    until = time.monotonic() + SOON
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def _text_of(file: IO[str] | None) -> str:

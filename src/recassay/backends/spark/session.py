@@ -8,7 +8,9 @@ import os
 import pickle
 import re
 import shutil
+import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -71,6 +73,9 @@ def spark_session() -> SparkSession:
     try:
         with _stderr_silenced():
             made: SparkSession = builder.getOrCreate()
+    except KeyboardInterrupt as stopped:
+        _end_starting_java(stopped)
+        raise
     except Exception as error:  # of any type: the gateway fails in many ways
         raise UsageError(
             "U227", f"Spark does not start: {_first_line(error)}", where="engine='spark'", hint=f"{JAVA}? {INSTALL}"
@@ -185,6 +190,19 @@ def _submitted_settings() -> set[str]:
     master = "--master" in words or "MASTER" in os.environ or "SPARK_REMOTE" in os.environ
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # started by spark-submit
     return names | ({"spark.master"} if master or submitted else set())
+
+
+def _end_starting_java(stopped: KeyboardInterrupt) -> None:
+    """Kill Java if the interrupt came while pyspark was waiting for its port.
+
+    pyspark then removes the folder in which Java writes the port, and Java, which fails to write it, never ends: it
+    would keep the pipes of this process open, so that ``recassay run ... | tee log`` would never end either.
+    """
+    for frame, _ in traceback.walk_tb(stopped.__traceback__):
+        started = frame.f_locals.get("proc") if frame.f_code.co_name == "launch_gateway" else None
+        if isinstance(started, subprocess.Popen):
+            started.kill()
+            started.wait()
 
 
 @contextlib.contextmanager
