@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import random
@@ -10,14 +11,15 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import polars as pl
+import typer.main
 
 import recassay as ra
-from recassay import drift, protocols, split
-from recassay.cli import main
+from recassay import cli, drift, protocols, split
 from recassay.data.io.columns import parse_columns
 from recassay.data.io.manifest import Manifest
 from recassay.designs import parse_list
@@ -33,7 +35,8 @@ from recassay.study.plan.plan import make_plan
 
 from .corpus import STREAM, STUDY, TABLE, WORDS, files, mutate
 
-Case = tuple[str, bytes]  # class (a file's suffix after a colon), content
+_build_app = cli.build_app
+Case = tuple[str, bytes]  # class (of a file also its suffix and its use, after colons), content
 EXPRESSIONS = [
     b"ndcg@10", b"ndcg(gain='exp2', discount='jk')@5", b"rbp(p=0.9)", b"recall@20 mrr, hit@1", b"seq_precision@5",
     b"mae", b"PureSVD(factors=8)", b"SASRec(dim=16, epochs=2)", b"MMR(Popular, weight=0.5)", b"ISGD(factors=10)",
@@ -61,7 +64,8 @@ OPTIONS = [
 
 
 def prepare(folder: Path) -> None:
-    """Write the sound files that commands name."""
+    """Write the sound files that commands name, and have each command line built once only."""
+    cli.build_app = lambda names: _command_line(tuple(names))
     TABLE.write_csv(folder / "run.csv")
     TABLE.reverse().write_csv(folder / "run2.csv")
     TABLE.head(4).select("user_id", "item_id").write_csv(folder / "truth.csv")
@@ -72,6 +76,11 @@ def prepare(folder: Path) -> None:
     (folder / "study.yaml").write_bytes(STUDY)
 
 
+@functools.cache  # typer takes longer to build it than most inputs take to run
+def _command_line(names: tuple[str, ...]) -> Any:
+    return typer.main.get_command(_build_app(names))
+
+
 def make(number: int, seed: int) -> Case:
     """Return the input of a number: the same for the same seed."""
     rng = random.Random(f"{seed} {number}")
@@ -80,7 +89,7 @@ def make(number: int, seed: int) -> Case:
         known = files()
         suffix = ".parquet" if kind == "parquet" else rng.choice([name for name in known if name != ".parquet"])
         others = [data for part in known.values() for data in part]
-        return f"file:{suffix}", mutate(rng.choice(known[suffix]), others, rng)
+        return f"file:{suffix}:{rng.choice(list(USES))}", mutate(rng.choice(known[suffix]), others, rng)
     if kind == "names":
         return "names", mutate(rng.choice(EXPRESSIONS), EXPRESSIONS, rng)
     if kind == "study":
@@ -122,37 +131,42 @@ def fault(error: BaseException) -> str:
     return f"FAULT {type(error).__name__} {where} {str(error)[:80]!r}"
 
 
+USES: dict[str, Callable[[Path], object]] = {
+    "run": ra.read_run, "truth": ra.read_truth, "log": ra.read_interactions, "items": ra.read_items,
+    "scores": ra.read_scores,
+    "score": lambda path: ra.score(str(path), str(path.with_name("truth.csv")), "ndcg@5", interval=None),
+}  # fmt: skip
+
+
 def _file(data: bytes, suffix: str, folder: Path) -> None:
+    """Read a file for its use, or for every use if none is named, as of stored files."""
+    suffix, _, use = suffix.partition(":")
     path = folder / f"input{suffix}"
     path.write_bytes(data)
-    errors = []
-    for read in (ra.read_run, ra.read_truth, ra.read_interactions, ra.read_items, ra.read_scores):
-        try:
-            read(path)
-        except RecassayError as error:
-            str(error)
-            errors.append(error)
-    if len(errors) == 5:
-        raise errors[0]
-    with contextlib.suppress(RecassayError):
-        ra.score(str(path), str(folder / "truth.csv"), "ndcg@5", interval=None)
+    _try_all([USES[use]] if use else list(USES.values()), path)
 
 
-def _names(data: bytes, _suffix: str, _folder: Path) -> None:
-    text = data.decode("utf-8", "surrogateescape")
+def _try_all(functions: Iterable[Callable[[Any], object]], given: object) -> None:
+    """Call all functions; raise the first error with a code, but any other exception at once."""
     errors = []
-    parsers: tuple[Callable[[str], object], ...] = (
-        parse, split_names, parse_metric, parse_model, parse_list, split.parse, split.filters.parse, protocols.parse,
-        drift.parse, parse_columns, lambda one: parse_values([one]),
-    )  # fmt: skip
-    for parser in parsers:
+    for function in functions:
         try:
-            parser(text)
+            function(given)
         except RecassayError as error:
             str(error)
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+PARSERS: tuple[Callable[[str], object], ...] = (
+    parse, split_names, parse_metric, parse_model, parse_list, split.parse, split.filters.parse, protocols.parse,
+    drift.parse, parse_columns, lambda one: parse_values([one]),
+)  # fmt: skip
+
+
+def _names(data: bytes, _suffix: str, _folder: Path) -> None:
+    _try_all(PARSERS, data.decode("utf-8", "surrogateescape"))
 
 
 def _study(data: bytes, _suffix: str, folder: Path) -> None:
@@ -184,7 +198,7 @@ def _options(data: bytes, _suffix: str, folder: Path) -> str:
     sys.argv = ["recassay", *words]
     os.chdir(folder)
     try:
-        main()
+        cli.main()
     except SystemExit as end:
         if end.code == 3:
             lines = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]

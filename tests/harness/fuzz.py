@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import hashlib
 import multiprocessing
 import os
@@ -22,78 +23,120 @@ from pathlib import Path
 from .cases import Case, make, prepare, run
 
 LONGEST = 10.0  # seconds of a processor that an input may take
-PATIENCE = 60.0  # seconds by the clock, on a busy machine, until an input counts as a hang
+PATIENCE = 60.0  # seconds in which a process could run, until an input counts as a hang
 FIRST = 120.0  # for the first input of a process, which imports and compiles
 MEMORY = 4 << 30  # bytes that a process may hold
 STORED = Path(__file__).parent / "regressions"
 MOST_STORED = 20
+MEMORY_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would be the slowest part
 
 
-def work(pipe: Connection, seed: int, first: int, step: int, until: float) -> None:
-    """Run inputs one after another, and say before each which one it is."""
+@dataclasses.dataclass
+class Tally:
+    """How many inputs of each class ended how, the processor seconds of the longest of each class, and the faults."""
+
+    counts: collections.Counter[tuple[str, str]] = dataclasses.field(default_factory=collections.Counter)
+    longest: dict[str, float] = dataclasses.field(default_factory=dict)
+    faults: list[tuple[Case, str]] = dataclasses.field(default_factory=list)
+    peak: int = 0  # bytes of the largest process
+
+    def add(self, kind: str, outcome: str, took: float = 0.0, held: int = 0) -> None:
+        """Count an input of a class."""
+        name = kind.partition(":")[0]
+        self.counts[name, _short(outcome)] += 1
+        self.longest[name] = max(self.longest.get(name, 0.0), took)
+        self.peak = max(self.peak, held)
+
+    def add_fault(self, case: Case, outcome: str) -> None:
+        """Keep an input that is a fault."""
+        self.faults.append((case, outcome))
+
+    def table(self) -> str:
+        """Return a line for each class and how its inputs ended, with the longest time."""
+        lines = [f"{count:9,}  {kind} {outcome}" for (kind, outcome), count in sorted(self.counts.items())]
+        times = ", ".join(f"{kind} {took:.2f} s" for kind, took in sorted(self.longest.items()))
+        total = f"{sum(self.counts.values()):9,}  inputs, {len(self.faults):,} faults"
+        return "\n".join([*lines, f"{total}, peak memory {self.peak / 2**30:.2f} GB; longest: {times}"])
+
+
+def work(pipe: Connection, seed: int, first: int, until: float) -> None:
+    """Run inputs one after another, and send after each how it ended."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what Polars prints when it panics
-    with tempfile.TemporaryDirectory(prefix="recassay-fuzz-") as place:
+    with tempfile.TemporaryDirectory(prefix="recassay-fuzz-", dir=MEMORY_FOLDER) as place:
         folder = Path(place)
         prepare(folder)
         number = first
         while time.time() < until:
-            pipe.send((number, None, None, 0))
             case = make(number, seed)
             began = time.process_time()
             outcome = run(case, folder)
             if (took := time.process_time() - began) > LONGEST:
                 outcome = f"FAULT slow {took:.0f} s of a processor"
-            pipe.send((number, case[0], outcome, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10))
-            number += step
-    pipe.send((number, None, "END", 0))
+            pipe.send((case[0], outcome, took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10))
+            number += 1
+    pipe.send(("", "END", 0.0, 0))
 
 
-def replay(pipe: Connection, case: Case) -> None:
-    """Run one input, and send how it ended."""
-    with tempfile.TemporaryDirectory(prefix="recassay-fuzz-") as place:
-        prepare(Path(place))
-        pipe.send(run(case, Path(place)))
-
-
-def attack(seed: int, seconds: float, first: int = 0) -> tuple[collections.Counter[str], list[tuple[Case, str]], int]:
-    """Return how many inputs of each class ended how, the faults, and the largest memory."""
+def attack(seed: int, seconds: float) -> Tally:
+    """Return what became of the inputs of a seed that some seconds suffice for."""
     context = multiprocessing.get_context("spawn")
-    counts: collections.Counter[str] = collections.Counter()
-    faults: list[tuple[Case, str]] = []
-    until, number, peak = time.time() + seconds, first, 0
+    tally, number, until = Tally(), 0, time.time() + seconds
     while time.time() < until:
         ours, theirs = context.Pipe()
-        process = context.Process(target=work, args=(theirs, seed, number, 1, until), daemon=True)
+        process = context.Process(target=work, args=(theirs, seed, number, until), daemon=True)
         process.start()
         theirs.close()
         patience = FIRST
         while True:
             try:
-                if not ours.poll(patience):
-                    outcome = f"FAULT hang of more than {patience:.0f} s"
+                if not _answers(ours, process.pid or 0, patience):
+                    lost = f"FAULT hang of more than {patience:.0f} s"
                     os.kill(process.pid or 0, signal.SIGKILL)
                     break
-                number, kind, outcome, held = ours.recv()
+                kind, outcome, took, held = ours.recv()
             except (EOFError, OSError):
                 process.join()
-                outcome = f"FAULT abort with status {process.exitcode}"
+                lost = f"FAULT abort with status {process.exitcode}"
                 break
             if outcome == "END":
+                lost = ""
                 break
-            if outcome is not None:
-                patience = PATIENCE
-                peak = max(peak, held)
-                counts[f"{kind.partition(':')[0]} {_short(outcome)}"] += 1
-                if outcome.startswith("FAULT"):
-                    faults.append((make(number, seed), outcome))
+            patience = PATIENCE
+            tally.add(kind, outcome, took, held)
+            if outcome.startswith("FAULT"):
+                tally.add_fault(make(number, seed), outcome)
+            number += 1
         process.join(5)
         ours.close()
-        if outcome != "END":
+        if lost:  # the input that the process was at
             case = make(number, seed)
-            counts[f"{case[0].partition(':')[0]} {_short(outcome)}"] += 1
-            faults.append((case, outcome))
+            tally.add(case[0], lost)
+            tally.add_fault(case, lost)
             number += 1
-    return counts, faults, peak
+    return tally
+
+
+def _answers(pipe: Connection, pid: int, patience: float) -> bool:
+    """Return whether a process sends something before it hangs.
+
+    On a busy machine its threads wait for a processor, which is no hang, so that time does not count.
+    """
+    began = since = time.monotonic()
+    before = waited = _waited(pid)
+    while (since - began) - (waited - before) < patience:
+        if pipe.poll(min(patience, 10)):
+            return True
+        since, waited = time.monotonic(), _waited(pid)
+    return False
+
+
+def _waited(pid: int) -> float:
+    """Return the seconds that the thread of a process that waited longest has waited for a processor."""
+    try:
+        threads = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    except OSError:  # a thread has ended, or this system does not say it
+        return 0.0
+    return max((int(words[1]) / 1e9 for words in threads), default=0.0)
 
 
 def _short(outcome: str) -> str:
@@ -122,7 +165,7 @@ def minimised(case: Case, outcome: str, seconds: float = 5.0) -> Case:
 def store(case: Case) -> Path:
     """Write an input into the regressions."""
     kind, data = case
-    name, _, suffix = kind.partition(":")
+    name, suffix, *_ = f"{kind}:".split(":")
     path = STORED / f"{name}-{hashlib.blake2b(data, digest_size=6).hexdigest()}{suffix}"
     STORED.mkdir(exist_ok=True)
     path.write_bytes(data)
@@ -138,19 +181,17 @@ def main() -> int:
     given = options.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
     print(f"fuzz: seed {seed}, {given.seconds:g} s; again: make fuzz SEED={seed}", flush=True)
-    counts, faults, peak = attack(seed, given.seconds)
-    for what, count in sorted(counts.items()):
-        print(f"{count:9,}  {what}")
-    print(f"{sum(counts.values()):9,}  inputs, {len(faults):,} faults, peak memory {peak / 2**30:.2f} GB")
+    tally = attack(seed, given.seconds)
+    print(tally.table())
     kinds: dict[str, tuple[Case, str]] = {}
-    for case, outcome in faults:
+    for case, outcome in tally.faults:
         kinds.setdefault(f"{case[0].partition(':')[0]} {' '.join(outcome.split()[:3])}", (case, outcome))
     for case, outcome in list(kinds.values())[:MOST_STORED]:
         small = minimised(case, outcome)
         print(f"{outcome}\n    {small[0]} {small[1][:200]!r}")
         if given.store:
             print(f"    stored as {store(small)}")
-    return int(bool(faults) or peak > MEMORY)
+    return int(bool(tally.faults) or tally.peak > MEMORY)
 
 
 if __name__ == "__main__":

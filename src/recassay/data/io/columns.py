@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from recassay.columnar.columns import normalised_name
@@ -166,9 +167,8 @@ def known_meanings(name: str) -> set[str]:
     >>> sorted(known_meanings("Rating")), known_meanings("Bewertung")
     (['gain', 'rating', 'score'], set())
     """
-    return {
-        meaning for meaning, tiers in ALIASES.items() if any(normalised_name(name) in _words(tier) for tier in tiers)
-    }
+    word = normalised_name(name)
+    return {meaning for meaning, tiers in ALIASES.items() if any(word in _words(tier) for tier in tiers)}
 
 
 def _match(meaning: str, names: list[str], role: Role, where: str) -> str | None:
@@ -236,5 +236,6 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _words(tier: str) -> set[str]:
-    return {normalised_name(word) for word in tier.split()}
+@functools.cache  # asked for every cell of the first lines of a file
+def _words(tier: str) -> frozenset[str]:
+    return frozenset(normalised_name(word) for word in tier.split())
