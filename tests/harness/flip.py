@@ -49,6 +49,7 @@ metrics: [seq_precision@3]
 judge: {interval: normal}
 """,
 }
+MEMORY_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would be the slowest part
 NOT_COMPARED = ("cache", "times.json", "report.html")  # they hold times
 
 
@@ -89,7 +90,7 @@ def work(pipe: Connection, seed: int, seconds: float, first: int) -> None:
     import recassay as ra
     from recassay.study.store import state
 
-    with tempfile.TemporaryDirectory(prefix="recassay-flip-") as place:
+    with tempfile.TemporaryDirectory(prefix="recassay-flip-", dir=MEMORY_FOLDER) as place:
         home = Path(place)
         sound: dict[str, tuple[dict[str, bytes], str, dict[str, Any]]] = {}
         for name, text in STUDIES.items():

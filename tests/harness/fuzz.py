@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from .cases import Case, make, prepare, run
+from .flip import MEMORY_FOLDER
 
 LONGEST = 10.0  # seconds of a processor that an input may take
 PATIENCE = 60.0  # seconds in which a process could run, until an input counts as a hang
@@ -28,7 +29,6 @@ FIRST = 120.0  # for the first input of a process, which imports and compiles
 MEMORY = 4 << 30  # bytes that a process may hold
 STORED = Path(__file__).parent / "regressions"
 MOST_STORED = 20
-MEMORY_FOLDER = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would be the slowest part
 
 
 @dataclasses.dataclass

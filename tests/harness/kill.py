@@ -10,18 +10,26 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import importlib
 import importlib.util
+import multiprocessing
 import os
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from .flip import STUDIES, outputs
+import recassay as ra
+from recassay.errors import RecassayError
+
+from .flip import MEMORY_FOLDER, STUDIES, outputs
 
 LONGEST = 300  # seconds until a study counts as one that hangs
 SOON = 60  # seconds that Java may go on
@@ -30,44 +38,94 @@ NETWORKS = """study: networks
 data: {generate: "log(users=60, items=40, events=900)"}
 split: last(n=1)
 protocol: next_item()
-models: {gru: "GRU(dim=8, hidden=8, epochs=6)", sasrec: "SASRec(dim=8, epochs=6)"}
+models: {gru: "GRU(dim=8, hidden=8, epochs=3)", sasrec: "SASRec(dim=8, epochs=3)"}
 metrics: [recall@5]
 judge: {interval: normal}
 """
 KNOWN = STUDIES | ({"networks": NETWORKS} if importlib.util.find_spec("torch") else {})
-STUDY = """
-import os, resource, sys, threading, time
-import recassay as ra
-from recassay.errors import RecassayError
-_, study, out, engine, seconds, number, blocks = sys.argv
-ra.parse_metric("recall@5"), __import__("recassay.study.run.study")
-if int(blocks):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(blocks), int(blocks)))
-    __import__("signal").signal(__import__("signal").SIGXFSZ, __import__("signal").SIG_IGN)
-if float(seconds):
-    end = lambda: (time.sleep(float(seconds)), os.kill(os.getpid(), int(number)))
-    threading.Thread(target=end, daemon=True).start()
-try:
-    ra.run_study(study, out, wait=True, engine=engine)
-except RecassayError as error:
-    print(error.code)
-    sys.exit(2)
-"""
+FRESH = 0.1  # share of the processes that are started anew; the others are forks of this one, which has imported all
+AGAIN = "import sys; from tests.harness.kill import study; study(*sys.argv[1:5], *map(int, sys.argv[5:]))"
+
+
+def study(path: str, out: str, engine: str, after: str, number: int = 0, blocks: int = 0) -> None:
+    """Run a study that sends itself the signal ``number`` after some seconds, or whose files have few bytes.
+
+    The seconds are of a processor, so that a busy machine does not move the moment; on Spark they are of the clock,
+    because Java works in another process.
+    """
+    if blocks:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (blocks, blocks))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    clock = time.process_time if engine == "local" else time.monotonic
+    until = clock() + float(after)
+
+    def end() -> None:
+        while clock() < until:
+            time.sleep(min(0.002, float(after)))
+        os.kill(os.getpid(), number)
+
+    if number:
+        threading.Thread(target=end, daemon=True).start()
+    try:
+        ra.run_study(path, out, wait=True, engine=engine)
+    except RecassayError as error:
+        print(error.code, flush=True)
+        sys.exit(2)
+
+
+class Fork:
+    """A study in a fork of this process, with what :class:`subprocess.Popen` has.
+
+    This process never runs a query, so no thread of Polars is lost in the fork.
+    """
+
+    def __init__(self, arguments: tuple[Any, ...], out: IO[str], err: IO[str]) -> None:
+        self.stdout, self.stderr, self.returncode = out, err, 0
+        self._process = multiprocessing.get_context("fork").Process(target=self._run, args=arguments)
+        self._process.start()
+        self.pid = self._process.pid or 0
+
+    def _run(self, *arguments: Any) -> None:
+        os.setsid()
+        for file, number in ((self.stdout, 1), (self.stderr, 2)):
+            os.dup2(file.fileno(), number)
+        study(*arguments)
+
+    def wait(self, timeout: float) -> None:
+        """Wait for the end; raise TimeoutExpired if it does not come."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("study", timeout)
+        self.returncode = self._process.exitcode
+
+
+Started = subprocess.Popen[str] | Fork
 
 
 def run(
-    study: Path, out: Path, engine: str = "local", seconds: float = 0.0, number: int = 0, blocks: int = 0
-) -> subprocess.Popen[str]:
-    """Start a study that sends itself the signal ``number`` after some seconds, or whose files have few bytes."""
-    arguments = [sys.executable, "-c", STUDY, str(study), str(out), engine, str(seconds), str(number), str(blocks)]
+    path: Path,
+    out: Path,
+    engine: str = "local",
+    after: float = 0.0,
+    number: int = 0,
+    blocks: int = 0,
+    fresh: bool = True,
+) -> Started:
+    """Start :func:`study` in a process of its own, which is a fork unless it should be ``fresh``."""
+    arguments = (str(path), str(out), engine, str(after), int(number), blocks)
     out_file, err_file = (tempfile.TemporaryFile("w+") for _ in range(2))  # noqa: SIM115 (read when it has ended)
+    if not fresh:
+        return Fork(arguments, out_file, err_file)
     # No pipes: a process left behind would keep them open.
-    process = subprocess.Popen(arguments, text=True, start_new_session=True, stdout=out_file, stderr=err_file)
+    process = subprocess.Popen(
+        [sys.executable, "-c", AGAIN, *map(str, arguments)],
+        text=True, start_new_session=True, stdout=out_file, stderr=err_file,
+    )  # fmt: skip
     process.stdout, process.stderr = out_file, err_file
     return process
 
 
-def ended(process: subprocess.Popen[str]) -> str:
+def ended(process: Started) -> str:
     """Return how a process ended: "done", "killed", a code, or the last line of what it raised.
 
     What it started, such as Java, must end soon after it; what is left is killed.
@@ -110,6 +168,71 @@ def _text_of(file: IO[str] | None) -> str:
         return file.read()
 
 
+class Attack:
+    """Studies that are disturbed, the outputs they must have, and what came of them."""
+
+    def __init__(self, home: Path, names: list[str], engine: str, seed: int) -> None:
+        self.home, self.names, self.engine, self.rng = home, names, engine, random.Random(seed)
+        self.sound: dict[str, dict[str, bytes]] = {}
+        self.took: dict[str, float] = {}  # processor seconds
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.faults: list[str] = []
+        self.number = 0
+        for name in names:
+            (home / f"{name}.yaml").write_text(KNOWN[name])
+
+    def run(self, name: str, out: Path, engine: str = "", **how: Any) -> str:
+        """Run a study, and return how it ended."""
+        fresh = self.engine != "local" or self.rng.random() < FRESH
+        return ended(run(self.home / f"{name}.yaml", out, engine or self.engine, fresh=fresh, **how))
+
+    def learn(self, name: str) -> None:
+        """Store the outputs of an undisturbed study, and its time once the kernels are compiled."""
+        for number in range(2):
+            began, out = children_time(), self.home / f"{name}-sound-{number}"
+            said = self.run(name, out, "local")
+            self.took[name] = children_time() - began
+            if said != "done":
+                raise RuntimeError(f"{name}: {said}")
+            if self.sound.setdefault(name, outputs(out)) != outputs(out):
+                self.faults.append(f"{name}: other outputs without a disturbance")
+
+    def disturb(self) -> None:
+        """Disturb a study, and run it to its end."""
+        name, out = self.rng.choice(self.names), self.home / "disturbed"
+        if name not in self.sound:
+            self.learn(name)
+        self.number += 1
+        how = self.rng.choice(("kill", "kill", "kill", "two", "full")) if self.engine == "local" else "kill"
+        if how == "kill":
+            for _ in range(self.rng.choice((1, 1, 2, 4))):
+                after = self.rng.uniform(0, self.took[name] if self.engine == "local" else 20)
+                said = self.run(name, out, after=after, number=self.rng.choice(SIGNALS))
+                self.counts[f"{name} kill: {said}"] += 1
+        elif how == "two":
+            path = self.home / f"{name}.yaml"
+            both = [run(path, out, fresh=self.rng.random() < FRESH) for _ in range(2)]
+            self.counts.update(f"{name} two at once: {ended(one)}" for one in both)
+        else:
+            said = self.run(name, out, blocks=self.rng.randrange(1, 20_000))
+            self.counts[f"{name} full: {said}"] += 1
+        said = self.run(name, out)
+        theirs = outputs(out) if out.is_dir() else {}
+        same = said == "done" and theirs == self.sound[name]
+        self.counts[f"{name} {how}, then to the end: {'same bits' if same else 'FAULT'}"] += 1
+        if not same:
+            paths = sorted(theirs.keys() | self.sound[name].keys())
+            differ = [path for path in paths if theirs.get(path) != self.sound[name].get(path)]
+            self.faults.append(f"{name} after {how} ({said}): {', '.join(differ[:5])}")
+        shutil.rmtree(out, ignore_errors=True)
+
+
+def children_time() -> float:
+    """Return the processor seconds of processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> int:
     """Disturb for a while, and print what happened."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -120,49 +243,18 @@ def main() -> int:
     given = options.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
     print(f"kill: seed {seed}, {given.seconds:g} s; again: make kill SEED={seed}", flush=True)
-    rng, counts, faults = random.Random(seed), collections.Counter[str](), list[str]()
     until = time.time() + given.seconds
-    with tempfile.TemporaryDirectory(prefix="recassay-kill-") as place:
-        home, sound, number = Path(place), dict[str, dict[str, bytes]](), 0
-        took: dict[str, float] = {}
-        names = given.studies.split()
-        for name in names:
-            (home / f"{name}.yaml").write_text(KNOWN[name])
+    for module in ("recassay.study.run.study", *(["torch"] if "networks" in given.studies else [])):
+        importlib.import_module(module)  # once for all forks
+    with tempfile.TemporaryDirectory(prefix="recassay-kill-", dir=MEMORY_FOLDER) as place:
+        attack = Attack(Path(place), given.studies.split(), given.engine, seed)
         while time.time() < until:
-            number += 1
-            name = rng.choice(names)
-            study, out = home / f"{name}.yaml", home / f"{name}-{number}"
-            if name not in sound:
-                began = time.time()
-                said = ended(run(study, home / name))
-                sound[name], took[name] = outputs(home / name), time.time() - began
-                if said != "done":
-                    faults.append(f"{name}: {said}")
-            how = rng.choice(("kill", "kill", "kill", "two", "full")) if given.engine == "local" else "kill"
-            if how == "kill":
-                for _ in range(rng.choice((1, 1, 2))):
-                    after = rng.uniform(0, 0.6 * took[name]) if given.engine == "local" else rng.uniform(0, 20)
-                    said = ended(run(study, out, given.engine, after, rng.choice(SIGNALS)))
-                    counts[f"kill: {said}"] += 1
-            elif how == "two":
-                both = [run(study, out) for _ in range(2)]
-                counts.update(f"two at once: {ended(one)}" for one in both)
-            else:
-                said = ended(run(study, out, blocks=rng.randrange(1, 20_000)))
-                counts[f"full: {said}"] += 1
-            said = ended(run(study, out, given.engine))
-            same = said == "done" and outputs(out) == sound[name]
-            counts[f"{name}: {how}, then to the end: {'same bits' if same else 'FAULT'}"] += 1
-            if not same:
-                theirs = outputs(out) if out.is_dir() else {}
-                differ = sorted(
-                    path for path in theirs.keys() | sound[name].keys() if theirs.get(path) != sound[name].get(path)
-                )
-                faults.append(f"{name} after {how} ({said}): {', '.join(differ[:5])}")
-    faults += [what for what in counts if "FAULT" in what and "to the end" not in what]
-    for what, count in sorted(counts.items()):
+            attack.disturb()
+    faults = attack.faults + [what for what in attack.counts if "FAULT" in what and "to the end" not in what]
+    for what, count in sorted(attack.counts.items()):
         print(f"{count:9,}  {what}")
-    print(f"{number:9,}  disturbed studies, {len(faults):,} faults")
+    kills = sum(count for what, count in attack.counts.items() if what.endswith(" kill: killed"))
+    print(f"{attack.number:9,}  disturbed studies, {kills:,} kills, {len(faults):,} faults")
     print("\n".join(faults[:20]))
     return int(bool(faults))
 
